@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medassay.errors import InputError, StatisticError
-from medassay.review.sampling import assign, drawn, sample_size, stratified_sample
+from medassay.review.sampling import assign, draw_key, sample_size, stratified_sample
 from medassay.statistic.agreement.votes import margin_of_error
 
 CATEGORIES = st.dictionaries(
@@ -65,10 +65,12 @@ def test_what_was_given_stays_and_only_what_lacks_is_added(n, people):
 
 
 def test_orders_differ_by_reviewer_and_repeat_by_seed():
-    orders = [sorted(range(20), key=lambda e, r=r: drawn("7", "order", r, e)) for r in range(5)]
+    orders = [
+        sorted(range(20), key=lambda e, r=r: draw_key("7", "order", r, e)) for r in range(5)
+    ]
     assert len({tuple(order) for order in orders}) == 5
-    assert orders[0] == sorted(range(20), key=lambda e: drawn("7", "order", 0, e))
-    assert orders[0] != sorted(range(20), key=lambda e: drawn("8", "order", 0, e))
+    assert orders[0] == sorted(range(20), key=lambda e: draw_key("7", "order", 0, e))
+    assert orders[0] != sorted(range(20), key=lambda e: draw_key("8", "order", 0, e))
 
 
 @given(st.floats(0.005, 0.4), st.integers(2, 20_000))

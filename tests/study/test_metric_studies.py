@@ -13,7 +13,7 @@ from medassay.bank.folder import load_bank
 from medassay.cli.main import call
 from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.exchange.predictions import import_predictions
-from medassay.study.answers import StudyAnswer, answers_of, gauges_named, some
+from medassay.study.answers import StudyAnswer, answers_of, gauges_named, sample_answers
 from medassay.study.bank import bank_sheet, bank_study
 from medassay.study.item_check import checkup, checkup_sheet, read_answers
 from medassay.study.rephrase import REPHRASINGS, Rephraser
@@ -155,10 +155,10 @@ def test_consistency_needs_repeats(text_run):
 
 def test_a_sample_keeps_whole_items():
     answers = drawn([[0.1, 0.2]] * 30)
-    kept = some(answers, 10)
+    kept = sample_answers(answers, 10)
     assert len({a.item for a in kept}) == 10
     assert len(kept) == 20
-    assert some(answers, None) == answers
+    assert sample_answers(answers, None) == answers
 
 
 def table(folder, rows, name="t.csv"):

@@ -51,7 +51,7 @@ def _remove_unpublished(site: Path) -> None:
             shutil.rmtree(folder)
 
 
-def shown(path: Path) -> str:
+def location_text(path: Path) -> str:
     """Return what a place is called: its address where it is in an object store, else the path."""
     from medassay.storage.mirror import mirror_of
 

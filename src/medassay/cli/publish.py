@@ -68,9 +68,11 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     if not asks:
         out.say(f"now public: {_what_is_public(opened)}")
     if out.json:
-        out.document({"path": location.shown(page.parent), "page": location.shown(page)})
+        out.document(
+            {"path": location.location_text(page.parent), "page": location.location_text(page)}
+        )
     else:
-        out.result(f"board {location.shown(page)}")
+        out.result(f"board {location.location_text(page)}")
 
 
 def _what_is_public(runs: "Sequence[Run]") -> str:

@@ -184,7 +184,7 @@ def tell_run(run: "Run") -> None:
     board = pipeline.leaderboard(run)
     if out.json:
         out.document(
-            {"run": run.id, "path": location.shown(run.path), "domains": board.domains}
+            {"run": run.id, "path": location.location_text(run.path), "domains": board.domains}
         )
         return
     print_leaderboard(board, run, "overall")
@@ -192,7 +192,7 @@ def tell_run(run: "Run") -> None:
         out.result(
             f"{counted(len(deleted), 'item')} of the run before {'was' if len(deleted) == 1 else 'were'} deleted by law: not scored, not counted"
         )
-    out.result(f"run {location.shown(run.path)}")
+    out.result(f"run {location.location_text(run.path)}")
 
 
 def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:

@@ -107,13 +107,13 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.runner.providing import named_secrets
     from medassay.storage.remote import using_stores
     from medassay.storage.run import open_run
-    from medassay.study.answers import answers_of, gauges_named, some
+    from medassay.study.answers import answers_of, gauges_named, sample_answers
     from medassay.study.stability import resilience_sheet, resilience_study
 
     if to is not None:
         new_folder(to)
     opened = open_run(read(run))
-    answers = some(answers_of(opened), sample)
+    answers = sample_answers(answers_of(opened), sample)
     gauges = gauges_named(listed(metric))
     with using_stores(workspace) as folder:
         model = _rephraser(rephraser, models, folder, engine, again)

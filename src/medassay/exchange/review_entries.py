@@ -14,7 +14,7 @@ from medassay.bank.serialize import item_record
 from medassay.core.records.decision_graph import DecisionGraph
 from medassay.core.records.item import LETTERS, Bank
 from medassay.errors import InputError
-from medassay.review.sampling import drawn, stratified_sample
+from medassay.review.sampling import draw_key, stratified_sample
 from medassay.review.store.studies import NewEntry
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
@@ -341,7 +341,7 @@ def _preferences(run: Run, items: RunItems) -> Iterator[NewEntry]:
             of[trial["domain"], trial["item"], trial["mode"]].append(trial)
     for (domain, name, _), trials in sorted(of.items()):
         trials.sort(
-            key=lambda trial: drawn(
+            key=lambda trial: draw_key(
                 run.id, "pair", domain, name, trial["model"], trial["setting"]
             )
         )

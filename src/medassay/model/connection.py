@@ -151,8 +151,8 @@ class _LocalResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         """Return the addresses of a name; see aiohttp's `AbstractResolver`."""
         resolved = await aiohttp.ThreadedResolver().resolve(host, port, family)
-        for one in resolved:
-            _refuse_elsewhere(one["host"])
+        for address in resolved:
+            _refuse_elsewhere(address["host"])
         return resolved
 
     async def close(self) -> None:

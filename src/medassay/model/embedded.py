@@ -30,7 +30,7 @@ def embedded_folder(name: str) -> str:
 
 def packaged_weights() -> dict[str, str]:
     """Return package and version → SHA-256 of the weights in it, of the packages of weights that are installed."""
-    found = {}
+    hashes = {}
     for name, pattern in _WEIGHTS.items():
         try:
             package = distribution(name)
@@ -40,8 +40,8 @@ def packaged_weights() -> dict[str, str]:
         for file in files:
             with Path(str(package.locate_file(file))).open("rb") as weights:
                 digest = hashlib.file_digest(weights, "sha256").hexdigest()
-            found[f"{name} {package.version}"] = digest
-    return found
+            hashes[f"{name} {package.version}"] = digest
+    return hashes
 
 
 def _convert(folder: Path) -> None:

@@ -21,7 +21,7 @@ _MODERATION = re.compile(
 def failure(
     spec: ModelSpec,
     status: int,
-    said: str,
+    reason: str,
     retry_after: float | None = None,
     explained: str = "",
 ) -> Transient | Permanent:
@@ -35,10 +35,10 @@ def failure(
     retry_after : the seconds that the endpoint asks to wait
     explained : what it may mean, and what to do
     """
-    message = secrets.told(f"{spec.id}: HTTP {status}: {said}", _LONGEST) + explained
+    message = secrets.told(f"{spec.id}: HTTP {status}: {reason}", _LONGEST) + explained
     if status in _TRANSIENT:
         wait = None if retry_after is None else min(max(retry_after, 0.0), _LONGEST_WAIT)
         return Transient(message, retry_after=wait, overload=status in _OVERLOAD)
-    if status in _MODERATED and _MODERATION.search(said):
+    if status in _MODERATED and _MODERATION.search(reason):
         return Moderated(message, refused=True)
     return Permanent(message, refused=True)

@@ -170,7 +170,7 @@ class LocalModel:
         if heard is not None:
             heard.end(output)
         seconds = (time.perf_counter() - started) / len(texts)
-        made = []
+        generated = []
         for place, (row, mask) in enumerate(
             zip(output, encoded["attention_mask"], strict=True)
         ):
@@ -180,7 +180,7 @@ class LocalModel:
             tokens = new if stop is None else new[:stop]
             text = tokenizer.decode(tokens, skip_special_tokens=True)
             is_stopped = stop is not None or any(end in text for end in sampling.stop)
-            made.append(
+            generated.append(
                 Completion(
                     text=text,
                     finish="stop" if is_stopped else "length",
@@ -189,7 +189,7 @@ class LocalModel:
                     **({} if heard is None else heard.of(place, tokens, tokenizer)),
                 )
             )
-        return made
+        return generated
 
 
 def _seed(seed: int, drawn_for: Sequence[tuple[bytes, int]]) -> int:

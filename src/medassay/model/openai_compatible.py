@@ -351,8 +351,8 @@ def _logprobs(
         return None, None
     rows_read = [(_likely([(token, value)]), _likely(top)) for token, value, top in rows]
     alternatives = tuple(top for is_own, top in rows_read if is_own)
-    taken = tuple(likely for tokens, _ in rows_read for likely in tokens)
-    return taken, alternatives if any(alternatives) else None
+    own_tokens = tuple(likely for tokens, _ in rows_read for likely in tokens)
+    return own_tokens, alternatives if any(alternatives) else None
 
 
 def _candidates(listed: Any) -> list[tuple[Any, Any]]:
@@ -361,5 +361,5 @@ def _candidates(listed: Any) -> list[tuple[Any, Any]]:
 
 def _likely(pairs: list[tuple[Any, Any]]) -> tuple[TokenLogprob, ...]:
     """Return pairs of token and log-probability; what is no finite number is left out."""
-    kept = [(_text(token), float(value)) for token, value in pairs if value is not None]
-    return tuple((token, value) for token, value in kept if math.isfinite(value))
+    known_pairs = [(_text(token), float(value)) for token, value in pairs if value is not None]
+    return tuple((token, value) for token, value in known_pairs if math.isfinite(value))

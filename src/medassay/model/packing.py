@@ -88,11 +88,11 @@ class PackedRow:
     def read(self, scores: "tuple[list[float], list[bool]]") -> list[LogLikelihood]:
         """Return the likelihood of each request from the scores of all wanted tokens."""
         values, likeliest = scores
-        found, at = [], 0
+        values_read, at = [], 0
         for size in self.sizes:
-            found.append(of_tokens(values[at : at + size], likeliest[at : at + size]))
+            values_read.append(of_tokens(values[at : at + size], likeliest[at : at + size]))
             at += size
-        return found
+        return values_read
 
 
 def at_least_single(logits: Any) -> Any:

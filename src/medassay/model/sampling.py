@@ -199,9 +199,9 @@ def _samples(
     still = list(range(n))
     logits, parents = first.expand(n, -1), [0] * n  # all go on from the one prompt
     while still:
-        taken = _pick(logits, setting, [chance[row] for row in still])
+        next_tokens = _pick(logits, setting, [chance[row] for row in still])
         staying = []
-        for place, (row, (token, value)) in enumerate(zip(still, taken, strict=True)):
+        for place, (row, (token, value)) in enumerate(zip(still, next_tokens, strict=True)):
             if token not in ends:
                 tokens[row].append(token)
                 values[row].append(value)

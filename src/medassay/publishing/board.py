@@ -225,7 +225,7 @@ def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
     with (run.path / "trials.jsonl").open("rb") as lines:
         for line, head, score, panel in zip(lines, heads, scores, panels, strict=True):
             trial = line.removesuffix(b"\n")
-            made = _Line(
+            answer_line = _Line(
                 because=score.because,
                 panel=panel,
                 score=score.score,
@@ -233,8 +233,8 @@ def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
                 trial=msgspec.Raw(trial),
             )
             if verdicts := [v for v in verdicts_of(head.key) if "tombstone" not in v]:
-                made.verdicts = msgspec.Raw(canonical(verdicts))
-            yield head.model, encode(made) + b"\n"
+                answer_line.verdicts = msgspec.Raw(canonical(verdicts))
+            yield head.model, encode(answer_line) + b"\n"
 
 
 def _verdicts(run: Run) -> _Said:

@@ -86,7 +86,7 @@ FINDING_FIELDS = (
 )
 
 
-def kept(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
+def select_fields(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
     """Return a record with the allowed fields it has, and no other.
 
     Examples
@@ -99,7 +99,7 @@ def kept(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
 
 def numbers_of(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return what may be known of an item without its text: bounds need the lowest score it allows."""
-    numbers = kept(item, ITEM_FIELDS)
+    numbers = select_fields(item, ITEM_FIELDS)
     if "criteria" in item:
         numbers["lowest"] = lowest_points(float(c["points"]) for c in item["criteria"])
     return numbers
@@ -130,9 +130,9 @@ class Withholding:
 
     def trial(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is published of an answer."""
-        public = kept(record, TRIAL_FIELDS)
+        public = select_fields(record, TRIAL_FIELDS)
         if "tool_use" in public:
-            public["tool_use"] = kept(public["tool_use"], TOOL_FIELDS)
+            public["tool_use"] = select_fields(public["tool_use"], TOOL_FIELDS)
         if record.get("reason") == "ambiguous":  # a word of our parsers, counted apart
             public["reason"] = "ambiguous"
         if record.get("finish") == "length":  # counted too
@@ -144,9 +144,9 @@ class Withholding:
         self, record: Mapping[str, Any], verdicts: Iterable[Mapping[str, Any]]
     ) -> dict[str, Any]:
         """Return what is published of a score: numbers, those of the panel among them."""
-        public = kept(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
+        public = select_fields(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
         if "parts" in public:
-            public["parts"] = kept(public["parts"], PART_FIELDS)
+            public["parts"] = select_fields(public["parts"], PART_FIELDS)
         return public
 
 

@@ -15,7 +15,7 @@ from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
 from medassay.core.records.diagnosis import plain_name
 from medassay.errors import InputError
-from medassay.publishing.redaction import TRIAL_FIELDS, kept, numbers_of
+from medassay.publishing.redaction import TRIAL_FIELDS, numbers_of, select_fields
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.merkle import leaf_hash
 from medassay.storage.response import ResponseStore
@@ -198,10 +198,12 @@ def _tombstone(
     if not about or "tombstone" in record:
         return raw
     if name == "items.jsonl":
-        entry = numbers_of(record) | kept(record, ("cluster", "lowest"))
+        entry = numbers_of(record) | select_fields(record, ("cluster", "lowest"))
         entry["tombstone"] = sha256(line).hexdigest()
     else:
-        entry = kept(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)
+        entry = select_fields(
+            record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS
+        )
         if name == "trials.jsonl" and record.get("reason") == "ambiguous":
             entry["reason"] = "ambiguous"
         if record.get("finish") == "length":  # counted still

@@ -52,21 +52,21 @@ def files_in(folder: Path, may_be_empty: Collection[str] = ()) -> set[str]:
     links: Counter[tuple[int, int]] = Counter()
     expected: dict[tuple[int, int], tuple[int, str]] = {}
     twins: dict[str, str] = {}
-    for name, found in _entries(folder, "", frozenset(may_be_empty)):
+    for name, entry_status in _entries(folder, "", frozenset(may_be_empty)):
         alike = unicodedata.normalize("NFC", name).casefold()
         if twins.setdefault(alike, name) != name:
             raise Mismatch(
                 f"{name}: differs from {twins[alike]} by case alone; many systems hold one of them"
             )
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(entry_status.st_mode):
             continue
-        if (kind := _KINDS.get(stat.S_IFMT(found.st_mode))) is not None:
+        if (kind := _KINDS.get(stat.S_IFMT(entry_status.st_mode))) is not None:
             raise Mismatch(f"{name}: {kind}")
         names.add(name)
-        if found.st_nlink > 1:
-            place = (found.st_dev, found.st_ino)
+        if entry_status.st_nlink > 1:
+            place = (entry_status.st_dev, entry_status.st_ino)
             links[place] += 1
-            expected[place] = (found.st_nlink, name)
+            expected[place] = (entry_status.st_nlink, name)
     for place, (count, name) in expected.items():
         if links[place] < count:
             raise Mismatch(

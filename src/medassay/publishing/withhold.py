@@ -11,7 +11,7 @@ from medassay.core.canonical import canonical
 from medassay.core.records.diagnosis import plain_name
 from medassay.errors import IntegrityError
 from medassay.judging.agreement import TRIAL_KEY, by_trial
-from medassay.publishing.redaction import FINDING_FIELDS, Withholding, kept
+from medassay.publishing.redaction import FINDING_FIELDS, Withholding, select_fields
 from medassay.publishing.shingles import PrivateShingles
 from medassay.publishing.times import times_of, to_sealed
 from medassay.publishing.tombstone import read_tombstones
@@ -275,7 +275,9 @@ def _findings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, An
     for record in read_jsonl(run.path / "findings.jsonl"):
         domain, *_, item, _ = record["trial"]
         hidden = (domain, item) in withheld and record["field"] != "score"
-        yield kept(record, [f for f in FINDING_FIELDS if not hidden or f not in ("old", "new")])
+        yield select_fields(
+            record, [f for f in FINDING_FIELDS if not hidden or f not in ("old", "new")]
+        )
 
 
 def _timings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:

@@ -224,16 +224,16 @@ def votes_of(
     for (category, iteration), entries in sorted(
         groups.items(), key=lambda pair: tuple((name != ALL, name) for name in pair[0])
     ):
-        whole = [
+        full_ballots = [
             ballots[entry][:overlap] for entry in entries if len(ballots[entry]) >= overlap
         ]
-        table = vote_table(whole) if whole and overlap > 1 else None
+        table = vote_table(full_ballots) if full_ballots and overlap > 1 else None
         rounds_made.append(
             Votes(
                 category=category,
                 iteration=iteration,
                 table=table,
-                missing=len(entries) - len(whole),
+                missing=len(entries) - len(full_ballots),
             )
         )
     return rounds_made

@@ -71,7 +71,7 @@ def is_flagged(ratings: Sequence[Rating]) -> bool:
     return mean < FLAGGED_BELOW or sum(rating.flagged for rating in ratings) > 1
 
 
-def group_of(qualification: str, given: Sequence[tuple[str, Rating]]) -> ReviewerGroup:
+def group_of(qualification: str, ratings_given: Sequence[tuple[str, Rating]]) -> ReviewerGroup:
     """Return the means of some ratings, each with the reviewer's name.
 
     Raises
@@ -79,9 +79,9 @@ def group_of(qualification: str, given: Sequence[tuple[str, Rating]]) -> Reviewe
     InputError
         When there is none.
     """
-    if not given:
+    if not ratings_given:
         raise InputError(f"no rating by '{qualification}'; a mean of nothing is no number")
-    ratings = [rating for _, rating in given]
+    ratings = [rating for _, rating in ratings_given]
     n = len(ratings)
     return ReviewerGroup(
         qualification=qualification,
@@ -89,7 +89,7 @@ def group_of(qualification: str, given: Sequence[tuple[str, Rating]]) -> Reviewe
         answer=sum(r.answer for r in ratings) / n,
         path=sum(r.path for r in ratings) / n,
         total=sum(r.total for r in ratings) / n,
-        reviewers=len({name for name, _ in given}),
+        reviewers=len({name for name, _ in ratings_given}),
         reviews=n,
     )
 

@@ -14,7 +14,7 @@ from medassay.errors import InputError, StatisticError
 _Z2 = 1.959963984540054**2
 
 
-def drawn(seed: str, *names: object) -> str:
+def draw_key(seed: str, *names: object) -> str:
     """Return what a thing is sorted by: random, and the same again for the same seed and names.
 
     Examples
@@ -55,9 +55,9 @@ def stratified_sample(categories: Mapping[str, str], n: int, seed: str) -> list[
     sizes = _shares({key: len(names) for key, names in strata.items()}, n)
     chosen = []
     for key, names in strata.items():
-        names.sort(key=lambda name: drawn(seed, "sample", name))
+        names.sort(key=lambda name: draw_key(seed, "sample", name))
         chosen += names[: sizes[key]]
-    return sorted(chosen, key=lambda name: drawn(seed, "sample order", name))
+    return sorted(chosen, key=lambda name: draw_key(seed, "sample order", name))
 
 
 def _shares(sizes: Mapping[str, int], n: int) -> dict[str, int]:
@@ -101,10 +101,10 @@ def assign(
     load = Counter(reviewer for _, reviewer in have)
     of_entry = Counter(entry for entry, _ in have)
     assignments = []
-    for entry in sorted(entries, key=lambda entry: drawn(seed, "assign", entry)):
+    for entry in sorted(entries, key=lambda entry: draw_key(seed, "assign", entry)):
         free = sorted(
             (reviewer for reviewer in reviewers if (entry, reviewer) not in have),
-            key=lambda reviewer: (load[reviewer], drawn(seed, "assign", entry, reviewer)),
+            key=lambda reviewer: (load[reviewer], draw_key(seed, "assign", entry, reviewer)),
         )
         for reviewer in free[: max(0, overlap - of_entry[entry])]:
             load[reviewer] += 1

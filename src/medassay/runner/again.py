@@ -182,10 +182,10 @@ def _bench_of(source: Run, task: Task, models_file: Path) -> JudgeAssignment:
     manifest = source.manifest
     if "bench" not in manifest:
         raise InputError(f"run {source.id}: has no judges; expected a judged run")
-    known = load_models(models_file) if models_file.exists() else {}
+    known_specs = load_models(models_file) if models_file.exists() else {}
     specs = {}
     for entry in manifest["judges"]:
-        now = known.get(entry["id"])
+        now = known_specs.get(entry["id"])
         same = now is not None and now.to_dict() == entry
         specs[entry["id"]] = now if now is not None and same else remembered(entry)
     refuse_leaving(manifest["banks"], specs.values())
@@ -293,8 +293,8 @@ def _seat(source: Run, sitting: JudgingOptions) -> tuple[Task, JudgeAssignment, 
     rules |= remembered_graphs(task, sitting.graphs, Path.cwd())
     if "graphs" in manifest and task.graphs and not sitting.graphs:
         rules["graphs"] = manifest["graphs"]
-    made = {"banks": manifest["banks"], "domains": manifest["domains"], **rules}
-    bench = assign_judges(plan, task, tested, specs, graders_of(task, made), rules)
+    document = {"banks": manifest["banks"], "domains": manifest["domains"], **rules}
+    bench = assign_judges(plan, task, tested, specs, graders_of(task, document), rules)
     if bench is None:
         raise InputError(f"task '{task.name}' has no judges; name another one with --task")
     refuse_leaving(manifest["banks"], bench.models.values())

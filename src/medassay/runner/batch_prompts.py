@@ -293,16 +293,16 @@ class Inquiring:
         if before is not None and self._is_stored(unit, spec, before):
             times, limit = before.times, before.max_tokens
         try:
-            told = await self._about(unit, replace(spec, max_tokens=limit), times)
+            answer_record = await self._about(unit, replace(spec, max_tokens=limit), times)
             # What is stored of this time is all there; it may be asked for once more, and perhaps was, by a process that was killed.
-            while told.pop("replayed") and self._wants_more(unit, told, spec):
+            while answer_record.pop("replayed") and self._wants_more(unit, answer_record, spec):
                 times += 1
-                told = await self._about(unit, spec, times)
+                answer_record = await self._about(unit, spec, times)
         except NotAsked:
             return
-        record = canonical({"subject": unit, **told})
+        record = canonical({"subject": unit, **answer_record})
         self.journal.append(unit, record, b"null", {})
-        self.progress.advance(spec.id, self.portable.what, told["outcome"])
+        self.progress.advance(spec.id, self.portable.what, answer_record["outcome"])
 
     def _wants_more(self, unit: int, record: Mapping[str, Any], spec: ModelSpec) -> bool:
         """Return whether a subject of which all replies are stored is asked about once more."""

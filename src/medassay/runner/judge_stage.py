@@ -86,8 +86,8 @@ class Judging:
         judge = self._bench.judges[trials[0]["domain"]]
         # A batch has one reply: all of it is asked again, or nothing.
         times = max(self._again.get(self._docket.place(n, seat), 0) for n in numbers)
-        seen = [self._answers.case(trial) for trial in trials]
-        cases = [case for case, _ in seen]
+        judged_cases = [self._answers.case(trial) for trial in trials]
+        cases = [case for case, _ in judged_cases]
         prompts: list[Prompt] = []
         replies: list[Reply] = []
         try:
@@ -111,7 +111,7 @@ class Judging:
                 self._progress.advance(spec.id, trial["domain"], "failed")
             return
         seconds = round(sum(r.completion.seconds for r in replies), 6)
-        asked: dict[str, Any] = {
+        request_columns: dict[str, Any] = {
             "rubric": judge.id,
             "prompt_sha256": [sha256_hex(p.encoded) for p in prompts],
             "responses": [r.key for r in replies],
@@ -120,16 +120,16 @@ class Judging:
             "usage": [r.completion.usage.to_dict() for r in replies],
         }
         if judge.alternatives:
-            asked["logprobs"] = [r.completion.logprobs for r in replies]
-            asked["alternatives"] = [near_digits(r.completion) for r in replies]
+            request_columns["logprobs"] = [r.completion.logprobs for r in replies]
+            request_columns["alternatives"] = [near_digits(r.completion) for r in replies]
         if times:
-            asked["attempt"] = times
+            request_columns["attempt"] = times
         if len(trials) > 1:
-            asked |= {"batch": [[t[k] for k in TRIAL_KEY] for t in trials]}
+            request_columns |= {"batch": [[t[k] for k in TRIAL_KEY] for t in trials]}
         for number, trial, (case, was_cut), verdict in zip(
-            numbers, trials, seen, step, strict=True
+            numbers, trials, judged_cases, step, strict=True
         ):
-            record = _key(trial, spec, seat) | asked | verdict_fields(verdict)
+            record = _key(trial, spec, seat) | request_columns | verdict_fields(verdict)
             if "attempt" in trial:
                 record["of_attempt"] = trial["attempt"]
             if not verdict.valid:

@@ -131,11 +131,11 @@ def measure(
 def _measured(
     pair: Pair, gauges: TextMeasures, stores: Mapping[str, MeasureStore]
 ) -> dict[str, float | None]:
-    made: dict[str, float | None] = {}
+    measured: dict[str, float | None] = {}
     for name, gauge in gauges.found.items():
         values = stores[name].get(pair_key(*pair)) or (None,) * len(gauge.columns)
-        made |= dict(zip(gauge.columns, values, strict=True))
-    return made
+        measured |= dict(zip(gauge.columns, values, strict=True))
+    return measured
 
 
 def _compute(

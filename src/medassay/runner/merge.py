@@ -180,9 +180,9 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
         k: v for k, v in members[0].manifest.items() if k not in ("run", "schema_version")
     }
     for key in ("models", "sampling", "bench"):
-        found = {n: v for run in members for n, v in run.manifest.get(key, {}).items()}
-        if found:
-            manifest[key] = dict(sorted(found.items()))
+        joined_entries = {n: v for run in members for n, v in run.manifest.get(key, {}).items()}
+        if joined_entries:
+            manifest[key] = dict(sorted(joined_entries.items()))
     judges = {j["id"]: j for run in members for j in run.manifest.get("judges", [])}
     if judges:
         manifest["judges"] = [judges[name] for name in sorted(judges)]

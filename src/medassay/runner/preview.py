@@ -116,7 +116,7 @@ def judged_cases(schedule: Schedule, bench: JudgeAssignment, store: ResponseStor
     speaker = speaker_pattern({name for spec_ in entries for name in (spec_.id, spec_.model)})
     rules = bench.rules.get("ddx", {}).get("rules", {})
     ranks = range(1, rules.get("rank_limit", 0) + 1)
-    whole = canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()
+    longest_reply = canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()
     cases: dict[int, tuple[Case, bool]] = {}
     for name, spec in schedule.specs.items():
         longest = "x" * (spec.reply_tokens * CHARACTERS_PER_TOKEN)
@@ -130,7 +130,7 @@ def judged_cases(schedule: Schedule, bench: JudgeAssignment, store: ResponseStor
                 prompt = schedule.prompt(cell, item)
                 stored = store.get(request_key(constant, prompt.asked, repeat))
             if stored is None:
-                text = whole if item.form == "diagnoses" else longest
+                text = longest_reply if item.form == "diagnoses" else longest
                 cases[number] = Case(item=item, text=text), False
                 continue
             parser = PARSERS[schedule.task.readers[item.form][0] or ""]

@@ -49,14 +49,14 @@ def stored_run(runs: Path, plan_hash: str, contents: Collection[str]) -> Run | N
     ----------
     contents : the content hashes of the banks
     """
-    found = []
+    stored_runs = []
     for run in runs_of_plan(runs, plan_hash):
         if not run.sealed:
             continue
         same = {bank["content_sha256"] for bank in run.manifest["banks"]} == set(contents)
         if same and "fresh_of" not in run.manifest:
-            found.append((run.manifest["created_at"], run.path.name))
-    return Run(runs / max(found)[1]) if found else None
+            stored_runs.append((run.manifest["created_at"], run.path.name))
+    return Run(runs / max(stored_runs)[1]) if stored_runs else None
 
 
 def compare_with_stored(

@@ -228,13 +228,13 @@ class Schedule:
         return modes[:1] if spec.is_baseline else modes
 
     def _cells(self) -> list[Cell]:
-        wanted = []
+        plan_cells = []
         for domain in sorted(self._places):
             for model, spec in sorted(self.specs.items()):
                 for setting in self._settings(model, spec):
-                    wanted += [(domain, model, setting, mode) for mode in self._modes(spec)]
+                    plan_cells += [(domain, model, setting, mode) for mode in self._modes(spec)]
         cells, base = [], 0
-        for domain, model, setting, mode in wanted:
+        for domain, model, setting, mode in plan_cells:
             cells.append(Cell(domain, model, setting, mode, base))
             base += len(self._places[domain]) * self.plan.repeats
         return cells

@@ -93,5 +93,7 @@ class Encoder:
             read = model(**padded, output_hidden_states=True)
         states = read.hidden_states[-1 if self._layer is None else self._layer]
         for (ids, text), row in zip(batch, states, strict=True):
-            kept = row[: len(ids)] if tokenizer.padding_side == "right" else row[-len(ids) :]
-            yield text, Encoded(ids, tokenizer.convert_ids_to_tokens(ids), kept.clone())
+            token_states = (
+                row[: len(ids)] if tokenizer.padding_side == "right" else row[-len(ids) :]
+            )
+            yield text, Encoded(ids, tokenizer.convert_ids_to_tokens(ids), token_states.clone())

@@ -86,13 +86,13 @@ def mover_score(
 
     places, weights = [], []
     for encoding, rarity in ((reference, of_wanted), (prediction, of_said)):
-        given = np.array(
+        token_weights = np.array(
             [_weight(t, i, rarity) for t, i in zip(encoding.tokens, encoding.ids, strict=True)]
         )
-        if not given.sum() > 0:
+        if not token_weights.sum() > 0:
             return None
-        is_kept = given > 0
-        weights.append(given[is_kept] / given.sum())
+        is_kept = token_weights > 0
+        weights.append(token_weights[is_kept] / token_weights.sum())
         places.append(_unit(encoding.states)[is_kept])
     apart = _distances(places[0], places[1])
     return float(1.0 / (1.0 + ot.emd2(weights[0], weights[1], apart)))

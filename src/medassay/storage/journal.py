@@ -192,8 +192,8 @@ class Journal:
     def note(self, noted: Noted) -> None:
         """Take over what another process says it wrote to a segment of this journal."""
         place = self._place(noted.segment)
-        for one in zip(noted.numbers, noted.offsets, noted.lengths, strict=True):
-            self._note(one[0], place, one[1], one[2])
+        for line_place in zip(noted.numbers, noted.offsets, noted.lengths, strict=True):
+            self._note(line_place[0], place, line_place[1], line_place[2])
 
     def forget(self, number: int) -> None:
         """Let a record be done once more; the line that is there stays, and counts until there is another one."""

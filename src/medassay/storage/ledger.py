@@ -58,17 +58,17 @@ def read_ledger(folder: Path) -> list[LedgerEntry]:
 def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
     """Return what a line says, or say that it is not what was chained behind `prev`."""
     try:
-        found = parse_json(line, where)
+        document = parse_json(line, where)
     except InputError as error:
         raise IntegrityError(str(error)) from None
-    record = found.get("record") if isinstance(found, dict) else None
-    if not isinstance(record, dict) or canonical(found) != line:
+    record = document.get("record") if isinstance(document, dict) else None
+    if not isinstance(record, dict) or canonical(document) != line:
         raise IntegrityError(f"{where}: not a line that was written")
     if not _known(record):
         raise IntegrityError(f"{where}: neither a publication nor a change of status")
-    signature = found.pop("signature", None)
+    signature = document.pop("signature", None)
     expected = chained(prev, record)
-    if found != {"record": record, "prev": prev, "hash": expected}:
+    if document != {"record": record, "prev": prev, "hash": expected}:
         raise IntegrityError(f"{where}: does not follow the line before it")
     if signature is not None and not signed(signature, expected):
         raise IntegrityError(f"{where}: its signature is not of this line")

@@ -75,7 +75,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[StudyAnswer]:
         )
 
 
-def some(answers: Sequence[StudyAnswer], size: int | None) -> list[StudyAnswer]:
+def sample_answers(answers: Sequence[StudyAnswer], size: int | None) -> list[StudyAnswer]:
     """Return at most so many answers of each model, drawn by a seed, in their order."""
     if size is None:
         return list(answers)

@@ -134,13 +134,17 @@ def against_closed(
         names the benchmark that its mean leaves out) and tasks (mean r of the numbers of a task that are not in the mean, those
         where lower is better turned round).
     """
-    found = {ALL: [*dict.fromkeys(model for column in columns for model in column.values)]}
+    model_groups = {
+        ALL: [*dict.fromkeys(model for column in columns for model in column.values)]
+    }
     if len(groups) > 1:
-        found |= {name: [*models] for name, models in groups.items() if len(models) >= FEWEST}
+        model_groups |= {
+            name: [*models] for name, models in groups.items() if len(models) >= FEWEST
+        }
     return {
         "name": closed.name,
         "items": dict(closed.items),
-        "groups": {name: _of_group(columns, closed, sorted(models)) for name, models in found.items()},
+        "groups": {name: _of_group(columns, closed, sorted(models)) for name, models in model_groups.items()},
     }  # fmt: skip
 
 
@@ -154,10 +158,10 @@ def _of_group(
     means = {part: [closed.mean(model, part) for model in models] for part in {*parts}}
     group_means = np.column_stack([means[part] for part in parts])
     correlations = pearson_pairs(values, group_means, seed=seed_of("closed", *models))
-    made = []
+    column_rows = []
     for at, (column, part) in enumerate(zip(columns, parts, strict=True)):
         pair = np.column_stack([values[:, at], group_means[:, at]])
-        made.append(
+        column_rows.append(
             {
                 "column": column.name,
                 "task": column.row.task,
@@ -177,7 +181,7 @@ def _of_group(
     signs = np.array([-1.0 if column.row.better == "low" else 1.0 for column in columns])
     return {
         "n_models": len(models),
-        "columns": sorted(made, key=lambda column: -abs(column["pearson"] or 0.0)),
+        "columns": sorted(column_rows, key=lambda column: -abs(column["pearson"] or 0.0)),
         "tasks": [
             _of_task(task, places, correlations, signs) for task, places in tasks.items()
         ],

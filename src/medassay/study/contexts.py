@@ -373,17 +373,20 @@ def _correlations(columns: Sequence[ContextMeasure]) -> Iterator[dict[str, Any]]
                 continue
             score.setdefault((column.measure, setting), {})[model] = mean.value
     for setting in sorted({setting for _, setting in score}, key=order_of):
-        for one, other in combinations(MEASURES, 2):
-            first, second = score.get((one, setting), {}), score.get((other, setting), {})
+        for first_measure, other in combinations(MEASURES, 2):
+            first, second = (
+                score.get((first_measure, setting), {}),
+                score.get((other, setting), {}),
+            )
             models = sorted(first.keys() & second.keys())
             if len(models) < FEWEST:
                 continue
             table = np.array([(first[model], second[model]) for model in models])
             ranks = np.column_stack([rankdata(table[:, at]) for at in (0, 1)])
-            lo, hi = pearson_intervals(ranks, seed=seed_of(setting, one, other))
+            lo, hi = pearson_intervals(ranks, seed=seed_of(setting, first_measure, other))
             yield {
                 "setting": setting,
-                "first": one,
+                "first": first_measure,
                 "second": other,
                 "rho": spearman(table).values[0][1],
                 "lo": lo[0][1],

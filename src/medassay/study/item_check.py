@@ -55,10 +55,10 @@ def read_answers(
         if key not in _KNOWN:
             raise InputError(f"--columns: '{key}' is unknown; known are {', '.join(_KNOWN)}")
     rows = list(read_csv(path))
-    told = rows if labels is None else list(read_csv(labels))
-    if len(told) != len(rows):
+    label_rows = rows if labels is None else list(read_csv(labels))
+    if len(label_rows) != len(rows):
         raise InputError(
-            f"{labels}: {len(told)} rows for {len(rows)} of {path.name}; expected one for each, in the same order"
+            f"{labels}: {len(label_rows)} rows for {len(rows)} of {path.name}; expected one for each, in the same order"
         )
     named = {key: columns.get(key, key) for key in _KNOWN}
     where = path if labels is None else labels
@@ -68,9 +68,9 @@ def read_answers(
                 f"{path.name}: no column '{named[key]}' ({key}); found {', '.join(map(str, rows[0]))}; name it by --columns {key}=…"
             )
     for name in people:
-        if told and name not in told[0]:
+        if label_rows and name not in label_rows[0]:
             raise InputError(
-                f"{where.name}: no column '{name}'; found {', '.join(map(str, told[0]))}"
+                f"{where.name}: no column '{name}'; found {', '.join(map(str, label_rows[0]))}"
             )
     return [
         StudyAnswer(
@@ -86,7 +86,7 @@ def read_answers(
                 is not None
             },
         )
-        for number, (row, label) in enumerate(zip(rows, told, strict=True), 2)
+        for number, (row, label) in enumerate(zip(rows, label_rows, strict=True), 2)
     ]
 
 

@@ -63,10 +63,12 @@ def _number(item: Item, text: str, letters: str, options: tuple[str, ...]) -> st
 
 def _diagnoses(item: Item, text: str, letters: str, options: tuple[str, ...]) -> str | None:
     """Return the first five names behind any mark, or under any key that names a disease."""
-    found = [match["name"] for match in _NAMED.finditer(text)]
-    found = found or [match["name"] or match["point"] for match in _LISTED.finditer(text)]
+    listed_names = [match["name"] for match in _NAMED.finditer(text)]
+    listed_names = listed_names or [
+        match["name"] or match["point"] for match in _LISTED.finditer(text)
+    ]
     names = []
-    for name in found:
+    for name in listed_names:
         plain = plain_name(
             _NAME_ENDS.split(name.strip(" *_\"'`"), maxsplit=1)[0].strip(" *_\"'`.,")
         )

@@ -267,7 +267,7 @@ def _gather(
 def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[str, Any]]:
     """Return the largest clusters; what is left over is told as one."""
     ordered = sorted(clusters.items(), key=lambda pair: (-pair[1].n, pair[0]))
-    found = [
+    largest = [
         {
             "outcome": outcome,
             "reason": reason,
@@ -282,7 +282,7 @@ def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[st
         total: Counter[str] = Counter()
         for _, cluster in rest:
             total.update(cluster.rows)
-        found.append(
+        largest.append(
             {
                 "outcome": "",
                 "reason": "",
@@ -292,7 +292,7 @@ def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[st
                 "examples": [],
             }
         )
-    return found
+    return largest
 
 
 def _documents(rows: Mapping[RowKey, _ReadingCounts]) -> list[dict[str, Any]]:

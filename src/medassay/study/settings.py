@@ -112,13 +112,13 @@ def _rows(run: Run) -> Iterator[SettingRow]:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
     plan, task = run.manifest["plan"], run.manifest["task"]
     clusters = _clusters(run)
-    found: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
+    scores_by_row: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
     for score in read_jsonl(run.path / "scores.jsonl"):
         if score["score"] is not None:
-            row = found.setdefault((score["model"], score["setting"]), {})
+            row = scores_by_row.setdefault((score["model"], score["setting"]), {})
             row.setdefault((score["domain"], score["item"]), []).append(score["score"])
     lo, hi = run.statistics["scale"]["lo"], run.statistics["scale"]["hi"]
-    for (model, setting), scores in found.items():
+    for (model, setting), scores in scores_by_row.items():
         kind, _, template = setting.partition(":")
         examples = (
             f"{plan.get('few_shot_k', _PLAIN.few_shot_k)} examples"

@@ -46,7 +46,7 @@ def number(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) < _LARGE else f"{value:.4g}"
 
 
-def shown(metric: str) -> str:
+def metric_label(metric: str) -> str:
     """Return a metric as tables print it: its name in words, then its model and parameters as they are.
 
     Examples
@@ -140,7 +140,7 @@ def _every_number(results: Sequence[SuiteResult]) -> Section:
     rows = [
         [
             result.title,
-            shown(result.metric),
+            metric_label(result.metric),
             f"{result.model}, {result.setting}" if several else result.model,
             cell(result),
             "–" if result.second is None else f"[{number(result.second['lo'])}, {number(result.second['hi'])}] {result.second['method']}",
@@ -287,7 +287,7 @@ def whole_table(suite: SuiteRun) -> Section:
     every = results_of(suite)
     results = [result for result in every if result.headline]
     further = list(
-        dict.fromkeys(shown(result.metric) for result in every if not result.headline)
+        dict.fromkeys(metric_label(result.metric) for result in every if not result.headline)
     )
     rows = list(dict.fromkeys((result.model, result.setting) for result in results))
     lines = list(
@@ -317,7 +317,7 @@ def whole_table(suite: SuiteRun) -> Section:
                 rows=[
                     [
                         title,
-                        shown(metric),
+                        metric_label(metric),
                         *(
                             cell(by.get((name, metric, *row)), items=items[name])
                             for row in rows
@@ -356,7 +356,7 @@ def _open(
     rows = list(dict.fromkeys((result.model, result.setting) for result in own_results))
     by = {(result.model, result.setting, result.metric): result for result in own_results}
     ranks = [
-        {"model": result.model, "metric": shown(result.metric), "rank": result.rank}
+        {"model": result.model, "metric": metric_label(result.metric), "rank": result.rank}
         for result in own_results
         if result.rank is not None
     ]
@@ -365,7 +365,11 @@ def _open(
         len({ranked["model"] for ranked in ranks}) > 1
         and len({ranked["metric"] for ranked in ranks}) > 1
     ):
-        order = [name for m in metrics if any(r["metric"] == (name := shown(m)) for r in ranks)]
+        order = [
+            name
+            for m in metrics
+            if any(r["metric"] == (name := metric_label(m)) for r in ranks)
+        ]
         figure = (f"ranks-{part.benchmark}", rank_flow(ranks, order))
     left_out = max(result.left_out for result in own_results)
     items = max(result.n for result in own_results)
@@ -394,7 +398,7 @@ def _by_metric(
             *(f"{model}, {setting}" if several else model for model, setting in rows),
         ],
         rows=[
-            [shown(metric), *(cells.get((*row, metric), "–") for row in rows)]
+            [metric_label(metric), *(cells.get((*row, metric), "–") for row in rows)]
             for metric in metrics
         ],
         caption=caption,
@@ -409,7 +413,7 @@ def _by_model(
 ) -> Grid:
     """Return a table with a line for each model, as published, for many."""
     return Grid(
-        heads=["model", "setting", *map(shown, metrics)],
+        heads=["model", "setting", *map(metric_label, metrics)],
         names=2,
         rows=[[*row, *(cells.get((*row, metric), "–") for metric in metrics)] for row in rows],
         caption=caption,
@@ -512,7 +516,7 @@ def _card(
     rows = [
         [
             result.title,
-            shown(result.metric),
+            metric_label(result.metric),
             result.setting,
             cell(result),
             number(result.se),

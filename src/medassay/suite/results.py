@@ -144,9 +144,9 @@ def _texts(
 ) -> Iterator[SuiteResult]:
     for name, entry in document["metrics"].items():
         metric = ids.get(name, name)
-        found = document["as_published"][name] if as_published else entry
-        if found is not None:
-            yield replace(_filled(base, found), metric=metric, se=found["se"], left_out=document["left_out"])  # fmt: skip
+        published_metric = document["as_published"][name] if as_published else entry
+        if published_metric is not None:
+            yield replace(_filled(base, published_metric), metric=metric, se=published_metric["se"], left_out=document["left_out"])  # fmt: skip
         elif entry is not None:  # every answer was left out: the row stays, without a value
             yield replace(base, metric=metric, left_out=document["left_out"])
 

@@ -184,15 +184,15 @@ class _Work:
         (self._folder / "models.json").write_text(
             json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
         )
-        known: dict[str, BenchmarkPart] = {}
+        stored_parts: dict[str, BenchmarkPart] = {}
         if is_suite_folder(self._folder):
-            known = {part.benchmark: part for part in open_suite(self._folder).parts}
+            stored_parts = {part.benchmark: part for part in open_suite(self._folder).parts}
         parts: dict[str, BenchmarkPart] = {}
         for name in self._plan.benchmarks:
             chosen, bank, why = self._available(name)
             if chosen in parts:  # a stand-in that was asked for besides
                 continue
-            part = known.get(chosen, BenchmarkPart(benchmark=chosen))
+            part = stored_parts.get(chosen, BenchmarkPart(benchmark=chosen))
             if isinstance(bank, str) and part.runs:
                 self._means.tell(f"{chosen}: {bank}; its stored runs stand")
                 parts[chosen] = part

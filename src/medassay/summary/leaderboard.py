@@ -311,7 +311,7 @@ def _both_modes(
     if not set(MODES) <= table.modes:
         return []
     shared = sorted(set(table.rows("solo")) & set(table.rows("tools")))
-    found = []
+    row_differences = []
     for name, members in ((OVERALL, table.domains), *((d, [d]) for d in table.domains)):
         differences = tools_minus_solo(
             lambda mode, rows, of=members: _strata(table, manifest, of, mode, rows),  # type: ignore[misc]  # mypy reads a default as a third argument
@@ -320,8 +320,10 @@ def _both_modes(
         )
         for (model, setting), difference in differences:
             row = {"domain": name, "model": model, "setting": setting}
-            found.append({**row, "metric": task.metric, "scale": task.scale.ends, **difference})
-    return found
+            row_differences.append(
+                {**row, "metric": task.metric, "scale": task.scale.ends, **difference}
+            )
+    return row_differences
 
 
 def _place(

@@ -66,8 +66,8 @@ class ProvenanceBreakdown:
                 for kind in KINDS:
                     strata = self._strata(members, mode, rows, kind)
                     if strata:
-                        found = self._ranked(strata, rows, mode, kind, unranked)
-                        document[kind].setdefault(name, []).extend(found)
+                        kind_rankings = self._ranked(strata, rows, mode, kind, unranked)
+                        document[kind].setdefault(name, []).extend(kind_rankings)
                 gaps += self._gaps(name, members, mode, rows)
             for kind in KINDS:
                 tools += self._tools(name, members, kind)

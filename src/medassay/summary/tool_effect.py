@@ -84,12 +84,12 @@ def _tested(
     board = board_of(field, step_down=True)
     means = means_of(pairs, [0, 1], masks, options)
     enough = means.n_clusters >= SMALL_N
-    found = pairs_of_board(field, board).pairs if enough else ()
-    ends = found[0].ends if found else None
+    tested_pairs = pairs_of_board(field, board).pairs if enough else ()
+    ends = tested_pairs[0].ends if tested_pairs else None
     return {
         "diff": float(means.values[1] - means.values[0]),
         "lo": None if ends is None else ends[0],
         "hi": None if ends is None else ends[1],
         "n": means.n,
-        "different": bool(found and found[0].better),
+        "different": bool(tested_pairs and tested_pairs[0].better),
     }

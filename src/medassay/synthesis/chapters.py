@@ -85,8 +85,8 @@ def _cut(chapter: _Chapter, longest: int) -> Iterator[_Chapter]:
     for part in others:
         if part.level == level:
             # What stands before the first chapter is none, whatever headings it has.
-            made = _Chapter(titles, group)
-            yield from [made] if is_front else _cut(made, longest)
+            next_chapter = _Chapter(titles, group)
+            yield from [next_chapter] if is_front else _cut(next_chapter, longest)
             group, titles, is_front = [], (*chapter.titles, part.title), False
         group.append(part)
     yield from _cut(_Chapter(titles, group), longest)

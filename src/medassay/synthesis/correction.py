@@ -83,7 +83,7 @@ def _listed(value: Any, what: str) -> list[str]:
     return value
 
 
-def shown(record: Mapping[str, Any]) -> dict[str, Any]:
+def shown_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an item that a correction may change."""
     return {
         key: record[key] for key in ("question", "options", "expected", "path") if key in record
@@ -93,7 +93,7 @@ def shown(record: Mapping[str, Any]) -> dict[str, Any]:
 def _after(value: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the item after the change."""
     if value["types"] == [0] and not value["item"]:
-        return shown(record)
+        return shown_fields(record)
     after = _from_list(value["item"], len(record["options"]))
     path = value["path"]
     if record.get("path") or path:

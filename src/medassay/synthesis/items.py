@@ -33,10 +33,10 @@ def note_items(
             "item", name, "made", basis=basis, by=BY_PROGRAM, sources=sources, result=record
         )
         lines[name] = event.hash
-    told = {"items": list(lines.values()), "ended": [event.hash for event in ended]}
-    basis = basis_of(told)
+    listing = {"items": list(lines.values()), "ended": [event.hash for event in ended]}
+    basis = basis_of(listing)
     if not workshop.is_latest("plan", LISTED, basis):
-        workshop.note("plan", LISTED, "made", basis=basis, by=BY_PROGRAM, result=told)
+        workshop.note("plan", LISTED, "made", basis=basis, by=BY_PROGRAM, result=listing)
 
 
 def _listed(workshop: Workshop, what: str) -> list[Event]:

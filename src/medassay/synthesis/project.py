@@ -114,8 +114,8 @@ class Workshop:
     def _take(self, line: bytes, number: int, prev: str) -> str:
         where = f"{self.folder.name}/{JOURNAL} line {number}"
         try:
-            found = parse_record(line, where)
-            record, claimed = found["record"], found["hash"]
+            line_record = parse_record(line, where)
+            record, claimed = line_record["record"], line_record["hash"]
             is_event = (
                 isinstance(record, dict) and {"step", "subject", "status"} <= record.keys()
             )
@@ -128,7 +128,7 @@ class Workshop:
             if is_event
             else None
         )
-        if found != expected or canonical(found) + b"\n" != line:
+        if line_record != expected or canonical(line_record) + b"\n" != line:
             raise IntegrityError(
                 f"{where}: does not follow the line before it; restore the file"
             )

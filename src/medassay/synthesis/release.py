@@ -392,14 +392,14 @@ def forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any
             else (name,)
         )
         groups.setdefault((*key, record.get("language", "en")), []).append(record)
-    found: list[list[Mapping[str, Any]]] = []
+    form_groups: list[list[Mapping[str, Any]]] = []
     for group in groups.values():
         quiz = [record for record in group if record.get("options")]
         if len(quiz) == 1:
-            found.append([*quiz, *(record for record in group if record is not quiz[0])])
+            form_groups.append([*quiz, *(record for record in group if record is not quiz[0])])
         else:
-            found += [[record] for record in group]
-    return found
+            form_groups += [[record] for record in group]
+    return form_groups
 
 
 def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ from medassay.runner.spending import spending
 from medassay.runner.stages import ProgressFactory, refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
-from medassay.synthesis.correction import read_correction, shown, told_item
+from medassay.synthesis.correction import read_correction, shown_fields, told_item
 from medassay.synthesis.flaws import Flaws
 from medassay.synthesis.project import BY_PROGRAM, Event, Workshop, basis_of, open_workshop
 from medassay.synthesis.steps import SynthesisStep, decision_on, do_jobs
@@ -173,7 +173,7 @@ def _job(record: Mapping[str, Any], author: Author) -> SynthesisStep:
         holes={"item": delimit(told_item(record), "item"), "searching": author.searches},
         read=lambda reply: read_correction(reply, record),
         sources=[("plan", "plan")],
-        given=shown(record),
+        given=shown_fields(record),
     )
 
 

@@ -119,10 +119,10 @@ def read_source(path: Path, pictures: Path) -> SourceDocument:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a document") from None
-    shown: tuple[Path, ...] = ()
+    page_pictures: tuple[Path, ...] = ()
     made_on = ""
     if ending == ".pdf":
-        parts, shown, made_on = _pdf(path, pictures)
+        parts, page_pictures, made_on = _pdf(path, pictures)
     elif ending in (".htm", ".html"):
         parts = _html(data, path)
     else:
@@ -133,7 +133,7 @@ def read_source(path: Path, pictures: Path) -> SourceDocument:
         parts = _markdown(text) if ending == ".md" else _plain(text)
     between = "\n\n" if ending == ".md" else "\n"
     cleaned = clean_text(between.join(part.text for part in parts if part.text))
-    if not cleaned and not shown:
+    if not cleaned and not page_pictures:
         raise InputError(f"{path}: holds no text; expected a document")
     return SourceDocument(
         name=path.stem,
@@ -141,7 +141,7 @@ def read_source(path: Path, pictures: Path) -> SourceDocument:
         sha256=sha256_hex(data),
         text=cleaned,
         plain=ending in (".md", ".txt"),
-        pictures=shown,
+        pictures=page_pictures,
         made=made_on,
         parts=tuple(parts),
     )
@@ -249,15 +249,19 @@ def _markdown(text: str) -> list[Chapter]:
             skipped += 1
         elif token.type == "table_close" or (token.type == "heading_close" and heading == 1):
             skipped -= 1
-        said = _inline(token.children or ()) if token.type == "inline" else ""
-        if said and _REFERENCES.fullmatch(said.strip()) and (heading or not skipped):
+        inline_text = _inline(token.children or ()) if token.type == "inline" else ""
+        if (
+            inline_text
+            and _REFERENCES.fullmatch(inline_text.strip())
+            and (heading or not skipped)
+        ):
             level = heading or 2
-        elif said and not level:
-            title = " ".join(clean_text(said).split())
+        elif inline_text and not level:
+            title = " ".join(clean_text(inline_text).split())
             if heading and title and len(title) <= LONGEST_TITLE:
                 begun.append((heading, title, []))
             if not skipped:
-                begun[-1][2].append(said)
+                begun[-1][2].append(inline_text)
         elif token.type in ("fence", "code_block") and not level:
             begun[-1][2].append(token.content)
         if token.type == "heading_close":

@@ -92,8 +92,8 @@ def _wanted(path: Path) -> _PlannedModels:
         names.append(plan.proposals.reviewer)
     if plan.exam is not None:
         names = [plan.generator, plan.exam.selector] if plan.exam.open_versions else []
-    known = load_models(path.parent / plan.models_file) if names else {}
-    specs = {name: named(known, name, f"{path}:", plan.models_file) for name in names}
+    entries = load_models(path.parent / plan.models_file) if names else {}
+    specs = {name: named(entries, name, f"{path}:", plan.models_file) for name in names}
     for name, spec in specs.items():
         if spec.is_baseline:
             raise InputError(f"{path}: '{name}' is a baseline and writes nothing")

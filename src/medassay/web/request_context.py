@@ -25,7 +25,7 @@ from medassay.review.store import accounts, sessions, trail
 from medassay.review.store.database import Database
 from medassay.review.store.schema import Account, Study
 from medassay.web.settings import TITLE, AppSettings
-from medassay.web.texts import LANGUAGES, said, spoken
+from medassay.web.texts import LANGUAGES, spoken, translate
 
 SESSION = "__Host-medassay"  # who is signed in
 VISITOR = (
@@ -127,7 +127,7 @@ class RequestContext:
 
     def say(self, text: str, **values: object) -> str:
         """Return a text of the app in the visitor's language."""
-        return said(self.language, text, **values)
+        return translate(self.language, text, **values)
 
     def url(self, path: str) -> str:
         """Return the address of a page on this server."""

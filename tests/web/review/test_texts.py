@@ -13,7 +13,7 @@ from medassay.review.form import FORMS, MARKS, SEVERITIES
 from medassay.review.store.accounts import QUALIFICATIONS
 from medassay.review.store.schema import ROLES
 from medassay.review.store.tickets import VERDICTS
-from medassay.web.texts import LANGUAGES, catalogue, said
+from medassay.web.texts import LANGUAGES, catalogue, translate
 
 WEB = Path(medassay.web.__file__).parent
 STATES = ("open", "experts", "declined", "decided", "checked", "released")
@@ -134,5 +134,5 @@ def test_catalogues_hold_nothing_that_nobody_says():
 
 
 def test_what_no_catalogue_has_is_said_in_english():
-    assert said("de", "No such text {n}", n=3) == "No such text 3"
-    assert said("en", "ticket decided") == "decided, to be checked"
+    assert translate("de", "No such text {n}", n=3) == "No such text 3"
+    assert translate("en", "ticket decided") == "decided, to be checked"

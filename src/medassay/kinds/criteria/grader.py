@@ -59,8 +59,8 @@ class CriteriaGrader(SingleQuestionGrader):
         met_by_id: dict[str, dict[str, Any]] = {}
         repaired = False
         for reply in replies:
-            left = {c.id for c in case.item.criteria if c.id not in met_by_id}
-            read, mended = read_criteria(reply.text, left)
+            ids_left = {c.id for c in case.item.criteria if c.id not in met_by_id}
+            read, mended = read_criteria(reply.text, ids_left)
             met_by_id |= read
             repaired = repaired or mended
         missing = [c for c in case.item.criteria if c.id not in met_by_id]

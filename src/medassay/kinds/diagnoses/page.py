@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from medassay.core.records.leaderboard import honest_ends
 from medassay.report.board import OVERALL, Board, ShownCase
-from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, neutral, render
 from medassay.report.plot.bars import bars
 from medassay.report.plot.figure import Figure, drawable
@@ -60,8 +60,8 @@ def _overview(board: Board, mode: str) -> Iterator[Page]:
     placed = {}
     for name, figure in figures.items():
         if figure is not None:
-            yield from drawn(figure, f"ddx-{name}-{slug}")
-            placed[name] = shown(figure, f"ddx-{name}-{slug}")
+            yield from figure_pages(figure, f"ddx-{name}-{slug}")
+            placed[name] = figure_context(figure, f"ddx-{name}-{slug}")
     yield render(
         "ddx.html",
         board,
@@ -195,8 +195,8 @@ def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
     density = None
     if many is not None:
         name = f"ddx-cases-{anchor_of(board, cases[0])}"
-        yield from drawn(many, name)
-        density = shown(many, name)
+        yield from figure_pages(many, name)
+        density = figure_context(many, name)
     yield render(
         "ddx_prompt.html",
         board,

@@ -95,8 +95,8 @@ class FactGrader(SingleQuestionGrader):
         claims: list[dict[str, str]] | None = None
         repaired, unsupported = False, 0
         for reply in replies:
-            wanted = [fact for fact in case.item.facts if fact.id not in facts]
-            part = read_reply(reply.text, wanted, case.text, claims=claims is None)
+            facts_left = [fact for fact in case.item.facts if fact.id not in facts]
+            part = read_reply(reply.text, facts_left, case.text, claims=claims is None)
             facts |= part.facts
             claims = part.claims if claims is None else claims
             repaired, unsupported = repaired or part.repaired, unsupported + part.unsupported
@@ -163,7 +163,9 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_reply(reply: str, wanted: Iterable[Fact], answer: str, *, claims: bool) -> _FactReply:
+def read_reply(
+    reply: str, facts_asked: Iterable[Fact], answer: str, *, claims: bool
+) -> _FactReply:
     """Return what can be used of a reply; whatever is doubtful is left out and asked again.
 
     Two different objects in one reply are doubtful as a whole: one may be quoted from the answer.
@@ -173,7 +175,7 @@ def read_reply(reply: str, wanted: Iterable[Fact], answer: str, *, claims: bool)
     if len(objects) != 1:
         return _FactReply({}, None)
     value, answer = objects[0].value, plain(answer)
-    facts, unsupported = _facts(value.get("facts"), {fact.id for fact in wanted}, answer)
+    facts, unsupported = _facts(value.get("facts"), {fact.id for fact in facts_asked}, answer)
     listed: list[dict[str, str]] | None = None
     if claims:
         listed, dropped = _claims(value.get("extra_false_claims"), answer)

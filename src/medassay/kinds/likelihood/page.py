@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.report.board import OVERALL, Board
-from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.positions import positions
@@ -32,8 +32,8 @@ def pages(board: Board) -> Iterator[Page]:
         for role in ROLES:
             figure = positions_figure(rows, role)
             if figure is not None:
-                yield from drawn(figure, f"likelihood-{role}-{slug}")
-                placed[role] = shown(figure, f"likelihood-{role}-{slug}")
+                yield from figure_pages(figure, f"likelihood-{role}-{slug}")
+                placed[role] = figure_context(figure, f"likelihood-{role}-{slug}")
         names = list(dict.fromkeys(n for row in rows for n in row["likelihood"]["metrics"]))
         settings = [_SETTING.findall(name) for name in names]
         yield render(

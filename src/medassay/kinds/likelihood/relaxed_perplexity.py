@@ -130,10 +130,12 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     if answer.drawn is None:
         return {}
     targets: list[dict[str, Any]] = []
-    made = _targets(item, answer)
+    target_parts = _targets(item, answer)
     parts: dict[str, Any] = {"per_position": {}, "log_p": {}}
     for role in ROLES:
-        results = [{mode: combine(tables, mode) for mode in MODES} for tables in made[role]]
+        results = [
+            {mode: combine(tables, mode) for mode in MODES} for tables in target_parts[role]
+        ]
         for result in results:
             targets.append(
                 {

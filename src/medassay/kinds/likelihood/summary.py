@@ -89,10 +89,10 @@ class LikelihoodScores:
                     self._unlike.add(cell)
         else:
             by_place = _by_place(parts, self._setting.stride)
-            found = [
+            number_values = [
                 (number.name, _at(by_place, number.path)) for number in self._numbers.values()
             ]
-            self._table.add(cell, trial["item"], found)
+            self._table.add(cell, trial["item"], number_values)
         if parts.get("impossible") or ("nats" in parts and parts["nats"] is None):
             self._impossible[cell] = self._impossible.get(cell, 0) + 1
         if "distinct" in parts:

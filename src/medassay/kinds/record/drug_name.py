@@ -78,9 +78,9 @@ def drug_key(name: str, synonyms: Synonyms | None = None) -> str:
     'ass'
     """
     key = _plain_key(name)
-    for known, others in (synonyms or {}).items():
+    for main_name, others in (synonyms or {}).items():
         if key in {_plain_key(other) for other in others}:
-            return _plain_key(known)
+            return _plain_key(main_name)
     return key
 
 

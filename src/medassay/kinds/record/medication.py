@@ -76,8 +76,10 @@ def _places(medications: Any) -> dict[str, set[str]]:
         for name in LISTS:
             drugs = medications.get(name)
             for drug in drugs if isinstance(drugs, list) else ():
-                given = drug.get("name") if isinstance(drug, Mapping) else drug
-                if isinstance(given, str) and (key := " ".join(given.split()).casefold()):
+                drug_name = drug.get("name") if isinstance(drug, Mapping) else drug
+                if isinstance(drug_name, str) and (
+                    key := " ".join(drug_name.split()).casefold()
+                ):
                     places.setdefault(key, set()).add(name)
     return places
 
@@ -255,11 +257,11 @@ def _pairs(
 def _agreement(drug: DrugEntry, other: DrugEntry, language: str) -> Iterator[tuple[str, bool]]:
     """Yield whether each detail that the expected entry tells is the same in the other one."""
     if amounts := read_amounts(drug.dose, language):
-        said = read_amounts(other.dose, language)
-        yield "dose", amounts == said
+        amounts_read = read_amounts(other.dose, language)
+        yield "dose", amounts == amounts_read
         yield (
             "unit",
-            amounts == said
+            amounts == amounts_read
             or read_units(drug.dose, language) == read_units(other.dose, language),
         )
     if (route := read_route(f"{drug.dose} {drug.schedule}")) is not None:

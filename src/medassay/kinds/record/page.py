@@ -15,7 +15,7 @@ from medassay.core.records.health_record import (
 from medassay.core.wording import listed
 from medassay.report.board import OVERALL, Board
 from medassay.report.graph_layout import drawings
-from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.forest import forest
@@ -54,8 +54,8 @@ def pages(board: Board) -> Iterator[Page]:
         placed = {}
         for name, figure in figures.items():
             if figure is not None:
-                yield from drawn(figure, f"record-{name}-{slug}")
-                placed[name] = shown(figure, f"record-{name}-{slug}")
+                yield from figure_pages(figure, f"record-{name}-{slug}")
+                placed[name] = figure_context(figure, f"record-{name}-{slug}")
         yield render(
             "records.html",
             board,

@@ -238,8 +238,8 @@ def graphs_of(
     tells nothing, and neither does a judge that failed.
     """
     if trial["outcome"] in ("answered", "failed"):
-        found: Mapping[str, Mapping[str, Any]] = parts.get("graphs", {})
-        return found
+        graph_records: Mapping[str, Mapping[str, Any]] = parts.get("graphs", {})
+        return graph_records
     return {
         name: {"score": 0.0, "branches": dict.fromkeys(roots, 0.0)}
         for name, roots in graphs.items()

@@ -48,12 +48,12 @@ class TextScores:
             return
         cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
         parts = score.get("parts", {})
-        said = {**parts.get("text", {}), **score.get("measured", {})}
-        answered = trial["outcome"] == "answered" or bool(said)
+        text_values = {**parts.get("text", {}), **score.get("measured", {})}
+        answered = trial["outcome"] == "answered" or bool(text_values)
         worst = {name: s.worst for name, s in self._scales.items() if math.isfinite(s.worst)}
         values: list[tuple[str, float | None]] = []
         for name in self._scales:
-            value = said.get(name) if answered else worst.get(name)
+            value = text_values.get(name) if answered else worst.get(name)
             values += [(name, value), (name + _PUBLISHED, value if answered else None)]
         self._table.add(cell, trial["item"], values)
         self._left_out[cell] = self._left_out.get(cell, 0) + (not answered)

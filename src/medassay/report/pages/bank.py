@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from medassay.report.board import Board
-from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.bars import stacked
 
@@ -20,6 +20,6 @@ def pages(board: Board) -> Iterator[Page]:
         cross = bank["cross"]
         if cross and len({row[cross["over"]] for row in cross["counts"]}) <= _MOST_GROUPS:
             stacked_bars = stacked(cross["counts"], over=cross["over"], by=cross["by"])
-            yield from drawn(stacked_bars, f"bank-{slug}")
-            figure = shown(stacked_bars, f"bank-{slug}")
+            yield from figure_pages(stacked_bars, f"bank-{slug}")
+            figure = figure_context(stacked_bars, f"bank-{slug}")
         yield render("bank.html", board, f"bank/{slug}/", bank=bank, fields=_SHOWN, **figure)

@@ -5,7 +5,7 @@ from typing import Any
 
 from medassay.core.ranks import reading_of
 from medassay.report.board import OVERALL, Board
-from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.forest import forest
@@ -23,7 +23,7 @@ def pages(board: Board) -> Iterator[Page]:
         name = f"forest-{board.slug(mode, 'mode')}"
         drawing = pairs_figure(board.statistics, mode)
         if pairs:
-            yield from drawn(drawing, name)
+            yield from figure_pages(drawing, name)
         places = {
             row: f"compare/{track}{_slug(board, row)}/" for row in _rows(board, mode, pairs)
         }
@@ -40,9 +40,9 @@ def pages(board: Board) -> Iterator[Page]:
             f"compare/{track}",
             pairs=pairs if len(pairs) <= _MOST_PAIRS else [],
             row=None,
-            drawn=min(_DRAWN, len(pairs)),
+            figure_pages=min(_DRAWN, len(pairs)),
             **common,
-            **shown(drawing, name),
+            **figure_context(drawing, name),
         )
         for row, place in places.items():
             own_pairs = [

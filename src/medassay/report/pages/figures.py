@@ -7,13 +7,13 @@ from medassay.report.pages.html import Page
 from medassay.report.plot.figure import Figure, drawable
 
 
-def drawn(figure: Figure, name: str) -> Iterator[Page]:
+def figure_pages(figure: Figure, name: str) -> Iterator[Page]:
     """Yield both files of a figure; none where figures cannot be drawn, and the page then says so."""
     if drawable():
         yield f"figure/{name}.svg", figure.svg()
         yield f"figure/{name}-dark.svg", figure.svg(dark=True)
 
 
-def shown(figure: Figure, name: str) -> dict[str, Any]:
+def figure_context(figure: Figure, name: str) -> dict[str, Any]:
     """Return what a template shows of a figure."""
     return {"figure": figure, "file": name if drawable() else None}

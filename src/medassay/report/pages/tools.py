@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.report.board import OVERALL, Board
-from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.forest import forest
@@ -18,17 +18,17 @@ def pages(board: Board) -> Iterator[Page]:
     if not rows:
         return
     figure = tools_figure(rows, board.statistics["scale"])
-    yield from drawn(figure, "tools-minus-solo")
+    yield from figure_pages(figure, "tools-minus-solo")
     yield render(
         "tools.html",
         board,
         "tools/",
         rows=rows,
         overall=OVERALL,
-        drawn=min(_DRAWN, len(rows)),
+        figure_pages=min(_DRAWN, len(rows)),
         scale=[board.statistics["scale"][end] for end in ("lo", "hi")],
         used=tool_rows(board),
-        **shown(figure, "tools-minus-solo"),
+        **figure_context(figure, "tools-minus-solo"),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from medassay.report.board import Board
-from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.pages.ranking import metric_text
 from medassay.report.plot.trend import trend
@@ -36,8 +36,8 @@ def pages(board: Board) -> Iterator[Page]:
         ]
         drawing = trend(points, markers, unit=metric_text(board), factor=100 if hundred else 1)
         name = "trend" if mode == board.modes[0] else f"trend-{board.slug(mode, 'mode')}"
-        yield from drawn(drawing, name)
-        figures.append({"mode": mode, **shown(drawing, name)})
+        yield from figure_pages(drawing, name)
+        figures.append({"mode": mode, **figure_context(drawing, name)})
     yield render(
         "trend.html",
         board,

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from medassay.errors import InputError, MedassayError
 from medassay.review.form import FORMS, Form, Problem, clean, read_review
-from medassay.review.sampling import drawn
+from medassay.review.sampling import draw_key
 from medassay.review.store.database import now
 from medassay.review.store.schema import Account, Assignment, Draft, Entry, Review, Right, Study
 from medassay.review.store.studies import refuse_closed
@@ -121,7 +121,7 @@ def shown_content(study: Study, entry: Entry, account: int) -> dict[str, Any]:
     """Return what a reviewer sees of an entry: two answers on sides drawn for this reviewer."""
     swapped = (
         study.form == "preference"
-        and int(drawn(study.seed, "side", account, entry.id), 16) % 2 == 1
+        and int(draw_key(study.seed, "side", account, entry.id), 16) % 2 == 1
     )
     return {**entry.content, "swapped": swapped}
 
@@ -308,7 +308,7 @@ class Queue:
 
     def after(self, number: int) -> int | None:
         """Return what comes once `number` is done: the next open one behind it, else the first; None when all are done."""
-        rest = [one for one in self.open if one != number]
+        rest = [open_number for open_number in self.open if open_number != number]
         if not rest:
             return None
         start = self.order.index(number) if number in self.order else -1

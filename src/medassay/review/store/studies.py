@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.errors import GateError, InputError
 from medassay.review.form import FORMS, clean
-from medassay.review.sampling import assign, drawn
+from medassay.review.sampling import assign, draw_key
 from medassay.review.store.accounts import roles_of
 from medassay.review.store.database import now
 from medassay.review.store.schema import Account, Assignment, Entry, Right, Study
@@ -267,7 +267,7 @@ def give(db: Session, study: Study, pairs: Sequence[tuple[int, int]]) -> None:
         turn = db.scalar(select(func.max(Assignment.turn)).where(*mine)) or 0
 
         def place(entry: int, reviewer: int = reviewer) -> tuple[bool, str]:
-            return entry not in training, drawn(study.seed, "order", reviewer, entry)
+            return entry not in training, draw_key(study.seed, "order", reviewer, entry)
 
         for at, entry in enumerate(sorted(entries, key=place), 1):
             db.add(
@@ -300,7 +300,7 @@ def more_reviewers(db: Session, study: Study, entry: Entry, count: int) -> int:
         key=lambda reviewer: (
             order.get(reviewer.qualification, 2),
             load.get(reviewer.id, 0),
-            drawn(study.seed, "more", entry.id, reviewer.id),
+            draw_key(study.seed, "more", entry.id, reviewer.id),
         )
     )
     give(db, study, [(entry.id, reviewer.id) for reviewer in free[:count]])

@@ -236,12 +236,12 @@ def check(
         When it goes back without a reason.
     """
     ticket = _held(db, study, entry)
-    found = last_decision(db, ticket)
-    if found is None or ticket.state != "decided":
+    last = last_decision(db, ticket)
+    if last is None or ticket.state != "decided":
         raise GateError("nothing here waits for a final check")
-    if found.id != decision:
+    if last.id != decision:
         raise GateError("another decision was made meanwhile: read it, then check it")
-    if found.account_id == by.id:
+    if last.account_id == by.id:
         raise GateError("the final check is by a second person, not by who decided")
     detail = {} if confirmed and not reason.strip() else {"reason": _needed(reason)}
     _step(db, ticket, by, "check" if confirmed else "return", detail)

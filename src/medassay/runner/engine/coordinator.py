@@ -281,8 +281,8 @@ class Coordinator:
             held = state.left.get(model, 0)
             # Some beats' worth, but never more than an equal part of what is left.
             even = self._unfinished[model] // max(1, len(self._states))
-            wanted = max(1, min(even, max(self._shard // 2, 3 * state.did[model])))
-            while held < wanted:
+            lease_size = max(1, min(even, max(self._shard // 2, 3 * state.did[model])))
+            while held < lease_size:
                 spec = self._stage.specs[model]
                 size = min(self._shard, max(even // 2, _FEWEST, spec.concurrency))
                 units = self._cut(model, size)

@@ -85,8 +85,8 @@ class LeaseWatcher:
 
     def _contents(self) -> dict[str, bytes]:
         if self._mirror is not None:
-            found = self._mirror.contents(self._mirror.name(self._folder))
-            return {Path(name).stem: content for name, content in found.items()}
+            lease_contents = self._mirror.contents(self._mirror.name(self._folder))
+            return {Path(name).stem: content for name, content in lease_contents.items()}
         contents = {}
         for path in self._folder.glob("*.json"):
             with contextlib.suppress(FileNotFoundError):

@@ -401,8 +401,8 @@ class Worker:
 
     async def _ask(self, spec: ModelSpec, feed: Feed) -> None:
         done = 0
-        while (found := await feed.next()) is not None:
-            shard, unit = found
+        while (next_unit := await feed.next()) is not None:
+            shard, unit = next_unit
             while self._in_doubt() and not self._stop:
                 await asyncio.sleep(0.1)
             if self._stop or spec.id in self._asker.tally.unpaid:

@@ -82,10 +82,10 @@ class LegacyWorker:
             self._process.stdin.write(line)
             self._process.stdin.flush()
             while True:
-                told = self._replies.get(timeout=self._timeout)
-                if told is None:
+                line_read = self._replies.get(timeout=self._timeout)
+                if line_read is None:
                     return None
-                reply: dict[str, Any] = json.loads(told)
+                reply: dict[str, Any] = json.loads(line_read)
                 if reply.get("id") == self._number:
                     return reply
         except (BrokenPipeError, json.JSONDecodeError):

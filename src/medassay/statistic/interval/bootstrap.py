@@ -80,9 +80,9 @@ def second_interval(
     if unit and np.all((scores == 0) | (scores == 1)):
         lo, hi = wilson_interval(float(scores.sum()), len(scores), level=level)
         return Second(method="wilson", lo=lo, hi=hi)
-    both = bca(scores, draws, level)
-    if both is not None:
-        return Second(method="bca", lo=both[0], hi=both[1])
+    bca_ends = bca(scores, draws, level)
+    if bca_ends is not None:
+        return Second(method="bca", lo=bca_ends[0], hi=bca_ends[1])
     if unit:
         lo, hi = wilson_interval(float(scores.sum()), len(scores), level=level)
         return Second(method="wilson", lo=lo, hi=hi)

@@ -159,12 +159,14 @@ def pearson_intervals(
     tail = (1 - level) / 2
     ends = []
     for share in (tail, 1 - tail):
-        found = np.full((k, k), np.nan)
+        interval_ends = np.full((k, k), np.nan)
         has_interval = lost <= _MOST_LOST
         if has_interval.any():
-            found[has_interval] = np.nanquantile(draws[:, has_interval], share, axis=0)
+            interval_ends[has_interval] = np.nanquantile(draws[:, has_interval], share, axis=0)
         ends.append(
-            tuple(tuple(None if np.isnan(v) else float(v) for v in row) for row in found)
+            tuple(
+                tuple(None if np.isnan(v) else float(v) for v in row) for row in interval_ends
+            )
         )
     return ends[0], ends[1]
 

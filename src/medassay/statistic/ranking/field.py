@@ -145,7 +145,7 @@ def field_of(
         reason_of |= _board_reasons(rows, reason_of, strata, common, small, options)
     ranked = [i for i in range(len(rows)) if i not in reason_of]
     compared = Pairs(pairs=(), c=None, ranges={})
-    given = Compared(
+    compared_rows = Compared(
         rows=rows,
         strata=strata,
         ranked=ranked,
@@ -155,17 +155,17 @@ def field_of(
     )
     has_pairs = all_pairs and 2 <= len(ranked) <= ALL_PAIRS_UP_TO
     if options.simultaneous:
-        board = board_of(given, step_down=all_pairs or len(ranked) <= ALL_PAIRS_UP_TO)
-        found = board.ranks
+        board = board_of(compared_rows, step_down=all_pairs or len(ranked) <= ALL_PAIRS_UP_TO)
+        board_ranks = board.ranks
         if has_pairs:
-            compared = pairs_of_board(given, board)
+            compared = pairs_of_board(compared_rows, board)
     else:
-        found, above = _ranks(rows, estimates, ranked, options)
+        board_ranks, above = _ranks(rows, estimates, ranked, options)
         if has_pairs:
-            compared = pairs_of(given, above)
+            compared = pairs_of(compared_rows, above)
     ranks = [
-        found[i]
-        if i in found
+        board_ranks[i]
+        if i in board_ranks
         else Rank(rank=None, lo=None, hi=None, group=None, reason=reason_of[i])
         for i in range(len(rows))
     ]
@@ -182,7 +182,7 @@ def field_of(
                 coverage=float(c),
                 n_own=int(n),
                 used=np.concatenate(masks[i]),
-                marks=marks if i in found else (),
+                marks=marks if i in board_ranks else (),
             )
             for i, (row, e, m, r, c, n) in enumerate(
                 zip(rows, estimates, micros, ranks, coverage, n_own, strict=True)

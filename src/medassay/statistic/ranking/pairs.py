@@ -157,9 +157,9 @@ def pairs_of_board(
         return Pairs(pairs=(), c=None, ranges={})
     differences: list[tuple[int, int, Difference, int]] = []
     for a, b in combinations(range(len(field.ranked)), 2):  # Holm's p is of the whole family
-        given = _difference(field, board.means, a, b)
-        if given is not None:
-            differences.append((a, b, *given))
+        pair_difference = _difference(field, board.means, a, b)
+        if pair_difference is not None:
+            differences.append((a, b, *pair_difference))
     adjusted = holm([difference.p for *_, difference, _ in differences])
     pairs = []
     for (a, b, difference, n), p in zip(differences, adjusted, strict=True):
@@ -257,9 +257,9 @@ def _difference(
     if means.draws is None:
         return None
     draws = means.draws[:, columns[0]] - means.draws[:, columns[1]]
-    kept = [(s, m) for s, m in zip(field.strata, masks, strict=True) if m.any()]
-    pairs = [(s.scores[first][m], s.scores[second][m]) for s, m in kept]
-    clusters = [s.clusters[m] for s, m in kept]
+    common_strata = [(s, m) for s, m in zip(field.strata, masks, strict=True) if m.any()]
+    pairs = [(s.scores[first][m], s.scores[second][m]) for s, m in common_strata]
+    clusters = [s.clusters[m] for s, m in common_strata]
     difference = difference_from_draws(
         np.concatenate([first_scores for first_scores, _ in pairs]),
         np.concatenate([other for _, other in pairs]),
@@ -270,7 +270,9 @@ def _difference(
     value = float(means.values[columns[0]] - means.values[columns[1]])
     difference = replace(difference, value=value)
     difference = (
-        difference if len(kept) == 1 else _pooled_difference(difference, pairs, clusters)
+        difference
+        if len(common_strata) == 1
+        else _pooled_difference(difference, pairs, clusters)
     )
     return difference, means.n
 

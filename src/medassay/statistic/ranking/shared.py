@@ -131,10 +131,10 @@ def rank(
         raise StatisticError(f"rank rule '{rule}': expected leader, arena or closure")
     names = [n for n, e in estimates.items() if min(e.n, e.n_clusters) >= SMALL_N]
     values = [estimates[name] for name in names]
-    found: dict[str, Rank] = {}
+    ranks_by_name: dict[str, Rank] = {}
     if values:
         above = separated(values, better=better)
         ranks = shared_ranks(names, [e.value for e in values], above, rule=rule, better=better)
-        found = dict(zip(names, ranks, strict=True))
+        ranks_by_name = dict(zip(names, ranks, strict=True))
     too_few = Rank(rank=None, lo=None, hi=None, group=None, reason="too_few_items")
-    return {name: found.get(name, too_few) for name in estimates}
+    return {name: ranks_by_name.get(name, too_few) for name in estimates}

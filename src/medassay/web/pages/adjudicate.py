@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import differing
 from medassay.review.form import FORMS
-from medassay.review.sampling import drawn
+from medassay.review.sampling import draw_key
 from medassay.review.store import reading, studies, tickets
 from medassay.review.store.schema import Entry, Study
 from medassay.web.request_context import Forbidden, Here, Number, RequestContext, ShownEntry
@@ -43,12 +43,16 @@ def _show(visit: RequestContext, n: int, status: int = 200, *, says: str = "") -
         study = db.get_one(Study, visit.study.id)
         entry = studies.entry_at(db, study.id, n)
         latest = tickets.latest_of(db, entry)
-        ts = [t for t, one in reading.tickets_of(db, study.id) if one.id == entry.id]
+        ts = [
+            t
+            for t, ticket_entry in reading.tickets_of(db, study.id)
+            if ticket_entry.id == entry.id
+        ]
         steps = tickets.steps_of(db, ts[0]) if ts else []
         decision = tickets.last_decision(db, ts[0]) if ts else None
     form = FORMS[study.form]
     # Letters in an order of their own for every item: nobody learns to know who is A.
-    latest.sort(key=lambda show: drawn(study.seed, "letter", entry.id, show.reviewer))
+    latest.sort(key=lambda show: draw_key(study.seed, "letter", entry.id, show.reviewer))
     return visit.page(
         "ticket.html",
         status,
@@ -58,7 +62,7 @@ def _show(visit: RequestContext, n: int, status: int = 200, *, says: str = "") -
         shown=ShownEntry(form, entry.content),
         form=form,
         aspects=form.aspects(entry.content),
-        given=[(letter_of(at), one) for at, one in enumerate(latest)],
+        given=[(letter_of(at), review) for at, review in enumerate(latest)],
         differ=differing((*form.aspects(entry.content), *form.then), latest),
         state=ts[0].state if ts else "",
         steps=steps,

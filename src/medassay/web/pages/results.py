@@ -269,17 +269,17 @@ def export_csv(visit: Here) -> Response:
             review["submitted_at"],
             aspect,
             score,
-            " / ".join(given.comments),
-            (given.harm or {}).get("severity", ""),
+            " / ".join(review_record.comments),
+            (review_record.harm or {}).get("severity", ""),
             " / ".join(review["review"].get("correction", {}).values()),
             review["review"].get("source", ""),
         ]
         for review in frozen_part["reviews"]
         if review["latest"] and not entries[review["entry"]]["training"]
-        for given in [
+        for review_record in [
             LastReview(entry=0, reviewer=0, qualification="", content=review["review"])
         ]
-        for aspect, score in given.scores.items()
+        for aspect, score in review_record.scores.items()
     ]
     header = [
         *("entry", "item", "category", "iteration", "reviewer", "qualification"),

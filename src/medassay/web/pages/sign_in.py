@@ -212,7 +212,7 @@ def accept_invitation(visit: Here, token: Token) -> Response:
         invitation = links.invitation(db, token)
         if invitation is None:
             return visit.page("ended.html", 404)
-        known = accounts.account_of(db, invitation.email)
+        own_account = accounts.account_of(db, invitation.email)
     try:
         if visit.expired:
             raise accounts.ProfileError("", "This page had expired: send it again.")
@@ -221,7 +221,7 @@ def accept_invitation(visit: Here, token: Token) -> Response:
             account = links.accept(db, token, profile, signed_in=own_id)
             cookie = sessions.open_session(db, account)
     except accounts.ProfileError as error:
-        return _show_invitation(visit, invitation, account=known, wrong=error, status=422)
+        return _show_invitation(visit, invitation, account=own_account, wrong=error, status=422)
     return _signed_in(
         visit, cookie, "/" if invitation.study is None else f"/s/{invitation.study}/"
     )

@@ -17,7 +17,7 @@ def catalogue(language: str) -> Mapping[str, str]:
     return read
 
 
-def said(language: str, text: str, /, **values: object) -> str:
+def translate(language: str, text: str, /, **values: object) -> str:
     """Return a text in a language, its holes filled; English where there is none.
 
     Examples

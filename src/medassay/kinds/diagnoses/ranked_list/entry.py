@@ -243,8 +243,8 @@ def without_codes(text: str) -> tuple[str, tuple[str, ...]]:
     def bracket(match: re.Match[str]) -> str:
         parts = []
         for part in re.split(r"[,;，；]", match["body"]):
-            if found := codes_in(part):
-                codes.extend(found)
+            if part_codes := codes_in(part):
+                codes.extend(part_codes)
             elif not _LIKELIHOOD.fullmatch(part) and not _REASON.match(match["body"]):
                 parts.append(part.strip())
         remainder = ", ".join(part for part in parts if part)
@@ -253,8 +253,8 @@ def without_codes(text: str) -> tuple[str, tuple[str, ...]]:
         return f" ({remainder})" if remainder else ""
 
     text = _BRACKETED.sub(bracket, text)
-    if found := codes_in(text):  # "Marfan syndrome ICD-10 Q87.4", without brackets
-        codes.extend(found)
+    if text_codes := codes_in(text):  # "Marfan syndrome ICD-10 Q87.4", without brackets
+        codes.extend(text_codes)
         for _, pattern in _CODES:
             text = pattern.sub("", text)
     if _DIGIT.search(text) or ":" in text or "=" in text:
@@ -274,6 +274,6 @@ def entry_of(value: Any, code_values: Any = ()) -> tuple[str, tuple[str, ...]]:
     """Return name and codes of a JSON text; `code_values` are further texts that hold codes."""
     entry = split_entry(value) if isinstance(value, str) else None
     codes = [] if entry is None else list(entry.codes)
-    for given in code_values:
-        codes += [code for code in codes_in(str(given)) if code not in codes]
+    for raw_code in code_values:
+        codes += [code for code in codes_in(str(raw_code)) if code not in codes]
     return ("" if entry is None else entry.name), tuple(codes)

@@ -206,8 +206,8 @@ def _first_name(value: Mapping[str, Any]) -> ListEntry | None:
                 if entry is not None:
                     return ListEntry(name=entry.name, codes=entry.codes)
             elif isinstance(part, str) and part.strip():
-                found, codes = entry_of(part)
-                return ListEntry(name=found, codes=codes) if found else None
+                key_name, codes = entry_of(part)
+                return ListEntry(name=key_name, codes=codes) if key_name else None
     return None
 
 

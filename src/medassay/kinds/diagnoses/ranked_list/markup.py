@@ -60,8 +60,8 @@ def html_lists(text: str, *, cut: bool) -> Iterator[CandidateList]:
     """Yield the lists of HTML, each with the heading above it."""
     for part in _HTML_LIST.finditer(text):
         items = list(_LIST_ITEM.finditer(part["body"]))
-        found = [split_entry(_html_name(item[1])) for item in items]
-        entries = [entry for entry in found if entry is not None]
+        list_entries = [split_entry(_html_name(item[1])) for item in items]
+        entries = [entry for entry in list_entries if entry is not None]
         cut_off = cut and not part["end"] and bool(entries) and not entries[-1].whole
         if cut_off:
             entries.pop()

@@ -38,10 +38,10 @@ def on_one_line(
                 continue  # "Answer: ranked diagnoses" is a heading
             head = labelled["head"]
             texts = _separated(labelled["rest"])
-        found = [
+        line_entries = [
             split_entry(text.strip().strip(",;，；").removesuffix(" and")) for text in texts
         ]
-        entries = [entry for entry in found if entry is not None]
+        entries = [entry for entry in line_entries if entry is not None]
         if len(entries) < 1 or (
             len(texts) == 1 and len(entries[0].name.split()) > LONGEST_PLAIN
         ):

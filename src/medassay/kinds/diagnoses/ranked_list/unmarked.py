@@ -55,9 +55,11 @@ def labelled_names(lines: Sequence[OutlineLine], last: int) -> Iterator[Candidat
     for label, labelled in by_label.items():
         if len(labelled) < 2:
             continue
-        found = [(line, split_entry(line.text)) for line in labelled]
+        labelled_entries = [(line, split_entry(line.text)) for line in labelled]
         entries = [
-            entry for line, entry in found if entry and (entry.whole or line.number != last)
+            entry
+            for line, entry in labelled_entries
+            if entry and (entry.whole or line.number != last)
         ]
         if entries:
             yield CandidateList(
@@ -70,7 +72,7 @@ def labelled_names(lines: Sequence[OutlineLine], last: int) -> Iterator[Candidat
                 form="labels",
                 start=labelled[0].number,
                 strength=3,
-                cut_off=len(entries) < len(found),
+                cut_off=len(entries) < len(labelled_entries),
             )
 
 
@@ -93,8 +95,8 @@ def plain_lists(
         subject = Subject.UNKNOWN if head is None else subject_of(head.bare)
         if not (subject.says_diagnoses or (is_one_block and len(block) > 1)):
             continue
-        found = [_plain_name(line) for line in block if line.number not in in_list]
-        names = [entry for entry in found if entry is not None]
+        block_names = [_plain_name(line) for line in block if line.number not in in_list]
+        names = [entry for entry in block_names if entry is not None]
         if len(names) < len(block) or len(names) < (2 if is_one_block else 1):
             continue
         cut_off = block[-1].number == last and not names[-1].whole
