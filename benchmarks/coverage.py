@@ -83,9 +83,7 @@ def clustered(
     return (random.random((rows, len(labels))) < chance[:, labels]).astype(float)
 
 
-def graded(
-    random: np.random.Generator, shape: str, size: tuple[int, ...]
-) -> tuple[Floats, float]:
+def graded(random: np.random.Generator, shape: str, size: tuple[int, ...]) -> tuple[Floats, float]:
     """Return graded scores on 0 to 1, and their true mean."""
     if shape == "normal":
         return np.clip(random.normal(0.7, 0.12, size), 0, 1), 0.69888
@@ -166,15 +164,11 @@ def _graded_cells(runs: int) -> Iterator[Cell]:
             scores, truth = graded(r, shape, (n,))
             return [(scores, None)], truth
 
-        def pooled(
-            r: np.random.Generator, shape: str = shape, n: int = n
-        ) -> tuple[list, float]:
+        def pooled(r: np.random.Generator, shape: str = shape, n: int = n) -> tuple[list, float]:
             made = [graded(r, shape, (n,)) for _ in range(3)]
             return [(scores, None) for scores, _ in made], made[0][1]
 
-        def grouped(
-            r: np.random.Generator, shape: str = shape, n: int = n
-        ) -> tuple[list, float]:
+        def grouped(r: np.random.Generator, shape: str = shape, n: int = n) -> tuple[list, float]:
             labels = labels_of(max(10, n // 2), (1, 3))
             own, truth = graded(r, shape, (len(labels),))
             common, _ = graded(r, shape, (labels.max() + 1,))
@@ -241,9 +235,7 @@ class Board:
         return relation_of(values, draws, difference_norms(weights), kappa=kappa).better
 
 
-def answers(
-    random: np.random.Generator, domain: NDArray[np.int64] | int, levels: Floats
-) -> Floats:
+def answers(random: np.random.Generator, domain: NDArray[np.int64] | int, levels: Floats) -> Floats:
     """Return right and wrong answers of models; items are hard or easy for all of them, clusters too."""
     from scipy.special import ndtr, ndtri
 
@@ -262,9 +254,7 @@ def error_cells(boards: int) -> Iterator[Cell]:
     for models, design, p, half in product((2, 10, 50), designs(), LEVELS, (False, True)):
         if half and models == 2:
             continue
-        name = (
-            f"{models} models, {design.name}, p {p:g}{', half of them better' if half else ''}"
-        )
+        name = f"{models} models, {design.name}, p {p:g}{', half of them better' if half else ''}"
         random, board, false = (
             generator(name),
             Board(design, zlib.crc32(design.name.encode())),

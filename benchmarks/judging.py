@@ -37,9 +37,7 @@ def write(folder, n, url):
                 "source": "synthetic",
             }
             file.write(json.dumps(item) + "\n")
-    words = (
-        "The first fact holds and the second may hold in some patients after treatment. " * 12
-    )
+    words = "The first fact holds and the second may hold in some patients after treatment. " * 12
     entries = [{"id": "student", "provider": "fake", "script": {"reply": words}}]
     for family in ("alpha", "beta", "gamma"):
         entry = {

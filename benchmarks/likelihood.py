@@ -25,9 +25,7 @@ def pairs(data, items, shots):
 
     def asked(row):
         options = row["options"]
-        listed = (
-            options.values() if isinstance(options, dict) else (o["value"] for o in options)
-        )
+        listed = options.values() if isinstance(options, dict) else (o["value"] for o in options)
         return f"Question: {row['question'][:600]}\nAnswer:", [f" {text}" for text in listed]
 
     examples = []
@@ -112,9 +110,7 @@ def compare(args):
     first, second = (json.loads(Path(name).read_text()) for name in (args.data, args.other))
     print(first["versions"], second["versions"])
     for one, other in zip(first["found"], second["found"], strict=True):
-        apart = max(
-            abs(a[0] - b[0]) for a, b in zip(one["values"], other["values"], strict=True)
-        )
+        apart = max(abs(a[0] - b[0]) for a, b in zip(one["values"], other["values"], strict=True))
         greedy = sum(a[1] != b[1] for a, b in zip(one["values"], other["values"], strict=True))
         rates = [found["items_per_second"] for found in (one, other)]
         print(

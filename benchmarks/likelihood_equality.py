@@ -112,9 +112,7 @@ def ours(args):
         (root / name / "bank.toml").write_text(
             f'name = "{name}"\nquestion_bank_version = "{name}-2026.1"\nlicence = "CC0-1.0"\ndomains = ["d"]\n'
         )
-        (root / name / "items.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in wanted)
-        )
+        (root / name / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in wanted))
     folders = {"smollm2": str(embedded_folder("embedded:smollm2"))}
     for name in MODELS:
         folders[name] = str(root / name)
@@ -249,7 +247,9 @@ def compare(args):
                 for item in mine
                 for a, b in zip(mine[item]["totals"], theirs[item]["totals"], strict=True)
             ]
-            line = f"{kind} {model}: {len(mine)} items, log-likelihoods at most {max(apart):.1e} apart"
+            line = (
+                f"{kind} {model}: {len(mine)} items, log-likelihoods at most {max(apart):.1e} apart"
+            )
             for metric in metrics:
                 if kind == "choices":
                     unlike = sum(mine[i][metric] != theirs[i][metric] for i in mine)

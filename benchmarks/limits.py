@@ -23,9 +23,7 @@ from medassay.storage.journal import Journal, Noted
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worker-ms", type=float, default=0.3, help="CPU of a worker a trial")
-    parser.add_argument(
-        "--driver-us", type=float, default=6.0, help="CPU of the driver a trial"
-    )
+    parser.add_argument("--driver-us", type=float, default=6.0, help="CPU of the driver a trial")
     parser.add_argument("--fixed", type=float, default=100.0, help="seal and site, s")
     options = parser.parse_args()
     beat, _ = report_costs(connect())
@@ -70,9 +68,7 @@ def report_costs(ray):
 def simulated(workers, each, report, note, seconds=60.0, beat=0.5):
     """Return trials a second; a worker reports every beat and holds units for three beats at most."""
     free, done = 0.0, 0
-    ready = [
-        (beat * n / workers, 0.0, n) for n in range(workers)
-    ]  # when, having worked how long
+    ready = [(beat * n / workers, 0.0, n) for n in range(workers)]  # when, having worked how long
     heapq.heapify(ready)
     while ready:
         now, worked, number = heapq.heappop(ready)

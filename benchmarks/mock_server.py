@@ -86,9 +86,7 @@ class Endpoint(asyncio.Protocol):
 
     def answer(self, body):
         request = json.loads(body)
-        prompt = (
-            request["messages"][-1]["content"] if "messages" in request else request["prompt"]
-        )
+        prompt = request["messages"][-1]["content"] if "messages" in request else request["prompt"]
         digest = hashlib.sha256(prompt.encode()).hexdigest()
         if self.options.log:
             self.options.log.write(digest + "\n")

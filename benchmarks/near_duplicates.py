@@ -82,9 +82,7 @@ def altered(text, rng):
         return "".join(letters)
     if kind == 1:
         for _ in range(max(1, len(words) // 12)):
-            words[rng.randrange(len(words))] = rng.choice(
-                ("other", "changed", "possible", "whole")
-            )
+            words[rng.randrange(len(words))] = rng.choice(("other", "changed", "possible", "whole"))
         return " ".join(words)
     rng.shuffle(words)
     return " ".join(words)

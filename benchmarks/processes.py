@@ -26,8 +26,7 @@ def measure(command, cwd=None, env=None):
         check=True,
         cwd=cwd,
         # As installed: compiled modules are kept, whatever this shell says.
-        env={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-        | (env or {}),
+        env={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | (env or {}),
     )
     wall, cpu, peak, code, errors = json.loads(done.stdout)
     if code:

@@ -101,9 +101,7 @@ def main():
         if not Path("run").exists():
             write_table(Path("table.csv"), given.models, given.domains, given.items)
             found.append(
-                step(
-                    "import", "import", "csv", "table.csv", "--columns", columns, "--to", "run"
-                )
+                step("import", "import", "csv", "table.csv", "--columns", columns, "--to", "run")
             )
         shutil.rmtree("site", ignore_errors=True)
         found.append(step("publish", "publish", "run", "--to", "site", "--id", "one"))

@@ -66,9 +66,7 @@ def main():
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--before", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument(
-        "--once", type=Path, help="measure the code of this `src` once, as JSON"
-    )
+    parser.add_argument("--once", type=Path, help="measure the code of this `src` once, as JSON")
     options = parser.parse_args()
     if options.once:
         sys.path.insert(0, str(options.once))
@@ -89,9 +87,7 @@ def main():
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             rounds[source].append(json.loads(done.stdout))
     counts = {kind: len(texts) for kind, texts in replies(options.data).items()}
-    print(
-        f"Python {platform.python_version()}, {options.rounds} rounds, CPU ms a reply (median)\n"
-    )
+    print(f"Python {platform.python_version()}, {options.rounds} rounds, CPU ms a reply (median)\n")
     print("| replies | n | now |" + (" before |" if options.before else ""))
     print("|---|---|---|" + ("---|" if options.before else ""))
     for kind, n in counts.items():

@@ -22,9 +22,7 @@ def write(folder, n):
     """Write bank, models and plan; return the plan's path."""
     shipped = files("medassay.bank") / "health_record_de" / "items.jsonl"
     items = [json.loads(line) for line in shipped.read_text(encoding="utf-8").splitlines()]
-    made = [
-        {**items[i % len(items)], "id": f"r-{i:06}", "cluster": f"c-{i:06}"} for i in range(n)
-    ]
+    made = [{**items[i % len(items)], "id": f"r-{i:06}", "cluster": f"c-{i:06}"} for i in range(n)]
     bank = folder / "bank"
     bank.mkdir()
     card = {"name": "bank", "question_bank_version": "bank-2026.1", "licence": "CC0-1.0"}

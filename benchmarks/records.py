@@ -73,9 +73,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=10_000)
     n = parser.parse_args().pairs
     rng = random.Random(20261121)
-    given = [
-        (gold, json.dumps(disturbed(gold, rng))) for gold in (record(rng) for _ in range(n))
-    ]
+    given = [(gold, json.dumps(disturbed(gold, rng))) for gold in (record(rng) for _ in range(n))]
     rounds = []
     for _ in range(ROUNDS):
         start = time.process_time()

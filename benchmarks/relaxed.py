@@ -145,9 +145,7 @@ def main():
         )
     print(f"largest relative difference {max(f['apart'] for f in found):.1e}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(
-        f"torch {torch.__version__}, transformers {transformers.__version__}, peak {peak} MiB"
-    )
+    print(f"torch {torch.__version__}, transformers {transformers.__version__}, peak {peak} MiB")
 
 
 if __name__ == "__main__":

@@ -102,8 +102,7 @@ def write_texts(path):
     texts = []
     for _ in range(2000):
         paragraphs = [
-            " ".join(rng.choices(words, k=rng.randint(20, 160)))
-            for _ in range(rng.randint(2, 9))
+            " ".join(rng.choices(words, k=rng.randint(20, 160))) for _ in range(rng.randint(2, 9))
         ]
         texts.append("\n\n".join(paragraphs))
     path.write_text(json.dumps(texts))

@@ -48,9 +48,7 @@ def main() -> None:
             database = open_database(address)
             print(
                 kind,
-                json.dumps(
-                    load(database, address, given.reviewers, given.seconds, given.pause)
-                ),
+                json.dumps(load(database, address, given.reviewers, given.seconds, given.pause)),
             )
             print(kind, json.dumps(pages(database, address)))
             database.close()
@@ -86,9 +84,7 @@ def load(database, address, reviewers, seconds, pause=0.0, kills=1):
                     {"fields": fields, "version": int(shown.version)},
                 )
                 start = time.perf_counter()
-                sent = client.post(
-                    page, version=str(draft.json["version"]), do="submit", **fields
-                )
+                sent = client.post(page, version=str(draft.json["version"]), do="submit", **fields)
                 took = time.perf_counter() - start
                 with lock:
                     if sent.status == 303:

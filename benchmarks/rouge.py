@@ -61,9 +61,7 @@ def main():
     ours_s, theirs_s, ratios, apart = [], [], [], 0.0
     for _ in range(ROUNDS):
         t_ours, ours = seconds(lambda: [rouge(said, wanted) for said, wanted in texts])
-        t_theirs, found = seconds(
-            lambda: [theirs.score(wanted, said) for said, wanted in texts]
-        )
+        t_theirs, found = seconds(lambda: [theirs.score(wanted, said) for said, wanted in texts])
         ours_s.append(t_ours)
         theirs_s.append(t_theirs)
         ratios.append(t_theirs / t_ours)

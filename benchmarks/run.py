@@ -40,16 +40,11 @@ def runner(rounds, python, sizes, delays):
             for n in sizes:
                 for connections in (64, 256):
                     programs = {"medassay": lambda u=url, a=n, c=connections: medassay(u, a, c)}
-                    programs["bare aiohttp"] = lambda u=url, a=n, c=connections: (
-                        peers.bare_aiohttp(measure, u, a, c)
+                    programs["bare aiohttp"] = lambda u=url, a=n, c=connections: peers.bare_aiohttp(
+                        measure, u, a, c
                     )
                     # The slow peers are measured once a round where they can finish.
-                    if (
-                        python
-                        and n == min(sizes)
-                        and connections == 64
-                        and delay == min(delays)
-                    ):
+                    if python and n == min(sizes) and connections == 64 and delay == min(delays):
                         programs["lm-eval"] = lambda u=url, a=n, c=connections: peers.lm_eval(
                             measure, python, u, a, c
                         )
@@ -62,9 +57,7 @@ def runner(rounds, python, sizes, delays):
                             found[name].append(program())
                     ideal = n / connections * delay / 1000
                     for name, runs in found.items():
-                        wall, cpu, peak = (
-                            statistics.median(r[k] for r in runs) for k in range(3)
-                        )
+                        wall, cpu, peak = (statistics.median(r[k] for r in runs) for k in range(3))
                         rows.append(
                             (
                                 name,

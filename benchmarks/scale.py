@@ -201,9 +201,7 @@ def kill(options):
             stored = Counter(
                 key for path in (workspace / "responses").glob("*.zst") for key in keys_of(path)
             )
-            events = [
-                json.loads(x)["event"] for x in (folder / "events").read_text().splitlines()
-            ]
+            events = [json.loads(x)["event"] for x in (folder / "events").read_text().splitlines()]
             same = digest(run) == alone["digest"]
             print(
                 f"- {trials:,} trials, {len(stored):,} replies stored, {sum(stored.values()) - len(stored)} of them twice"
@@ -254,9 +252,7 @@ def million(options):
         wall, cpu, peak, events = measured(command("run", plan, "--quiet"))
         at = {e["event"]: moment(e) for e in events}
         asking = next(e for e in events if e["event"] == "stage_ended")
-        rows.append(
-            ("asking, reading, scoring, journal", asking["seconds"], asking["cpu"], peak)
-        )
+        rows.append(("asking, reading, scoring, journal", asking["seconds"], asking["cpu"], peak))
         after = at["run_sealed"] - at["stage_ended"]
         rows.append(("trials in order, statistics, seal", after, None, peak))
         rows.append(("the whole run", wall, cpu, peak))

@@ -21,8 +21,7 @@ keys = "BCADBCADBC"
 
 scores = {
     model: [
-        float(extract_option(text, "ABCD")[0] == key)
-        for text, key in zip(texts, keys, strict=True)
+        float(extract_option(text, "ABCD")[0] == key) for text, key in zip(texts, keys, strict=True)
     ]
     for model, texts in replies.items()
 }

@@ -62,6 +62,4 @@ for group, closed in study["closed"]["groups"].items():
     print(f"   {group}, {closed['n_models']} models")
     for one in sorted(closed["tasks"], key=lambda one: one["mean"]):
         if one["lo"] is not None:
-            print(
-                f"      {one['task']:40} {one['mean']:5.2f} [{one['lo']:.2f}, {one['hi']:.2f}]"
-            )
+            print(f"      {one['task']:40} {one['mean']:5.2f} [{one['lo']:.2f}, {one['hi']:.2f}]")

@@ -15,9 +15,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # No example is timed, nor how fast examples are made: machines are loaded.
-settings.register_profile(
-    "medassay", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("medassay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("medassay")
 
 ROOT = Path(__file__).parents[1]
@@ -131,10 +129,7 @@ def weights(tmp_path_factory):
     base = tokenizers.Tokenizer(
         tokenizers.models.BPE(
             # Sorted: the alphabet comes in another order each time, and some orders end a reply early.
-            {
-                c: i
-                for i, c in enumerate(sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet()))
-            },
+            {c: i for i, c in enumerate(sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet()))},
             [],
         )
     )

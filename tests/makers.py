@@ -53,9 +53,7 @@ def write_bank(folder, items, *, name="law", domains=("law",), **card):
         "domains": list(domains),
         **card,
     }
-    (folder / "bank.toml").write_text(
-        "".join(f"{k} = {json.dumps(v)}\n" for k, v in text.items())
-    )
+    (folder / "bank.toml").write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in text.items()))
     (folder / "items.jsonl").write_text(
         "".join(json.dumps(item) + "\n" for item in items), encoding="utf-8"
     )
@@ -149,9 +147,7 @@ def listed(*names):
 def ddx_judge(n, name="judge", **more):
     """Return a scripted judge who knows every "Disease <i>", and that "Kin <i>" is of its group."""
     levels = ["mild", "moderate", "severe", "critical", "rare"]
-    severity = {
-        f"{w} {i}": levels[i % 5] for i in range(n) for w in ("Disease", "Malady", "Kin")
-    }
+    severity = {f"{w} {i}": levels[i % 5] for i in range(n) for w in ("Disease", "Malady", "Kin")}
     relation = {
         f"Disease {i}": {f"Disease {i}": "Exact Synonym", f"Kin {i}": "Exact Disease Group"}
         for i in range(n)
@@ -225,8 +221,7 @@ def record_reply(record, *, thoughts=False):
 def record_student(n, name="m", **more):
     """Right when it thinks; without thinking it lists every stopped drug as current."""
     replies = {
-        f"health_record/r-{i:02}": record_reply(health_record(i), thoughts=True)
-        for i in range(n)
+        f"health_record/r-{i:02}": record_reply(health_record(i), thoughts=True) for i in range(n)
     }
     replies |= {
         f"health_record_direct/r-{i:02}": record_reply(health_record(i, taken_on=True))
@@ -286,8 +281,6 @@ def write_index(folder, texts=None, **parameters):
 
 def set_aside(run):
     """Move a run out of its workspace, so that its plan is done anew from what is stored; return where it is now."""
-    place = (
-        run.path.parent.parent / f"aside-{len(list(run.path.parent.parent.glob('aside-*')))}"
-    )
+    place = run.path.parent.parent / f"aside-{len(list(run.path.parent.parent.glob('aside-*')))}"
     place.mkdir()
     return run.path.rename(place / run.path.name)

@@ -65,9 +65,7 @@ class Store:
                         "content-length",
                     ):
                         self.send_header(name, value)
-                size = (
-                    reply.getheader("Content-Length") if self.command == "HEAD" else len(data)
-                )
+                size = reply.getheader("Content-Length") if self.command == "HEAD" else len(data)
                 self.send_header("Content-Length", str(size or 0))
                 self.end_headers()
                 if self.command != "HEAD":

@@ -94,9 +94,7 @@ def run(
         warnings.warn(line, stacklevel=4)
 
     environment = dict(os.environ) if secrets is None else secrets
-    return pipeline.run(
-        plan, secrets=environment, workspace=workspace, engine=engine, tell=tell
-    )
+    return pipeline.run(plan, secrets=environment, workspace=workspace, engine=engine, tell=tell)
 
 
 # Folders with a face of their own, as `medassay.synthesis.paths`: loaded when they are named.

@@ -98,9 +98,7 @@ class Permanent(ModelError):
     `refused` says that the endpoint took no such request, so that nothing was generated for it.
     """
 
-    def __init__(
-        self, message: str, *, endpoint_wide: bool = False, refused: bool = False
-    ) -> None:
+    def __init__(self, message: str, *, endpoint_wide: bool = False, refused: bool = False) -> None:
         super().__init__(message)
         self.endpoint_wide = endpoint_wide
         self.refused = refused

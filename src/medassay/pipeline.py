@@ -262,9 +262,9 @@ def _repeated(runs: Path, plan: Plan, again: str, *, fresh: bool) -> tuple[Again
         )
     if not last.sealed:
         again_of = last.manifest.get("again_of")
-        return again_rule, open_run(runs / again_of["run"]) if again_of and again_of[
-            "of"
-        ] == str(again_rule) else None
+        return again_rule, open_run(runs / again_of["run"]) if again_of and again_of["of"] == str(
+            again_rule
+        ) else None
     return again_rule, last
 
 
@@ -273,9 +273,7 @@ def _named(source: Run, again: str) -> dict[str, str]:
     return {"run": source.id, "root": source.seal["root"], "of": str(read_again(again))}
 
 
-def _find(
-    runs: Path, plan: Plan, identity: Mapping[str, Any], tell: Callable[[str], None]
-) -> Run:
+def _find(runs: Path, plan: Plan, identity: Mapping[str, Any], tell: Callable[[str], None]) -> Run:
     """Return the run to do; a sealed one where nothing is left to do, or only to carry it to its object store."""
     _, late = latest(runs, plan.hash)
     if late is not None and left_behind(late.path):
@@ -346,9 +344,7 @@ def _ask(
     return items
 
 
-def _asked_again(
-    portable: AnswerStageSpec, journal: Journal, means: RunContext
-) -> AnswerStageSpec:
+def _asked_again(portable: AnswerStageSpec, journal: Journal, means: RunContext) -> AnswerStageSpec:
     """Return the stage with the trials that are asked once more; in the journal they are no longer done."""
     if means.again is None:
         return portable
@@ -420,9 +416,7 @@ def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leader
     )
 
 
-def figure(
-    run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None = None
-) -> "Figure":
+def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None = None) -> "Figure":
     """Return a figure of a sealed run, for notebooks and files: the bytes are those of the board.
 
     Parameters
@@ -455,9 +449,7 @@ def figure(
         ]
         hundred = bool(rows) and rows[0]["scale"] == [0, 1]
         unit = f"{rows[0]['metric']}, %" if hundred else "score"
-        drawing = bars(
-            rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1
-        )
+        drawing = bars(rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1)
     elif name in DDX_FIGURES and "ddx" in opened.statistics:
         statistics = aggregated_by(opened, ddx) if ddx else opened.statistics
         drawing = ddx_figure(opened, statistics, name, mode)
@@ -481,9 +473,7 @@ def figure(
 DDX_FIGURES = ("quadrant", "semantic", "severity", "top")
 
 
-def ddx_figure(
-    run: Run, statistics: Mapping[str, Any], name: str, mode: str
-) -> "Figure | None":
+def ddx_figure(run: Run, statistics: Mapping[str, Any], name: str, mode: str) -> "Figure | None":
     """Return a figure of ranked diagnoses, None where there is nothing to draw."""
     from medassay.kinds.diagnoses import page as ddx
 

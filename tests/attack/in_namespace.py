@@ -49,9 +49,7 @@ class Names(threading.Thread):
         turns = self.answers.get(name, [[]])
         family, wanted = (socket.AF_INET6, ":") if kind == 28 else (socket.AF_INET, ".")
         given = [a for a in turns[0] if wanted in a and ((":" in a) == (kind == 28))]
-        if (
-            len(turns) > 1 and given
-        ):  # a name is asked for both kinds; its turn ends with an answer
+        if len(turns) > 1 and given:  # a name is asked for both kinds; its turn ends with an answer
             turns.pop(0)
         code = 0 if name in self.answers else 3
         head = asked[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, len(given), 0, 0)

@@ -41,9 +41,7 @@ def test_runs_and_sites_made_while_the_clock_jumps_verify(tmp_path, hostile, mon
     report = medassay.verify(tmp_path / "site")
     assert report.ok, report.first_mismatch
     log = (tmp_path / "site" / "log.jsonl").read_text()
-    assert (
-        len({year for year in ("2031", "1999", "1970", "2099") if f'"at":"{year}' in log}) >= 2
-    )
+    assert len({year for year in ("2031", "1999", "1970", "2099") if f'"at":"{year}' in log}) >= 2
 
 
 @pytest.fixture

@@ -108,9 +108,7 @@ def test_an_endpoint_that_never_answers_is_given_up_and_what_was_not_sent_says_s
     assert set(reasons) - {"not asked"}  # and those that were sent, their own
 
 
-def test_where_all_models_are_given_up_the_exit_code_is_that_of_providers(
-    cli, tmp_path, hostile
-):
+def test_where_all_models_are_given_up_the_exit_code_is_that_of_providers(cli, tmp_path, hostile):
     server = hostile(lambda path, headers, body: (500, {}, {"error": "broken"}))
     entries = [makers.endpoint(f"{server.url}/v1", name=name) for name in ("one", "two")]
     plan = workspace(tmp_path, 30, *entries)
@@ -259,9 +257,7 @@ def test_a_vendor_that_never_answers_is_given_up_too(tmp_path, hostile, provider
         server.url, provider=provider, location="external", api_key_env="KEY", concurrency=8
     )
     plan = workspace(tmp_path, 48, vendor)
-    with pytest.raises(
-        ModelError, match="'m' is given up for this start: 20 requests in a row"
-    ):
+    with pytest.raises(ModelError, match="'m' is given up for this start: 20 requests in a row"):
         medassay.run(plan, secrets={"KEY": "a-key-of-no-vendor-1"})
     assert 20 <= len(server.requests) <= 28
 

@@ -58,9 +58,7 @@ def copied(name, changed="*"):
         place = folder / source.name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, place)
         files = (
-            sorted(p for p in place.rglob(changed) if p.is_file())
-            if place.is_dir()
-            else [place]
+            sorted(p for p in place.rglob(changed) if p.is_file()) if place.is_dir() else [place]
         )
         return place, [name, place], files[0]
 
@@ -146,9 +144,7 @@ def test_a_changed_file_is_imported_or_refused_in_one_line(form, tmp_path, cli):
         data = path.read_bytes()
         if number:  # the first is as it was, and must be imported
             packed = data[:2] == b"PK"
-            structured = (
-                path.suffix in (".json", ".jsonl") and chance.random() < 0.6 and not packed
-            )
+            structured = path.suffix in (".json", ".jsonl") and chance.random() < 0.6 and not packed
             changed = (
                 with_odd_value(data.decode(), chance).encode("utf-8", "surrogatepass")
                 if structured

@@ -99,9 +99,7 @@ def unpacked(path):
 
 
 @pytest.mark.parametrize("engine", ["local", "ray"])
-def test_keys_planted_everywhere_are_in_no_file_and_no_output(
-    tmp_path, hostile, engine, request
-):
+def test_keys_planted_everywhere_are_in_no_file_and_no_output(tmp_path, hostile, engine, request):
     number, lock = [0], threading.Lock()
 
     def respond(path, headers, body):

@@ -15,9 +15,7 @@ PRIVATE = ("responses", "runs")
 def modes(folder):
     """Return path → mode of everything in a folder, itself included."""
     found = (folder, *folder.rglob("*"))
-    return {
-        p.relative_to(folder.parent).as_posix(): stat.S_IMODE(p.lstat().st_mode) for p in found
-    }
+    return {p.relative_to(folder.parent).as_posix(): stat.S_IMODE(p.lstat().st_mode) for p in found}
 
 
 def call(folder, umask, *arguments):
@@ -51,9 +49,7 @@ def test_runs_replies_journals_and_logs(tmp_path, umask, shared):
     found = modes(tmp_path / "responses") | modes(next((tmp_path / "runs").iterdir()))
     found["events.log"] = modes(tmp_path)[f"{tmp_path.name}/events.log"]
     assert found["responses"] == folder
-    assert {m for name, m in found.items() if name.endswith((".zst", ".sqlite", ".log"))} == {
-        file
-    }
+    assert {m for name, m in found.items() if name.endswith((".zst", ".sqlite", ".log"))} == {file}
     journals = [m for name, m in found.items() if "/journal/" in name]
     assert journals
     assert set(journals) == {file}

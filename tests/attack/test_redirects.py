@@ -113,9 +113,7 @@ def run_of(tmp_path, url, may_leave, **models):
     return makers.write_plan(tmp_path)
 
 
-def test_a_bank_that_may_not_leave_is_not_sent_to_a_local_entry_that_is_elsewhere(
-    cli, tmp_path
-):
+def test_a_bank_that_may_not_leave_is_not_sent_to_a_local_entry_that_is_elsewhere(cli, tmp_path):
     for host in ("93.184.216.34", "no-such-host.invalid"):
         plan = run_of(tmp_path, f"http://{host}:9/v1", may_leave=False)
         code, _, errors = cli("run", plan)

@@ -28,9 +28,7 @@ def original(tmp_path_factory):
     signer = Signer(folder / "key.pem")
     for name in ("one", "two"):
         medassay.publish(run, folder / "site", publication=name, signer=signer)
-    set_status(
-        folder / "site", "one", "superseded", reason="newer", following="two", signer=signer
-    )
+    set_status(folder / "site", "one", "superseded", reason="newer", following="two", signer=signer)
     return run.path, folder / "site"
 
 
@@ -209,9 +207,7 @@ PLANTED = {
     "a link in the log": lambda s: (s / "log" / "etc").symlink_to("/etc"),
     "an empty folder in the log": lambda s: (s / "log" / "x").mkdir(),
     "a status of none": lambda s: (s / "status" / "three.json").write_text("{}"),
-    "a link to a folder in a publication": lambda s: (s / "p" / "one" / "etc").symlink_to(
-        "/etc"
-    ),
+    "a link to a folder in a publication": lambda s: (s / "p" / "one" / "etc").symlink_to("/etc"),
     "a dangling link": lambda s: (s / "p" / "one" / "x").symlink_to("/nowhere"),
     "a link to itself": lambda s: (s / "p" / "one" / "x").symlink_to("x"),
     "an empty folder in a cell": lambda s: (s / "p" / "one" / "cell" / "x").mkdir(),

@@ -61,9 +61,7 @@ def test_the_real_files_load_with_counts_kept_and_dropped(name, data, tmp_path):
 @pytest.mark.real_data
 def test_known_facts_of_the_real_files_hold(data):
     medqa = BANKS["medqa"].load(data / "medqa")
-    first = json.loads(
-        (data / "medqa" / "test.jsonl").read_text(encoding="utf-8").splitlines()[0]
-    )
+    first = json.loads((data / "medqa" / "test.jsonl").read_text(encoding="utf-8").splitlines()[0])
     item = next(i for i in medqa.items if i.id == f"medqa-{first['realidx']}")
     assert item.options[item.letters.index(item.expected)] == first["answer"]
     mmlu = BANKS["mmlu_medical"].load(data / "mmlu_medical")
@@ -150,9 +148,7 @@ def test_medmcqa_finds_out_where_its_counting_starts(tmp_path, first, keys):
 
 
 def test_medmcqa_refuses_when_the_counting_cannot_be_known(tmp_path):
-    rows = [
-        {"id": "1", "question": "Q?", "opa": "a", "opb": "b", "opc": "c", "opd": "d", "cop": 2}
-    ]
+    rows = [{"id": "1", "question": "Q?", "opa": "a", "opb": "b", "opc": "c", "opd": "d", "cop": 2}]
     with pytest.raises(InputError, match="cop"):
         BANKS["medmcqa"].load(lines(tmp_path / "dev.json", rows))
 

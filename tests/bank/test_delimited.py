@@ -79,9 +79,7 @@ def test_a_folder_of_reports_tells_which_were_no_utf_8(tmp_path, cli):
     folder.mkdir()
     (folder / "a.txt").write_bytes("Verlauf: Übelkeit.".encode("cp1252"))
     (folder / "b.txt").write_text("Verlauf: Größe.", encoding="utf-8")
-    code, _, errors = cli(
-        "bank", "import", "reports", folder, "--to", "bank", "--language", "de"
-    )
+    code, _, errors = cli("bank", "import", "reports", folder, "--to", "bank", "--language", "de")
     assert code == 0, errors
     assert "read as Windows-1252 (it is no UTF-8): a.txt" in errors
     items = [

@@ -61,8 +61,7 @@ def test_categories_count_questions_conditions_leaves_and_paths(golden):
     assert {name: row["questions"] for name, row in found.items()} == dict.fromkeys(found, 4)
     assert sum(row["conditions"] for row in found.values()) == 5
     assert all(
-        row["leaves"] == row["paths"] == 4 and not row["exceeds_bound"]
-        for row in found.values()
+        row["leaves"] == row["paths"] == 4 and not row["exceeds_bound"] for row in found.values()
     )
     known = golden("bank_synthesis")
     rows = known["categories"]
@@ -75,11 +74,8 @@ def test_categories_count_questions_conditions_leaves_and_paths(golden):
     assert sum(row["exceeds_bound"] for row in rows) == 6
     totals = {name: sum(row[name] for row in rows) for name in known["category_totals"]}
     assert totals == known["category_totals"]
+    assert sum(known["careqa"]["closed_by_category"].values()) == known["careqa"]["closed_total"]
     assert (
-        sum(known["careqa"]["closed_by_category"].values()) == known["careqa"]["closed_total"]
-    )
-    assert (
-        known["careqa"]["open_after_first_rephrasing"]
-        - known["careqa"]["removed_second_iteration"]
+        known["careqa"]["open_after_first_rephrasing"] - known["careqa"]["removed_second_iteration"]
         == known["careqa"]["open_total"]
     )

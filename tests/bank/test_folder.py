@@ -159,9 +159,7 @@ def test_an_item_changed_after_its_release_is_refused(tmp_path):
     )
     with pytest.raises(InputError, match="items of a released version never change"):
         load_bank(folder)
-    (tmp_path / "banks.lock").write_text(
-        json.dumps({"banks": {"law-2026.1": bank.content_hash}})
-    )
+    (tmp_path / "banks.lock").write_text(json.dumps({"banks": {"law-2026.1": bank.content_hash}}))
     folder = makers.write_bank(tmp_path / "nephro", [{**GOOD, "expected": "B"}])
     with pytest.raises(InputError, match=r"banks\.lock registers"):
         load_bank(folder, lock=tmp_path / "banks.lock")

@@ -49,9 +49,7 @@ def test_planted_near_duplicates_are_found_and_only_near_ones_reported():
         texts.append(" ".join(words))
         planted.add((at, len(texts) - 1))
     planted = {
-        p
-        for p in planted
-        if Levenshtein.normalized_similarity(texts[p[0]], texts[p[1]]) >= LEAST
+        p for p in planted if Levenshtein.normalized_similarity(texts[p[0]], texts[p[1]]) >= LEAST
     }
     found = list(NearIndex(texts).pairs())
     pairs = {(one.first, one.second) for one in found}
@@ -114,8 +112,7 @@ def test_command_finds_pairs_across_banks(cli, tmp_path):
 
     makers.write_bank(tmp_path / "one", makers.law_items())
     other = [
-        {**item, "id": f"o{n}", "domain": "tax"}
-        for n, item in enumerate(makers.law_items()[:2])
+        {**item, "id": f"o{n}", "domain": "tax"} for n, item in enumerate(makers.law_items()[:2])
     ]
     makers.write_bank(tmp_path / "two", other, name="tax", domains=("tax",))
     code, shown, _ = cli("bank", "duplicates", "one", "two", "--across")

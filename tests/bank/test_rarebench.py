@@ -13,8 +13,7 @@ DISEASES = {"OMIM:1": "Gout/Podagra", "ORPHA:2": "Lupus"}
 
 def rows(*cases):
     return "".join(
-        json.dumps({"Phenotype": p, "RareDisease": d, "Department": None}) + "\n"
-        for p, d in cases
+        json.dumps({"Phenotype": p, "RareDisease": d, "Department": None}) + "\n" for p, d in cases
     )
 
 
@@ -51,9 +50,7 @@ def test_sets_that_could_not_be_had_load_by_the_form_of_the_others(tmp_path, nam
 
 def test_what_is_wrong_is_told(tmp_path):
     with pytest.raises(InputError, match="no folder mapping"):
-        BANKS["rarebench_mme"].load(
-            write(tmp_path, "MME", (["HP:1"], ["OMIM:1"]), mapping=False)
-        )
+        BANKS["rarebench_mme"].load(write(tmp_path, "MME", (["HP:1"], ["OMIM:1"]), mapping=False))
     write(tmp_path, "MME", (["HP:1"], "OMIM:1"))
     with pytest.raises(InputError, match="record 1: 'RareDisease': expected a list"):
         BANKS["rarebench_mme"].load(tmp_path)

@@ -22,9 +22,7 @@ def test_a_change_makes_a_new_version_with_its_reason(tmp_path):
     items = makers.law_items()[1:]
     items[0]["expected"] = "C"
     (folder / "items.jsonl").write_text(
-        "".join(
-            __import__("json").dumps(i) + "\n" for i in [*items, {**items[0], "id": "law-99"}]
-        )
+        "".join(__import__("json").dumps(i) + "\n" for i in [*items, {**items[0], "id": "law-99"}])
     )
     new = load_bank(folder, lock=lock, check=False)
     found = diff_banks(load_bank(makers.write_bank(tmp_path / "old", makers.law_items())), new)

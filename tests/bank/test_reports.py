@@ -187,9 +187,7 @@ def test_what_was_approved_or_has_no_record_is_not_approved(tmp_path):
     approve(folder, [], who="me", lock=lock, today=today)
     with pytest.raises(InputError, match="nothing that could still be approved"):
         approve(folder, [], who="me", lock=lock, today=today)
-    report = [
-        {"id": "r", "domain": "d", "answer_type": "open", "question": "B", "record": None}
-    ]
+    report = [{"id": "r", "domain": "d", "answer_type": "open", "question": "B", "record": None}]
     bare = makers.write_bank(
         tmp_path / "bare", [{**report[0], "source": "t"}], name="n", domains=["d"]
     )
@@ -213,9 +211,7 @@ def test_an_approval_that_cannot_be_released_changes_nothing(tmp_path):
     before = (folder / "items.jsonl").read_bytes()
     (tmp_path / "banks.lock").mkdir()
     with pytest.raises(OSError, match=r"banks\.lock"):
-        approve(
-            folder, ["a"], who="me", lock=tmp_path / "banks.lock", today=dt.date(2026, 1, 1)
-        )
+        approve(folder, ["a"], who="me", lock=tmp_path / "banks.lock", today=dt.date(2026, 1, 1))
     assert (folder / "items.jsonl").read_bytes() == before
 
 
@@ -223,9 +219,7 @@ def test_imported_reports_stay_unless_somebody_says_that_they_may_leave(tmp_path
     folder = tmp_path / "texts"
     folder.mkdir()
     (folder / "letter-1.txt").write_text("Der Patient nimmt Ramipril 5 mg.")
-    code, _, told = cli(
-        "bank", "import", "reports", folder, "--name", "stay", "--language", "de"
-    )
+    code, _, told = cli("bank", "import", "reports", folder, "--name", "stay", "--language", "de")
     assert code == 0
     assert "may_leave = false: no model elsewhere is asked" in told
     assert load_bank(tmp_path / "stay", lock=None).may_leave is False

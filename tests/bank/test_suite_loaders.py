@@ -52,9 +52,7 @@ def lines(path, rows):
         (
             "mimic_repsum",
             "test.jsonl",
-            {
-                "extractive_notes_summ": "FINDINGS: Clear lungs.     IMPRESSION: No pneumonia.     X"
-            },
+            {"extractive_notes_summ": "FINDINGS: Clear lungs.     IMPRESSION: No pneumonia.     X"},
             "FINDINGS: Clear lungs.",
             "IMPRESSION: No pneumonia.",
         ),
@@ -77,8 +75,7 @@ def test_an_empty_question_or_reference_is_counted_and_never_replaced(tmp_path):
 
 def test_a_dialogue_without_a_reply_is_counted(tmp_path):
     rows = [
-        {"description": "d", "utterances": {"utterance": turns}}
-        for turns in (["p"], ["p", "d"])
+        {"description": "d", "utterances": {"utterance": turns}} for turns in (["p"], ["p", "d"])
     ]
     lines(tmp_path / "train.json", rows)
     assert BANKS["meddialog_raw"].load(tmp_path).dropped == {"no reply of a doctor": 1}
@@ -215,8 +212,6 @@ def test_known_facts_of_the_real_files(data):
     olaph = BANKS["olaph"].load(data / "olaph_medlfqa")
     assert all(item.form == "open" and item.reference and item.facts for item in olaph.items)
     assert any(item.nice_to_have for item in olaph.items)
-    assert (
-        sum(i.split == "test" for i in BANKS["aci_bench"].load(data / "aci_bench").items) == 100
-    )
+    assert sum(i.split == "test" for i in BANKS["aci_bench"].load(data / "aci_bench").items) == 100
     mediqa = BANKS["mediqa_qa2019"].load(data / "mediqa2019_qa")
     assert "graded 17 of 75" in mediqa.limits

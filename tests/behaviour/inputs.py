@@ -338,9 +338,7 @@ def likelihoods() -> Iterator[tuple[str, dict[str, Any]]]:
             name = Path(member.name)
             if name.name in ("items.jsonl", "trials.jsonl"):
                 lines = pack.extractfile(member).read().splitlines()  # type: ignore[union-attr]
-                runs.setdefault(str(name.parent), {})[name.name] = [
-                    json.loads(x) for x in lines
-                ]
+                runs.setdefault(str(name.parent), {})[name.name] = [json.loads(x) for x in lines]
     for run in runs.values():
         items = {(i["domain"], i["id"]): i for i in run["items.jsonl"]}
         for trial in run["trials.jsonl"]:
@@ -642,8 +640,7 @@ def agreements(drawn: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "statistic_alpha", {"ratings": ratings, "level": level}
         judges = [drawn.choice([0.0, 0.25, 1.0, None]) for _ in range(3)]
         said = [
-            [drawn.choice(["entail", "missing", "contradict"]) for _ in range(5)]
-            for _ in range(3)
+            [drawn.choice(["entail", "missing", "contradict"]) for _ in range(5)] for _ in range(3)
         ]
         yield (
             "panel_mean",
@@ -705,9 +702,7 @@ def agreements(drawn: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def rankings(drawn: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield tables of scores by every rule of ranks."""
-    for rule, kind, at in product(
-        ("simultaneous", "leader", "arena", "closure"), KINDS, range(5)
-    ):
+    for rule, kind, at in product(("simultaneous", "leader", "arena", "closure"), KINDS, range(5)):
         strata = []
         for number, n in enumerate([(12,), (5,), (30, 14), (40,), (11, 9, 20)][at]):
             table = [scores(drawn, n, kind) for _ in range(4)]

@@ -29,9 +29,7 @@ def refuse_changed(name: str, outputs: list[tuple[dict[str, Any], Any]], revisio
     for line, output in outputs:
         was = before.get(json.dumps(line, sort_keys=True), output)
         if head["revision"] == revision and not same(was, output):
-            raise SystemExit(
-                f"{name}: an output changed; raise its revision ({revision}) first"
-            )
+            raise SystemExit(f"{name}: an output changed; raise its revision ({revision}) first")
 
 
 def shared_by(lines: list[dict[str, Any]]) -> dict[str, Any]:

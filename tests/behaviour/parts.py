@@ -74,9 +74,7 @@ def item_of(record: Line) -> Item:
     """Return an item; imports have forms that no bank has."""
     if "form" in record:
         return Item(**record)
-    return build_item(
-        {"source": "written for a test", "domain": "d", "question": "Q?", **record}
-    )
+    return build_item({"source": "written for a test", "domain": "d", "question": "Q?", **record})
 
 
 def _parse(line: Line, parser: Parser) -> Any:
@@ -145,9 +143,7 @@ def _completion(reply: str | Line) -> Completion:
 
 
 def _masked(line: Line) -> Any:
-    return sanitize.sanitize_answer(
-        line["text"], sanitize.speaker_pattern(line.get("names", ()))
-    )
+    return sanitize.sanitize_answer(line["text"], sanitize.speaker_pattern(line.get("names", ())))
 
 
 def _thoughts(line: Line) -> Any:
@@ -429,9 +425,7 @@ def parts() -> dict[str, Part]:
 def same(one: Any, other: Any) -> bool:
     """Return whether two outputs are one; numbers may differ in the last digits, by which machines differ."""
     if isinstance(one, float | int) and isinstance(other, float | int):
-        return type(one) is type(other) and math.isclose(
-            one, other, rel_tol=1e-9, abs_tol=1e-12
-        )
+        return type(one) is type(other) and math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -38,9 +38,7 @@ def test_the_whole_path_by_commands(cli, law, tmp_path):
     assert set(needed.split()) <= row.keys()
     assert cli("report", run, "--by", "language,answer_type")[0] == 0
     assert (
-        json.loads(cli("report", run, "--by", "category", "--json")[1])["by"]["category"][0][
-            "n"
-        ]
+        json.loads(cli("report", run, "--by", "category", "--json")[1])["by"]["category"][0]["n"]
         == 10
     )
     assert cli("publish", run, "--to", "site")[0] == 0
@@ -61,9 +59,7 @@ def test_each_exit_code_is_reached_and_json_always_parses(cli, law, tmp_path):
     makers.write_models(tmp_path, makers.fake(fail_items=["law-00"], reply="A"))
     assert cli("run", law)[0] == 4
     assert cli("run", law, "--accept-failures")[0] == 0
-    makers.write_models(
-        tmp_path, makers.endpoint("http://127.0.0.1:9/v1", api_key_env="NO_KEY")
-    )
+    makers.write_models(tmp_path, makers.endpoint("http://127.0.0.1:9/v1", api_key_env="NO_KEY"))
     assert cli("run", makers.write_plan(tmp_path, seed=5))[0] == 5
     for unfinished in (tmp_path / "runs").glob("*"):
         if not (unfinished / "seal.json").exists():
@@ -178,9 +174,7 @@ def test_preview_prints_what_it_would_cost(cli, law, tmp_path):
 
 
 def test_paid_calls_need_a_yes_where_nobody_can_be_asked(cli, law, tmp_path, monkeypatch):
-    makers.write_models(
-        tmp_path, {**makers.fake(reply="A"), "price": {"input": 1, "output": 1}}
-    )
+    makers.write_models(tmp_path, {**makers.fake(reply="A"), "price": {"input": 1, "output": 1}})
     monkeypatch.setattr("sys.stdin", io.StringIO())
     code, _, error = cli("run", law)
     assert code == 2
@@ -258,9 +252,7 @@ def test_importing_is_light_and_touches_no_network(module):
         "light = 'numpy' in sys.modules or 'aiohttp' in sys.modules\n"
         f"sys.exit(str(heavy) if heavy or (light and '{module}' != 'medassay.pipeline') else 0)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -302,9 +294,7 @@ def test_json_is_json_even_without_a_command(cli, arguments):
     assert json.loads(cli("--json", *arguments)[1])["schema_version"] == 1
 
 
-@pytest.mark.parametrize(
-    "content", [b"{}", b"[" * 50_000, b'{"domains": 1, "run": 2}', b"\xff"]
-)
+@pytest.mark.parametrize("content", [b"{}", b"[" * 50_000, b'{"domains": 1, "run": 2}', b"\xff"])
 @pytest.mark.parametrize(
     "name", ["manifest.json", "statistics.json", "scores.jsonl", "trials.jsonl", "items.jsonl"]
 )
@@ -337,8 +327,7 @@ def test_health_records_from_reports_to_the_study(cli, tmp_path):
     given = ("--name", "own", "--language", "de", "--domain", "records")
     assert cli("bank", "import", "reports", letters, *given, "--to", "bank")[0] == 0
     replies = {
-        f"r-{i:02}": makers.record_reply(makers.health_record(i), thoughts=True)
-        for i in range(12)
+        f"r-{i:02}": makers.record_reply(makers.health_record(i), thoughts=True) for i in range(12)
     }
     strong = {**makers.fake("strong", replies=replies), "family": "acme"}
     makers.write_models(tmp_path, strong, makers.record_student(12))

@@ -35,9 +35,7 @@ def test_events_tell_what_each_stage_did_and_nothing_that_was_said(
     plan, tmp_path, how, monkeypatch
 ):
     place = tmp_path / "events"
-    options = {"option": ["--log", place], "variable": [], "stderr": ["--log=-", "--quiet"]}[
-        how
-    ]
+    options = {"option": ["--log", place], "variable": [], "stderr": ["--log=-", "--quiet"]}[how]
     if how == "variable":
         monkeypatch.setenv("MEDASSAY_LOG", str(place))
     code, out, errors = ended(drive("run", plan, *options))

@@ -50,9 +50,7 @@ def test_labels_beside_raw_replies_are_refused_by_name(tmp_path):
     labels(tmp_path / "mixed", "judge_labels", "a")
     raw = tmp_path / "mixed" / "diagnoses_PUMCH_ADM_b.csv"
     raw.write_text("GT,Diagnosis 1\nGout,+1. Gout\n")
-    with pytest.raises(
-        InputError, match=r"judge_labels\.csv\) beside raw replies \(diagnoses_"
-    ):
+    with pytest.raises(InputError, match=r"judge_labels\.csv\) beside raw replies \(diagnoses_"):
         import_ddx(tmp_path / "mixed", to=tmp_path / "run")
 
 
@@ -107,9 +105,7 @@ def test_one_publication_is_no_publications(tmp_path):
     assert details["trend"] == "1 publication, 0 changes of series"
 
 
-def test_a_deleted_item_is_shown_as_deleted_and_its_cut_stays_counted(
-    tmp_path, mock_server, cli
-):
+def test_a_deleted_item_is_shown_as_deleted_and_its_cut_stays_counted(tmp_path, mock_server, cli):
     makers.write_bank(tmp_path / "bank", makers.many_items(20))
     url = mock_server("--cut", 20)
     makers.write_models(tmp_path, makers.endpoint(url, max_tokens=8))

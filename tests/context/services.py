@@ -49,11 +49,7 @@ class Services:
                 given = {name: values[0] for name, values in parse_qs(parts.query).items()}
                 given |= json.loads(body) if body else {}
                 query = next(
-                    (
-                        given[n]
-                        for n in ("term", "search_query", "q", "query", "id")
-                        if n in given
-                    ),
+                    (given[n] for n in ("term", "search_query", "q", "query", "id") if n in given),
                     "",
                 )
                 with outer._lock:

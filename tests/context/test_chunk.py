@@ -23,9 +23,7 @@ for line in sys.stdin:
 def test_it_gives_the_golden_chunks(golden):
     known = golden("rag_splitter")
     for case in known["cases"]:
-        found = split(
-            known["text"], size=case["size"], overlap=case["overlap"], merging="whole"
-        )
+        found = split(known["text"], size=case["size"], overlap=case["overlap"], merging="whole")
         assert [one.start for one in found] == case["starts"]
         assert [len(one.text) for one in found] == case["lengths"]
 
@@ -65,9 +63,7 @@ def real_texts(data):
     import csv
 
     csv.field_size_limit(10**7)
-    found = [
-        p.read_text(encoding="utf-8", errors="replace") for p in sorted(data.rglob("*.txt"))
-    ]
+    found = [p.read_text(encoding="utf-8", errors="replace") for p in sorted(data.rglob("*.txt"))]
     for path in sorted(data.rglob("*.csv")):
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             for number, row in enumerate(csv.reader(file)):
@@ -84,9 +80,7 @@ SIZES = st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0
 
 
 @given(TEXTS, SIZES, st.sampled_from(["levels", "whole"]))
-def test_chunks_are_parts_of_the_text_no_longer_than_asked_and_hold_all_of_it(
-    text, sizes, merging
-):
+def test_chunks_are_parts_of_the_text_no_longer_than_asked_and_hold_all_of_it(text, sizes, merging):
     size, overlap = sizes
     found = split(text, size=size, overlap=overlap, merging=merging)
     covered = set()

@@ -154,9 +154,7 @@ def test_no_redirect_leads_to_a_forbidden_address(connections, status, hops):
 
     reached, port = asyncio.run(work())
     assert reached == 0
-    assert {place[:2] for place in connections if isinstance(place, tuple)} == {
-        ("127.0.0.1", port)
-    }
+    assert {place[:2] for place in connections if isinstance(place, tuple)} == {("127.0.0.1", port)}
 
 
 def test_a_name_that_changes_its_address_between_two_requests_gains_nothing(connections):
@@ -229,9 +227,7 @@ def test_cookies_are_never_sent_back_and_redirects_are_followed():
 
 
 def test_plain_text_is_cut_at_twenty_thousand_characters():
-    text, _ = get(
-        {"/": reply("ä".encode("latin-1") * 50_000, kind="text/plain; charset=latin-1")}
-    )
+    text, _ = get({"/": reply("ä".encode("latin-1") * 50_000, kind="text/plain; charset=latin-1")})
     assert text == "ä" * 20_000
 
 

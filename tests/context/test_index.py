@@ -40,9 +40,7 @@ def needs_words():
 
 
 def test_build_and_query_tell_chunks_in_the_order_a_model_gets_them(cli, corpus):
-    code, out, err = cli(
-        "index", "build", corpus, "--out", "ix", "--embedder", "fake", "--json"
-    )
+    code, out, err = cli("index", "build", corpus, "--out", "ix", "--embedder", "fake", "--json")
     assert (code, err) == (0, "")
     built = json.loads(out)
     assert (built["documents"], built["chunks"], built["built"]) == (3, 3, True)
@@ -159,9 +157,7 @@ def test_what_is_no_index_or_no_corpus_is_told_in_one_line(cli, corpus, tmp_path
         assert (code, told in err, err.count("\n")) == (3, True, 1), err
     assert cli("index", "build", corpus, "--out", "ix", "--method", "magic")[0] == 2
     assert cli("index", "build", corpus, "--out", "ix", "--chunks", "500,500")[0] == 2
-    assert (
-        "no such folder" in cli("index", "build", corpus, "--out", "ix", "--embedder", "x")[2]
-    )
+    assert "no such folder" in cli("index", "build", corpus, "--out", "ix", "--embedder", "x")[2]
     assert not (tmp_path / "ix").exists()
 
 

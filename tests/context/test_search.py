@@ -28,9 +28,7 @@ def test_it_finds_what_brute_force_finds(tmp_path, monkeypatch, k):
     vectors = rng.normal(size=(5_000, 24)).astype(np.float32)
     vectors[2_000:2_400] = vectors[10]  # equals, in several blocks
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    queries = np.concatenate([vectors[[10, 4_999]], rng.normal(size=(30, 24))]).astype(
-        np.float32
-    )
+    queries = np.concatenate([vectors[[10, 4_999]], rng.normal(size=(30, 24))]).astype(np.float32)
     ids, distances = nearest(on_disk(tmp_path, vectors), queries, k)
     wanted, apart = brute_force(vectors, queries, k)
     assert (ids == wanted).all()
@@ -38,9 +36,7 @@ def test_it_finds_what_brute_force_finds(tmp_path, monkeypatch, k):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1.0, 1e4]), st.integers(1, 6))
-def test_near_ties_that_single_precision_confuses_are_told_apart(
-    tmp_path_factory, seed, scale, k
-):
+def test_near_ties_that_single_precision_confuses_are_told_apart(tmp_path_factory, seed, scale, k):
     rng = np.random.default_rng(seed)
     base = rng.normal(size=16)
     vectors = (scale * (base + 1e-6 * rng.normal(size=(300, 16)))).astype(np.float32)

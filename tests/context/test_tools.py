@@ -30,9 +30,7 @@ def services():
 def call(toolbox, name, **arguments):
     async def once():
         try:
-            return await toolbox.call(
-                ToolCall(id="c", name=name, arguments=json.dumps(arguments))
-            )
+            return await toolbox.call(ToolCall(id="c", name=name, arguments=json.dumps(arguments)))
         finally:
             await toolbox.close()
 
@@ -157,9 +155,7 @@ def test_no_service_at_all_is_unavailable(services):
 def test_hostile_xml_is_refused(reply_, says):
     async def work():
         async with Site({"/x/esearch.fcgi": reply(reply_, kind="text/xml")}).open() as site:
-            rules = ToolRules(
-                use=("pubmed_search",), pubmed_url=f"http://127.0.0.1:{site.port}/x"
-            )
+            rules = ToolRules(use=("pubmed_search",), pubmed_url=f"http://127.0.0.1:{site.port}/x")
             box = Toolbox(rules, index=None, secrets={})
             try:
                 return await box.call(
@@ -219,14 +215,10 @@ def test_the_public_services_are_asked_no_faster_than_they_wish():
 def test_every_tool_has_a_schema_and_is_offered_when_it_is_in_use():
     assert sorted(TOOLS) == sorted(TOOL_NAMES)
     offered = json.loads(
-        tool_schema(
-            ToolRules(use=("url_fetch", "web_search"), search="brave", search_key_env="K")
-        )
+        tool_schema(ToolRules(use=("url_fetch", "web_search"), search="brave", search_key_env="K"))
     )
     assert [one["function"]["name"] for one in offered] == ["url_fetch", "web_search"]
-    assert all(
-        one["function"]["parameters"]["additionalProperties"] is False for one in offered
-    )
+    assert all(one["function"]["parameters"]["additionalProperties"] is False for one in offered)
 
 
 def test_a_key_that_is_not_set_is_told_before_any_call(services):

@@ -299,11 +299,7 @@ def test_a_cut_connection_a_closed_port_and_silence_are_transient(endpoint):
     with pytest.raises(Transient):
         ask(openai(endpoint))
     with pytest.raises(Transient):
-        ask(
-            ModelSpec(
-                id="m", provider="openai_compatible", url="http://127.0.0.1:9/v1", timeout=2
-            )
-        )
+        ask(ModelSpec(id="m", provider="openai_compatible", url="http://127.0.0.1:9/v1", timeout=2))
     endpoint.silent = True
     with pytest.raises(Transient, match="no reply within"):
         ask(openai(endpoint, timeout=0.2))
@@ -338,8 +334,7 @@ def test_baselines_answer_without_reading():
         spec = ModelSpec(id="m", provider="baseline", model=kind)
         assert ask(spec).text in "AB"
         assert (
-            ask(spec, prompt=Prompt(item_id="q", messages=(), encoded=b"", template="t")).text
-            == ""
+            ask(spec, prompt=Prompt(item_id="q", messages=(), encoded=b"", template="t")).text == ""
         )
     assert ask(ModelSpec(id="m", provider="baseline", model="longest")).text == "B"
 

@@ -86,9 +86,7 @@ def test_a_failed_trial_is_null_not_wrong(name):
 
 @pytest.mark.parametrize("outcome", ["answered", "unparsed", "refused", "failed"])
 def test_without_a_reference_nobody_knows(outcome):
-    assert (
-        score("unreferenced", outcome, REPLY if outcome == "answered" else None).value is None
-    )
+    assert score("unreferenced", outcome, REPLY if outcome == "answered" else None).value is None
 
 
 @each

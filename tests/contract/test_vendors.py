@@ -204,9 +204,7 @@ def test_a_blocked_prompt_of_google_is_a_refusal(endpoint):
 def test_overloads_are_transient_and_the_vendor_library_never_retries(
     endpoint, vendor, status, overload
 ):
-    body = {
-        "error": {"type": "overloaded_error", "message": f"slow down {KEY}", "code": status}
-    }
+    body = {"error": {"type": "overloaded_error", "message": f"slow down {KEY}", "code": status}}
     endpoint.reply = (status, {"Retry-After": "2"}, body)
     with pytest.raises(Transient) as caught:
         ask(endpoint, vendor)
@@ -252,9 +250,7 @@ def test_pictures_reach_each_vendor_beside_the_text(endpoint):
         ("mistral", mistral("D")),
     ):
         endpoint.reply = (200, {}, reply)
-        spec = ModelSpec(
-            id="m", provider=vendor, url=endpoint.url, api_key_env="KEY", timeout=6
-        )
+        spec = ModelSpec(id="m", provider=vendor, url=endpoint.url, api_key_env="KEY", timeout=6)
 
         async def once(spec=spec, vendor=vendor):
             chat = PROVIDERS[vendor](spec, {"KEY": KEY})
@@ -305,9 +301,7 @@ WISHES = {
         mistral(
             "",
             stop="tool_calls",
-            tool_calls=[
-                {**CALL, "function": {"name": "web_search", "arguments": '{"query":"x"}'}}
-            ],
+            tool_calls=[{**CALL, "function": {"name": "web_search", "arguments": '{"query":"x"}'}}],
         ),
         mistral("D"),
     ),

@@ -88,9 +88,7 @@ def test_a_plan_in_python_is_refused_with_the_words_of_its_file(wrong):
     data = {k: list(v) if isinstance(v, tuple) else v for k, v in keys.items()}
     with pytest.raises(InputError) as there:
         plan_from_dict(data, "plan.toml")
-    assert str(here.value).removeprefix("Plan: ") == str(there.value).removeprefix(
-        "plan.toml: "
-    )
+    assert str(here.value).removeprefix("Plan: ") == str(there.value).removeprefix("plan.toml: ")
     assert "\n" not in str(here.value)
 
 

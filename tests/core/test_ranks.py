@@ -88,9 +88,7 @@ def test_every_sentence_is_true_of_its_board(field):
     relations = relations_of(field, {s.row: 0.0 for s in field.standings}, find_task("closed"))
     said = relations["sentence"]
     unbeaten = [x for x in order if not any((y, x) in better for y in order)]
-    if found := re.fullmatch(
-        r"(\w) is shown to be better than each of the (\d+) others .*", said
-    ):
+    if found := re.fullmatch(r"(\w) is shown to be better than each of the (\d+) others .*", said):
         assert all((found[1], other) in better for other in order if other != found[1])
         assert int(found[2]) == n - 1
     elif found := re.fullmatch(r"(\w) is shown to be better than (\w) \(same.*", said):
@@ -118,8 +116,7 @@ def test_every_sentence_is_true_of_its_board(field):
         title = range_title({"rank_lo": rank.lo, "rank_hi": rank.hi}, n)
         told = re.search(r": (no|\d+) models? (?:is|are) shown to be better, (none|\d+)", title)
         assert [
-            {"no": 0, "none": 0}.get(t) if t in ("no", "none") else int(t)
-            for t in told.groups()
+            {"no": 0, "none": 0}.get(t) if t in ("no", "none") else int(t) for t in told.groups()
         ] == [above, below]
     for document, pair in zip(relations["pairs"], field.pairs, strict=True):
         names = pair.first[0], pair.second[0]
@@ -145,9 +142,7 @@ def test_the_published_rule_has_its_sentence(golden):
     for case in golden("ranks")["published"]:
         bands = case["inputs"]
         names = [row[0] for row in bands]
-        estimates = [
-            Estimate(value=v, lo=lo, hi=hi, n=99, n_clusters=99) for _, v, lo, hi in bands
-        ]
+        estimates = [Estimate(value=v, lo=lo, hi=hi, n=99, n_clusters=99) for _, v, lo, hi in bands]
         above = separated(estimates, percentile_only=True, touching=True)
         ranks = shared_ranks(names, [r[1] for r in bands], above, rule="closure", better="high")
         assert [r.rank for r in ranks] == case["rank"], case["name"]
@@ -167,9 +162,7 @@ def test_the_published_rule_has_its_sentence(golden):
         "o3-mini to be better than o1-mini."
     )
     said = board_sentence(rows, {"pairs": [{**pair, "ordered": False}]}, statistics)
-    assert (
-        said == "3 models share rank 1: their 95 % intervals overlap (the rule of the source)."
-    )
+    assert said == "3 models share rank 1: their 95 % intervals overlap (the rule of the source)."
 
 
 def test_a_preset_stands_for_its_rule_and_contradicts_nothing(tmp_path):
@@ -182,8 +175,6 @@ def test_a_preset_stands_for_its_rule_and_contradicts_nothing(tmp_path):
     )
     spelled = {**wanted, "preset": "", "rank_rule": "closure", "separation": "overlap"}
     assert plan_from_dict(spelled, "plan").hash == plan.hash
-    with pytest.raises(
-        InputError, match="'preset' is \"published\" and 'rank_rule' is 'leader'"
-    ):
+    with pytest.raises(InputError, match="'preset' is \"published\" and 'rank_rule' is 'leader'"):
         plan_from_dict({**wanted, "rank_rule": "leader"}, "plan")
     assert makers.write_plan(tmp_path, **wanted).exists()

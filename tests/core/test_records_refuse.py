@@ -91,9 +91,7 @@ def test_rules_of_tools_in_python(wrong):
     keys = {**TOOLS, **wrong}
     plan = {"banks": ["demo"], "models": ["random"], "modes": ["solo", "tools"], "tools": keys}
     here, there = refusals(lambda: ToolRules(**keys), lambda: plan_from_dict(plan, "plan.toml"))
-    assert here.replace("'tools.", "'") == there.removeprefix("plan.toml: ").replace(
-        "'tools.", "'"
-    )
+    assert here.replace("'tools.", "'") == there.removeprefix("plan.toml: ").replace("'tools.", "'")
 
 
 PLAN = {"name": "made", "generator": "g"}
@@ -121,9 +119,7 @@ def test_a_plan_of_items_in_python(tmp_path, wrong):
     keys = {**PLAN, "proposals": {"topics": ["t"], "domain": "d", "reviewer": "r"}, **wrong}
     table = keys.pop("proposals")
     lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
-    lines += (
-        ["[proposals]", *(f"{k} = {json.dumps(v)}" for k, v in table.items())] if table else []
-    )
+    lines += ["[proposals]", *(f"{k} = {json.dumps(v)}" for k, v in table.items())] if table else []
     path = tmp_path / "plan.toml"
     path.write_text("\n".join(lines))
     proposals = None if table is None else Proposals(**table)

@@ -13,9 +13,7 @@ from medassay.core.secret import Secrets
 
 KEY = "sk-SECRETKEY-9f8e7d6c5b4a3"
 ODD = 'pa+ss/w&rd "9Xq=="?zz7Kp'
-keys = st.text(
-    "abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNP0123456789-_+/&", min_size=16, max_size=60
-)
+keys = st.text("abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNP0123456789-_+/&", min_size=16, max_size=60)
 
 
 def knowing(*keys):

@@ -46,9 +46,7 @@ def test_finds_the_last_box(text, content):
     assert boxed(text)[0] == content
 
 
-@pytest.mark.parametrize(
-    "piece", ["<think>", "</think>", r"\boxed{", "}", "<think></reasoning>"]
-)
+@pytest.mark.parametrize("piece", ["<think>", "</think>", r"\boxed{", "}", "<think></reasoning>"])
 @pytest.mark.parametrize("reader", [strip_thoughts, boxed])
 def test_time_grows_with_the_length_not_its_square(reader, piece):
     assert growth(reader, piece, 10_000) < 32

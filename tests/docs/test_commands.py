@@ -55,9 +55,7 @@ def commands(document):
             fence = None if fence is not None else mark[1]
         elif fence in ("", "sh", "bash", "console") or (fence is None and line[:4] == "    "):
             bare = re.sub(r"\s{2,}#.*|\s+→.*", "", line.strip()).removeprefix("$ ")
-            if re.match(
-                r"medassay |make |pip |python3? |ray |kubectl |export |[A-Z_]+=\S+ ", bare
-            ):
+            if re.match(r"medassay |make |pip |python3? |ray |kubectl |export |[A-Z_]+=\S+ ", bare):
                 found.append(re.sub(r"\s\[--.*?\]", "", re.sub(r"\s+# .*", "", bare)))
     return found
 
@@ -66,9 +64,7 @@ def is_elsewhere(command):
     return any(command.startswith(beginning) for beginning in ELSEWHERE)
 
 
-@pytest.mark.parametrize(
-    "document", [d for d in DOCUMENTS if commands(d)], ids=lambda d: d.name
-)
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if commands(d)], ids=lambda d: d.name)
 def test_every_command_of_a_document_runs_as_written(
     document, tmp_path, monkeypatch, capsys, mock_server, data
 ):

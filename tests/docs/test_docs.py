@@ -109,9 +109,7 @@ def test_traceability_names_files_that_exist():
 def test_the_readme_lists_every_folder_once_and_its_pictures_exist():
     text = read("README.md")
     folders = [
-        p.name
-        for p in (ROOT / "src/medassay").iterdir()
-        if p.is_dir() and p.name != "__pycache__"
+        p.name for p in (ROOT / "src/medassay").iterdir() if p.is_dir() and p.name != "__pycache__"
     ]
     for name in folders:
         assert text.count(f"| `{name}/`") == 1, name

@@ -92,12 +92,8 @@ class World:
 
     def newest(self) -> str:
         """Return the run that was sealed last, as commands name it."""
-        runs = [
-            path for path in (self.folder / "runs").iterdir() if (path / "seal.json").exists()
-        ]
-        return (
-            f"runs/{max(runs, key=lambda path: (path / 'seal.json').stat().st_mtime_ns).name}"
-        )
+        runs = [path for path in (self.folder / "runs").iterdir() if (path / "seal.json").exists()]
+        return f"runs/{max(runs, key=lambda path: (path / 'seal.json').stat().st_mtime_ns).name}"
 
 
 def readme(world: World) -> None:
@@ -117,9 +113,7 @@ def readme(world: World) -> None:
         for name in ("m", "n"):
             inner.plan("other.toml", models=[name])
             inner.run("other.toml", to={"m": "new", "n": "old"}[name])
-        inner.plan(
-            "other.toml", banks=["open"], models=["m"], judges=["a", "b", "c"], task="open"
-        )
+        inner.plan("other.toml", banks=["open"], models=["m"], judges=["a", "b", "c"], task="open")
         inner.run("other.toml", to="judged")
         medassay.publish(here / "runs/new", here / "site", publication="first")
         world.folder = here
@@ -228,9 +222,7 @@ def health_records(world: World) -> None:
         text = f"Der Patient {n} nimmt Ramipril 5 mg."
         (folder / f"letter-{n:02}.txt").write_text(text, encoding="utf-8")
     reply = makers.record_reply(makers.health_record(1))
-    makers.write_models(
-        world.folder, {**makers.fake("strong-model", reply=reply), "family": "f"}
-    )
+    makers.write_models(world.folder, {**makers.fake("strong-model", reply=reply), "family": "f"})
     run = min(path.name for path in (world.folder / "demo-record/runs").iterdir())
     world.stand_ins |= {
         r"runs/<id>": f"demo-record/runs/{run}",
@@ -276,9 +268,7 @@ def judges(world: World) -> None:
 
     def read_by_somebody() -> None:
         path = world.folder / "steps.toml"
-        path.write_text(
-            path.read_text().replace('reviewed_by = ""', 'reviewed_by = "A. Reviewer"')
-        )
+        path.write_text(path.read_text().replace('reviewed_by = ""', 'reviewed_by = "A. Reviewer"'))
 
     world.steps["medassay judge runs/ID --panel grader --task g_eval"] = read_by_somebody
     source = world.data / "healthbench_sample"

@@ -88,8 +88,7 @@ def lm_eval(folder):
     tasks.mkdir()
     choices = [c.lower() for c in ELECTROLYTES]
     closed = [
-        {"q": f"Case {i}: which electrolyte?", "choices": choices, "gold": i % 3}
-        for i in range(12)
+        {"q": f"Case {i}: which electrolyte?", "choices": choices, "gold": i % 3} for i in range(12)
     ]
     doses = [{"q": f"Dose {i}?", "a": str(i % 4)} for i in range(12)]
     for name, rows in (("electrolytes", closed), ("doses", doses)):

@@ -90,8 +90,7 @@ def test_within_a_run_the_family_is_that_of_its_board(tmp_path):
     wider = [one["simultaneous"][1] - one["simultaneous"][0] for one in (alone, within)]
     assert wider[0] <= wider[1]
     board = {
-        (p["first"][0], p["second"][0]): p
-        for p in run.statistics["fields"]["solo"]["d"]["pairs"]
+        (p["first"][0], p["second"][0]): p for p in run.statistics["fields"]["solo"]["d"]["pairs"]
     }
     for found in compare([run]).pairs:  # to the last digit: no reading contradicts the board
         pair = board[found["a"], found["b"]]
@@ -108,8 +107,7 @@ def test_a_model_that_answered_too_little_to_rank_widens_no_family(tmp_path):
     rows += answers("part", (chance.random(70) < 0.9).astype(int))  # 78 % of the items
     run = table(tmp_path, "run", rows)
     board = {
-        (p["first"][0], p["second"][0]): p
-        for p in run.statistics["fields"]["solo"]["d"]["pairs"]
+        (p["first"][0], p["second"][0]): p for p in run.statistics["fields"]["solo"]["d"]["pairs"]
     }
     assert len(board) == 6
     found = {(p["a"], p["b"]): p for p in compare([run]).pairs}
@@ -212,9 +210,7 @@ def test_pairs_that_are_almost_alike_do_not_take_minutes(monkeypatch):
         planner, "power_right_wrong", lambda *given: asked.append(given) or power(*given)
     )
     found = planner.items_to_show(0.0007, discordance=0.12, c=3.1)
-    assert (
-        power(found, 0.12, 0.0007, 3.1) >= planner.POWER > power(found - 60, 0.12, 0.0007, 3.1)
-    )
+    assert power(found, 0.12, 0.0007, 3.1) >= planner.POWER > power(found - 60, 0.12, 0.0007, 3.1)
     assert 3e6 < found < 4.5e6
     assert len(asked) < 100
 

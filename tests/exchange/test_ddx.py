@@ -327,6 +327,4 @@ def test_names_are_cleaned_as_those_of_replies_are(tmp_path):
     with pytest.raises(InputError, match="holds control characters"):
         import_ddx(labels(tmp_path, GOOD[0].replace(",m,", ",m\x1b,")), runs=tmp_path / "runs")
     with pytest.raises(InputError, match="at most 300"):
-        import_ddx(
-            labels(tmp_path, GOOD[0].replace(",m,", f",{'m' * 400},")), runs=tmp_path / "r"
-        )
+        import_ddx(labels(tmp_path, GOOD[0].replace(",m,", f",{'m' * 400},")), runs=tmp_path / "r")

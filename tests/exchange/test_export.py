@@ -22,9 +22,7 @@ def run(tmp_path_factory):
     makers.write_models(
         folder,
         {**makers.fake("one", letters="hash"), "family": "acme"},
-        makers.fake(
-            "two", replies={"law-000": "=HYPERLINK(1)\nThe answer is A", "law-001": ""}
-        ),
+        makers.fake("two", replies={"law-000": "=HYPERLINK(1)\nThe answer is A", "law-001": ""}),
     )
     return medassay.run(makers.write_plan(folder, models=["one", "two"], repeats=2), secrets={})
 

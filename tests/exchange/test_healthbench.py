@@ -26,9 +26,7 @@ def imported(data, tmp_path_factory):
 
 def test_reproduces_every_stored_score(imported):
     path, run = imported
-    stored = {
-        r["prompt_id"]: r["score"] for r in map(json.loads, path.read_text().splitlines())
-    }
+    stored = {r["prompt_id"]: r["score"] for r in map(json.loads, path.read_text().splitlines())}
     scores = {s["item"]: s["score"] for s in lines(run, "scores.jsonl")}
     assert len(scores) == 100
     assert scores == pytest.approx(stored, abs=1e-9)
@@ -49,9 +47,7 @@ def test_reproduces_every_published_mean(imported):
     assert len(themes) == 7
     for theme, score in themes.items():
         assert score == pytest.approx(published[f"theme:{theme}"], abs=1e-9)
-    tags = {
-        g["value"]: g for g in breakdown(run, ["tag"], task_of_run(run.manifest).scale)["tag"]
-    }
+    tags = {g["value"]: g for g in breakdown(run, ["tag"], task_of_run(run.manifest).scale)["tag"]}
     kinds = ("level:", "axis:", "cluster:")
     assert tags.keys() == {k for k in published if k.startswith(kinds) and k.count(":") == 1}
     for tag, found in tags.items():
@@ -129,9 +125,7 @@ def test_an_answer_that_is_none_counts_in_every_tag(tmp_path):
     path = tmp_path / "r.jsonl"
     blank = {"prompt_response": [{"role": "assistant", "content": " "}]}
     only = {"rubrics": GIVEN["rubrics"][:1], "responses": GIVEN["responses"][:1]}
-    rows = [
-        {**GIVEN, **only, "prompt_id": f"p{n}", **(blank if n < 4 else {})} for n in range(10)
-    ]
+    rows = [{**GIVEN, **only, "prompt_id": f"p{n}", **(blank if n < 4 else {})} for n in range(10)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     run = import_healthbench([path], models=["m"], runs=tmp_path / "runs")
     [row] = medassay.leaderboard(run).domains["overall"]

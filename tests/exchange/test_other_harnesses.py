@@ -110,9 +110,7 @@ def test_lm_evals_own_results_are_found_again(tmp_path):
     run = load("lm-eval", file, other, metric="acc_norm")
     [row] = run.statistics["domains"]["electrolytes"]
     assert row["score"] == pytest.approx(results["electrolytes"]["acc_norm,none"])
-    texts = {
-        json.loads(t)["text"] for t in (run.path / "trials.jsonl").read_text().splitlines()
-    }
+    texts = {json.loads(t)["text"] for t in (run.path / "trials.jsonl").read_text().splitlines()}
     assert texts <= {"sodium", "potassium", "calcium"}
 
 
@@ -160,9 +158,7 @@ def test_what_is_no_log_is_refused_in_one_line_and_leaves_nothing(tmp_path, cli)
         assert (code, errors.count("\n")) == (3, 1), errors
         assert says in errors
     scorer = ("--scorer", "x")
-    assert (
-        "has match, includes" in cli("import", "inspect", INSPECT / "doses-m1.json", *scorer)[2]
-    )
+    assert "has match, includes" in cli("import", "inspect", INSPECT / "doses-m1.json", *scorer)[2]
     assert "samples_<task>_<time>.jsonl" in cli("import", "lm-eval", tmp_path)[2]
     metric = ("--metric", "f1", "--model", "m")
     assert "it has exact_match" in cli("import", "lm-eval", ONE["lm-eval"], *metric)[2]
@@ -200,9 +196,7 @@ def test_logs_that_the_real_tools_write_today_are_imported(name, tmp_path):
     if not python.exists():
         absent("other harnesses are not installed: make interop")
     folder = tmp_path / "logs"
-    subprocess.run(
-        [python, LOGS.parent / "make_logs.py", name, folder], check=True, timeout=120
-    )
+    subprocess.run([python, LOGS.parent / "make_logs.py", name, folder], check=True, timeout=120)
     places = list(folder.glob("electrolytes-*")) or list(folder.glob("m?/*"))
     with open_places(places) as runs:
         for run in runs:
@@ -247,9 +241,7 @@ def written(folder, name, model, samples, *, status="success"):
 
 
 def sixteen(grades, first=0):
-    return [
-        (at, f"Dose {at}?", "A", grades[at % len(grades)]) for at in range(first, first + 16)
-    ]
+    return [(at, f"Dose {at}?", "A", grades[at % len(grades)]) for at in range(first, first + 16)]
 
 
 @pytest.mark.parametrize("name", ["inspect", "lm-eval"])
@@ -258,9 +250,7 @@ def test_logs_of_several_models_make_one_run_and_one_board(name, tmp_path, cli):
     paths = [INSPECT / f"electrolytes-m{n}.eval" for n in (1, 2)]
     if name == "lm-eval":
         paths = [LM_EVAL / "m1", LM_EVAL / "m2"]
-    named = (
-        ("--model", "m1", "--model", "m2") if name == "lm-eval" else ()
-    )  # both are called alike
+    named = ("--model", "m1", "--model", "m2") if name == "lm-eval" else ()  # both are called alike
     code, _, errors = cli("import", name, *paths, *named, "--to", "both")
     assert code == 0, errors
     run = medassay.open_run(tmp_path / "both")

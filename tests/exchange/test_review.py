@@ -136,9 +136,7 @@ def test_items_of_a_bank_come_with_their_keys_and_categories():
     found = bank_entries(bank)
     assert len(found) == len(bank.items)
     closed = next(one for one in found if one.content["options"])
-    assert closed.content["expected"] in [
-        option["letter"] for option in closed.content["options"]
-    ]
+    assert closed.content["expected"] in [option["letter"] for option in closed.content["options"]]
     assert all(one.category for one in found)
     picked = sampled(found, 60, "7")
     assert len(picked) == 60
@@ -195,8 +193,7 @@ def judged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("judged")
     items = makers.open_items(40)
     told = {
-        i["id"]: " ".join(f["text"] for f in i["facts"][: 1 + n % 3])
-        for n, i in enumerate(items)
+        i["id"]: " ".join(f["text"] for f in i["facts"][: 1 + n % 3]) for n, i in enumerate(items)
     }
     students = [makers.fake(replies=told), makers.fake("n", replies=told)]
     return medassay.run(workspace(folder, items, students, makers.judges()), secrets={})
@@ -249,9 +246,7 @@ def test_peoples_labels_correct_the_judge(judged, database, tmp_path):
     assert compared["labelled"] == 40
     assert compared["corrected"]["n_unlabelled"] == 40
     assert (
-        compared["corrected"]["lo"]
-        < compared["corrected"]["value"]
-        < compared["corrected"]["hi"]
+        compared["corrected"]["lo"] < compared["corrected"]["value"] < compared["corrected"]["hi"]
     )
     with pytest.raises(InputError, match="nothing was overwritten"):
         review_export.write_rows(path, rows)
@@ -446,9 +441,7 @@ def test_only_second_persons_check_and_nothing_unchecked_is_applied(database, tm
 
 
 def test_private_items_are_opened_against_their_commitments(tmp_path, database):
-    run = make_run(
-        tmp_path, *[private_item(f"law-s{n}", f"A private case {n}.") for n in range(2)]
-    )
+    run = make_run(tmp_path, *[private_item(f"law-s{n}", f"A private case {n}.") for n in range(2)])
     assert private_run(run)
     assert not private_run(make_run(tmp_path / "open"))
 
@@ -471,9 +464,7 @@ def test_reviews_are_only_ever_added(database, tmp_path):
         db.scalar(select(Review).order_by(Review.id)).content = {"scores": {}, "comment": "x"}
         db.flush()
         frozen.export_document(db, study, who="t")
-        assert all(
-            re.match("[ra]-[0-9a-f]{8}", one) for one in frozen.pseudonyms(db, "s").values()
-        )
+        assert all(re.match("[ra]-[0-9a-f]{8}", one) for one in frozen.pseudonyms(db, "s").values())
 
 
 def test_aggregates_reach_the_bank_and_its_page(database, tmp_path):
@@ -533,9 +524,7 @@ def test_two_decisions_about_one_item_and_another_bank_are_refused(database, tmp
         with pytest.raises(InputError, match="already; nothing was added"):
             studies.add_entries(db, study, [first], who="tests")
         for entry in db.scalars(select(Entry).order_by(Entry.number)).all():
-            tickets.decide(
-                db, study, entry, {"verdict": "remove", "reason": "r"}, found["judy"]
-            )
+            tickets.decide(db, study, entry, {"verdict": "remove", "reason": "r"}, found["judy"])
             step = tickets.last_decision(db, tickets.ticket_of(db, study, entry))
             tickets.check(db, study, entry, found["jon"], decision=step.id, confirmed=True)
     with pytest.raises(InputError, match="2 decisions about item"):
@@ -547,9 +536,7 @@ def test_two_decisions_about_one_item_and_another_bank_are_refused(database, tmp
         apply(database, tmp_path / "law", tmp_path)
 
 
-def test_a_removal_from_a_bank_that_never_had_the_item_is_no_removal(
-    database, decided, tmp_path
-):
+def test_a_removal_from_a_bank_that_never_had_the_item_is_no_removal(database, decided, tmp_path):
     other = makers.write_bank(tmp_path / "copy", [{**makers.law_items()[0], "id": "i9"}])
     with pytest.raises(InputError, match="has no item"):
         apply(database, other, tmp_path)
@@ -610,9 +597,7 @@ def test_forged_and_unsealed_runs_are_not_reviewed(judged, tmp_path, cli):
     code, _, says = cli("review", "import", forged, "--study", "s")
     assert code == 3
     assert "is not sealed" in says
-    code, told, says = cli(
-        "review", "import", judged.path, "--study", "s", "--n", "20", "--json"
-    )
+    code, told, says = cli("review", "import", judged.path, "--study", "s", "--n", "20", "--json")
     assert (code, json.loads(told)["entries"]) == (0, 20), says
 
 

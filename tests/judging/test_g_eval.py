@@ -99,9 +99,7 @@ def test_a_1_that_may_have_become_a_10_is_told():
     unsure = weigh(heard(*HEADER, ("9", {"9": 0.7, "1": 0.3})), 9)
     assert unsure["score"] == pytest.approx(0.7 * 9 + 0.3)
     assert unsure["one_or_ten"] == pytest.approx(0.3)
-    last = weigh(
-        heard(*HEADER, ("1", {"1": 1.0})), 1
-    )  # the text ends: nothing says what follows
+    last = weigh(heard(*HEADER, ("1", {"1": 1.0})), 1)  # the text ends: nothing says what follows
     assert (last["score"], last["one_or_ten"]) == (1.0, 1.0)
     assert "one_or_ten" not in weigh(heard(*HEADER, ("1", {"1": 1.0}), "\n"), 1)
 
@@ -110,9 +108,7 @@ tokens = st.sampled_from(["q", ",", "\n", "1", "0", "10", "7", "x1"])
 
 
 @example([("1", {"1": 0.9, "7": 0.1}), ("\n", {"\n": 0.6, "0": 0.4})], 1)
-@given(
-    st.lists(st.tuples(tokens, st.dictionaries(tokens, st.floats(0.01, 1)))), st.integers(0, 10)
-)
+@given(st.lists(st.tuples(tokens, st.dictionaries(tokens, st.floats(0.01, 1)))), st.integers(0, 10))
 def test_what_a_verdict_keeps_of_the_candidates_weighs_the_same(pairs, sampled):
     whole = heard(*pairs)
     kept = replace(whole, alternatives=tuple(near_digits(whole)))
@@ -128,9 +124,7 @@ def test_what_a_verdict_keeps_of_the_candidates_weighs_the_same(pairs, sampled):
 def test_no_hostile_likelihood_leaves_the_scale(tokens, sampled):
     assert (
         0
-        <= weigh(heard(*tokens, (str(sampled), {"1": 3.0, str(sampled): 2.0})), sampled)[
-            "score"
-        ]
+        <= weigh(heard(*tokens, (str(sampled), {"1": 3.0, str(sampled): 2.0})), sampled)["score"]
         <= 10
     )
 

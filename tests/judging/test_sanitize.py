@@ -75,9 +75,7 @@ def test_no_text_closes_its_fence(text):
     first, *inside, last = fenced.split("\n")
     assert first == last.replace("end of ", "")
     assert not any(line == last for line in inside)
-    assert (
-        first != delimit(text + ".", "answer").split("\n")[0]
-    )  # nobody can know it beforehand
+    assert first != delimit(text + ".", "answer").split("\n")[0]  # nobody can know it beforehand
 
 
 @pytest.mark.parametrize(
@@ -109,8 +107,6 @@ def test_what_runs_on_is_cut_and_counted():
     assert (len(found.text), found.cut) == (LONGEST, 5)
 
 
-@pytest.mark.parametrize(
-    "padding", ["as ", "as an ai ", "\n", "model from ", ">*#_- ", "\u200b"]
-)
+@pytest.mark.parametrize("padding", ["as ", "as an ai ", "\n", "model from ", ">*#_- ", "\u200b"])
 def test_masking_takes_no_more_than_its_share_of_time_on_padding(padding):
     assert growth(lambda text: sanitize_answer(text, SPEAKER), padding, 4_000) < 24

@@ -79,9 +79,7 @@ def test_a_reply_is_read_tolerantly_and_checked_strictly(reply, usable):
 
 
 def test_a_repaired_reply_is_noted():
-    [verdict] = CriteriaGrader().step(
-        [CASE], said(told(c1=True, c2=True, c3=False)[:-1] + ",}")
-    )
+    [verdict] = CriteriaGrader().step([CASE], said(told(c1=True, c2=True, c3=False)[:-1] + ",}"))
     assert verdict.repaired
 
 

@@ -162,20 +162,18 @@ def test_invalid_entries_alone_are_asked_again_twice_and_then_stay_unjudged():
     assert [one["severity"] for one in verdict.body["diagnoses"]] == ["severe", None, "severe"]
     parts = judge.parts(item(), verdict)
     assert parts["unjudged"] == 1
-    assert parts["severity"] == pytest.approx(
-        (9 * (1 + 0.6) + 0) / 2.4
-    )  # one apart is (5 − 2)²
+    assert parts["severity"] == pytest.approx((9 * (1 + 0.6) + 0) / 2.4)  # one apart is (5 − 2)²
 
 
 def test_a_judge_that_gives_no_relation_at_all_is_no_verdict_on_the_model():
     judge = DiagnosesGrader()
-    verdict = Room(
-        lambda kind, ids, n: "?" if kind == "relation" else labels(kind, ids, n)
-    ).judge(judge, case("Lupus", "Sepsis"))
+    verdict = Room(lambda kind, ids, n: "?" if kind == "relation" else labels(kind, ids, n)).judge(
+        judge, case("Lupus", "Sepsis")
+    )
     assert (verdict.valid, judge.score(item(), verdict)) == (False, None)
-    verdict = Room(
-        lambda kind, ids, n: "?" if kind == "severity" else labels(kind, ids, n)
-    ).judge(judge, case("Lupus", "Sepsis"))
+    verdict = Room(lambda kind, ids, n: "?" if kind == "severity" else labels(kind, ids, n)).judge(
+        judge, case("Lupus", "Sepsis")
+    )
     assert judge.score(item(), verdict) == 0.0
     assert judge.parts(item(), verdict)["severity"] is None
 
@@ -194,9 +192,7 @@ def test_long_lists_are_split_and_ranks_beyond_the_limit_are_not_asked_for():
 
 def test_the_published_method_has_the_judge_label_every_name():
     room = Room(labels)
-    verdict = room.judge(
-        DiagnosesGrader(rules=DdxRules(names_first=False)), case("Gout", "Lupus")
-    )
+    verdict = room.judge(DiagnosesGrader(rules=DdxRules(names_first=False)), case("Gout", "Lupus"))
     assert [ids for kind, ids, _ in room.asked if kind == "relation"] == [[1, 2]]
     assert {one["relation_by"] for one in verdict.body["diagnoses"]} == {"judge"}
 
@@ -235,9 +231,7 @@ def test_a_name_that_pleads_stays_data():
     room.judge(DiagnosesGrader(), case(plea))
     for _, _, text in room.asked:
         assert (
-            text.count("<<<")
-            == text.count(">>>")
-            == 2 * (1 + ("reference" in text.split("\n")[0]))
+            text.count("<<<") == text.count(">>>") == 2 * (1 + ("reference" in text.split("\n")[0]))
         )
 
 

@@ -96,9 +96,7 @@ def test_what_holds_no_list_has_none(text):
     assert names(text) is None
 
 
-@pytest.mark.parametrize(
-    "text", ["<diagnosis_output>[]</diagnosis_output>", '{"diagnoses": []}']
-)
+@pytest.mark.parametrize("text", ["<diagnosis_output>[]</diagnosis_output>", '{"diagnoses": []}'])
 def test_an_empty_list_is_an_answer(text):
     assert names(text) == {}
 

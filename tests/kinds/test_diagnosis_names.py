@@ -43,10 +43,7 @@ def test_another_disease_is_never_the_same(golden, name):
 def test_each_label_says_how_it_was_found():
     matching = Matching({"gout": ["Podagra", "Urate arthritis"]})
     assert matching.rule("GOUT", ["Gout", "Gouty arthritis"]) == "same name"
-    assert (
-        matching.rule("Gouty Arthritis", ["Gout", "Gouty arthritis"])
-        == "other name in the bank"
-    )
+    assert matching.rule("Gouty Arthritis", ["Gout", "Gouty arthritis"]) == "other name in the bank"
     assert matching.rule("podagra", ["Gout"]) == "synonym"
     assert matching.rule("podagra", ["Lupus"]) == ""
 

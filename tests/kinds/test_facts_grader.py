@@ -129,9 +129,7 @@ def test_quotes_are_compared_without_regard_to_blanks_and_forms():
         {"id": "f1", "verdict": "entail", "evidence": "“5 fine mg…”"},
         {"id": "f2", "verdict": "missing", "evidence": ""},
     ]
-    assert (
-        judged(changed(facts=facts, extra_false_claims=[]), case=case).unsupported_quotes == 0
-    )
+    assert judged(changed(facts=facts, extra_false_claims=[]), case=case).unsupported_quotes == 0
 
 
 BAD_FACTS = [

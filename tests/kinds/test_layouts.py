@@ -32,9 +32,7 @@ def test_every_golden_layout_is_read(golden):
     cases = golden("diagnosis_layouts")["cases"]
     assert len(cases) == 51
     for case in cases:
-        assert read(case["reply"], case["finish"]) == (case["names"], case["outcome"]), case[
-            "id"
-        ]
+        assert read(case["reply"], case["finish"]) == (case["names"], case["outcome"]), case["id"]
 
 
 @pytest.mark.parametrize("case", corpus(), ids=lambda case: case["id"])
@@ -130,12 +128,8 @@ BEHIND = (
 def test_marks_headings_and_reasons_combine_freely(
     names, mark, heading, reason, before, behind, between
 ):
-    if not heading and (
-        before.startswith(("Key", "Symptoms")) or mark in ("dash", "star", "dot")
-    ):
-        heading = (
-            "Differential diagnosis:"  # without a word nobody could say which list is meant
-        )
+    if not heading and (before.startswith(("Key", "Symptoms")) or mark in ("dash", "star", "dot")):
+        heading = "Differential diagnosis:"  # without a word nobody could say which list is meant
     entries = [MARKS[mark](n) + REASONS[reason](name) for n, name in enumerate(names, 1)]
     reply = f"{before}{heading}\n{between.join(entries)}{behind}"
     assert read(reply) == (names, "answered")

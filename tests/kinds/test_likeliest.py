@@ -75,9 +75,7 @@ def test_the_order_shown_is_undone():
 def document(total, text):
     size = len(text.encode())
     one = LogLikelihood(total=total, n_tokens=3, greedy=None, n_bytes=size, n_characters=9)
-    made = Answer(
-        item_id="q", outcome="answered", value="3 tokens", reason="", likelihoods=(one,)
-    )
+    made = Answer(item_id="q", outcome="answered", value="3 tokens", reason="", likelihoods=(one,))
     whole = Item(
         id="q",
         domain="d",

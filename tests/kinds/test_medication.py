@@ -68,9 +68,7 @@ def test_a_changed_dose_is_one_drug_in_two_lists():
     assert (found.correct, found.stopped_as_current) == (0, ())
 
 
-@pytest.mark.parametrize(
-    "actual", [None, "none", [], {"current": "A"}, {"current": [{"name": 5}]}]
-)
+@pytest.mark.parametrize("actual", [None, "none", [], {"current": "A"}, {"current": [{"name": 5}]}])
 def test_what_is_no_list_of_drugs_loses_them_all(actual):
     found = medication_state({"current": [{"name": "A"}]}, actual)
     assert (found.accuracy, found.lost) == (0, ("a",))

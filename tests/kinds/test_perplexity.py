@@ -229,8 +229,7 @@ def test_an_unknown_mode_is_refused():
 
 def test_the_likeliest_are_kept_and_ties_by_their_order():
     one, two, three = (
-        Sampled(tokens=(n,), logprobs=(value,))
-        for n, value in ((1, -2.0), (2, -1.0), (3, -2.0))
+        Sampled(tokens=(n,), logprobs=(value,)) for n, value in ((1, -2.0), (2, -1.0), (3, -2.0))
     )
     assert keep([one, two, three, one], 2) == (two, one)
 
@@ -244,8 +243,5 @@ def test_positions_end_where_no_completion_reaches():
 
 
 def test_the_name_carries_the_setting():
-    assert (
-        Setting(stride=16).name("sum")
-        == "relaxed_perplexity[l=5,s=10,stride=16,max_tokens=128]"
-    )
+    assert Setting(stride=16).name("sum") == "relaxed_perplexity[l=5,s=10,stride=16,max_tokens=128]"
     assert len({Setting().name(mode) for mode in MODES}) == 4

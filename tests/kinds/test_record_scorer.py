@@ -66,9 +66,7 @@ def test_no_name_of_a_drug_is_kept_in_a_score():
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: (
-        st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(SECTIONS), inner)
-    ),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(SECTIONS), inner),
 )
 
 

@@ -246,9 +246,7 @@ def test_a_folder_an_entry_and_a_loaded_model_are_the_same(weights):
 
     spec = ModelSpec(id="tiny", provider="transformers", path=weights)
     pairs = [("Give", " oxygen"), ("Give", " fluids")]
-    totals = [
-        [one.total for one in LikelihoodEngine(of).score(pairs)] for of in (weights, spec)
-    ]
+    totals = [[one.total for one in LikelihoodEngine(of).score(pairs)] for of in (weights, spec)]
     loaded = transformers.AutoModelForCausalLM.from_pretrained(weights)
     totals.append([one.total for one in LikelihoodEngine(loaded).score(pairs)])
     assert totals[0] == pytest.approx(totals[1])

@@ -54,8 +54,7 @@ def test_plain_generation_needs_no_chat_template(weights):
 
 def test_bfloat16_and_sampling_run(weights):
     assert (
-        generate(spec(weights, dtype="bfloat16"), ["A?"], temperature=1.0)[0].usage.completion
-        >= 0
+        generate(spec(weights, dtype="bfloat16"), ["A?"], temperature=1.0)[0].usage.completion >= 0
     )
 
 

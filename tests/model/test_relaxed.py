@@ -108,9 +108,7 @@ def test_with_and_without_the_cache_the_same_completions_are_drawn():
     assert [c.tokens for c in cached.kept] == [c.tokens for c in plain.kept]
     for mode in MODES:
         for one, other in zip(cached.tables, plain.tables, strict=True):
-            assert combine(one, mode).value == pytest.approx(
-                combine(other, mode).value, rel=1e-5
-            )
+            assert combine(one, mode).value == pytest.approx(combine(other, mode).value, rel=1e-5)
 
 
 def test_an_architecture_without_such_a_cache_is_sampled_and_scored_plainly():
@@ -143,9 +141,7 @@ def test_top_p_keeps_the_likeliest_and_nothing_beyond():
     drawn = relaxed_tables(ready(of), CONTEXT, TARGETS, narrow, seed=1)
     assert drawn.distinct == 1  # greedy: one completion, drawn eight times
     ids = torch.tensor([ready(of).bos + ready(of).ids(CONTEXT)])
-    said = of.generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)[
-        0, ids.shape[1] :
-    ]
+    said = of.generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)[0, ids.shape[1] :]
     assert drawn.kept[0].tokens == tuple(said.tolist())
 
 

@@ -43,9 +43,7 @@ def sharp():
 
 def test_the_others_of_a_batch_change_no_completion():
     of = sharp()
-    few, many = (
-        drawn(of, Setting(samples=n, keep=n, max_tokens=20), seed=9)[0] for n in (3, 9)
-    )
+    few, many = (drawn(of, Setting(samples=n, keep=n, max_tokens=20), seed=9)[0] for n in (3, 9))
     assert [one.tokens for one in few] == [one.tokens for one in many[:3]]
     for one, other in zip(few, many, strict=False):
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)

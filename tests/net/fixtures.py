@@ -229,9 +229,7 @@ def tools(folder, work):
 def imports(folder, work):
     """Import a table of predictions, logs of three harnesses, labels and raw lists of diagnoses."""
     rows = ["item,model,domain,prediction,key,setting"]
-    rows += [
-        f"q{n},{m},law,{'AB'[n % 2]},A,zero_shot" for n in range(12) for m in ("one", "two")
-    ]
+    rows += [f"q{n},{m},law,{'AB'[n % 2]},A,zero_shot" for n in range(12) for m in ("one", "two")]
     (work / "t.csv").write_text("\n".join(rows) + "\n")
     columns = {name: name for name in rows[0].split(",")}
     _runs(folder, medassay.import_predictions(work / "t.csv", columns, runs=work))

@@ -47,9 +47,7 @@ def with_later_keys(run):
         path = run / name
         path.chmod(0o644)
         lines = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
-        path.write_bytes(
-            b"".join(canonical({**line, "later": LATER}) + b"\n" for line in lines)
-        )
+        path.write_bytes(b"".join(canonical({**line, "later": LATER}) + b"\n" for line in lines))
     reseal(run)
 
 

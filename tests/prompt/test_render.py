@@ -96,8 +96,7 @@ def test_the_conditions_differ_in_the_thoughts_alone(language):
     """The same words but for the six steps and their key: what else differed would be measured too."""
     asked = item(form="record", options=(), language=language)
     thinking, direct = (
-        load_template(name).fill(asked, None)
-        for name in ("health_record", "health_record_direct")
+        load_template(name).fill(asked, None) for name in ("health_record", "health_record_direct")
     )
     for step in ("1. date_source", "5. medication_logic", '"internal_monologue": {'):
         assert step in thinking
@@ -105,9 +104,7 @@ def test_the_conditions_differ_in_the_thoughts_alone(language):
     last = thinking[thinking.index("categories: ") :]
     assert (
         last.replace(
-            last[
-                last.index('"internal_monologue"') : last.index('"structured_health_record": {')
-            ],
+            last[last.index('"internal_monologue"') : last.index('"structured_health_record": {')],
             "",
         )
         == direct[direct.index("categories: ") :]

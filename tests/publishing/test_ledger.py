@@ -339,9 +339,7 @@ def test_a_signature_of_another_line_or_another_spelling_is_refused(published, t
         path.write_bytes(
             b"".join(canonical(x) + b"\n" for x in (first, {**second, "signature": wrong}))
         )
-        assert (
-            "log.jsonl line 2: its signature is not of this line" in verify(site).first_mismatch
-        )
+        assert "log.jsonl line 2: its signature is not of this line" in verify(site).first_mismatch
 
 
 def test_what_an_outsider_kept_shows_a_rewritten_history(published, tmp_path, cli):

@@ -50,9 +50,7 @@ def test_every_metric_of_the_statistics_is_on_the_page(closed, relaxed):
         shown = page(board, "likelihood")
         for row in run.statistics["domains"]["overall"]:
             for name, one in row["likelihood"]["metrics"].items():
-                cell = re.search(f'data-metric="{re.escape(name)}".*?</tr>', shown, re.DOTALL)[
-                    0
-                ]
+                cell = re.search(f'data-metric="{re.escape(name)}".*?</tr>', shown, re.DOTALL)[0]
                 assert float(re.search('data-score="([^"]+)"', cell)[1]) == pytest.approx(
                     one["score"], abs=1e-4
                 )

@@ -77,9 +77,7 @@ def test_times_and_cost_stand_on_the_run_page_and_in_its_table_only(tmp_path, mo
     page = medassay.publish(run, tmp_path / "site").parent
     with (page / "data/times.csv").open(newline="") as file:
         [row] = list(csv.DictReader(file))
-    timings = [
-        json.loads(line) for line in (run.path / "timings.jsonl").read_text().splitlines()
-    ]
+    timings = [json.loads(line) for line in (run.path / "timings.jsonl").read_text().splitlines()]
     asked, said = (sum(t["tokens"][at] for t in timings) for at in (0, 1))
     assert (row["kind"], row["replies"], row["engine"]) == ("quiz", "12", "mock")
     assert float(row["cost"]) == pytest.approx((2 * asked + 10 * said) / 1e6)

@@ -50,9 +50,7 @@ def test_every_metric_of_the_statistics_is_on_the_page(board):
     assert scores == sorted((name, round(score, 4)) for name, score in wanted)
 
 
-def test_what_was_unavailable_is_told_with_the_reason_and_no_path_of_the_machine(
-    board, tmp_path
-):
+def test_what_was_unavailable_is_told_with_the_reason_and_no_path_of_the_machine(board, tmp_path):
     _, place = board
     shown = page(place, "texts")
     assert shown.count(">unavailable<") >= 2

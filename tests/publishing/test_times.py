@@ -69,9 +69,7 @@ def test_judges_and_synthetic_items_stand_apart(published):
     verdicts = [json.loads(v) for v in (run.path / "verdicts.jsonl").read_text().splitlines()]
     for judge in JUDGES:
         asked = {tuple(v["responses"]) for v in verdicts if v["judge"] == judge}
-        told = [
-            int(rows["judge", judge, items]["replies"]) for items in ("public", "synthetic")
-        ]
+        told = [int(rows["judge", judge, items]["replies"]) for items in ("public", "synthetic")]
         assert sum(told) == sum(len(keys) for keys in asked) > min(told) > 0
     public = json.loads((publication / "data/run/seal.json").read_text())["withheld"]
     assert {row["items"] for row in public["times"]} == {"synthetic"}

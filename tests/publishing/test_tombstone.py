@@ -130,9 +130,7 @@ def test_what_cannot_be_forgotten_is_told(workspace, cli):
     ):
         with pytest.raises(InputError, match=says):
             forget(item, folder, reason=reason, at="x")
-    code, shown, _ = cli(
-        "forget", "open-003", "--reason", "law", "--workspace", folder, "--yes"
-    )
+    code, shown, _ = cli("forget", "open-003", "--reason", "law", "--workspace", folder, "--yes")
     assert code == 0
     assert f"tombstones in {run.id}" in shown
     assert cli("score", run.path)[0] == 0

@@ -12,9 +12,7 @@ from medassay.publishing.verify import verify
 
 
 def publish(folder, name, models, *, bank="bank", reason="", **plan):
-    makers.write_models(
-        folder, *(makers.fake(m, letters="hash", salt=name + m) for m in models)
-    )
+    makers.write_models(folder, *(makers.fake(m, letters="hash", salt=name + m) for m in models))
     wanted = {"banks": [bank], "models": list(models), **plan}
     run = medassay.run(makers.write_plan(folder, **wanted), secrets={})
     medassay.publish(run, folder / "site", publication=name, about=About(reason=reason))
@@ -25,9 +23,7 @@ def publish(folder, name, models, *, bank="bank", reason="", **plan):
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trend")
     makers.write_bank(folder / "bank", makers.many_items(20))
-    makers.write_bank(
-        folder / "newer", makers.many_items(24), question_bank_version="law-2026.2"
-    )
+    makers.write_bank(folder / "newer", makers.many_items(24), question_bank_version="law-2026.2")
     publish(folder, "p1", ["a", "b"])
     publish(folder, "p2", ["a", "b", "c"])
     publish(folder, "p3", ["a", "b"], bank="newer", reason="four items were added")

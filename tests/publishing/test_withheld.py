@@ -70,9 +70,7 @@ def make_run(folder, *synthetic, replies=None, letters="hash", **plan):
     made = [*makers.law_items(), *makers.many_items(12), *synthetic]
     makers.write_bank(folder / "bank", made)
     script = {"letters": letters} if replies is None else {"replies": replies}
-    makers.write_models(
-        folder, makers.fake("one", **script), makers.fake("two", letters="hash")
-    )
+    makers.write_models(folder, makers.fake("one", **script), makers.fake("two", letters="hash"))
     wanted = {"models": ["one", "two"], **plan}
     return medassay.run(makers.write_plan(folder, **wanted), secrets={})
 
@@ -192,9 +190,7 @@ def test_salts_hide_equal_records_and_two_publications_are_the_same(published, t
     assert {p.relative_to(site): d for p, d in one.items()} == {
         p.relative_to(tmp_path / "site"): d for p, d in two.items()
     }
-    found = [
-        r["commitment"] for r in read(site / "p/one/data/run/trials.jsonl") if "text" not in r
-    ]
+    found = [r["commitment"] for r in read(site / "p/one/data/run/trials.jsonl") if "text" not in r]
     assert len(set(found)) == len(found) == 22
 
 
@@ -232,9 +228,7 @@ def test_what_models_say_everywhere_is_no_secret_and_what_they_say_of_the_item_a
 ):
     common = "The correct answer to this question of law must be option (B)."
     private = {"law-s1": f"{common} {' '.join(WORDS[:9])}"}
-    said = dict.fromkeys(
-        [i["id"] for i in (*makers.law_items(), *makers.many_items(12))], common
-    )
+    said = dict.fromkeys([i["id"] for i in (*makers.law_items(), *makers.many_items(12))], common)
     run = make_run(tmp_path, private_item(question="Short one?"), replies={**said, **private})
     medassay.publish(run, tmp_path / "site")
     for data in everything(tmp_path / "site").values():
@@ -393,9 +387,7 @@ def test_the_gap_is_over_domains_that_have_items_of_both_kinds(tmp_path):
         {**i, "kind": "synthetic" if n % 2 else "public"}
         for n, i in enumerate(makers.many_items(40))
     ]
-    tax = [
-        {**i, "id": f"t{i['id']}", "kind": "synthetic"} for i in makers.many_items(20, "tax")
-    ]
+    tax = [{**i, "id": f"t{i['id']}", "kind": "synthetic"} for i in makers.many_items(20, "tax")]
     replies = {i["id"]: i["expected"] for i in law}
     makers.write_bank(tmp_path / "bank", [*law, *tax], domains=("law", "tax"))
     makers.write_models(tmp_path, makers.fake(reply="nothing", replies=replies))

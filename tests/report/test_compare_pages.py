@@ -42,9 +42,7 @@ def test_a_row_s_page_says_what_the_board_says(site):
     run, publication = site
     [field] = [f["d"] for f in run.statistics["fields"].values()]
     pair = next(
-        p
-        for p in field["pairs"]
-        if (p["first"][0], p["second"][0]) == ("model-000", "model-119")
+        p for p in field["pairs"] if (p["first"][0], p["second"][0]) == ("model-000", "model-119")
     )
     page = (publication / "compare" / "model-119-zero-shot" / "index.html").read_text()
     row = page.partition('data-pair="model-119 − model-000"')[2].partition("</tr>")[0]

@@ -19,10 +19,7 @@ POINTS = [
 ]
 MADE = {
     "agreement": lambda plot: plot(
-        [
-            {"name": n, "r": 0.4, "lo": lo, "hi": 0.6}
-            for n, lo in (("one", 0.1), (HOSTILE, -0.1))
-        ],
+        [{"name": n, "r": 0.4, "lo": lo, "hi": 0.6} for n, lo in (("one", 0.1), (HOSTILE, -0.1))],
         unit="Pearson's r",
     ),
     "bars": lambda plot: plot(
@@ -35,9 +32,7 @@ MADE = {
         unit="%",
         factor=100,
     ),
-    "before_after": lambda plot: plot(
-        [{"row": HOSTILE, "before": 0.4, "after": 0.5}], unit="%"
-    ),
+    "before_after": lambda plot: plot([{"row": HOSTILE, "before": 0.4, "after": 0.5}], unit="%"),
     "case_density": lambda plot: plot(
         [{"x": n / 90, "y": -n / 80} for n in range(70)],
         x="x",

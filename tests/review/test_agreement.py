@@ -20,9 +20,7 @@ CONTENT = {"path": "a -> b"}
 def one(entry, reviewer, scores, **more):
     names = ("question", "answer", "path")
     review = {
-        "scores": dict(zip(names, scores, strict=True))
-        if isinstance(scores, tuple)
-        else scores,
+        "scores": dict(zip(names, scores, strict=True)) if isinstance(scores, tuple) else scores,
         "cannot": {},
         "comment": "",
         "harm": more.pop("harm", None),
@@ -73,24 +71,18 @@ def test_agreement_equals_alpha_over_reviewers_and_items():
         for row in agreements(ITEM, dict.fromkeys(range(40), CONTENT), given, seed=1)
     }
     whole = found["question", "all"]
-    assert whole.alpha.value == pytest.approx(
-        krippendorff_alpha(table.astype(float), "ordinal")
-    )
+    assert whole.alpha.value == pytest.approx(krippendorff_alpha(table.astype(float), "ordinal"))
     assert whole.alpha.lo < whole.alpha.value < whole.alpha.hi
     assert (whole.entries, whole.reviewers) == (40, 3)
     two = found["question", "physician"]
-    assert two.alpha.value == pytest.approx(
-        krippendorff_alpha(table[1:].astype(float), "ordinal")
-    )
+    assert two.alpha.value == pytest.approx(krippendorff_alpha(table[1:].astype(float), "ordinal"))
     assert found["question", "student"].alpha is None  # nobody to agree with
     assert found["answer", "all"].alpha is None  # all the same: undefined, not 1
 
 
 def test_missing_scores_do_not_count_as_agreement():
     given = [
-        one(e, r, (None if (e + r) % 2 else 1 + e % 5, 4, 4))
-        for e in range(10)
-        for r in range(2)
+        one(e, r, (None if (e + r) % 2 else 1 + e % 5, 4, 4)) for e in range(10) for r in range(2)
     ]
     [row] = [
         row
@@ -128,9 +120,7 @@ def test_votes_by_category_and_iteration_are_the_published_example():
     whole_rows = {("all", "all"), ("heart", "all"), ("skin", "all")}
     assert set(found) == whole_rows | rounds
     alone = {number: (category, "1") for number, (category, _) in places.items()}
-    assert {
-        (row.category, row.iteration) for row in votes_of(FORMS["pair"], alone, given, 3)
-    } == (
+    assert {(row.category, row.iteration) for row in votes_of(FORMS["pair"], alone, given, 3)} == (
         whole_rows  # of one round, the round is no row of its own
     )
     assert votes_of(FORMS["preference"], {}, given, 3) == []

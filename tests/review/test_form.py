@@ -109,9 +109,7 @@ def test_texts_that_are_too_long_are_refused():
 
 @given(
     st.dictionaries(
-        st.sampled_from(
-            ["question", "answer", "path", "comment", "harm", "severity", "option"]
-        ),
+        st.sampled_from(["question", "answer", "path", "comment", "harm", "severity", "option"]),
         st.text(max_size=20),
     )
 )

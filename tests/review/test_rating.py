@@ -92,9 +92,7 @@ def test_golden_votes(golden):
 
 @given(
     st.integers(2, 5).flatmap(
-        lambda k: st.lists(
-            st.lists(st.booleans(), min_size=k, max_size=k), min_size=1, max_size=30
-        )
+        lambda k: st.lists(st.lists(st.booleans(), min_size=k, max_size=k), min_size=1, max_size=30)
     )
 )
 def test_shares_fall_with_the_votes_asked_for(votes):

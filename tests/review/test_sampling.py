@@ -37,9 +37,7 @@ def test_samples_too_small_or_too_large_are_refused():
 
 def test_a_sample_is_uniform_within_its_category():
     names = {f"i{at}": "a" for at in range(20)}
-    counts = Counter(
-        one for seed in range(600) for one in stratified_sample(names, 5, str(seed))
-    )
+    counts = Counter(one for seed in range(600) for one in stratified_sample(names, 5, str(seed)))
     assert set(counts) == set(names)
     # 600 × 5 / 20 = 150 each; standard deviation √(600 × 0.25 × 0.75) = 10.6.
     assert all(abs(count - 150) < 5 * 10.6 for count in counts.values())
@@ -65,9 +63,7 @@ def test_what_was_given_stays_and_only_what_lacks_is_added(n, people):
 
 
 def test_orders_differ_by_reviewer_and_repeat_by_seed():
-    orders = [
-        sorted(range(20), key=lambda e, r=r: draw_key("7", "order", r, e)) for r in range(5)
-    ]
+    orders = [sorted(range(20), key=lambda e, r=r: draw_key("7", "order", r, e)) for r in range(5)]
     assert len({tuple(order) for order in orders}) == 5
     assert orders[0] == sorted(range(20), key=lambda e: draw_key("7", "order", 0, e))
     assert orders[0] != sorted(range(20), key=lambda e: draw_key("8", "order", 0, e))

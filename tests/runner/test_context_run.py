@@ -125,9 +125,7 @@ def test_the_methodology_knows_the_index_and_how_it_is_searched(place):
 
 def test_what_was_searched_once_is_not_embedded_again(place, monkeypatch):
     medassay.run(plan_of(place, settings=["rag"]), secrets={})
-    kept = [
-        line for p in (place / "retrieved").iterdir() for line in p.read_text().splitlines()
-    ]
+    kept = [line for p in (place / "retrieved").iterdir() for line in p.read_text().splitlines()]
     assert len(kept) == 4
 
     async def refuse(self, texts):
@@ -176,7 +174,5 @@ def test_queries_of_a_bank_that_may_not_leave_are_not_sent_to_an_endpoint(place)
     (place / "index" / "index.json").write_text(json.dumps(described))
     outside = makers.endpoint("http://127.0.0.1:9/v1", "e") | {"location": "external"}
     makers.write_models(place, makers.fake(letters="hash"), outside)
-    with pytest.raises(
-        InputError, match=r"may not leave this place.*model 'e' is at an external"
-    ):
+    with pytest.raises(InputError, match=r"may not leave this place.*model 'e' is at an external"):
         medassay.run(plan_of(place, settings=["rag"]), secrets={})

@@ -136,8 +136,7 @@ def test_withheld_answers_are_counted_in_public_too(tmp_path, mock_server):
     assert medassay.verify(tmp_path / "site").ok
     [public] = (tmp_path / "site/p").glob("*/data/run/trials.jsonl")
     assert (
-        sum(json.loads(line).get("cut_off", False) for line in public.read_text().splitlines())
-        == 1
+        sum(json.loads(line).get("cut_off", False) for line in public.read_text().splitlines()) == 1
     )
 
 
@@ -157,9 +156,7 @@ def test_a_bank_of_which_nothing_can_be_asked_is_refused_by_name(tmp_path, cli):
     for arguments in (("run", plan), ("run", plan, "--plan")):
         code, _, errors = cli(*arguments)
         assert (code, errors.count("\n")) == (3, 1)
-        assert (
-            "cannot ask the one item of bank 'offen' (1 text); it asks those of law" in errors
-        )
+        assert "cannot ask the one item of bank 'offen' (1 text); it asks those of law" in errors
         assert "with task text" in errors
 
 

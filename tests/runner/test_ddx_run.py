@@ -44,9 +44,7 @@ def good(name="good"):
 def poor(name="poor"):
     """One of the group in some cases, strangers in most, no list in one."""
     replies = {
-        f"case-{i:03}": makers.listed(
-            f"Disease {(i + 2) % N}", *([f"Kin {i}"] if i % 3 else [])
-        )
+        f"case-{i:03}": makers.listed(f"Disease {(i + 2) % N}", *([f"Kin {i}"] if i % 3 else []))
         for i in range(N)
     }
     return makers.fake(name, replies=replies | {"case-004": "I cannot say."})
@@ -192,9 +190,7 @@ def test_a_silent_judge_is_null_and_a_partly_silent_one_is_counted(tmp_path):
     silent = {"id": "judge", "provider": "fake", "family": "f", "script": {"reply": "{}"}}
     plan = workspace(tmp_path, poor(), good(), judge=silent)
     run = pipeline.run(plan, secrets={}, accept_failures=True)
-    of = {
-        m: [s for s in lines(run, "scores.jsonl") if s["model"] == m] for m in ("good", "poor")
-    }
+    of = {m: [s for s in lines(run, "scores.jsonl") if s["model"] == m] for m in ("good", "poor")}
     # Where names found the diagnosis the rest counts as unjudged; where they found nothing, nothing is known.
     assert [s["score"] for s in of["good"]] == pytest.approx([16 / 2.4] * N)
     assert {s["parts"]["unjudged"] for s in of["good"]} == {2 + 3}
@@ -272,9 +268,7 @@ def test_private_cases_are_published_as_numbers(tmp_path):
     run = medassay.run(plan, secrets={})
     place = medassay.publish(run, tmp_path / "site").parent
     assert medassay.verify(tmp_path / "site").ok
-    records = [
-        json.loads(x) for x in (place / "data/run/scores.jsonl").read_text().splitlines()
-    ]
+    records = [json.loads(x) for x in (place / "data/run/scores.jsonl").read_text().splitlines()]
     for record in records:
         private = int(record["item"][-3:]) % 2
         assert ("judges" not in record) == private
@@ -366,8 +360,7 @@ def test_the_table_of_a_board_holds_every_estimate(tmp_path):
     [hard] = [
         row
         for row in found
-        if (row["model"], row["number"], row["weights"])
-        == ("good", "semantic, rescaled", "hard")
+        if (row["model"], row["number"], row["weights"]) == ("good", "semantic, rescaled", "hard")
     ]
     assert (hard["k"], hard["x0"], hard["n"]) == ("3", "0", "15")
 
@@ -456,9 +449,7 @@ def test_rows_are_aggregated_over_the_cases_they_have_in_common(tmp_path):
 def test_a_reply_without_a_list_counts_among_its_golden_severity(tmp_path):
     run = medassay.run(workspace(tmp_path, poor()), secrets={})
     found = {(e["by"], e["value"]): e for e in run.statistics["ddx"]["errors"]}
-    assert (
-        found["golden_severity", "rare"]["n"] == 3
-    )  # case-004 holds no list, and is one of them
+    assert found["golden_severity", "rare"]["n"] == 3  # case-004 holds no list, and is one of them
     worth = [s["score"] for s in lines(run, "scores.jsonl") if int(s["item"][-3:]) % 5 == 4]
     mean = found["golden_severity", "rare"]["semantic_mean"]["score"]
     assert mean == pytest.approx(np.mean(worth))

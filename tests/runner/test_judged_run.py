@@ -58,9 +58,7 @@ def test_open_answers_get_three_verdicts_each_and_the_mean_of_three(tmp_path):
     scores = lines(run, "scores.jsonl")
     assert [s["score"] for s in scores] == pytest.approx([2 / 3] * 5 + [0])
     assert scores[0]["judges"] == dict.fromkeys(sorted({v["judge"] for v in verdicts}), 2 / 3)
-    assert (
-        scores[5]["because"] == "unparsed"
-    )  # a blank answer is not judged: it is worth nothing
+    assert scores[5]["because"] == "unparsed"  # a blank answer is not judged: it is worth nothing
     found = row(run)
     assert (found["agreement"], found["unanimous"], found["judge_failures"]) == (1, 1, 0)
     assert found["hallucination_rate"]["score"] == 0
@@ -241,9 +239,7 @@ def test_a_substitute_sits_for_the_judge_of_the_models_own_family(tmp_path):
 
 
 def test_a_private_bank_is_refused_for_external_judges(tmp_path):
-    judges = [
-        {**j, "provider": "openai_compatible", "url": "http://h/v1"} for j in makers.judges()
-    ]
+    judges = [{**j, "provider": "openai_compatible", "url": "http://h/v1"} for j in makers.judges()]
     makers.write_bank(tmp_path / "bank", makers.open_items(2), may_leave=False)
     makers.write_models(tmp_path, makers.fake(), *judges)
     plan = makers.write_plan(tmp_path, task="open", judges=[j["id"] for j in judges])
@@ -521,9 +517,7 @@ def test_criteria_are_judged_scored_and_broken_down_by_tag(tmp_path):
     said["criteria"].append({"id": "c3", "met": True, "why": "it promises"})
     said["criteria"].append({"id": "c4", "met": False})
     judges = [{**makers.fake("grader", reply=json.dumps(said)), "family": "x"}]
-    plan = workspace(
-        tmp_path, rubric_items(12), [makers.fake(reply="Win!")], judges, task="rubric"
-    )
+    plan = workspace(tmp_path, rubric_items(12), [makers.fake(reply="Win!")], judges, task="rubric")
     run = medassay.run(plan, secrets={})
     assert {s["score"] for s in lines(run, "scores.jsonl")} == {0.1}
     found = row(run)

@@ -148,15 +148,11 @@ def test_choices_are_the_likeliest_option(closed, engine):
         if trial["setting"] == TEXTS:
             context, texts = f"Question: {item['question']}\nAnswer:", item["options"]
         else:
-            shown = "".join(
-                f"{x}. {o}\n" for x, o in zip(letters, item["options"], strict=True)
-            )
+            shown = "".join(f"{x}. {o}\n" for x, o in zip(letters, item["options"], strict=True))
             context = f"Question: {item['question']}\nChoices:\n{shown}Answer:"
             texts = letters
         expected = [one.total for one in engine.score([(context, f" {t}") for t in texts])]
-        assert [one["total"] for one in trial["likelihoods"]] == pytest.approx(
-            expected, abs=1e-4
-        )
+        assert [one["total"] for one in trial["likelihoods"]] == pytest.approx(expected, abs=1e-4)
         assert trial["value"] == letters[expected.index(max(expected))]
         score = scores[trial["setting"], trial["item"]]
         assert score["score"] == float(trial["value"] == item["expected"])
@@ -201,9 +197,7 @@ def test_models_that_cannot_tell_are_asked_by_name_and_never_ranked(closed):
     assert found["tiny", LETTERS]["rank"] == 1
 
 
-def test_an_endpoint_that_cannot_tell_is_unranked_for_that_alone(
-    weights, tmp_path, mock_server
-):
+def test_an_endpoint_that_cannot_tell_is_unranked_for_that_alone(weights, tmp_path, mock_server):
     talker = makers.endpoint(mock_server(), "talker")
     plan = workspace(tmp_path, tiny(weights), talker, scoring="likelihood")
     with pytest.warns(UserWarning, match="model 'talker' is asked for replies"):
@@ -287,8 +281,7 @@ def test_the_order_in_which_options_are_shown_does_not_matter_to_their_texts(wei
 
 def test_few_shot_examples_carry_what_the_template_asks_for(weights, tmp_path, engine):
     dev = [
-        {**item, "id": f"dev-{n}", "split": "dev"}
-        for n, item in enumerate(makers.law_items()[:3])
+        {**item, "id": f"dev-{n}", "split": "dev"} for n, item in enumerate(makers.law_items()[:3])
     ]
     plan = workspace(
         tmp_path,
@@ -379,10 +372,7 @@ def test_relaxed_perplexity_has_every_combination_and_the_pair(relaxed):
     for mode in MODES:
         for role, first, last in (("", 0, 3), (" (nice to have)", 3, 5)):
             made = [
-                [
-                    combine(tables_from_dict(t), mode)
-                    for t in trial["drawn"]["targets"][first:last]
-                ]
+                [combine(tables_from_dict(t), mode) for t in trial["drawn"]["targets"][first:last]]
                 for trial in trials
             ]
             values = [sum(o.value for o in one) / len(one) for one in made]

@@ -131,9 +131,7 @@ def test_the_kernel29_protocol_runs_with_scripted_models(data, tmp_path):
         levels = {"Wilson disease": "rare", "Fabry disease": "rare"}
         relation = {"Wilson disease": {"Wilson disease": "Exact Synonym"}}
         script = (
-            {"labels": {"severity": levels, "relation": relation}}
-            if judge
-            else {"reply": reply}
+            {"labels": {"severity": levels, "relation": relation}} if judge else {"reply": reply}
         )
         kept = {k: entry[k] for k in ("id", "family", "capabilities") if k in entry}
         entry.clear()
@@ -268,9 +266,7 @@ def test_the_healthbranches_protocol_runs_with_scripted_models_and_asks_open_que
     assert all(replayed)
     found = contexts_study(runs)
     rows = {
-        (r["model"], r["setting"], r["measure"])
-        for r in found["rows"]
-        if r["category"] == "all"
+        (r["model"], r["setting"], r["measure"]) for r in found["rows"] if r["category"] == "all"
     }
     assert len(rows) == 11 * 5 * 3
     table = contexts_sheet(found).markdown()

@@ -46,9 +46,7 @@ class Endpoint(BaseHTTPRequestHandler):
                 self.reply(400, {"error": {"message": f"unsupported: {value}"}})
                 return
         if "models" in self.rules and asked["model"] not in self.rules["models"]:
-            self.reply(
-                404, {"error": {"message": f"The model {asked['model']} does not exist"}}
-            )
+            self.reply(404, {"error": {"message": f"The model {asked['model']} does not exist"}})
             return
         message = {"role": "assistant", "content": self.rules.get("says", "A")}
         if "tools" in asked and self.rules.get("calls"):
@@ -56,9 +54,7 @@ class Endpoint(BaseHTTPRequestHandler):
             message["tool_calls"] = [call]
         choice = {"finish_reason": "stop", "message": message}
         if asked.get("logprobs") and self.rules.get("logprobs"):
-            choice["logprobs"] = {
-                "content": [{"token": "A", "logprob": -0.1, "top_logprobs": []}]
-            }
+            choice["logprobs"] = {"content": [{"token": "A", "logprob": -0.1, "top_logprobs": []}]}
         usage = {"prompt_tokens": 3, "completion_tokens": 1}
         self.reply(200, {"choices": [choice], "usage": usage})
 
@@ -108,9 +104,7 @@ def test_what_an_entry_declares_is_tried(serve, cli, tmp_path):
     code, states = doctor(
         cli, tmp_path, makers.endpoint(poor, "poor", capabilities=["chat", "likelihood"])
     )
-    assert (
-        'declares "likelihood", but an endpoint needs protocol "completions"' in states["poor"]
-    )
+    assert 'declares "likelihood", but an endpoint needs protocol "completions"' in states["poor"]
 
 
 @pytest.mark.parametrize(
@@ -138,9 +132,7 @@ def failing(folder, entry):
         pipeline.run(makers.write_plan(folder), secrets={})
     assert isinstance(caught.value, IncompleteError)
     [run] = [p for p in (folder / "runs").iterdir() if p.is_dir()]
-    text = "".join(
-        path.read_text(errors="replace") for path in run.rglob("*") if path.is_file()
-    )
+    text = "".join(path.read_text(errors="replace") for path in run.rglob("*") if path.is_file())
     return f"{caught.value} {text}"
 
 

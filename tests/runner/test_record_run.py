@@ -277,9 +277,7 @@ def test_records_read_by_rule_are_not_judged_by_graphs_afterwards(run):
 def test_scored_again_nothing_changes(name, request):
     source = request.getfixturevalue(name)
     again = rescore(source.path)
-    assert (again.path / "scores.jsonl").read_bytes() == (
-        source.path / "scores.jsonl"
-    ).read_bytes()
+    assert (again.path / "scores.jsonl").read_bytes() == (source.path / "scores.jsonl").read_bytes()
     assert medassay.verify(again.path).ok
 
 

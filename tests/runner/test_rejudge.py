@@ -168,9 +168,7 @@ VERDICT = json.dumps(
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_a_judge_that_replies_with_nothing_is_asked_again_alone(
-    tmp_path, endpoint, cli, sealed
-):
+def test_a_judge_that_replies_with_nothing_is_asked_again_alone(tmp_path, endpoint, cli, sealed):
     recovered = threading.Event()
 
     def reply(number, times):

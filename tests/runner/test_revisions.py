@@ -98,9 +98,7 @@ def methodology_of(plan):
     return methodology(schedule, bench)
 
 
-def test_a_revision_that_is_raised_begins_a_series_of_the_tasks_that_use_it(
-    judged, monkeypatch
-):
+def test_a_revision_that_is_raised_begins_a_series_of_the_tasks_that_use_it(judged, monkeypatch):
     before = methodology_of(judged)
     monkeypatch.setitem(PARSERS, "choice", replace(PARSERS["choice"], revision=2))
     assert methodology_of(judged) == before

@@ -112,9 +112,7 @@ def test_a_fresh_run_that_was_cut_off_resumes_and_is_told_apart(tmp_path):
 def test_a_fresh_run_on_another_bank_version_is_not_held_against_the_old_one(tmp_path, cli):
     plan = workspace(tmp_path, makers.many_items(12), makers.fake(letters="hash"))
     medassay.run(plan, secrets={})
-    makers.write_bank(
-        tmp_path / "bank", makers.many_items(14), question_bank_version="law-2026.2"
-    )
+    makers.write_bank(tmp_path / "bank", makers.many_items(14), question_bank_version="law-2026.2")
     code, _, says = cli("run", plan, "--fresh")
     assert code == 0
     assert "no stored run of this plan" in says
@@ -162,8 +160,7 @@ def test_outcomes_of_every_kind_are_scored_and_counted(tmp_path):
     assert (row["n"], row["coverage"], row["ambiguous_rate"]) == (9, 0.9, 0.1)
     assert row["worst"] < row["score"] < row["best"]
     scores = [
-        json.loads(line)["score"]
-        for line in (run.path / "scores.jsonl").read_text().splitlines()
+        json.loads(line)["score"] for line in (run.path / "scores.jsonl").read_text().splitlines()
     ]
     assert scores.count(None) == 1
     assert medassay.verify(run.path).ok
@@ -220,9 +217,7 @@ def test_the_replay_provider_answers_from_the_store_and_asks_nobody(tmp_path, mo
     first = medassay.run(plan, secrets={})
     makers.write_models(tmp_path, {**entry, "provider": "replay"})
     second = medassay.run(plan, secrets={})
-    assert (first.path / "trials.jsonl").read_bytes() == (
-        second.path / "trials.jsonl"
-    ).read_bytes()
+    assert (first.path / "trials.jsonl").read_bytes() == (second.path / "trials.jsonl").read_bytes()
     assert len(log.read_text().split()) == 10
     with pytest.raises(IncompleteError, match="no stored response"):
         medassay.run(
@@ -391,9 +386,7 @@ def test_kill_at_random_moments_loses_and_repeats_nothing(tmp_path, mock_server)
     items = makers.many_items(500)
     calm = tmp_path / "calm"
     calm.mkdir()
-    undisturbed = medassay.run(
-        workspace(calm, items, makers.endpoint(mock_server())), secrets={}
-    )
+    undisturbed = medassay.run(workspace(calm, items, makers.endpoint(mock_server())), secrets={})
     # Slow enough that no machine finishes the run between the kills: at least 20 s of asking.
     url = mock_server("--delay-ms", 160, "--log", log)
     plan = workspace(tmp_path, items, makers.endpoint(url, concurrency=4))

@@ -113,9 +113,7 @@ def test_retries_are_booked(tmp_path, endpoint, fault):
 
 def test_a_request_cut_off_by_the_budget_has_not_failed(tmp_path, endpoint):
     """It waits for a larger budget, with no other reason than that."""
-    server = endpoint(
-        lambda number, times: (500, {}, {"error": "broken"}) if times < 3 else None
-    )
+    server = endpoint(lambda number, times: (500, {}, {"error": "broken"}) if times < 3 else None)
     plan = workspace(tmp_path, server, 3, plan={"budget": {"calls": 2}}, concurrency=1)
     with pytest.raises(IncompleteError, match="the budget is spent"):
         pipeline.run(plan, secrets={}, accept_failures=True)
@@ -167,9 +165,7 @@ def test_a_bound_of_the_workspace_holds_over_runs(tmp_path, endpoint):
     (tmp_path / "medassay.toml").write_text(f"[budget]\nmonth = {30 * COST}\n")
     assert medassay.run(plan, secrets={}).sealed
     second = makers.write_plan(tmp_path, models=["m"], seed=7, name="second", few_shot_k=4)
-    with pytest.raises(
-        IncompleteError, match=r"the workspace's budget of \d{4}-\d\d has no room"
-    ):
+    with pytest.raises(IncompleteError, match=r"the workspace's budget of \d{4}-\d\d has no room"):
         medassay.run(second, secrets={})
     assert len(server.seen) <= 30
     (tmp_path / "medassay.toml").write_text("[budget]\nyear = 3\n")
@@ -223,9 +219,7 @@ def test_the_plan_tells_what_was_spent_and_warns_of_a_low_bound(tmp_path, endpoi
     assert code == 0
     assert "m: 20 calls, 10 stored" in out
     assert "spent by now: 10 calls, 600 tokens" in out
-    assert (
-        "warning: the budget of 10 calls is too low for all of it: 10 spent, at most 20" in out
-    )
+    assert "warning: the budget of 10 calls is too low for all of it: 10 spent, at most 20" in out
 
 
 def test_replays_cost_nothing_and_a_workspace_without_a_journal_begins_with_its_replies(
@@ -276,15 +270,12 @@ def test_what_the_extra_body_asks_for_is_in_the_bound(tmp_path, endpoint):
     )
     medassay.run(plan, secrets={})
     found = [
-        json.loads(line)
-        for line in next((tmp_path / "spend").iterdir()).read_text().splitlines()
+        json.loads(line) for line in next((tmp_path / "spend").iterdir()).read_text().splitlines()
     ]
     assert min(line["money"] for line in found if "reserved" in line) >= 4.0
 
 
-def test_a_model_that_the_budget_forbids_does_not_stop_one_that_costs_nothing(
-    tmp_path, endpoint
-):
+def test_a_model_that_the_budget_forbids_does_not_stop_one_that_costs_nothing(tmp_path, endpoint):
     dear, free = endpoint(), endpoint()
     makers.write_bank(tmp_path / "bank", makers.many_items(30))
     makers.write_models(
@@ -311,9 +302,7 @@ def test_the_journal_begins_whole_or_not_at_all(tmp_path, endpoint, cli):
     plan = workspace(tmp_path, server, 8, plan={"budget": {"calls": 8}})
     medassay.run(plan, secrets={})
     shutil.rmtree(tmp_path / "spend")
-    for number, text in enumerate(
-        ('{"models":[]}', '{"models":{"x":3}}', '{"judges":[{}]}', "[")
-    ):
+    for number, text in enumerate(('{"models":[]}', '{"models":{"x":3}}', '{"judges":[{}]}', "[")):
         folder = tmp_path / "runs" / f"foreign-{number}"
         folder.mkdir()
         (folder / "manifest.json").write_text(text)
@@ -418,9 +407,7 @@ def test_what_is_no_file_in_the_journal_is_named(tmp_path, endpoint, cli, odd):
     plan = workspace(tmp_path, endpoint(), 4)
     (tmp_path / "spend").mkdir()
     path = tmp_path / "spend" / "x.jsonl"
-    {"pipe": os.mkfifo, "folder": Path.mkdir, "link": lambda p: p.symlink_to("nowhere")}[odd](
-        path
-    )
+    {"pipe": os.mkfifo, "folder": Path.mkdir, "link": lambda p: p.symlink_to("nowhere")}[odd](path)
     for command in (("run", plan, "--yes"), ("spend", tmp_path)):
         code, _, errors = cli(*command)
         assert (code, "x.jsonl: no file of the spend journal; remove it" in errors) == (3, True)
@@ -448,9 +435,7 @@ def test_queries_to_an_embedder_are_booked_and_paid_from_the_runs_budget(tmp_pat
 
     server = Hostile(respond)
     try:
-        makers.write_bank(
-            tmp_path / "bank", makers.pathway_items(), domains=("gout", "anaemia")
-        )
+        makers.write_bank(tmp_path / "bank", makers.pathway_items(), domains=("gout", "anaemia"))
         entry = makers.endpoint(f"{server.url}/v1", "e", price={"input": 1000.0, "output": 0.0})
         makers.write_models(tmp_path, makers.fake(letters="hash"), entry)
         corpus = tmp_path / "corpus"

@@ -168,9 +168,7 @@ def test_metrics_that_cannot_be_are_refused_before_any_call(plan, keys, says):
 
 
 def test_metrics_of_a_task_that_compares_no_texts_are_refused():
-    with pytest.raises(
-        InputError, match="task 'closed' compares no texts; leave 'metrics' out"
-    ):
+    with pytest.raises(InputError, match="task 'closed' compares no texts; leave 'metrics' out"):
         gauges_of(("bleurt",), TASKS["closed"])
 
 

@@ -123,9 +123,7 @@ def test_solo_and_tools_are_two_series_with_their_difference(tmp_path, services)
     assert medassay.verify(page).ok
 
 
-def test_of_synthetic_items_counts_are_published_and_nothing_that_was_looked_up(
-    tmp_path, services
-):
+def test_of_synthetic_items_counts_are_published_and_nothing_that_was_looked_up(tmp_path, services):
     items = [{**item, "kind": "synthetic"} for item in named(12, "zebrafinch")]
     run = medassay.run(place_of(tmp_path, services, items), secrets={})
     page = publish(run, tmp_path / "site").parent
@@ -138,9 +136,7 @@ def test_of_synthetic_items_counts_are_published_and_nothing_that_was_looked_up(
 
 
 @pytest.mark.parametrize(("n", "published"), [(19, False), (20, True)])
-def test_a_run_that_could_not_reach_its_tools_is_not_published(
-    tmp_path, services, n, published
-):
+def test_a_run_that_could_not_reach_its_tools_is_not_published(tmp_path, services, n, published):
     items = [*named(1, "busy"), *named(n, "fine")[1:]]
     turns = [[{"name": "web_search", "arguments": {"query": "{item}"}}]]
     plan = place_of(tmp_path, services, items, caller(turns=turns), modes=["tools"])
@@ -152,9 +148,7 @@ def test_a_run_that_could_not_reach_its_tools_is_not_published(
         return
     with pytest.raises(GateError, match=r"1 of 19 calls .* \(5\.3 %, at most 5 %\).*mode solo"):
         publish(run, tmp_path / "site")
-    assert not (tmp_path / "site" / "p").exists() or not any(
-        (tmp_path / "site" / "p").iterdir()
-    )
+    assert not (tmp_path / "site" / "p").exists() or not any((tmp_path / "site" / "p").iterdir())
 
 
 def test_five_hundred_items_with_faults_are_counted_and_survive_a_kill(tmp_path, services):
@@ -206,9 +200,7 @@ def test_five_hundred_items_with_faults_are_counted_and_survive_a_kill(tmp_path,
         "failed": 600,
         "unavailable": 450,
     }
-    with pytest.raises(
-        GateError, match=r"450 of 1500 calls of tools were unavailable \(30\.0 %"
-    ):
+    with pytest.raises(GateError, match=r"450 of 1500 calls of tools were unavailable \(30\.0 %"):
         publish(run, tmp_path / "site")
 
 
@@ -264,9 +256,7 @@ def test_models_without_tools_are_refused_with_the_reason(tmp_path, services, mo
 
 def test_a_baseline_is_asked_once_and_calls_nothing(tmp_path, services):
     makers.write_bank(tmp_path / "bank", makers.many_items(4))
-    makers.write_models(
-        tmp_path, caller(), {"id": "r", "provider": "baseline", "model": "random"}
-    )
+    makers.write_models(tmp_path, caller(), {"id": "r", "provider": "baseline", "model": "random"})
     run = medassay.run(plan_of(tmp_path, services, models=["m", "r"]), secrets={})
     assert sorted({(t["model"], t["mode"]) for t in read_jsonl(run.path / "trials.jsonl")}) == [
         ("m", "solo"),
@@ -298,9 +288,7 @@ def test_the_rules_of_tools_are_part_of_the_methodology_and_no_key_is_kept(tmp_p
 
 
 def test_a_budget_ends_a_conversation_without_losing_what_was_found(tmp_path, services):
-    plan = place_of(
-        tmp_path, services, makers.many_items(6), modes=["tools"], budget={"calls": 5}
-    )
+    plan = place_of(tmp_path, services, makers.many_items(6), modes=["tools"], budget={"calls": 5})
     with pytest.raises(IncompleteError, match="the budget is spent"):
         medassay.run(plan, secrets={})
     before = services.asked.copy()
@@ -404,13 +392,9 @@ def test_a_new_version_of_the_bank_and_another_name_of_the_model_find_the_same_a
     plan = place_of(tmp_path, services, makers.many_items(4), modes=["tools"])
     medassay.run(plan, secrets={})
     asked = services.asked.total()
-    makers.write_bank(
-        tmp_path / "bank", makers.many_items(4), question_bank_version="law-2026.2"
-    )
+    makers.write_bank(tmp_path / "bank", makers.many_items(4), question_bank_version="law-2026.2")
     makers.write_models(tmp_path, {**caller("other"), "model": "m"})
-    run = medassay.run(
-        plan_of(tmp_path, services, modes=["tools"], models=["other"]), secrets={}
-    )
+    run = medassay.run(plan_of(tmp_path, services, modes=["tools"], models=["other"]), secrets={})
     assert len(trials(run)) == 4
     assert services.asked.total() == asked
 
@@ -420,9 +404,7 @@ def test_a_replay_needs_no_key(tmp_path, services):
     plan = place_of(tmp_path, services, makers.many_items(2), modes=["tools"], tools=keyed)
     first = medassay.run(plan, secrets={"KEY": "s3cret-value"})
     again = medassay.run(plan, secrets={})
-    assert (again.path / "trials.jsonl").read_bytes() == (
-        first.path / "trials.jsonl"
-    ).read_bytes()
+    assert (again.path / "trials.jsonl").read_bytes() == (first.path / "trials.jsonl").read_bytes()
 
 
 def test_another_list_of_hosts_is_another_methodology_and_looks_up_anew(tmp_path, services):

@@ -32,9 +32,7 @@ def as_golden(found):
 
 def test_golden_leaves(golden):
     for case in golden("json_similarity")["leaf"]:
-        assert leaf_similarity(case["a"], case["b"]) == pytest.approx(
-            case["similarity"], abs=1e-9
-        )
+        assert leaf_similarity(case["a"], case["b"]) == pytest.approx(case["similarity"], abs=1e-9)
 
 
 def test_golden_comparisons(golden):
@@ -206,9 +204,7 @@ def test_options_that_are_none_are_refused():
             json_similarity({"a": "x"}, "{}", **options)
     with pytest.raises(ValueError, match="NaN"):
         json_similarity('{"a": NaN}', "{}")
-    assert json_similarity({"a": ["x"]}, {"a": ["y"]}, exclude=["a.*"]).leaf_scores == {
-        "a[0]": 0.0
-    }
+    assert json_similarity({"a": ["x"]}, {"a": ["y"]}, exclude=["a.*"]).leaf_scores == {"a[0]": 0.0}
 
 
 def test_paths_are_printed_unambiguously():

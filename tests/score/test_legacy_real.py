@@ -111,8 +111,7 @@ def test_killing_the_real_worker_at_random_loses_and_doubles_nothing(made):
     metric = made("bleurt")
     rng = random.Random(2)
     pairs = [
-        (" ".join(rng.choices(WORDS, k=8)), " ".join(rng.choices(WORDS, k=8)))
-        for _ in range(64)
+        (" ".join(rng.choices(WORDS, k=8)), " ".join(rng.choices(WORDS, k=8))) for _ in range(64)
     ]
     whole = metric.score(pairs)
     found: list = []

@@ -74,9 +74,7 @@ def test_texts_longer_than_the_model_are_cut(made, name):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_metric_without_its_model_is_unavailable_and_says_what_to_do(
-    name, tmp_path, monkeypatch
-):
+def test_a_metric_without_its_model_is_unavailable_and_says_what_to_do(name, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     with pytest.raises(UnavailableError, match=name):
@@ -137,9 +135,7 @@ def test_moverscore_depends_on_the_references_and_says_so(encoder):
 
 @pytest.mark.parametrize("case", GOLDEN["bge_m3"])
 def test_the_golden_means_of_bge(case):
-    both, everything = combined(
-        case["dense"], case["sparse"], case["colbert"], tuple(case["w"])
-    )
+    both, everything = combined(case["dense"], case["sparse"], case["colbert"], tuple(case["w"]))
     assert (both, everything) == pytest.approx(
         (case["sparse_plus_dense"], case["all_three"]), abs=1e-9
     )

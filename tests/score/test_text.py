@@ -59,8 +59,7 @@ def test_rouge_is_that_of_rouge_score_on_real_notes(data):
     """The published system of ACI-Bench: .35142, .08573, .12648 by its authors."""
     folder = data / "aci_bench"
     notes = {
-        row["encounter_id"]: row["note"]
-        for row in _rows(folder / "clinicalnlp_taskC_test2.csv")
+        row["encounter_id"]: row["note"] for row in _rows(folder / "clinicalnlp_taskC_test2.csv")
     }
     name = "LED_clinicalnlp_taskC_test2_division_combined"
     found = [

@@ -110,9 +110,7 @@ def test_every_model_stays_or_goes_once_with_its_reason(given, unknown, random):
     mixed = random.sample(given, len(given))
     assert shortlist(mixed, steps).document() == found.document()
     assert len(markdown(found, found.document()).splitlines()) > 10
-    assert len(list(csv.reader(io.StringIO(csv_text(found), newline="")))) == 1 + len(
-        found.rows
-    )
+    assert len(list(csv.reader(io.StringIO(csv_text(found), newline="")))) == 1 + len(found.rows)
 
 
 def test_what_nobody_knows_stays_and_is_marked_or_goes():
@@ -217,9 +215,7 @@ def test_a_column_of_predictions_that_is_not_there_is_refused(tmp_path):
 
 def test_hostile_names_break_neither_markdown_nor_spreadsheets():
     odd = "=x | <b>"
-    found = shortlist(
-        [Candidate(model=odd, scores={odd: 0.5})], SelectionSteps(disciplines=(odd,))
-    )
+    found = shortlist([Candidate(model=odd, scores={odd: 0.5})], SelectionSteps(disciplines=(odd,)))
     text = markdown(found, found.document())
     assert "=x | <b>" not in text
     assert csv_text(found).splitlines()[0].endswith(",'=x | <b>,mean,unknown,source")
@@ -244,9 +240,7 @@ def test_tables_that_are_none(tmp_path):
 
 def test_steps_from_a_file(tmp_path):
     path = tmp_path / "steps.toml"
-    path.write_text(
-        'max_parameters_b = 9\nqualifiers = []\nlicences = "any"\nunknown = "remove"\n'
-    )
+    path.write_text('max_parameters_b = 9\nqualifiers = []\nlicences = "any"\nunknown = "remove"\n')
     steps = load_steps(path)
     assert steps == SelectionSteps(
         max_parameters_b=9, qualifiers=(), licences=None, unknown="remove"

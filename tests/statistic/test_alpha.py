@@ -52,9 +52,7 @@ def brute_force(ratings, level):
 
 ratings = st.integers(2, 5).flatmap(
     lambda raters: st.lists(
-        st.lists(
-            st.sampled_from([0.0, 1.0, 2.0, 5.0, np.nan]), min_size=raters, max_size=raters
-        ),
+        st.lists(st.sampled_from([0.0, 1.0, 2.0, 5.0, np.nan]), min_size=raters, max_size=raters),
         min_size=1,
         max_size=12,
     )
@@ -101,9 +99,7 @@ def test_reproduces_the_golden_draws(golden):
 def test_an_interval_resamples_items_whole():
     random = np.random.default_rng(3)
     truth = random.integers(0, 3, 240)
-    noisy = [
-        np.where(random.random(240) < 0.85, truth, random.integers(0, 3, 240)) for _ in "abc"
-    ]
+    noisy = [np.where(random.random(240) < 0.85, truth, random.integers(0, 3, 240)) for _ in "abc"]
     items = np.repeat(np.arange(60), 4)
     found = alpha_estimate(noisy, items, seed=1)
     assert found.lo < found.value < found.hi

@@ -43,9 +43,7 @@ def test_intervals_of_graded_scores_hold_the_truth(simulation, shape):
     assert simulation.covered(draw, shape, 400) >= 90
 
 
-@pytest.mark.parametrize(
-    ("models", "items", "p"), [(2, 33, 0.5), (10, 100, 0.9), (10, 33, 0.7)]
-)
+@pytest.mark.parametrize(("models", "items", "p"), [(2, 33, 0.5), (10, 100, 0.9), (10, 33, 0.7)])
 def test_boards_of_equal_models_say_few_false_things(simulation, models, items, p):
     random = simulation.generator(f"{models} {items} {p}")
     board, levels = (

@@ -62,9 +62,7 @@ def test_one_domain_of_right_and_wrong_is_wilson(n, data):
 
 @given(
     st.lists(
-        st.tuples(
-            st.lists(st.floats(0, 1), min_size=1, max_size=30), st.lists(st.integers(0, 5))
-        ),
+        st.tuples(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.lists(st.integers(0, 5))),
         min_size=1,
         max_size=4,
     )
@@ -73,9 +71,7 @@ def test_the_interval_holds_the_mean_and_has_width(given_scores):
     domains = [
         (
             np.array(scores),
-            number_clusters(
-                [names[n % len(names)] if names else n for n in range(len(scores))]
-            ),
+            number_clusters([names[n % len(names)] if names else n for n in range(len(scores))]),
         )
         for scores, names in given_scores
     ]

@@ -155,9 +155,7 @@ def test_simultaneous_order(extra):
     assert se == near(np.array(want["se"]))
     found = simultaneous_order(scores.mean(axis=1), counts @ scores.T / n, se)
     assert found.c == near(want["c"])
-    order = [
-        [a, b] for i, a in enumerate(names) for j, b in enumerate(names) if found.above[i, j]
-    ]
+    order = [[a, b] for i, a in enumerate(names) for j, b in enumerate(names) if found.above[i, j]]
     assert sorted(order) == sorted(want["order"])
     best, worst = rank_sets(found.above)
     assert {m: [best[i], worst[i]] for i, m in enumerate(names)} == want["rank_sets"]

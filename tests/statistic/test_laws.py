@@ -60,9 +60,7 @@ def test_draws_are_shared_whatever_the_block(monkeypatch):
 def test_a_model_alone_has_the_draws_it_has_among_others(x):
     column = np.array(x)[:, None]
     many = np.hstack([column, 1 - column, column])
-    assert np.allclose(
-        draw_means(column, None, 50, 9)[:, 0], draw_means(many, None, 50, 9)[:, 2]
-    )
+    assert np.allclose(draw_means(column, None, 50, 9)[:, 0], draw_means(many, None, 50, 9)[:, 2])
 
 
 def test_clusters_of_one_are_no_clusters():
@@ -169,16 +167,12 @@ def field(matrix, *, clusters=None, splits=None, **more):
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    st.integers(2, 7), st.integers(10, 25), st.integers(0, 2**32), st.booleans(), st.booleans()
-)
+@given(st.integers(2, 7), st.integers(10, 25), st.integers(0, 2**32), st.booleans(), st.booleans())
 def test_the_simultaneous_order_is_transitive(models, items, seed, clustered, pooled):
     rng = np.random.default_rng(seed)
     matrix = (rng.random((models, items)) < rng.random((models, 1))).astype(float)
     clusters = [i // 2 for i in range(items)] if clustered else None
-    found = field(
-        matrix, clusters=clusters, splits=[4, 6] if pooled and not clustered else None
-    )
+    found = field(matrix, clusters=clusters, splits=[4, 6] if pooled and not clustered else None)
     above = {(p.first, p.second) for p in found.pairs if p.ordered and p.difference.value > 0}
     above |= {(p.second, p.first) for p in found.pairs if p.ordered and p.difference.value < 0}
     for a, b in above:
@@ -196,9 +190,7 @@ def test_complete_cases(golden):
     by_name = dict(zip(names, found.standings, strict=True))
     for name, standing in by_name.items():
         assert standing.coverage == pytest.approx(want["coverage"][name])
-        assert standing.estimate.value == pytest.approx(
-            want["published"]["means"].get(name, 0.6)
-        )
+        assert standing.estimate.value == pytest.approx(want["published"]["means"].get(name, 0.6))
         bounds = want["mean_worst_best"][name]
         assert (standing.estimate.worst, standing.estimate.best) == (
             pytest.approx(bounds["worst"]),
@@ -234,9 +226,7 @@ def test_a_domain_with_one_item_gives_no_pooled_interval():
 
 def test_a_cluster_that_spans_domains_is_drawn_whole():
     clusters = [0, *range(1, 10), 0, *range(11, 20)]
-    found = field(
-        np.random.default_rng(1).integers(0, 2, (2, 20)), clusters=clusters, splits=[10]
-    )
+    found = field(np.random.default_rng(1).integers(0, 2, (2, 20)), clusters=clusters, splits=[10])
     assert found.standings[0].estimate.n_clusters == 19
     assert found.standings[0].estimate.lo < found.standings[0].estimate.hi
 

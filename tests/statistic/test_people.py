@@ -93,9 +93,9 @@ def test_clinicians_and_the_jury_of_medhelm_are_compared(data):
     assert found.lo < people.mean() < found.hi
     units = {}
     for row in rows:
-        units.setdefault(
-            (row["instance_id"], row["dataset_name"], row["model_key"]), []
-        ).append(float(row["accuracy"]))
+        units.setdefault((row["instance_id"], row["dataset_name"], row["model_key"]), []).append(
+            float(row["accuracy"])
+        )
     twice = np.array([u[:2] for u in units.values() if len(u) > 1]).T
     assert twice.shape[1] == 58
     assert -1 <= krippendorff_alpha(twice, "ordinal") <= 1

@@ -26,9 +26,7 @@ def read_scores(path):
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
             right = float(row["predicted_answer"] == row["answer_idx"])
-            found.setdefault(row["task"], {}).setdefault(row["model"], {})[row["realidx"]] = (
-                right
-            )
+            found.setdefault(row["task"], {}).setdefault(row["model"], {})[row["realidx"]] = right
     return found
 
 
@@ -58,9 +56,7 @@ def ranges(domains, seeds, n_draws):
         draws += drawn / n_domains
     pairs, se, difference = [*combinations(range(n_models), 2)], {}, {}
     for a, b in pairs:
-        squares = sum(
-            ((d[a] - d[b]) ** 2).sum() / (n_domains * d.shape[1]) ** 2 for d in domains
-        )
+        squares = sum(((d[a] - d[b]) ** 2).sum() / (n_domains * d.shape[1]) ** 2 for d in domains)
         se[a, b], difference[a, b] = np.sqrt(squares), value[a] - value[b]
     kappa, left, c = 1 / n_items, {p for p in pairs if se[p] > 1e-12}, 1.959964
     while left:

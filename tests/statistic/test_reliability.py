@@ -118,9 +118,7 @@ def one_domain(n, seed=7, clusters=None):
 
 def drawn(numerators, denominators, strata, scale=UNIT):
     sums = strata.sums(np.column_stack([numerators, denominators]))
-    return ratio_estimate(
-        numerators, denominators, sums[:, 0] / sums[:, 1], strata, scale=scale
-    )
+    return ratio_estimate(numerators, denominators, sums[:, 0] / sums[:, 1], strata, scale=scale)
 
 
 def estimate(scores, seed=7, clusters=None, preset="hard"):
@@ -174,9 +172,7 @@ def test_the_weighted_mean_is_covered_as_often_as_it_says():
     hits = []
     for seed in range(400):
         found = estimate(rng.choice(population, 80), seed=seed)
-        hits.append(
-            (found.lo <= truth <= found.hi, found.second.lo <= truth <= found.second.hi)
-        )
+        hits.append((found.lo <= truth <= found.hi, found.second.lo <= truth <= found.second.hi))
     first, second = np.mean(hits, axis=0)
     assert first == pytest.approx(0.95, abs=0.035)
     assert second == pytest.approx(0.95, abs=0.035)
@@ -229,9 +225,7 @@ def test_a_pool_covers_as_often_as_it_says():
         scores = np.concatenate([rng.choice(p, 6) for p in populations])
         found = drawn(*weighted(scores), domains(*[6] * 10))
         assert found.second.method == "stratified_t"
-        hits.append(
-            (found.lo <= truth <= found.hi, found.second.lo <= truth <= found.second.hi)
-        )
+        hits.append((found.lo <= truth <= found.hi, found.second.lo <= truth <= found.second.hi))
     first, second = np.mean(hits, axis=0)
     assert first == pytest.approx(0.95, abs=0.05)
     assert second == pytest.approx(0.95, abs=0.04)

@@ -13,12 +13,8 @@ def field(sizes, *, clusters=None, graded=False, **options):
     for number, n in enumerate(sizes):
         drawn = random.random((2, n))
         scores = drawn if graded else (drawn < 0.7).astype(float)
-        own = (
-            np.arange(n) if clusters is None else np.repeat(np.arange(len(clusters)), clusters)
-        )
-        strata.append(
-            Stratum(name=f"d{number}", scores=scores, clusters=own + start, seed=number)
-        )
+        own = np.arange(n) if clusters is None else np.repeat(np.arange(len(clusters)), clusters)
+        strata.append(Stratum(name=f"d{number}", scores=scores, clusters=own + start, seed=number))
         start += n
     made = Options(pool_seed=1, rule="simultaneous", n_resamples=200, **options)
     return field_of([("a", "s"), ("b", "s")], strata, made)

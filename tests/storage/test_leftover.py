@@ -37,9 +37,7 @@ def test_what_may_go_is_shown_and_removed_after_asking(used, cli):
     folder, first, second, third, left = used
     replies = sorted(p.name for p in (folder / "responses").glob("*.zst"))
     code, out, _ = cli("--json", "clean", folder)
-    found = {
-        (one["kind"], one["path"].rpartition("/")[2]) for one in json.loads(out)["leftovers"]
-    }
+    found = {(one["kind"], one["path"].rpartition("/")[2]) for one in json.loads(out)["leftovers"]}
     assert code == 0
     assert found == {
         ("unfinished", left.name),

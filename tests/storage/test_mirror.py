@@ -134,9 +134,7 @@ def test_of_two_who_publish_at_once_the_later_is_told_and_nothing_is_lost(tmp_pa
     assert set(Mirror(address).listed()) == {"log.jsonl"}
 
 
-def test_a_ledger_that_grows_while_files_are_carried_over_is_not_overwritten(
-    machine, monkeypatch
-):
+def test_a_ledger_that_grows_while_files_are_carried_over_is_not_overwritten(machine, monkeypatch):
     address = f"{machine.bucket}/site"
     with remote.changing(address, last="log.jsonl") as folder:
         (folder / "log.jsonl").write_text("first\n")
@@ -549,9 +547,7 @@ def test_an_address_that_is_wrong_is_told_in_one_line(tmp_path, machine, cli):
     assert (code, errors) == (3, f"error: {machine.bucket}: no run with item 'nobody'\n")
 
 
-def test_missing_keys_are_told_with_the_names_of_the_variables(
-    tmp_path, machine, cli, monkeypatch
-):
+def test_missing_keys_are_told_with_the_names_of_the_variables(tmp_path, machine, cli, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -222,9 +222,7 @@ def test_a_damaged_index_is_made_anew_and_a_damaged_segment_named(tmp_path):
         ResponseStore(tmp_path)
 
 
-def test_a_disk_that_takes_part_of_a_line_leaves_no_line_torn_before_others(
-    tmp_path, monkeypatch
-):
+def test_a_disk_that_takes_part_of_a_line_leaves_no_line_torn_before_others(tmp_path, monkeypatch):
     segment = Segment(tmp_path, "one")
     segment.write(b'{"n":1}', b"null", {})
     real = os.write

@@ -129,9 +129,7 @@ def test_scripted_models_and_toplines_get_no_mark(study):
 def test_models_of_one_setting_share_ranks_and_toplines_get_none(place, mock_server, tmp_path):
     own = tmp_path / "own"  # the other tests need the scripted models
     shutil.copytree(place, own, ignore=shutil.ignore_patterns("runs", "responses", "spend"))
-    makers.write_models(
-        own, *(makers.endpoint(mock_server(), name) for name in ("m0", "m1", "m2"))
-    )
+    makers.write_models(own, *(makers.endpoint(mock_server(), name) for name in ("m0", "m1", "m2")))
     found = contexts_study([run(own, "closed", templates=["healthbranches_quiz"], seed=9)])
     marks = {(r["setting"], r["rank"]) for r in found["rows"] if r["category"] == "all"}
     assert {setting for setting, rank in marks if rank} == {"zero_shot", "rag"}
@@ -223,9 +221,7 @@ def test_the_sheet_comes_in_every_form(study, tmp_path, cli, runs):
     rows = list(csv.DictReader(io.StringIO(files["contexts.csv"].decode())))
     assert len(rows) == len(study["rows"])
     assert "topline\\_path" in files["contexts.tex"].decode()
-    code, out, err = cli(
-        "study", "contexts", *(r.path for r in runs), "--to", "sheet", "--json"
-    )
+    code, out, err = cli("study", "contexts", *(r.path for r in runs), "--to", "sheet", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["metrics"]["similarity"] == "chrf"
     assert (tmp_path / "sheet" / "panels.svg").read_text().count("<svg") == 1
@@ -249,9 +245,7 @@ def rerun(place):
 def ddx_run(place):
     folder = place / "ddx"
     makers.write_bank(folder / "bank", makers.ddx_items(4), name="d", domains=("medicine",))
-    makers.write_models(
-        folder, makers.fake(reply='{"diagnoses":[{"rank":1,"name":"Disease 1"}]}')
-    )
+    makers.write_models(folder, makers.fake(reply='{"diagnoses":[{"rank":1,"name":"Disease 1"}]}'))
     return medassay.run(makers.write_plan(folder, task="ddx_names"), secrets={})
 
 
@@ -373,7 +367,5 @@ def test_the_demo_asks_real_models_in_every_setting(tmp_path, capsys, monkeypatc
     told = capsys.readouterr().out
     assert "own source retrieved" in told
     boards = [pipeline.leaderboard(p) for p in sorted((tmp_path / "runs").iterdir())]
-    assert {row["setting"] for board in boards for row in board.domains["overall"]} == set(
-        SETTINGS
-    )
+    assert {row["setting"] for board in boards for row in board.domains["overall"]} == set(SETTINGS)
     assert (tmp_path / "contexts" / "index.html").exists()

@@ -108,9 +108,7 @@ def test_a_metric_that_never_moves_has_no_variance():
 def test_the_golden_weighted_accuracies(golden):
     wanted = golden("statistics")["weighted_accuracy"]
     for row in wanted["rows"]:
-        found = weighted_accuracy(
-            {name: row[name] for name in wanted["sizes"]}, wanted["sizes"]
-        )
+        found = weighted_accuracy({name: row[name] for name in wanted["sizes"]}, wanted["sizes"])
         assert found == pytest.approx(row["expected"], abs=1e-12)
         assert abs(found - row["published"]) <= 0.001
 
@@ -225,9 +223,7 @@ def test_sizes_that_are_not_known_of_all_models_are_told():
 def rows(n=5, better="high"):
     rng = np.random.default_rng(2)
     return [
-        LongRow(
-            dataset=d, metric=m, model=f"m{i}", value=float(rng.random()), better=better, n=10
-        )
+        LongRow(dataset=d, metric=m, model=f"m{i}", value=float(rng.random()), better=better, n=10)
         for i in range(n)
         for d, m in (
             ("A", "accuracy"),
@@ -276,9 +272,7 @@ def test_small_and_larger_models_stand_apart_and_the_whole_is_called_pooled():
 
 def test_scores_from_elsewhere_are_a_column_with_source_and_date():
     elo = [
-        External(
-            name="Elo", model=f"m{i}", value=1000.0 + i, source="an arena", date="2026-11-01"
-        )
+        External(name="Elo", model=f"m{i}", value=1000.0 + i, source="an arena", date="2026-11-01")
         for i in range(4)
     ]
     study = correlation_study(rows(), external=elo)
@@ -298,10 +292,7 @@ def test_scores_from_elsewhere_of_unknown_models_are_told_and_of_no_known_one_re
     study = correlation_study(rows(), external=elo("m0", "m1", "M2", "gpt"))
     assert study["unknown"] == ["M2", "gpt"]
     told = correlation_sheet(study).markdown()
-    assert (
-        "External scores of 2 models that are not in the table are left out: M2 and gpt."
-        in told
-    )
+    assert "External scores of 2 models that are not in the table are left out: M2 and gpt." in told
     with pytest.raises(
         InputError, match="'Elo' has no value for a model here; the models are m0, "
     ):
@@ -312,9 +303,7 @@ def test_a_score_from_elsewhere_replaces_no_column_and_has_one_value_a_model():
     one = External(name="D · bleu", model="m1", value=1.0, source="s", date="d")
     with pytest.raises(InputError, match="'D · bleu' is the name of a column here"):
         correlation_study(rows(), external=[one])
-    twice = [
-        External(name="Elo", model="m1", value=v, source="s", date="d") for v in (1.0, 2.0)
-    ]
+    twice = [External(name="Elo", model="m1", value=v, source="s", date="d") for v in (1.0, 2.0)]
     with pytest.raises(InputError, match="'Elo' has two values for one model"):
         correlation_study(rows(), external=twice)
 

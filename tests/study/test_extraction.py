@@ -134,9 +134,7 @@ def test_metrics_are_correlated_over_all_answers(study):
     found = study["correlation"]
     assert COMPOSITE not in found["metrics"]
     at = {name: i for i, name in enumerate(found["metrics"])}
-    assert found["pearson"][at["token_f1"]][at["rouge1_unicode"]] == pytest.approx(
-        1.0, abs=1e-3
-    )
+    assert found["pearson"][at["token_f1"]][at["rouge1_unicode"]] == pytest.approx(1.0, abs=1e-3)
     assert found["n"][0][0] == 4 * N
     assert sorted(n for cluster in found["clusters"] for n in cluster) == sorted(at)
 
@@ -175,8 +173,7 @@ def test_the_reading_names_what_the_best_composite_hides(study):
         "tested at once, about 5 % error for the whole table)."
     )
     ranges = {
-        (r["model"], r["setting"]): (r["rank_lo"], r["rank_hi"])
-        for r in study["composite"]["rows"]
+        (r["model"], r["setting"]): (r["rank_lo"], r["rank_hi"]) for r in study["composite"]["rows"]
     }
     assert sorted(ranges.values()) == [(1, 1), (2, 2), (3, 4), (3, 4)]
     alike = {
@@ -459,9 +456,7 @@ def test_several_runs_are_joined_for_the_study(tmp_path, cli):
     assert code == 0, errors
     document = json.loads((tmp_path / "study/extraction.json").read_text())
     assert [row["model"] for row in document["rows"]] == ["one", "two"]
-    assert (
-        document["rows"][0]["beside"]["dose of drugs"] is None
-    )  # these references tell no dose
+    assert document["rows"][0]["beside"]["dose of drugs"] is None  # these references tell no dose
     for name in ("precision", "invented_leaves", "going_on of drugs"):
         assert document["rows"][0]["beside"][name] is not None
         assert name in (tmp_path / "study/extraction.csv").read_text()

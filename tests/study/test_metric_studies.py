@@ -45,9 +45,7 @@ def text_items(n=12):
 @pytest.fixture
 def text_run(tmp_path):
     makers.write_bank(tmp_path / "bank", text_items())
-    replies = {
-        f"t{i:02}": f"{REFERENCE}, case {i}." if i % 2 else "He is well." for i in range(12)
-    }
+    replies = {f"t{i:02}": f"{REFERENCE}, case {i}." if i % 2 else "He is well." for i in range(12)}
     makers.write_models(
         tmp_path,
         {"id": "m", "provider": "fake", "script": {"replies": replies}},
@@ -251,8 +249,7 @@ def test_the_worked_example_of_four_hundred_summaries(data, tmp_path):
     )
     study = checkup(answers, {}, tmp_path)
     found = {
-        label: {o["metric"]: o["pearson"] for o in rows}
-        for label, rows in study["people"].items()
+        label: {o["metric"]: o["pearson"] for o in rows} for label, rows in study["people"].items()
     }
     assert round(found["FactualF1"]["rouge1"], 2) == 0.41
     assert round(found["OmissionRate"]["rouge1"], 2) == -0.46
@@ -444,9 +441,7 @@ def test_habits_of_keys_are_told(tmp_path):
 
 
 def test_options_that_are_always_the_same_have_no_positions(tmp_path):
-    items = [
-        choice(f"i{n}", f"Question {n}?", options=("yes", "no", "maybe")) for n in range(9)
-    ]
+    items = [choice(f"i{n}", f"Question {n}?", options=("yes", "no", "maybe")) for n in range(9)]
     assert bank_study([], [bank_of(tmp_path, "one", items)])["keys"] == []
 
 

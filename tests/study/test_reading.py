@@ -176,9 +176,7 @@ def test_the_command_writes_page_tables_and_the_sample(run, tmp_path, capsys):
     assert told["runs"] == [run.id]
 
 
-def test_a_pair_whose_unread_shares_differ_by_more_than_its_scores_carries_a_mark(
-    run, tmp_path
-):
+def test_a_pair_whose_unread_shares_differ_by_more_than_its_scores_carries_a_mark(run, tmp_path):
     from medassay.exchange.compare import compare
 
     pairs = compare([run], only=["plain", "odd"]).pairs

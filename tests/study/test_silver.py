@@ -81,9 +81,7 @@ def test_a_reply_that_is_no_record_is_asked_for_again_and_nothing_half_written(
     tmp_path, reply, why
 ):
     replies = {"l-2": reply}
-    with pytest.raises(
-        IncompleteError, match=f"1 of 3 reports got no usable record, 'l-2': {why}"
-    ):
+    with pytest.raises(IncompleteError, match=f"1 of 3 reports got no usable record, 'l-2': {why}"):
         silver(tmp_path, letters(tmp_path), reply=GOOD, replies=replies)
     assert not (tmp_path / "silver").exists()
 
@@ -111,9 +109,7 @@ def test_stored_replies_are_not_asked_for_again(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Fake, "complete", count)
     with pytest.raises(IncompleteError):
-        silver(
-            tmp_path, load_bank(tmp_path / "bank", lock=None), reply=GOOD, replies={"l-3": "no"}
-        )
+        silver(tmp_path, load_bank(tmp_path / "bank", lock=None), reply=GOOD, replies={"l-3": "no"})
     assert asked == []
 
 
@@ -142,8 +138,6 @@ def test_what_cannot_be_written_is_refused_before_any_call(tmp_path):
 def test_a_bank_that_may_not_leave_is_not_sent_out(tmp_path):
     bank = letters(tmp_path, may_leave=False)
     makers.write_models(tmp_path, makers.endpoint("http://example.org/v1", location="external"))
-    wanted = SilverOptions(
-        maker="m", models_file=tmp_path / "models.json", to=tmp_path / "silver"
-    )
+    wanted = SilverOptions(maker="m", models_file=tmp_path / "models.json", to=tmp_path / "silver")
     with pytest.raises(InputError, match="may not leave"):
         write_silver(bank, wanted, secrets={}, workspace=tmp_path)

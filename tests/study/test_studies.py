@@ -24,16 +24,13 @@ def judged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("judged")
     items = makers.open_items(60)
     told = {
-        i["id"]: " ".join(f["text"] for f in i["facts"][1 : 1 + n % 3])
-        for n, i in enumerate(items)
+        i["id"]: " ".join(f["text"] for f in i["facts"][1 : 1 + n % 3]) for n, i in enumerate(items)
     }
     panel = [
         {**judge, "script": {"judge": threshold}}
         for judge, threshold in zip(makers.judges(), (0.4, 0.6, 0.9), strict=True)
     ]
-    return medassay.run(
-        workspace(folder, items, [makers.fake(replies=told)], panel), secrets={}
-    )
+    return medassay.run(workspace(folder, items, [makers.fake(replies=told)], panel), secrets={})
 
 
 def test_two_judges_of_a_run_are_compared_fact_by_fact(judged):
@@ -97,16 +94,12 @@ def test_people_who_label_facts_get_a_confusion_table_with_the_judge(judged, tmp
     assert sum(table[x]["contradict"] for x in table) == 1
     assert 0.8 < found["kappa"]["value"] < 1
     assert found["judge_minus_human"]["score"] > 0
-    code, shown, _ = cli(
-        "study", "judges", judged.path, "--first", "judge-alpha", "--people", path
-    )
+    code, shown, _ = cli("study", "judges", judged.path, "--first", "judge-alpha", "--people", path)
     assert code == 0
     assert "judge \\ people" in shown
     assert "agreed on 97.2 % of facts" in shown
     path.write_text(re.sub(r",f3,\w+", ",f3,absent", path.read_text(), count=1))
-    with pytest.raises(
-        InputError, match="f3: verdict 'absent'; expected one of contradict, mis"
-    ):
+    with pytest.raises(InputError, match="f3: verdict 'absent'; expected one of contradict, mis"):
         compare_with_people(judged, "judge-alpha", path)
 
 
@@ -151,9 +144,7 @@ def test_a_judge_that_never_sat_is_named(judged):
 
 def open_demo_items(folder):
     assert BANKS["demo"].checked == "shipped"
-    return [
-        i for i in find_bank("demo", folder, folder / "banks.lock").items if i.form == "open"
-    ]
+    return [i for i in find_bank("demo", folder, folder / "banks.lock").items if i.form == "open"]
 
 
 def test_the_injection_study_counts_what_a_real_endpoint_was_moved_by(tmp_path, mock_server):

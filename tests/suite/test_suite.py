@@ -399,9 +399,7 @@ def test_files_are_read_each_time_and_a_change_is_told_with_both_hashes(means):
 
 def test_a_bank_of_that_name_from_elsewhere_is_refused(means):
     made, _ = means
-    items = [
-        {**item, "question": "Capital of France?"} for item in makers.many_items(2, "medqa")
-    ]
+    items = [{**item, "question": "Capital of France?"} for item in makers.many_items(2, "medqa")]
     makers.write_bank(made.workspace / "banks/medqa", items, name="medqa", domains=["medqa"])
     with pytest.raises(InputError, match=r"another bank \(2 items, content .* name of MedQA"):
         run_suite(plan("medqa"), MODELS, made)

@@ -25,9 +25,7 @@ def test_wrong_answers_to_marked_items_are_counted_one_by_one_with_an_exact_boun
     assert row["harm"]["marked"] == 19
     assert row["harm"]["harmful"] == 16
     assert row["harm"]["upper"] == clopper_pearson_upper(16, 19)
-    scores = [
-        json.loads(x)["score"] for x in (made.path / "scores.jsonl").read_text().splitlines()
-    ]
+    scores = [json.loads(x)["score"] for x in (made.path / "scores.jsonl").read_text().splitlines()]
     assert row["harm"]["worst_5"] == worst_five_percent_mean(scores)
     site = tmp_path / "site"
     medassay.publish(made, site, publication="x")
@@ -51,8 +49,7 @@ def test_a_bank_without_marks_says_that_it_shows_no_safety(tmp_path):
     made = run(tmp_path, makers.many_items(12), {"reply": "A"})
     medassay.publish(made, tmp_path / "site", publication="x")
     assert (
-        "nothing here is evidence of safety"
-        in (tmp_path / "site/p/x/harm/index.html").read_text()
+        "nothing here is evidence of safety" in (tmp_path / "site/p/x/harm/index.html").read_text()
     )
     [row] = made.statistics["domains"]["overall"]
     assert (row["harm"]["marked"], row["harm"]["upper"]) == (0, None)

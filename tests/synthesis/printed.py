@@ -30,8 +30,7 @@ _ENDS = (
 
 
 _ALL = [
-    f"{subject} {verb} {end}."
-    for subject, verb, end in itertools.product(_SUBJECTS, _VERBS, _ENDS)
+    f"{subject} {verb} {end}." for subject, verb, end in itertools.product(_SUBJECTS, _VERBS, _ENDS)
 ]
 random.Random(20261123).shuffle(_ALL)
 
@@ -109,7 +108,9 @@ def footnotes():
     head, _, tail = torn.partition(" is ")
     left_text = _all(left[:-1]) + f"<p>{' '.join(left[-1][:-1])} {head}</p>"
     right_text = f"<p>is {tail}</p>" + _all(right)
-    small = "<div style='border-top:1px solid;font-size:8pt;margin-top:12pt;padding-top:3pt'>{}</div>"
+    small = (
+        "<div style='border-top:1px solid;font-size:8pt;margin-top:12pt;padding-top:3pt'>{}</div>"
+    )
     body = (
         "<div style='display:flex;gap:24pt;height:700pt'>"
         f"<div style='flex:1;display:flex;flex-direction:column;justify-content:space-between'><div>{left_text}</div>{small.format('1 ' + note)}</div>"
@@ -169,10 +170,11 @@ def table_across():
     above, below = paragraphs(12, 2, 2, 2, 2), paragraphs(13, 2, 2, 2, 2)
     cells = sentences(14, 6)
     rows = "".join(
-        f"<tr><td>{a}</td><td>{b}</td></tr>"
-        for a, b in zip(cells[::2], cells[1::2], strict=True)
+        f"<tr><td>{a}</td><td>{b}</td></tr>" for a, b in zip(cells[::2], cells[1::2], strict=True)
     )
-    table = f"<table border=1 style='width:100%;border-collapse:collapse;margin:6pt 0'>{rows}</table>"
+    table = (
+        f"<table border=1 style='width:100%;border-collapse:collapse;margin:6pt 0'>{rows}</table>"
+    )
     body = f"<div class=two>{_all(above)}</div>{table}<div class=two>{_all(below)}</div>"
     return _html(body), [*_flat(above), *cells, *_flat(below)]
 
@@ -197,7 +199,9 @@ def spanning_headings():
 def box_across():
     above, below = paragraphs(18, 2, 2, 2), paragraphs(19, 2, 2, 2)
     key = paragraphs(20, 3)
-    box = f"<div style='border:1px solid;padding:6pt;margin:8pt 0;background:#eef'>{_all(key)}</div>"
+    box = (
+        f"<div style='border:1px solid;padding:6pt;margin:8pt 0;background:#eef'>{_all(key)}</div>"
+    )
     body = f"<div class=two>{_all(above)}</div>{box}<div class=two>{_all(below)}</div>"
     return _html(body), _flat(above, key, below)
 
@@ -221,9 +225,9 @@ def abstract_then_columns():
 
 def shaded_page():
     text = paragraphs(23, 2, 2, 2, 2, 2, 2)
-    return _html(
-        f"<div class=two style='background:#fec;padding:8pt'>{_all(text)}</div>"
-    ), _flat(text)
+    return _html(f"<div class=two style='background:#fec;padding:8pt'>{_all(text)}</div>"), _flat(
+        text
+    )
 
 
 CHROMIUM = (

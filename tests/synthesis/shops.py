@@ -62,9 +62,7 @@ def question(number, *, letter="B"):
 
 def ways():
     """Return subject → path of all pathways."""
-    return {
-        subject_of(name, path): path for name, tree in TREES.items() for path in paths(tree)
-    }
+    return {subject_of(name, path): path for name, tree in TREES.items() for path in paths(tree)}
 
 
 def replies():

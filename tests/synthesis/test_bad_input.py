@@ -201,16 +201,10 @@ def test_foreign_journals_do_not_hide_a_history(cli, tmp_path):
 
 def test_a_wrong_name_for_who_approves_is_told_before_any_call(cli, tmp_path):
     write_shop(tmp_path)
-    assert (
-        cli("bank", "synthesize", "plan.toml", "--to", "shop", "--approve-all-by", "  ")[0] == 3
-    )
+    assert cli("bank", "synthesize", "plan.toml", "--to", "shop", "--approve-all-by", "  ")[0] == 3
     assert not (tmp_path / "shop").exists()
-    assert (
-        cli("bank", "synthesize", "plan.toml", "--to", "shop", "--approve-all-by", "A")[0] == 0
-    )
-    assert (
-        cli("bank", "synthesize", "plan.toml", "--to", "shop", "--approve-all-by", "A")[0] == 0
-    )
+    assert cli("bank", "synthesize", "plan.toml", "--to", "shop", "--approve-all-by", "A")[0] == 0
+    assert cli("bank", "synthesize", "plan.toml", "--to", "shop", "--approve-all-by", "A")[0] == 0
     text = (tmp_path / "plan.toml").read_text().replace('name = "shop"', 'name = "other"')
     (tmp_path / "plan.toml").write_text(text)
     for extra in ([], ["--plan"]):

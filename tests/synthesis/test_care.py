@@ -133,9 +133,7 @@ def corrected_shop(tmp_path):
     wanted = type(wanted)(
         reviewer="checker", models_file=wanted.models_file, bank=tmp_path / "shop/bank"
     )
-    review_flaws(
-        flaws_of_runs([run]), wanted, tmp_path / "fixes", secrets={}, workspace=tmp_path
-    )
+    review_flaws(flaws_of_runs([run]), wanted, tmp_path / "fixes", secrets={}, workspace=tmp_path)
     return first, wrong
 
 
@@ -237,9 +235,7 @@ def test_the_bank_under_review_must_be_that_of_the_runs(runs, tmp_path):  # noqa
         path.unlink()
     makers.write_bank(tmp_path / "bank", changed, name="salt", domains=("medicine",))
     with pytest.raises(InputError, match="is not what the runs asked"):
-        review_flaws(
-            found, commission(tmp_path), tmp_path / "shop", secrets={}, workspace=tmp_path
-        )
+        review_flaws(found, commission(tmp_path), tmp_path / "shop", secrets={}, workspace=tmp_path)
 
 
 def test_an_item_whose_review_failed_may_stay(runs, tmp_path):  # noqa: F811
@@ -322,9 +318,7 @@ def test_a_scan_is_never_turned_into_text_that_nobody_can_check(tmp_path):
             "script": {"reply": "Invented words."},
         }
         makers.write_models(tmp_path, model)
-        plan = (
-            'name = "scan"\ngenerator = "eyes"\n[pathways]\nsources = "texts"\nrefine = false\n'
-        )
+        plan = 'name = "scan"\ngenerator = "eyes"\n[pathways]\nsources = "texts"\nrefine = false\n'
         if wanted is None:
             made = make_text(tmp_path, plan)
             assert "sees no pictures" in made.queue[0]["why"]

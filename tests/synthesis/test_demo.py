@@ -60,9 +60,7 @@ def test_a_real_generator_takes_the_scripts_place(cli, tmp_path):
         3,
         True,
     )  # it writes nothing usable, and nothing is released
-    queue = [
-        e for e in read_workshop(tmp_path / "demo/workshop").events if e.status == "queued"
-    ]
+    queue = [e for e in read_workshop(tmp_path / "demo/workshop").events if e.status == "queued"]
     assert len(queue) == 40
 
 

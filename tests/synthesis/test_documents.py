@@ -44,9 +44,7 @@ def write_four(folder):
     ],
     ids=["damaged", "empty", "too-long"],
 )
-def test_of_four_documents_one_that_cannot_be_used_waits_and_three_are_made(
-    tmp_path, damage, why
-):
+def test_of_four_documents_one_that_cannot_be_used_waits_and_three_are_made(tmp_path, damage, why):
     write_four(tmp_path)
     broken = tmp_path / "texts" / "more" / "heat.txt"
     broken.write_bytes(damage)

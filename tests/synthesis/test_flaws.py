@@ -125,18 +125,14 @@ def test_two_stages_over_a_real_run(runs, cli):
     found = flaws_of_runs(runs)
     assert found.large == ("huge", "big")
     assert [item for _, item in found.selected.candidates] == ["q0-quiz", "q1-quiz"]
-    assert [
-        (one.item[1], len(one.wrong_small), one.n_small) for one in found.selected.flaws
-    ] == [
+    assert [(one.item[1], len(one.wrong_small), one.n_small) for one in found.selected.flaws] == [
         ("q0-quiz", 4, 4),
         ("q1-quiz", 2, 4),
     ]
     code, shown, _ = cli("--json", "bank", "flaws", runs[0].path)
     assert code == 0
     assert [one["item"] for one in json.loads(shown)["selected"]] == ["q0-quiz", "q1-quiz"]
-    assert [
-        one.item[1] for one in flaws_of_runs(runs, ["small0", "small1"]).selected.flaws
-    ] == [
+    assert [one.item[1] for one in flaws_of_runs(runs, ["small0", "small1"]).selected.flaws] == [
         "q0-quiz",
         "q1-quiz",
     ]
@@ -154,9 +150,7 @@ def test_no_item_changes_without_a_person_and_then_as_decided(runs, tmp_path):
     found = flaws_of_runs(runs)
     shop = tmp_path / "shop"
     with pytest.raises(InputError, match="was written by the family author"):
-        review_flaws(
-            found, commission(tmp_path, "author"), shop, secrets={}, workspace=tmp_path
-        )
+        review_flaws(found, commission(tmp_path, "author"), shop, secrets={}, workspace=tmp_path)
     told = review_flaws(found, commission(tmp_path), shop, secrets={}, workspace=tmp_path)
     assert told["reviewed"] == {"q0-quiz": [1], "q1-quiz": [0]}
     assert (
@@ -179,9 +173,7 @@ def test_no_item_changes_without_a_person_and_then_as_decided(runs, tmp_path):
         with pytest.raises(InputError, match="equals the item"):
             decide(opened, "change", ["review:q1-quiz"], who="A", change={"expected": "A"})
         decide(opened, "accept", ["review:q0-quiz"], who="A. Reviewer", reason="guideline")
-        decide(
-            opened, "change", ["review:q1-quiz"], who="A", change={"question": "Asked clearly?"}
-        )
+        decide(opened, "change", ["review:q1-quiz"], who="A", change={"question": "Asked clearly?"})
         _, version, _ = release_items(opened, reason="flaws", lock=lock, today=TODAY)
     bank = {item.id: item for item in load_bank(tmp_path / "bank", lock=lock).items}
     assert version == "salt-2026.2"

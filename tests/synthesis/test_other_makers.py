@@ -145,9 +145,7 @@ def test_a_near_duplicate_of_a_known_item_is_not_accepted(tmp_path):
     ("reply", "says"),
     [
         (
-            json.dumps(
-                {"verdict": "accept", "issues": [{"criterion": "leakage", "text": "x"}]}
-            ),
+            json.dumps({"verdict": "accept", "issues": [{"criterion": "leakage", "text": "x"}]}),
             "issues with an acceptance",
         ),
         (json.dumps({"verdict": "revise", "issues": []}), "without an issue"),
@@ -162,9 +160,7 @@ def test_a_near_duplicate_of_a_known_item_is_not_accepted(tmp_path):
 def test_a_verdict_that_is_none_goes_to_the_queue(reply, says, tmp_path):
     a, *_ = names(tmp_path)
     models(tmp_path, {f"{a}/round-1": draft(1)}, {f"{a}/round-1": reply})
-    made = make(
-        tmp_path, PROPOSALS.replace('["first", "second", "third", "fourth"]', '["first"]')
-    )
+    made = make(tmp_path, PROPOSALS.replace('["first", "second", "third", "fourth"]', '["first"]'))
     assert made.items == 0
     assert says in made.queue[0]["why"]
 
@@ -387,9 +383,7 @@ def test_votes_decide_about_the_drafts_of_an_accepted_set(cli, tmp_path):
     assert cli("bank", "release", "shop", "--reason", "voted")[0] == 0
     bank = load_bank(tmp_path / "shop/bank")
     assert [item.id for item in bank.items] == ["e1", "e2", "e5", "e7"]
-    code, shown, _ = cli(
-        "bank", "votes", "votes.csv", "--workshop", "shop", "--population", "5621"
-    )
+    code, shown, _ = cli("bank", "votes", "votes.csv", "--workshop", "shop", "--population", "5621")
     assert (code, "noted: 0 accepted, 0 removed" in shown) == (0, True)  # the same sheet again
     (tmp_path / "votes.csv").write_text("\n".join(["item,evaluator,vote", *rows[:3]]) + "\n")
     code, _, errors = cli("bank", "votes", "votes.csv", "--workshop", "shop")

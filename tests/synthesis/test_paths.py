@@ -31,9 +31,7 @@ def test_golden_graphs_give_the_golden_paths(golden):
 
 def test_paths_are_at_hand_from_the_package_itself():
     code = "import medassay; print(medassay.synthesis.paths([['A', 'B']])[0].text)"
-    shown = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "A -> B\n"
 
 

@@ -22,9 +22,7 @@ from medassay.synthesis.synthesize import preview, synthesize
 
 
 def make(folder, plan=None):
-    return synthesize(
-        plan or folder / "plan.toml", folder / "shop", secrets={}, workspace=folder
-    )
+    return synthesize(plan or folder / "plan.toml", folder / "shop", secrets={}, workspace=folder)
 
 
 def released(folder, *, reason="first"):
@@ -144,18 +142,14 @@ def test_a_question_is_asked_for_ten_times_and_then_waits_in_the_queue(tmp_path)
             f"question:{subject}",
             change=[*question(0)[:2], ["a", "b", "c", "d"], "A"],
         )
-    decided(
-        tmp_path, "change", f"question:{subject}", change=question(5), reason="written by hand"
-    )
+    decided(tmp_path, "change", f"question:{subject}", change=question(5), reason="written by hand")
     decided(tmp_path, "remove", f"question:{subject}")
     assert make(tmp_path, plan).items == 6
     decided(tmp_path, "change", f"question:{subject}", change=question(5), reason="after all")
     made = make(tmp_path, plan)
     assert (made.items, made.queue) == (8, [])
     record = (
-        read_workshop(tmp_path / "shop")
-        .latest("item", subject.replace("/", "-") + "-open")
-        .result
+        read_workshop(tmp_path / "shop").latest("item", subject.replace("/", "-") + "-open").result
     )
     assert record["reference"] == "right 5"
 
@@ -187,9 +181,7 @@ def test_a_person_decides_about_a_pathway_of_many_more_steps(verb, tmp_path):
             .latest("item", subject.replace("/", "-") + "-quiz")
             .result
         )
-        assert (
-            record["path"] == {"accept": long, "keep": path.full_text, "change": change}[verb]
-        )
+        assert record["path"] == {"accept": long, "keep": path.full_text, "change": change}[verb]
 
 
 def test_decisions_are_of_what_was_read_not_of_what_comes_later(tmp_path):

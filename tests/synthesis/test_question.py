@@ -65,9 +65,7 @@ def hostile(number):
         lambda: json.dumps(["Low -> salt?", answer, options, letter]),
         lambda: json.dumps(["x" * 5000, answer, options, letter]),
         lambda: json.dumps([asked, answer, ["?", "!", "-", "saline", "."], "D"]),
-        lambda: (
-            "```json\n" + json.dumps([asked, "a. saline", options, letter.lower()]) + "\n```"
-        ),
+        lambda: "```json\n" + json.dumps([asked, "a. saline", options, letter.lower()]) + "\n```",
         lambda: json.dumps(
             [asked, answer, [f"{c}. {o}" for c, o in zip("ABCDE", options, strict=True)], "A"]
         ),

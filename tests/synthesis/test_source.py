@@ -87,9 +87,7 @@ def test_headers_footers_and_page_numbers_are_left_out():
                 *column(40, 300, [f"Page {n + 1} of 3"]),
             ]
         )
-    text = "\n".join(
-        line for page in reading_order([Page(one) for one in pages]) for line in page
-    )
+    text = "\n".join(line for page in reading_order([Page(one) for one in pages]) for line in page)
     assert "Journal" not in text
     assert "Page" not in text
     assert len(text.splitlines()) == 24

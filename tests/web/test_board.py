@@ -51,9 +51,7 @@ def site(tmp_path_factory):
         if n < 5:
             rows.append(f"{item['id']},absent,{item['domain']},A,{item['expected']},zero_shot")
     (folder / "t.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    columns = {
-        name: name for name in ("item", "model", "domain", "prediction", "key", "setting")
-    }
+    columns = {name: name for name in ("item", "model", "domain", "prediction", "key", "setting")}
     medassay.publish(
         medassay.import_predictions(folder / "t.csv", columns, runs=folder),
         folder / "site",
@@ -81,9 +79,7 @@ def publish_private(folder):
         item["kind"] = "synthetic"
         item.pop("source")
     makers.write_bank(folder / "private", items, name="private")
-    makers.write_models(
-        folder, makers.fake("one", letters="hash"), makers.fake("two", reply="B")
-    )
+    makers.write_models(folder, makers.fake("one", letters="hash"), makers.fake("two", reply="B"))
     plan = makers.write_plan(folder, banks=["private"], models=["one", "two"])
     medassay.publish(medassay.run(plan, secrets={}), folder / "site", publication="private")
 
@@ -182,9 +178,7 @@ def test_beside_every_score_stands_the_share_of_unread_replies(site):
     folder = site / "p/compact"
     rows = json.loads((folder / "data/run/statistics.json").read_text())["domains"]["overall"]
     shares = [f"{100 * row['unread_rate']:.1f} %" for row in rows]
-    shown = re.findall(
-        r'class="number unread">([^<]*)</td>', (folder / "index.html").read_text()
-    )
+    shown = re.findall(r'class="number unread">([^<]*)</td>', (folder / "index.html").read_text())
     assert sorted(shown) == sorted(shares)
     assert set(shares) > {"0.0 %"}
 
@@ -484,9 +478,7 @@ def test_a_compact_board_shows_a_cell_over_http_and_its_files_without(browser, p
         made.close()
     page.goto((site / "p/compact/cell/index.html").as_uri())
     assert page.locator("ul.columns a").count() == 2
-    page.goto(
-        (site / "p/compact/cell/index.html").as_uri() + "?file=scripted.jsonl&model=scripted"
-    )
+    page.goto((site / "p/compact/cell/index.html").as_uri() + "?file=scripted.jsonl&model=scripted")
     assert "Open over HTTP for the answers" in page.locator("#cell-state").inner_text()
     assert not list((site / "p/compact").glob("cell/*/"))
     assert medassay.verify(site / "p/compact").ok

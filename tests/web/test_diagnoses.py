@@ -17,12 +17,8 @@ HOSTILE = '<script>document.title="owned"</script>"onload=\u202egnp'
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    makers.write_bank(
-        folder / "bank", makers.ddx_items(N), name="medicine", domains=("medicine",)
-    )
-    lists = {
-        f"case-{i:03}": makers.listed(f"Malady {i}", f"Kin {i}", HOSTILE) for i in range(N)
-    }
+    makers.write_bank(folder / "bank", makers.ddx_items(N), name="medicine", domains=("medicine",))
+    lists = {f"case-{i:03}": makers.listed(f"Malady {i}", f"Kin {i}", HOSTILE) for i in range(N)}
     lists["case-005"] = "I cannot say."
     lists["case-006"] = makers.listed("Flu", "Gout", "Lupus", "Mumps", "Polio", "Sepsis")
     makers.write_models(folder, makers.fake("m", replies=lists), makers.ddx_judge(N))
@@ -75,9 +71,7 @@ def test_best_median_and_worst_open_the_page_and_every_case_is_listed(page, site
     assert headings == ["Best", "Median", "Worst"]
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
     listed = page.query_selector_all("tr[data-case]")
-    assert {row.get_attribute("data-case") for row in listed} == {
-        f"case-{i:03}" for i in range(N)
-    }
+    assert {row.get_attribute("data-case") for row in listed} == {f"case-{i:03}" for i in range(N)}
     text = page.inner_text("main")
     assert "Bad severity, bad semantics" in text
     assert "Signed severity" in text

@@ -70,9 +70,7 @@ def records(folder):
     makers.write_bank(folder / "bank", makers.record_items(10), domains=["records"])
     makers.write_models(folder, makers.record_student(10))
     templates = ["health_record", "health_record_direct"]
-    return medassay.run(
-        makers.write_plan(folder, task="record", templates=templates), secrets={}
-    )
+    return medassay.run(makers.write_plan(folder, task="record", templates=templates), secrets={})
 
 
 def judged(folder):

@@ -101,9 +101,7 @@ def test_the_path_of_an_answer_is_drawn_over_the_graph(page, site):
     drawings_of = answer.query_selector_all(".graph svg")
     assert len(drawings_of) == 2
     said = drawings_of[0].get_attribute("aria-label")
-    assert said.startswith(
-        "Graph medical_extraction_quality: format_task → is_valid_json: true"
-    )
+    assert said.startswith("Graph medical_extraction_quality: format_task → is_valid_json: true")
     assert said.count("; ") == 3  # four branches
     passed = drawings_of[0].query_selector_all("rect.passed")
     assert len(passed) == 4 + 3 + 3 + 3

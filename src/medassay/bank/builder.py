@@ -97,8 +97,7 @@ class BankBuilder:
         """Return the bank of all records kept."""
         if not self._items:
             counts = (
-                "; ".join(f"{n} × {reason}" for reason, n in self.dropped.items())
-                or "none read"
+                "; ".join(f"{n} × {reason}" for reason, n in self.dropped.items()) or "none read"
             )
             raise InputError(f"{self.name}: no usable record ({counts})")
         items = tuple(self._items[name] for name in sorted(self._items))
@@ -167,9 +166,7 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
             ]
     for row, record in enumerate(records, 1):
         if not isinstance(record, dict):
-            raise InputError(
-                f"{path.name} record {row}: expected an object, found {record!r:.40}"
-            )
+            raise InputError(f"{path.name} record {row}: expected an object, found {record!r:.40}")
         yield record
 
 

@@ -49,9 +49,7 @@ _TYPES: dict[str, type] = {
 ITEM_KEYS = frozenset(_TYPES)
 # Fields of an `Item` that are copied as they stand in the file.
 TEXT_FIELDS = tuple(key for key in _TEXT if key != "review_date")
-_COPIED = frozenset(
-    (*TEXT_FIELDS, "id", "domain", "question", "revision", "kind", "year", "harm")
-)
+_COPIED = frozenset((*TEXT_FIELDS, "id", "domain", "question", "revision", "kind", "year", "harm"))
 _OPEN_TARGETS = frozenset(("facts", "criteria", "diagnoses", "record"))
 _OPEN_FORMS: dict[str, Form] = {
     "criteria": "rubric",
@@ -97,9 +95,7 @@ def check_record(
     _check_keys(record, refuse, imported=imported)
     if record["domain"] not in domains:
         listed = ", ".join(sorted(domains))
-        raise refuse(
-            "domain", f"'{record['domain']}' is not among the card's domains ({listed})"
-        )
+        raise refuse("domain", f"'{record['domain']}' is not among the card's domains ({listed})")
     kind = record.get("kind", "public")
     if kind not in _KINDS:
         raise refuse("kind", f"'{kind}'; expected one of {', '.join(_KINDS)}")
@@ -163,8 +159,7 @@ def build_item(record: Mapping[str, Any]) -> Item:
         copied["nice_to_have"] = tuple(record["nice_to_have"])
     if "criteria" in record:
         copied["criteria"] = tuple(
-            _criterion(criterion, number)
-            for number, criterion in enumerate(record["criteria"], 1)
+            _criterion(criterion, number) for number, criterion in enumerate(record["criteria"], 1)
         )
     if "diagnoses" in record:
         copied["diagnoses"] = tuple(record["diagnoses"])
@@ -220,9 +215,7 @@ def _check_keys(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -
         if kind is None:
             if imported:  # in a run that newer code has made
                 continue
-            raise refuse(
-                key, f"unknown; known are {', '.join(sorted(ITEM_KEYS))} (own data: meta)"
-            )
+            raise refuse(key, f"unknown; known are {', '.join(sorted(ITEM_KEYS))} (own data: meta)")
         if kind is not object and type(value) is not kind:  # exact: true is no number
             expected = "text" if kind is str else kind.__name__
             raise refuse(key, f"{value!r}; expected {expected}")
@@ -250,9 +243,7 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
         return form_of(record)
     if len(forms) != 1:
         expected = " and ".join(forms) or "none"
-        raise refuse(
-            "options", f"a closed item has one of options, regex, range; found {expected}"
-        )
+        raise refuse("options", f"a closed item has one of options, regex, range; found {expected}")
     if forms == ["options"]:
         _check_choice(record, refuse)
         return "choice"
@@ -276,9 +267,7 @@ def _check_withheld(record: Mapping[str, Any], refuse: _Refuse, *, imported: boo
 
 def _check_choice(record: Mapping[str, Any], refuse: _Refuse) -> None:
     options = record["options"]
-    if not isinstance(options, list) or not all(
-        isinstance(o, str) and o.strip() for o in options
-    ):
+    if not isinstance(options, list) or not all(isinstance(o, str) and o.strip() for o in options):
         raise refuse("options", "expected a list of non-empty texts")
     if not 2 <= len(options) <= len(LETTERS):
         raise refuse("options", f"{len(options)} options; expected 2 to {len(LETTERS)}")
@@ -310,9 +299,7 @@ def _check_range(record: Mapping[str, Any], refuse: _Refuse) -> None:
 def _check_diagnoses(record: Mapping[str, Any], refuse: _Refuse) -> None:
     names = record.get("diagnoses")
     if not isinstance(names, list) or not names:
-        raise refuse(
-            "diagnoses", "absent or empty; expected the golden diagnosis and its names"
-        )
+        raise refuse("diagnoses", "absent or empty; expected the golden diagnosis and its names")
     for name in names:
         if not isinstance(name, str) or not name.strip():
             raise refuse("diagnoses", f"{name!r:.40}; expected texts that are not empty")
@@ -399,9 +386,7 @@ def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:
         if not isinstance(criterion, dict) or not str(criterion.get("text") or "").strip():
             raise refuse("criteria", f"criterion {number}: expected an object with a text")
         if not isinstance(criterion["text"], str):
-            raise refuse(
-                "criteria", f"criterion {number}: {criterion['text']!r:.40} is no text"
-            )
+            raise refuse("criteria", f"criterion {number}: {criterion['text']!r:.40} is no text")
         strange = sorted(criterion.keys() - {"id", "text", "points", "tags", "harm"})
         if strange:
             problem = f"'{strange[0]}' is unknown; known are id, text, points, tags, harm"
@@ -441,7 +426,5 @@ def check_pattern(pattern: str, refuse: Callable[[str], InputError]) -> re.Patte
         for character in characters:
             timed.search(character * 3000 + "!", timeout=_MATCH_LIMIT)
     except TimeoutError:
-        raise refuse(
-            f"'{pattern}' is slow: a text of 3,000 '{character}' takes over 1 s"
-        ) from None
+        raise refuse(f"'{pattern}' is slow: a text of 3,000 '{character}' takes over 1 s") from None
     return compiled

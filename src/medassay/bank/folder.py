@@ -114,9 +114,7 @@ class StoredItems(Sequence[Item]):
                     # Ids are unique in a bank; a run may join banks, whose domains differ.
                     key = (domain if self._imported else "", name)
                     if seen_ids is None and key <= last:
-                        seen_ids = {
-                            (self._key_domain(i), self.ids[i]) for i in range(len(self))
-                        }
+                        seen_ids = {(self._key_domain(i), self.ids[i]) for i in range(len(self))}
                     if seen_ids is not None:
                         if key in seen_ids:
                             raise InputError(f"{where}: field 'id': '{name}' occurs twice")
@@ -186,9 +184,7 @@ def load_bank(
         if in_order:
             digest.update(line)
     if not len(items):
-        raise InputError(
-            f"{folder.name}/items.jsonl: no items; expected one JSON object a line"
-        )
+        raise InputError(f"{folder.name}/items.jsonl: no items; expected one JSON object a line")
     content_sha256 = digest.hexdigest() if in_order else content_hash(_records(items))
     if check:
         _check_registered(folder, card, content_sha256, lock)
@@ -234,9 +230,7 @@ def bank_record(bank: Bank, position: int) -> dict[str, Any]:
     """Return the object that a bank's file holds (or would hold) for one item."""
     items = bank.items
     return (
-        items.record(position)
-        if isinstance(items, StoredItems)
-        else item_record(items[position])
+        items.record(position) if isinstance(items, StoredItems) else item_record(items[position])
     )
 
 
@@ -306,9 +300,7 @@ def _card_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if match is None or match["name"] != name:
         yield "question_bank_version", f"'{version}'; expected {name}-<year>.<n>"
     domains = card.get("domains")
-    if not isinstance(domains, list) or not all(
-        isinstance(d, str) and d for d in domains or [0]
-    ):
+    if not isinstance(domains, list) or not all(isinstance(d, str) and d for d in domains or [0]):
         yield "domains", "expected a list of at least one name"
     elif "overall" in domains:
         yield "domains", "'overall' names the ranking over all domains"

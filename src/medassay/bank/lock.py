@@ -15,9 +15,7 @@ def _read(lock: Path) -> dict[str, str]:
     document = parse_json(lock.read_bytes(), lock.name)
     entries = document.get("banks") if isinstance(document, dict) else None
     if not isinstance(entries, dict) or not all(isinstance(v, str) for v in entries.values()):
-        raise InputError(
-            f"{lock.name}: expected bank versions with their hashes; restore the file"
-        )
+        raise InputError(f"{lock.name}: expected bank versions with their hashes; restore the file")
     return entries
 
 

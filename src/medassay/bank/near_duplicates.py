@@ -161,9 +161,7 @@ class NearIndex:
             if pairs:
                 yield np.unique(np.concatenate(pairs))
 
-    def _compared(
-        self, group: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _compared(self, group: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the pairs of a group that are candidates, the lower place first."""
         if len(group) <= _LARGE_GROUP:
             group = np.sort(group)
@@ -191,9 +189,7 @@ class NearIndex:
 
 def _band_keys(texts: Sequence[str]) -> _Numbers:
     """Return a key for each band of each text, shape (n_texts, _BANDS): equal keys, candidates."""
-    rng = np.random.default_rng(
-        20261122
-    )  # any fixed stream: keys are compared within one index
+    rng = np.random.default_rng(20261122)  # any fixed stream: keys are compared within one index
     odd = rng.integers(0, 2**63, _ROWS * _BANDS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     plus = rng.integers(0, 2**63, _ROWS * _BANDS, dtype=np.uint64)
     powers = rng.integers(0, 2**63, _SHINGLE, dtype=np.uint64) * np.uint64(2) + np.uint64(1)

@@ -93,7 +93,9 @@ def _revised(folder: Path, bank: Bank, *, is_known: bool) -> tuple[str, Bank]:
     """Raise the revisions of changed items; return what CHANGES.md says of them, and the bank as it is then."""
     released = read_released(folder)
     if released is None:
-        unknown = f"Which items changed since {bank.version} is not known: that version has no {FILE}."
+        unknown = (
+            f"Which items changed since {bank.version} is not known: that version has no {FILE}."
+        )
         return (unknown if is_known else ""), bank
     changes = raise_revisions(folder, released)
     return changes.text, load_bank(folder, lock=None, check=False)

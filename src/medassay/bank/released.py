@@ -37,9 +37,7 @@ class Changes:
         'Changed: a (revision 2). Added: b and c.'
         """
         named = {
-            "Changed": [
-                f"{name} (revision {revision})" for name, revision in self.changed.items()
-            ],
+            "Changed": [f"{name} (revision {revision})" for name, revision in self.changed.items()],
             "Added": self.added,
             "Removed": self.removed,
         }
@@ -48,9 +46,7 @@ class Changes:
 
 def content_of(record: Mapping[str, Any]) -> str:
     """Return the SHA-256 of what an item says, whatever its revision and whoever approved it."""
-    content = {
-        key: value for key, value in record.items() if key not in ("revision", "approval")
-    }
+    content = {key: value for key, value in record.items() if key not in ("revision", "approval")}
     return hashlib.sha256(canonical(content)).hexdigest()
 
 

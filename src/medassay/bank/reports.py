@@ -126,9 +126,7 @@ def _add_all(
 def _texts(folder: Path) -> Iterator[Path]:
     if not folder.is_dir():
         raise InputError(f"{folder}: no folder; expected one with .txt or .md files")
-    files = sorted(
-        p for p in folder.iterdir() if p.suffix.casefold() in _SUFFIXES and p.is_file()
-    )
+    files = sorted(p for p in folder.iterdir() if p.suffix.casefold() in _SUFFIXES and p.is_file())
     if not files:
         raise InputError(f"{folder}: holds no .txt or .md file")
     for file in files:

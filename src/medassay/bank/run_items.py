@@ -35,9 +35,7 @@ class RunItems:
         for position, record in enumerate(self._items.scan()):
             domain, name, cluster = record["domain"], record["id"], record.get("cluster")
             if (domain, name) <= last:
-                raise IntegrityError(
-                    f"items.jsonl row {position + 1}: not sorted by domain and id"
-                )
+                raise IntegrityError(f"items.jsonl row {position + 1}: not sorted by domain and id")
             last = (domain, name)
             self._starts.setdefault(domain, position)
             if cluster is None:
@@ -117,9 +115,7 @@ class RunItems:
         """Return one item; lately used ones are not read again, since every model answers them all."""
         return self._lately(self._read, self._items.__getitem__, domain, name)
 
-    def _lately(
-        self, cache: dict[int, T], read: Callable[[int], T], domain: str, name: str
-    ) -> T:
+    def _lately(self, cache: dict[int, T], read: Callable[[int], T], domain: str, name: str) -> T:
         at = self.position(domain, name)
         if (cached := cache.get(at)) is None:
             if len(cache) >= _REMEMBERED:

@@ -107,9 +107,7 @@ def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> dict[st
             )
     if letters:
         record["options"] = [cells[letter] for letter in letters if cells[letter]]
-    closed = (
-        {"options", "regex", "expected"} & record.keys() or cells.get("lo") or cells.get("hi")
-    )
+    closed = {"options", "regex", "expected"} & record.keys() or cells.get("lo") or cells.get("hi")
     if "diagnoses" in record or ("reference" in record and not closed):
         record["answer_type"] = "open"
     options = record.get("options")

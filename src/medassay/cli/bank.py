@@ -263,9 +263,7 @@ def stats(bank: str = _BANK) -> None:
         "  keys: " + ", ".join(f"{key} {count}" for key, count in statistics["keys"].items())
     )
     if statistics["clusters"]:
-        out.result(
-            f"  {statistics['clustered_items']} items in {statistics['clusters']} clusters"
-        )
+        out.result(f"  {statistics['clustered_items']} items in {statistics['clusters']} clusters")
     if statistics["paths"]:
         out.result(
             f"  {statistics['conditions']} conditions, {statistics['leaves']} leaves, {statistics['paths']} paths"
@@ -291,12 +289,8 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
     path: Path = typer.Argument(..., help="Its file or folder."),
     to: Path | None = typer.Option(None, help="Folder to write; default: the bank's name."),
-    columns: str = typer.Option(
-        "", help="For csv and xlsx: question=Frage,A=a,B=b,expected=key,…"
-    ),
-    called: str = typer.Option(
-        "", "--name", help="For csv, xlsx and reports: the bank's name."
-    ),
+    columns: str = typer.Option("", help="For csv and xlsx: question=Frage,A=a,B=b,expected=key,…"),
+    called: str = typer.Option("", "--name", help="For csv, xlsx and reports: the bank's name."),
     licence: str = typer.Option("unstated", help="For csv, xlsx and reports."),
     domain: str = typer.Option(
         "general", help="For csv and xlsx without a domain column, and for reports."
@@ -387,9 +381,7 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
             }
         )
         return
-    dropped = (
-        ", ".join(f"{count} × {reason}" for reason, count in bank.dropped.items()) or "none"
-    )
+    dropped = ", ".join(f"{count} × {reason}" for reason, count in bank.dropped.items()) or "none"
     out.result(f"{folder}: {bank.kept} items kept; dropped: {dropped}; content {content}")
 
 

@@ -34,13 +34,9 @@ def command(
     from medassay.storage.leftover import leftovers, remove
 
     if not (workspace / "runs").is_dir() and not (workspace / "responses").is_dir():
-        raise InputError(
-            f"{workspace}: no workspace; expected a folder with runs/ or responses/"
-        )
+        raise InputError(f"{workspace}: no workspace; expected a folder with runs/ or responses/")
     chosen = [
-        leftover
-        for leftover in leftovers(workspace, site)
-        if only is None or leftover.kind == only
+        leftover for leftover in leftovers(workspace, site) if only is None or leftover.kind == only
     ]
     size = sum(leftover.size for leftover in chosen)
     if out.json and not yes:
@@ -65,9 +61,7 @@ def command(
     if chosen and not yes:
         if not sys.stdin.isatty():
             raise UsageError("--yes is needed to remove these where nobody can be asked")
-        typer.confirm(
-            f"Remove these {len(chosen)} for good ({_told(size)})?", abort=True, err=True
-        )
+        typer.confirm(f"Remove these {len(chosen)} for good ({_told(size)})?", abort=True, err=True)
     freed = remove(chosen)
     if out.json:
         out.document({"removed": [str(leftover.path) for leftover in chosen], "bytes": freed})

@@ -107,9 +107,7 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
     unit = "points of 100" if scale == [0, 1] else f"scale {scale_text(scale)}"
     widest = max(max(map(abs, _ends(pair))) for pair in pairs) or 1.0
     for domain, mode in dict.fromkeys((pair["domain"], pair["mode"]) for pair in pairs):
-        pairs_of_mode = [
-            pair for pair in pairs if (pair["domain"], pair["mode"]) == (domain, mode)
-        ]
+        pairs_of_mode = [pair for pair in pairs if (pair["domain"], pair["mode"]) == (domain, mode)]
         family = pairs_of_mode[0]["family"]
         title = (
             "this pair alone is tested"

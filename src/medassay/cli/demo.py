@@ -136,9 +136,7 @@ def _seat(place: Path, models: Path | None, judges: str) -> None:
     from medassay.pipeline import find_bank
 
     document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
-    items = [
-        i for i in find_bank("demo", place, place / "banks.lock").items if i.form == "open"
-    ]
+    items = [i for i in find_bank("demo", place, place / "banks.lock").items if i.form == "open"]
     replies = {
         "student-complete": {i.id: i.reference for i in items},
         "student-half": {
@@ -175,9 +173,7 @@ def _script_records(place: Path) -> None:
 
     thoughts = dict.fromkeys(STEPS, "As the report says.")
     replies: dict[str, dict[str, str]] = {"student-careful": {}, "student-hasty": {}}
-    for number, item in enumerate(
-        find_bank("health_record_de", place, place / "banks.lock").items
-    ):
+    for number, item in enumerate(find_bank("health_record_de", place, place / "banks.lock").items):
         record: dict[str, Any] = json.loads(json.dumps(item.record))
         careful = json.dumps({MONOLOGUE: thoughts, RECORD: record}, ensure_ascii=False)
         drugs = record["medications"]
@@ -232,9 +228,7 @@ def _make_bank(place: Path, models: Path | None, generator: str) -> None:
     shop = place / "workshop"
     if models is not None:
         confirm_paid(place / "plan.toml", shop)
-    result = synthesize(
-        place / "plan.toml", shop, secrets=os.environ, workspace=place, watch=watch
-    )
+    result = synthesize(place / "plan.toml", shop, secrets=os.environ, workspace=place, watch=watch)
     with open_workshop(shop) as workshop:
         if undecided(workshop):
             decide(workshop, "accept", [ALL], who=_NOBODY, reason="shows the way to a release")

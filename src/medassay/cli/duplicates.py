@@ -42,17 +42,13 @@ def duplicates(
         out.document({"items": len(texts), "pairs": rows})
     else:
         for similarity, first, second, by in pairs_found:
-            out.result(
-                f"{-similarity:.3f} {' '.join(first[1:])}  {' '.join(second[1:])} ({by})"
-            )
+            out.result(f"{-similarity:.3f} {' '.join(first[1:])}  {' '.join(second[1:])} ({by})")
         out.say(f"{counted(len(pairs_found), 'pair')} among {counted(len(texts), 'item')}")
     if pairs_found:
         raise typer.Exit(1)
 
 
-def _are_two(
-    first: tuple[int, str, str], second: tuple[int, str, str], *, across: bool
-) -> bool:
+def _are_two(first: tuple[int, str, str], second: tuple[int, str, str], *, across: bool) -> bool:
     """Return whether two items may be duplicates: quiz and open form of one question of a bank are one question."""
     if first[0] != second[0]:
         return True

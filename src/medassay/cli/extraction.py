@@ -84,16 +84,12 @@ def _gain(pair: Mapping[str, Any], name: str) -> str:
     difference = pair["differences"][name]
     verdict = SHOWN if difference["different"] else NOT_SHOWN
     ends = f"[{100 * difference['lo']:+.1f}, {100 * difference['hi']:+.1f}]"
-    return (
-        f"{100 * difference['difference']:+.1f} {ends} points, {verdict}, n={difference['n']}"
-    )
+    return f"{100 * difference['difference']:+.1f} {ends} points, {verdict}, n={difference['n']}"
 
 
 def _metrics(metrics: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> None:
     """Print every metric of some rows: mean, and how many reports reach its threshold."""
-    heads = [
-        f"{row['model']} {row['setting'].partition(':')[2] or row['setting']}" for row in rows
-    ]
+    heads = [f"{row['model']} {row['setting'].partition(':')[2] or row['setting']}" for row in rows]
     table = _Table(
         "metrics, % (share of reports from the threshold on)", ["metric", "threshold", *heads]
     )

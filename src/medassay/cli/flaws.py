@@ -74,9 +74,7 @@ def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         )
     for flaw in flawed.selected.flaws:
         types = document.get("reviewed", {}).get(flaw.item[1])
-        summary = (
-            "" if types is None else f"; proposed type {', '.join(map(str, types)) or 'none'}"
-        )
+        summary = "" if types is None else f"; proposed type {', '.join(map(str, types)) or 'none'}"
         out.result(
             f"  {flaw.item[1]}: {len(flaw.wrong_small)} of {flaw.n_small} small models wrong{summary}"
         )

@@ -180,9 +180,7 @@ def _load(name: str, paths: list[Path], to: Path | None, **options: Any) -> None
 
 @app.command()
 def healthbranches(
-    folder: Path = typer.Argument(
-        ..., help="A folder with questions.csv and raw_predictions.csv."
-    ),
+    folder: Path = typer.Argument(..., help="A folder with questions.csv and raw_predictions.csv."),
     to: Path | None = _TO,
     extraction: str = typer.Option(
         "standard",

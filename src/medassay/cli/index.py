@@ -78,9 +78,7 @@ def build(
 
         async def work() -> bool:
             try:
-                return await build_index(
-                    corpus, to, parameters, existing, _telling(stop), readers
-                )
+                return await build_index(corpus, to, parameters, existing, _telling(stop), readers)
             except OverBudget as over:
                 raise IncompleteError(
                     f"{over}; what is embedded is kept, the same command resumes with a larger one"

@@ -19,13 +19,9 @@ def command(folder: Path = typer.Argument(Path(), help="Where; made if need be."
         raise InputError(f"{folder}: {', '.join(existing)} exists; nothing was written")
     folder.mkdir(parents=True, exist_ok=True)
     for name in _FILES:
-        (folder / name).write_text(
-            (source / name).read_text(encoding="utf-8"), encoding="utf-8"
-        )
+        (folder / name).write_text((source / name).read_text(encoding="utf-8"), encoding="utf-8")
     if out.json:
         out.document({"path": str(folder), "files": list(_FILES)})
         return
     out.result(f"{folder}: wrote {' and '.join(_FILES)}")
-    out.result(
-        'Set "enabled": true for the models you have, then: medassay run plan.toml --plan'
-    )
+    out.result('Set "enabled": true for the models you have, then: medassay run plan.toml --plan')

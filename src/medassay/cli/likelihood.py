@@ -29,9 +29,7 @@ def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         for name, estimate in row["likelihood"]["metrics"].items():
             ends, scale = honest_ends(estimate), estimate["scale"]
-            value, lo, hi = (
-                units(n, scale) for n in (estimate["score"], ends["lo"], ends["hi"])
-            )
+            value, lo, hi = (units(n, scale) for n in (estimate["score"], ends["lo"], ends["hi"]))
             cells = [
                 row["model"],
                 row["setting"],

@@ -144,9 +144,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="backslashreplace"
-            )  # any text, whatever the terminal takes
+            stream.reconfigure(errors="backslashreplace")  # any text, whatever the terminal takes
     # As Ctrl-C: what was done is kept. Whoever started this with `nohup` wants no end when the terminal closes.
     for stopping in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(stopping) is not signal.SIG_IGN:
@@ -192,9 +190,7 @@ def _told(error: Exception) -> int:
         place = f"{error.filename}: " if error.filename else ""
         return _failed("OSError", f"{place}{error.strerror or error}; nothing was finished", 3)
     if type(error).__module__ == "sqlite3":  # the index of replies, on a full or broken disk
-        return _failed(
-            "OSError", f"responses/index.sqlite: {error}; free some space and resume", 3
-        )
+        return _failed("OSError", f"responses/index.sqlite: {error}; free some space and resume", 3)
     # Every expected error is one of ours; what is left is a damaged file or our own mistake.
     message = f"unexpected {type(error).__name__}: {error}; `medassay verify` checks a run, --debug shows where"
     return _failed("Unexpected", message, IntegrityError.exit_code)

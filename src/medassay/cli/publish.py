@@ -60,9 +60,7 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     if asks:
         out.say(f"becomes public: {_what_is_public(opened)}")
         typer.confirm("Make that public?", abort=True)
-    about = About(
-        reason=reason, validation=validation, compact=compact, require_api=require_api
-    )
+    about = About(reason=reason, validation=validation, compact=compact, require_api=require_api)
     with location.changing(to, last=LEDGER) as folder:
         page = publish(opened, folder, publication=called, signer=signer, about=about)
     if not asks:

@@ -41,9 +41,7 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
     out.console().print(table)
     if "precision" in rows[0]["record"]:
         _print_details(rows)
-    if not any(
-        row["record"]["references"][name] for row in rows for name in ("gold", "silver")
-    ):
+    if not any(row["record"]["references"][name] for row in rows for name in ("gold", "silver")):
         out.result(
             "No report has a reference record: replies are read and nothing is scored; `medassay bank silver` has a model "
             "write references."

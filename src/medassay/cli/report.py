@@ -28,9 +28,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         metavar="run",
         help="The folder or address of a run, or the folder of a suite; several runs for --study.",
     ),
-    domain: str = typer.Option(
-        "overall", help="The domain to show as text; 'all' for every one."
-    ),
+    domain: str = typer.Option("overall", help="The domain to show as text; 'all' for every one."),
     figure: str = typer.Option(
         "",
         help="Draw instead: forest (pairs of models), bars (every domain); of ranked diagnoses also quadrant, "
@@ -95,9 +93,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     if to is not None:
         _draw(chosen, to, figure, _rules(chosen, rules))
         return
-    groups = (
-        breakdown(chosen, by.split(","), task_of_run(chosen.manifest).scale) if by else None
-    )
+    groups = breakdown(chosen, by.split(","), task_of_run(chosen.manifest).scale) if by else None
     if out.json:
         document: dict[str, Any] = board.to_dict()
         if groups is not None:
@@ -211,9 +207,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     )
     columns = _columns(rows, board.lines(domain), judged=judged)
     for heading in columns:
-        table.add_column(
-            heading, no_wrap=heading in ("rank", "model", "score"), overflow="fold"
-        )
+        table.add_column(heading, no_wrap=heading in ("rank", "model", "score"), overflow="fold")
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
@@ -327,15 +321,15 @@ def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> Non
         out.result(f"{mode}: {sentence}" if len(statistics["fields"]) > 1 else sentence)
         for entry in relations.get("small_domains", ()):
             out.result(f"⚠ {visible(small_domain_text(entry))}")
-        text = f"{relations['n_common']} of {relations['n_items']} items common to the ranked models"
+        text = (
+            f"{relations['n_common']} of {relations['n_items']} items common to the ranked models"
+        )
         if domain == "overall" and n_domains > 1:
             text += f"; mean of {n_domains} domains, each counted alike"
         if rule == SIMULTANEOUS:
             pairs = relations["n_ranked"] * (relations["n_ranked"] - 1) // 2
             tested = (
-                f"all {pairs:,} pairs tested at once"
-                if pairs > 1
-                else "the test of the one pair"
+                f"all {pairs:,} pairs tested at once" if pairs > 1 else "the test of the one pair"
             )
             if pairs:
                 text += f"; ranks are ranges, from {tested}"

@@ -76,9 +76,7 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     original: str = typer.Option(
         "", help="The bank that the items of a bank were made from, for pairs."
     ),
-    n: int = typer.Option(
-        0, min=0, help="A sample of so many, every category among them; 0: all."
-    ),
+    n: int = typer.Option(0, min=0, help="A sample of so many, every category among them; 0: all."),
     seed: str = typer.Option("0", help="Decides sample, orders and sides."),
     overlap: int = typer.Option(3, help="Reviewers an entry."),
     iteration: str = typer.Option("", help="Which round of making the items this is."),
@@ -285,9 +283,7 @@ def _note_bank(folder: Path, reviewed_bank: "ReviewedBank") -> None:
     if name != reviewed:
         raise InputError(f"{folder}: is the bank '{name}'; reviewed was '{reviewed}'")
     note_reviews(folder, reviewed_bank)
-    out.say(
-        f"{folder / REVIEWS}: what {reviewed_bank.study} found of {reviewed_bank.items} items"
-    )
+    out.say(f"{folder / REVIEWS}: what {reviewed_bank.study} found of {reviewed_bank.items} items")
 
 
 @app.command()
@@ -297,9 +293,7 @@ def apply(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     by: str = typer.Option(..., "--by", help="Who releases."),
     reason: str = typer.Option(..., help="Why; it is written into CHANGES.md."),
     lock: Path = typer.Option(Path("banks.lock"), help="Where versions are registered."),
-    preview: bool = typer.Option(
-        False, "--plan", help="Say what would change; change nothing."
-    ),
+    preview: bool = typer.Option(False, "--plan", help="Say what would change; change nothing."),
     approve_right: bool = typer.Option(
         False,
         "--approve-right",

@@ -27,9 +27,7 @@ def invite(
         from medassay.review.store import accounts, links
 
         if bool(study_name) == (role in (accounts.ADMIN, accounts.CREATOR)):
-            raise UsageError(
-                "a role in a study needs --study; admin and creator are of the server"
-            )
+            raise UsageError("a role in a study needs --study; admin and creator are of the server")
         with opened.write() as db:
             token = links.invite(db, email, who=WHO, study=study_name or None, role=role)
         link = f"{url.rstrip('/')}/invite/{token}"

@@ -18,7 +18,7 @@ def read_rules(
 ) -> DdxRules:
     """Return rules with what a command line gives in the place of those to start from.
 
-    `known` are the rules that can be given.
+    `names` are the rules that can be given.
 
     Raises
     ------

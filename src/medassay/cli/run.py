@@ -83,9 +83,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
                 "--plan, --fresh, --again, --engine and a workspace in an object store are for plans of one task"
             )
         folder = Path(workspace) if workspace else None
-        run_command(
-            plan, options, data or Path("data"), folder, accept_failures=accept_failures
-        )
+        run_command(plan, options, data or Path("data"), folder, accept_failures=accept_failures)
         return
     if options != SuiteOptions():
         raise UsageError("--suite, --model, --limit, --judge and --metric go without a plan")
@@ -121,15 +119,11 @@ def tell_rerun(run: "Run") -> None:
         out.say("no stored run of this plan to hold it against; this one is the first")
         return
     beyond = [cell for cell in rerun["cells"] if not cell["within"]]
-    says = (
-        f"{rerun['differing']} of {rerun['trials']} trials differ from run {rerun['of']['run']}"
-    )
+    says = f"{rerun['differing']} of {rerun['trials']} trials differ from run {rerun['of']['run']}"
     if beyond:
         cells = ", ".join(f"{cell['model']} in {cell['domain']}" for cell in beyond[:5])
         more = f" and {len(beyond) - 5} more" if len(beyond) > 5 else ""
-        raise GateError(
-            f"{says}; beyond tolerance: {cells}{more}; the run is sealed, see findings"
-        )
+        raise GateError(f"{says}; beyond tolerance: {cells}{more}; the run is sealed, see findings")
     out.say(f"{says}, within tolerance")
 
 
@@ -164,9 +158,7 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
     for line in (*told_fallback(cost.get("fallback", {})), *cost.get("limits", ())):
         tell(line)
     for row in cost["models"]:
-        price = (
-            f"{row['money']:.4f} {row['currency']}" if row["price_known"] else "price unknown"
-        )
+        price = f"{row['money']:.4f} {row['currency']}" if row["price_known"] else "price unknown"
         tell(
             f"{row['model']}: {row['calls']} calls, {row['stored']} stored, at most "
             f"{row['tokens']} tokens, {price}"
@@ -191,9 +183,7 @@ def _told_reply(row: dict[str, Any]) -> str:
     if "max_tokens" not in row:
         return ""
     ends = " or ".join(repr(text) for text in row["stop"])
-    return f", max_tokens {row['max_tokens']}" + (
-        f", stop at {ends}" if ends else ", no stop text"
-    )
+    return f", max_tokens {row['max_tokens']}" + (f", stop at {ends}" if ends else ", no stop text")
 
 
 @contextmanager

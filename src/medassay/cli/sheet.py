@@ -61,9 +61,7 @@ def _print_tables(sheet: "ReportDocument", title: str) -> None:
     if section.text:
         out.result(f"\n{section.title}: {section.text}")
     for grid in section.grids:
-        table = Table(
-            title=escape(visible(grid.caption or section.title)), title_justify="left"
-        )
+        table = Table(title=escape(visible(grid.caption or section.title)), title_justify="left")
         for at, head in enumerate(grid.heads):
             right = at >= grid.names
             table.add_column(

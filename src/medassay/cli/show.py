@@ -46,9 +46,7 @@ def command(
     if run is not None:
         opened = open_run(run)
         if not opened.sealed:
-            raise IncompleteError(
-                f"run {opened.id}: not finished; run its plan again to resume it"
-            )
+            raise IncompleteError(f"run {opened.id}: not finished; run its plan again to resume it")
         hits = _hits(opened, name)
         if not hits:
             raise InputError(
@@ -86,9 +84,7 @@ def command(
             f"score {hit['score']}, sha256 {hit['sha256'][:16]}"
         )
     if others:
-        out.say(
-            f"of run {opened.id}; {name} is in {', '.join(others)}, too: name one with --run"
-        )
+        out.say(f"of run {opened.id}; {name} is in {', '.join(others)}, too: name one with --run")
 
 
 def _hits(run: "Run", name: str) -> list[dict[str, Any]]:

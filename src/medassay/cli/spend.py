@@ -32,9 +32,7 @@ def command(
     rows = summed(spent, by.value)
     bounds = bounds_of(folder).to_dict()
     if out.json:
-        out.document(
-            {"by": by.value, "rows": [row.to_dict() for row in rows], "bounds": bounds}
-        )
+        out.document({"by": by.value, "rows": [row.to_dict() for row in rows], "bounds": bounds})
         return
     if not rows:
         out.result("nothing was spent here")
@@ -52,9 +50,7 @@ def command(
             f"{amount.calls:,}",
             f"{amount.tokens:,}",
             row.told_money,
-            f"{open_amount.calls:,} requests, {open_amount.money:.4f}"
-            if open_amount.calls
-            else "",
+            f"{open_amount.calls:,} requests, {open_amount.money:.4f}" if open_amount.calls else "",
         )
     out.console().print(table)
     if any(row.open.calls for row in rows):

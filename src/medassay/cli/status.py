@@ -14,9 +14,7 @@ def command(
     publication: str = typer.Argument(..., help="The publication's id."),
     state: str = typer.Argument(..., help="current, superseded, corrected or retracted."),
     reason: str = typer.Option(..., help="Why; readers see it."),
-    following: str | None = typer.Option(
-        None, "--next", help="The publication to read instead."
-    ),
+    following: str | None = typer.Option(None, "--next", help="The publication to read instead."),
     key: Path | None = typer.Option(
         None, help="The private key that signs the log (`medassay keys new`)."
     ),
@@ -27,9 +25,7 @@ def command(
 
     signer = None if key is None else Signer(key)
     with location.changing(site, last=LEDGER) as folder:
-        set_status(
-            folder, publication, state, reason=reason, following=following, signer=signer
-        )
+        set_status(folder, publication, state, reason=reason, following=following, signer=signer)
     if out.json:
         out.document({"publication": publication, "status": state, "reason": reason})
     else:

@@ -37,9 +37,7 @@ def correlation(
         ...,
         help="A suite, or a CSV with dataset, metric, model, value (and direction: up or down).",
     ),
-    to: Path | None = typer.Option(
-        None, help="New folder for page, figures, Markdown, CSV, JSON."
-    ),
+    to: Path | None = typer.Option(None, help="New folder for page, figures, Markdown, CSV, JSON."),
     dataset: str = typer.Option("", help="Only these data sets, comma-separated."),
     metric: str = typer.Option("", help="Only these metrics, comma-separated."),
     external: Path | None = typer.Option(
@@ -111,12 +109,8 @@ def suite_sizes(folder: Path) -> dict[str, float]:
 
 @app.command("settings")
 def settings(
-    runs: list[Path] = typer.Argument(
-        ..., help="Runs over the same bank that differ in settings."
-    ),
-    to: Path | None = typer.Option(
-        None, help="New folder for page, figures, Markdown, CSV, JSON."
-    ),
+    runs: list[Path] = typer.Argument(..., help="Runs over the same bank that differ in settings."),
+    to: Path | None = typer.Option(None, help="New folder for page, figures, Markdown, CSV, JSON."),
 ) -> None:
     """Tell what chat template, worked examples and option order do to each model, paired item by item."""
     from medassay.cli.sheet import new_folder, tell_sheet
@@ -130,9 +124,7 @@ def settings(
 
 @app.command("corrections")
 def corrections(
-    before: list[Path] = typer.Argument(
-        ..., metavar="BEFORE…", help="Runs of the bank as it was."
-    ),
+    before: list[Path] = typer.Argument(..., metavar="BEFORE…", help="Runs of the bank as it was."),
     after: list[Path] = typer.Option(
         ..., "--after", help="A run of the corrected bank; may be given again."
     ),
@@ -204,9 +196,7 @@ def reading(
 
     if to is not None:
         new_folder(to)
-    result, examples = reading_study(
-        [open_run(run) for run in runs], labels=labels, sample=sample
-    )
+    result, examples = reading_study([open_run(run) for run in runs], labels=labels, sample=sample)
     tell_sheet(reading_sheet(result), to, {LABELS: labels_csv(examples).encode()})
 
 
@@ -219,9 +209,7 @@ def bank(
         [],
         help="Runs with closed answers of several models: difficulty, discrimination, suspected keys.",
     ),
-    to: Path | None = typer.Option(
-        None, help="New folder for page, figure, Markdown, CSV, JSON."
-    ),
+    to: Path | None = typer.Option(None, help="New folder for page, figure, Markdown, CSV, JSON."),
 ) -> None:
     """Tell what answers and texts say of items: a list for review."""
     from medassay.bank.folder import load_bank
@@ -231,9 +219,7 @@ def bank(
 
     if to is not None:
         new_folder(to)
-    result = bank_study(
-        [open_run(path) for path in run], [load_bank(path) for path in banks or []]
-    )
+    result = bank_study([open_run(path) for path in run], [load_bank(path) for path in banks or []])
     tell_sheet(bank_sheet(result), to)
 
 
@@ -276,9 +262,7 @@ def power(
         out.result(f"{100 * plan['power']:.1f} % power with {items:,} items")
         sentence = plan["shown"]
         least = (
-            "no difference is shown"
-            if sentence is None
-            else f"differences from {sentence:.3g} on"
+            "no difference is shown" if sentence is None else f"differences from {sentence:.3g} on"
         )
         out.result(f"with {items:,} items and 80 % power: {least}")
     for row in plan["nearby"]:

@@ -35,9 +35,7 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     rephraser: str = typer.Option(
         "", help="A model that rephrases the answers, to see which metrics break."
     ),
-    to: Path | None = typer.Option(
-        None, help="New folder for page, figures, Markdown, CSV, JSON."
-    ),
+    to: Path | None = typer.Option(None, help="New folder for page, figures, Markdown, CSV, JSON."),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
     again: list[str] = AGAIN,
     workspace: str = WORKSPACE,
@@ -91,9 +89,7 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     sample: int | None = typer.Option(
         None, min=1, help="Only so many answers of each model, drawn by a seed."
     ),
-    to: Path | None = typer.Option(
-        None, help="New folder for page, figure, Markdown, CSV, JSON."
-    ),
+    to: Path | None = typer.Option(None, help="New folder for page, figure, Markdown, CSV, JSON."),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
     again: list[str] = AGAIN,
     workspace: str = WORKSPACE,
@@ -145,9 +141,7 @@ def consistency(
     run: Path = typer.Argument(
         ..., help="A run with repeats, its models asked at temperature 1, top_p 0.9."
     ),
-    to: Path | None = typer.Option(
-        None, help="New folder for page, figure, Markdown, CSV, JSON."
-    ),
+    to: Path | None = typer.Option(None, help="New folder for page, figure, Markdown, CSV, JSON."),
 ) -> None:
     """Tell how far each metric moves when a model is asked the same again (eleven times, as published)."""
     from medassay.cli.sheet import new_folder, tell_sheet
@@ -159,10 +153,6 @@ def consistency(
         new_folder(to)
     opened = open_run(run)
     study = consistency_study(answers_of(opened))
-    cold = [
-        n for n, sampling in opened.manifest["sampling"].items() if not sampling["temperature"]
-    ]
-    notes = (
-        [f"{', '.join(cold)}: asked at temperature 0; draws may not differ."] if cold else []
-    )
+    cold = [n for n, sampling in opened.manifest["sampling"].items() if not sampling["temperature"]]
+    notes = [f"{', '.join(cold)}: asked at temperature 0; draws may not differ."] if cold else []
     tell_sheet(consistency_sheet(study, notes), to)

@@ -55,9 +55,7 @@ def run_command(
             raise InputError(f"--suite: {error.problem}") from None
     else:
         if options != SuiteOptions():
-            raise UsageError(
-                "--suite, --model, --limit, --judge and --metric go without a plan"
-            )
+            raise UsageError("--suite, --model, --limit, --judge and --metric go without a plan")
         plan = load_suite_plan(path)
         models = path.resolve().parent / plan.models_file
         specs = suite_models(models, (*plan.models, *listed(plan.judge)))

@@ -63,9 +63,7 @@ def synthesize(
 
         with open_workshop(to) as workshop:
             if undecided(workshop):
-                decide(
-                    workshop, "accept", [ALL], who=approve_all_by, reason="accepted together"
-                )
+                decide(workshop, "accept", [ALL], who=approve_all_by, reason="accepted together")
         try:
             released = release_workshop(to, "Items accepted together.")
         except GateError as error:  # the same items as before
@@ -73,9 +71,7 @@ def synthesize(
     tell_made(to, result, released)
 
 
-def release_workshop(
-    folder: Path, reason: str, lock: Path = Path("banks.lock")
-) -> dict[str, str]:
+def release_workshop(folder: Path, reason: str, lock: Path = Path("banks.lock")) -> dict[str, str]:
     """Release the accepted items of a workshop, and return where, which version, which content."""
     from medassay.synthesis.project import open_workshop
     from medassay.synthesis.release import release_items
@@ -86,9 +82,7 @@ def release_workshop(
     return {"bank": str(bank), "version": version, "content_sha256": content}
 
 
-def tell_made(
-    to: Path, result: "SynthesisResult", released: dict[str, str] | None = None
-) -> None:
+def tell_made(to: Path, result: "SynthesisResult", released: dict[str, str] | None = None) -> None:
     """Print what a workshop holds after a pass, and what waits now."""
     from medassay.synthesis.items import WAITS, undecided
     from medassay.synthesis.project import read_workshop

@@ -58,9 +58,7 @@ def reruns_of(entries: Sequence[LedgerEntry]) -> list[dict[str, Any]]:
         if "rerun" in record
         if (
             audited := [
-                other["publication"]
-                for other in published
-                if _holds(other, record["rerun"]["run"])
+                other["publication"] for other in published if _holds(other, record["rerun"]["run"])
             ]
         )
     ]

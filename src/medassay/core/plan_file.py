@@ -108,7 +108,7 @@ def typed(
 
     Parameters
     ----------
-    known : the keys that there may be
+    fields : the keys that there may be
     where : names the file in errors
 
     Raises
@@ -118,9 +118,7 @@ def typed(
     """
     for key in data:
         if key not in fields:
-            raise InputError(
-                f"{where}: unknown key '{key}'; known are {', '.join(sorted(fields))}"
-            )
+            raise InputError(f"{where}: unknown key '{key}'; known are {', '.join(sorted(fields))}")
     try:
         # Strict and as JSON: true is no number, but a list is a tuple.
         return adapter.validate_json(json.dumps(data, default=str), strict=True)

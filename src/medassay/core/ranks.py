@@ -35,9 +35,7 @@ def range_title(row: Mapping[str, Any], n_ranked: int) -> str:
     """
     lo, hi = (int(row[name]) for name in _NUMBERS)
     above, below = lo - 1, n_ranked - hi
-    better = (
-        "no model is" if above == 0 else "1 model is" if above == 1 else f"{above} models are"
-    )
+    better = "no model is" if above == 0 else "1 model is" if above == 1 else f"{above} models are"
     return f"{rank_range(row)}: {better} shown to be better, {below or 'none'} to be worse"
 
 
@@ -95,9 +93,7 @@ def _sentence_of_one(name: str, others: Sequence[str], *, error: str, who: str) 
     )
 
 
-def _sentence_of_all(
-    names: Sequence[str], needed: tuple[str, str, int] | None, who: str
-) -> str:
+def _sentence_of_all(names: Sequence[str], needed: tuple[str, str, int] | None, who: str) -> str:
     names_text = (
         f"{names[0]} and {names[1]}" if len(names) == 2 else f"any of the {len(names)} {who}s"
     )
@@ -181,15 +177,11 @@ def overlap_sentence(
         return f"{first[0]} is alone on rank 1: its 95 % interval lies apart from that of every other ({rule})."
     sentence = f"{len(first)} {who}s share rank 1: their 95 % intervals overlap ({rule})."
     claims = [
-        f"{name} to be better than {other}"
-        for name, other in better
-        if {name, other} <= {*first}
+        f"{name} to be better than {other}" for name, other in better if {name, other} <= {*first}
     ]
     if claims:
         more = f", and {len(claims) - 3} more pairs" if len(claims) > 3 else ""
-        sentence += (
-            f" Overlap is no test: the paired test shows {listed(claims[:3], 'and')}{more}."
-        )
+        sentence += f" Overlap is no test: the paired test shows {listed(claims[:3], 'and')}{more}."
     return sentence
 
 

@@ -154,9 +154,7 @@ def _hugging_face(bank: Bank, records: Records, folder: Path) -> None:
         "configs": [{"config_name": "default", "data_files": files}],
     }
     written = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
-    how = (
-        "`datasets.load_dataset(FOLDER)` reads it; so does the hub once the folder is uploaded."
-    )
+    how = "`datasets.load_dataset(FOLDER)` reads it; so does the hub once the folder is uploaded."
     _write_card(bank, folder, how, f"---\n{written}---\n\n")
 
 
@@ -178,9 +176,7 @@ def _lm_eval(bank: Bank, records: Records, folder: Path) -> None:
         tasks.append(task)
         splits = {}
         for split in ("test", "dev"):
-            docs = [
-                _doc(record) for record in questions if record.get("split", "test") == split
-            ]
+            docs = [_doc(record) for record in questions if record.get("split", "test") == split]
             if docs:
                 splits[split] = f"{task}-{split}.jsonl"
                 lines = "".join(json.dumps(doc, ensure_ascii=False) + "\n" for doc in docs)

@@ -75,9 +75,7 @@ class Import:
         for name, folders, files in os.walk(place):
             folders.sort()
             folder = Path(name)
-            candidates = (
-                [folder] if self.recognises(folder) else [folder / file for file in files]
-            )
+            candidates = [folder] if self.recognises(folder) else [folder / file for file in files]
             for path in sorted(candidates):
                 if path == folder or self.recognises(path):
                     any_file = True

@@ -49,9 +49,7 @@ class Side:
             raise IncompleteError(f"{run.path}: not finished; only sealed runs are compared")
         items = RunItems(run.path, run.manifest["domains"])
         table = LeaderboardScores(items)
-        trials, scores = (
-            read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "scores")
-        )
+        trials, scores = (read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "scores"))
         for trial, score in zip(trials, scores, strict=True):
             table.add(trial, score["score"])
         return cls(run=run, items=items, table=table)
@@ -166,9 +164,7 @@ class _ComparedRow:
 def _refuse_unlike(sides: Sequence[Side]) -> None:
     """Refuse runs on other scales, or with another question under the same id."""
     for side, other in pairwise(sides):
-        scales = [
-            (s.run.statistics["metric"], s.run.statistics["scale"]) for s in (side, other)
-        ]
+        scales = [(s.run.statistics["metric"], s.run.statistics["scale"]) for s in (side, other)]
         if scales[0] != scales[1]:
             raise InputError(
                 f"{side.run.path} has {_metric(scales[0])}, {other.run.path} {_metric(scales[1])}; "
@@ -440,9 +436,7 @@ class _Versus:
             "diff": difference.value,
             "lo": difference.lo,
             "hi": difference.hi,
-            "simultaneous": [*pair.ends]
-            if pair.ends is not None and spread and not few
-            else None,
+            "simultaneous": [*pair.ends] if pair.ends is not None and spread and not few else None,
             "family": n_rows * (n_rows - 1) // 2,
             "better": None if few else {"first": "a", "second": "b"}.get(pair.better or "", ""),
             "p": difference.p,
@@ -480,9 +474,7 @@ def _notes(sides: Sequence[Side]) -> list[str]:
             "the runs differ in methodology: a difference may come from how they were asked or scored"
         )
     if any(
-        "scripted" in row["flags"]
-        for s in sides
-        for row in s.run.statistics["domains"][OVERALL]
+        "scripted" in row["flags"] for s in sides for row in s.run.statistics["domains"][OVERALL]
     ):
         notes.append("SCRIPTED: answers or judges were scripted; these numbers measure nothing")
     shared = sum(

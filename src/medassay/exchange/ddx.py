@@ -151,11 +151,7 @@ def names_against_ranks(
         hits = [e["rank"] for e in listed if matching.rule(e["name"], names)]
         hit, position = min(hits, default=99), listed_case.seen_at or 99
         kind = (
-            "same"
-            if min(hit, 6) == min(position, 6)
-            else "lower"
-            if hit > position
-            else "higher"
+            "same" if min(hit, 6) == min(position, 6) else "lower" if hit > position else "higher"
         )
         counts_by_rank.setdefault(listed_case.model, Counter())[kind] += 1
     return {
@@ -206,9 +202,7 @@ def _fill(
     later = raised_entry(task, judges.values()).values()
     manifest["methodology"] = short_hash([manifest["methodology"], remembered, *later])
     manifest["revisions"] = revision_ids(revisions(task, judges.values()))
-    run = create_run(
-        folder.parent, folder.name, {**manifest, **bench_entry(bench), "run": name}
-    )
+    run = create_run(folder.parent, folder.name, {**manifest, **bench_entry(bench), "run": name})
     with (run.path / "items.jsonl").open("wb") as items:
         for _, listed in sorted(lists.items.items()):
             items.write(canonical(listed) + b"\n")

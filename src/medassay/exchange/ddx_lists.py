@@ -161,9 +161,7 @@ def _labelled(files: Sequence[Path]) -> Lists:
             Diagnosis(
                 rank=rank,
                 name=name,
-                relation=_relation(
-                    row["differential_diagnosis_semantic_relationship_name"], where
-                ),
+                relation=_relation(row["differential_diagnosis_semantic_relationship_name"], where),
                 relation_by="given",
                 severity=_severity(row["differential_diagnosis_severity_name"], where),
                 severity_by="given",
@@ -213,14 +211,10 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
             if golden[1:]:
                 item["rationale"] = f"Also recorded: {'; '.join(golden[1:])}."
             if items.setdefault(key, item) != item or key in without:
-                raise InputError(
-                    f"{where}: GT differs from that of the same row in another file"
-                )
+                raise InputError(f"{where}: GT differs from that of the same row in another file")
             reply = row["Diagnosis 1"]
             if len(reply) > _LONGEST:
-                raise InputError(
-                    f"{where}: {len(reply)} characters; expected at most {_LONGEST}"
-                )
+                raise InputError(f"{where}: {len(reply)} characters; expected at most {_LONGEST}")
             lists.append(
                 ListedCase(
                     domain=domain,
@@ -235,9 +229,7 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
     if not lists:
         raise InputError(f"{files[0].name}: no row with a golden diagnosis")
     several = sum("rationale" in item for item in items.values())
-    return Lists(
-        labelled=False, items=items, lists=lists, dropped=len(without), several=several
-    )
+    return Lists(labelled=False, items=items, lists=lists, dropped=len(without), several=several)
 
 
 def _seen(file: Path) -> list[int | None]:

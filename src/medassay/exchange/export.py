@@ -92,9 +92,7 @@ def _write_parquet(run: Run, to: Path) -> None:
     try:
         import duckdb
     except ImportError:
-        raise InputError(
-            "--format parquet needs DuckDB: pip install 'medassay[data]'"
-        ) from None
+        raise InputError("--format parquet needs DuckDB: pip install 'medassay[data]'") from None
     lines = to.with_name("rows.jsonl")
     _write_jsonl(run, lines)
     types = {"repeat": "BIGINT", "score": "DOUBLE", "seconds": "DOUBLE"}

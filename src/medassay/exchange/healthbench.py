@@ -117,9 +117,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     paths = sorted(path.rglob("*.jsonl"))
     if not paths:
-        raise InputError(
-            f"{path}: holds no *.jsonl, at any depth; expected HealthBench results"
-        )
+        raise InputError(f"{path}: holds no *.jsonl, at any depth; expected HealthBench results")
     return paths
 
 

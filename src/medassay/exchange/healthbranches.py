@@ -143,9 +143,7 @@ def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Ite
         setting_name = setting if row["run"] == _MAIN else f"{setting}:{row['run']}"
         key = (item.domain, row["model"], setting_name, item.id)
         if key in predictions:
-            raise InputError(
-                f"{where}: a second prediction of {row['model']} for row {row['row']}"
-            )
+            raise InputError(f"{where}: a second prediction of {row['model']} for row {row['row']}")
         predictions[key] = (item, row["raw_prediction"])
     if not predictions:
         raise InputError(f"{PREDICTIONS}: no predictions")
@@ -155,9 +153,7 @@ def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Ite
 def _fill(place: Path, folder: Path, source: ImportSource, name: str, mode: Extraction) -> None:
     items, dropped = _items(folder)
     predictions = _predictions(folder, items)
-    items_kept = sorted(
-        {item.id: item for item, _ in predictions.values()}.values(), key=_place
-    )
+    items_kept = sorted({item.id: item for item, _ in predictions.values()}.values(), key=_place)
     with (place / "items.jsonl").open("wb") as file:
         for item in items_kept:
             file.write(canonical(item_record(item)) + b"\n")

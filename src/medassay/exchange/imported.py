@@ -115,8 +115,7 @@ def import_manifest(
         ],
         "domains": dict.fromkeys(domains, version),
         "models": {
-            model: {"id": model, "provider": "import", "location": "external"}
-            for model in models
+            model: {"id": model, "provider": "import", "location": "external"} for model in models
         },
         "template": "none",
         "methodology": import_methodology(TASKS[source.task], plan),

@@ -104,9 +104,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Any:
     try:
         info = archive.getinfo(name)
     except KeyError:
-        raise InputError(
-            f"{path}: holds no {name}; expected a finished log of Inspect"
-        ) from None
+        raise InputError(f"{path}: holds no {name}; expected a finished log of Inspect") from None
     if info.file_size > _LONGEST:
         raise InputError(f"{where}: {info.file_size} bytes; expected at most {_LONGEST}")
     try:
@@ -189,9 +187,7 @@ def _question(sample: dict[str, Any]) -> str:
     if not isinstance(question, str):
         question = "\n\n".join(_text(message.get("content")) or "" for message in question)
     choices = sample.get("choices") or []
-    return "\n".join(
-        [question, *(f"{chr(65 + n)}) {choice}" for n, choice in enumerate(choices))]
-    )
+    return "\n".join([question, *(f"{chr(65 + n)}) {choice}" for n, choice in enumerate(choices))])
 
 
 def _text(content: Any) -> str | None:

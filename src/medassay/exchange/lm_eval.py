@@ -27,9 +27,7 @@ def recognises(path: Path) -> bool:
     return path.is_file() and bool(_NAME.match(path.name))
 
 
-def read(
-    path: Path, *, metric: str = "", filter_name: str = "", model: str = ""
-) -> PredictionFile:
+def read(path: Path, *, metric: str = "", filter_name: str = "", model: str = "") -> PredictionFile:
     """Return the predictions of one samples file, or of the newest of each task in a folder.
 
     Parameters
@@ -60,9 +58,7 @@ def read(
     source = ImportSource(file=path, digest=digest, task="closed", limits=limits)
     return PredictionFile(
         source=source,
-        predictions=(
-            p for file in files for p in _predictions(file, name, metric, filter_name)
-        ),
+        predictions=(p for file in files for p in _predictions(file, name, metric, filter_name)),
         remembered={
             "harness": "lm_eval",
             "version": version,

@@ -111,12 +111,8 @@ def _score(text: str, where: str) -> float | None:
     if not text:
         return None
     score = (
-        float(text)
-        if re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?", text)
-        else math.nan
+        float(text) if re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?", text) else math.nan
     )
     if not 0 <= score <= 1:
-        raise InputError(
-            f"{where}: 'score' is '{text}'; expected a number from 0 to 1, or nothing"
-        )
+        raise InputError(f"{where}: 'score' is '{text}'; expected a number from 0 to 1, or nothing")
     return score

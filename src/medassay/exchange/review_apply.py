@@ -110,9 +110,7 @@ def agreed_of(db: Session, study: Study) -> list[Decision]:
     agreed = []
     for entry in entries_of(db, study.id):
         reviews = reviews_of[entry.id]
-        right = len(reviews) >= study.overlap and all(
-            is_right(form, review) for review in reviews
-        )
+        right = len(reviews) >= study.overlap and all(is_right(form, review) for review in reviews)
         flagged = bool(reviews) and standing_of(entry.id, reviews).flagged
         if right and not flagged and states.get(entry.id, "declined") == "declined":
             agreed.append(
@@ -169,8 +167,7 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
         raise InputError("say who releases with --by, and why with --reason")
     _check_bank(study, bank)
     records = {
-        item.id: record
-        for item, record in bank_records(load_bank(bank, lock=None, check=False))
+        item.id: record for item, record in bank_records(load_bank(bank, lock=None, check=False))
     }
     agreed = [
         agreement

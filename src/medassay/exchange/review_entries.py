@@ -35,8 +35,7 @@ def item_content(record: Mapping[str, Any]) -> dict[str, Any]:
     content: dict[str, Any] = {key: record[key] for key in _SHOWN if record.get(key)}
     content["language"] = record.get("language", "en")
     content["options"] = [
-        {"letter": LETTERS[at], "text": text}
-        for at, text in enumerate(record.get("options", ()))
+        {"letter": LETTERS[at], "text": text} for at, text in enumerate(record.get("options", ()))
     ]
     if record.get("expected"):
         content["expected"] = record["expected"]
@@ -160,9 +159,7 @@ def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
             None,
         )
         if name is not None:
-            entries.append(
-                _pair(record, before[name], record, str(meta.get("maker", "derived")))
-            )
+            entries.append(_pair(record, before[name], record, str(meta.get("maker", "derived"))))
     if not entries:
         raise InputError(
             f"no item of {derived.version} was made from one of {original.version}; expected the same ids, "

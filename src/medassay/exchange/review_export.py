@@ -104,16 +104,12 @@ def vote_rows(document: Mapping[str, Any]) -> list[Row]:
     votes: dict[int, list[tuple[str, bool]]] = defaultdict(list)
     for review in document["frozen"]["reviews"]:
         if review["latest"] and review["entry"] in entries:
-            review_ = LastReview(
-                entry=0, reviewer=0, qualification="", content=review["review"]
-            )
+            review_ = LastReview(entry=0, reviewer=0, qualification="", content=review["review"])
             if (vote := is_right(form, review_)) is not None:
                 votes[review["entry"]].append((review["reviewer"], vote))
     return [
         {
-            "item": entry["item"]
-            if times[entry["item"]] == 1
-            else f"{entry['item']} ({number})",
+            "item": entry["item"] if times[entry["item"]] == 1 else f"{entry['item']} ({number})",
             "evaluator": reviewer,
             "vote": int(vote),
         }
@@ -135,9 +131,7 @@ def bank_reviews(db: Session, study: Study) -> ReviewedBank:
     """
     source = study.settings["source"]
     if study.form != "item" or "version" not in source:
-        raise InputError(
-            f"study '{study.id}' is no item review of a bank; only these describe one"
-        )
+        raise InputError(f"study '{study.id}' is no item review of a bank; only these describe one")
     if study.closed_at is None or study.frozen_sha256 is None:
         raise GateError(f"study '{study.id}' is open; close it first")
     reviews = given_of(db, study.id)
@@ -207,9 +201,7 @@ def _answers(
 ) -> tuple[dict[int, Mapping[str, Any]], dict[int, list[Mapping[str, Any]]]]:
     name, form = (document["frozen"]["study"][key] for key in ("name", "form"))
     if form not in ("answer", "judge"):
-        raise InputError(
-            f"study '{name}' has the form '{form}'; labels are of answers of a run"
-        )
+        raise InputError(f"study '{name}' has the form '{form}'; labels are of answers of a run")
     entries = _counted(document)
     reviews: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for review in document["frozen"]["reviews"]:
@@ -241,9 +233,7 @@ def _parts(entry: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _label(
-    name: str, reviews: Sequence[Mapping[str, Any]], final: Mapping[str, Any]
-) -> str | None:
+def _label(name: str, reviews: Sequence[Mapping[str, Any]], final: Mapping[str, Any]) -> str | None:
     if final.get(name):
         return str(final[name])
     votes = Counter(review[name] for review in reviews if review.get(name) is not None)

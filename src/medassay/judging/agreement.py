@@ -75,9 +75,7 @@ class _JudgedCell:
     repaired: int = 0
     masked: int = 0
     ratings: list["array[int]"] = field(default_factory=list)  # of each seat; -1 where missing
-    units: "array[int]" = field(
-        default_factory=lambda: array("q")
-    )  # cluster of each rated fact
+    units: "array[int]" = field(default_factory=lambda: array("q"))  # cluster of each rated fact
     pairwise: "array[float]" = field(default_factory=_numbers)
     unanimous: "array[float]" = field(default_factory=_numbers)
     claims: "array[float]" = field(default_factory=_numbers)  # mean number of an answer
@@ -248,9 +246,7 @@ class Judgements:
             "hallucination_rate": hallucination.to_dict(),
             "claims_per_answer": float(np.mean(_joined(c.claims for c in cells))),
             # Claims of a kind per answer and judge.
-            "claim_kinds": {
-                kind: kinds[kind] / (answers * len(ratings)) for kind in CLAIM_KINDS
-            },
+            "claim_kinds": {kind: kinds[kind] / (answers * len(ratings)) for kind in CLAIM_KINDS},
             "contradict_rate": sum(c.contradicted for c in cells) / sum(c.rated for c in cells),
         }
 
@@ -264,9 +260,7 @@ class Judgements:
             if of != mode or not sums[1] or not sums[3]:
                 continue
             clustered = table if numbers is None else cluster_sums(table, numbers)[0]
-            draws = np.concatenate(
-                [c @ clustered for c in count_rows(len(clustered), 1000, seed)]
-            )
+            draws = np.concatenate([c @ clustered for c in count_rows(len(clustered), 1000, seed)])
             usable = draws[(draws[:, 1] > 0) & (draws[:, 3] > 0)]
             ends: list[float | None] = [None, None]
             if len(usable) >= 0.95 * len(draws):

@@ -16,9 +16,7 @@ REVISION = 1
 PANEL_SIZE = 3
 
 
-def panel_score(
-    per_judge: Sequence[float | None], min_judges: int = PANEL_SIZE
-) -> float | None:
+def panel_score(per_judge: Sequence[float | None], min_judges: int = PANEL_SIZE) -> float | None:
     """Return the mean of the judges' scores; None if fewer than `min_judges` gave one.
 
     Examples
@@ -101,9 +99,7 @@ def seated(
     if substitute is None:
         return tuple(judges)
     own_family = tested.family.casefold()
-    return tuple(
-        substitute if judge.family.casefold() == own_family else judge for judge in judges
-    )
+    return tuple(substitute if judge.family.casefold() == own_family else judge for judge in judges)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

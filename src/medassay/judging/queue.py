@@ -55,18 +55,14 @@ class Answers:
         self._file = os.open(run.path / "trials.jsonl", os.O_RDONLY)
         self.run = run
         entries = [*run.manifest["models"].values(), *run.manifest["judges"]]
-        self._speaker = speaker_pattern(
-            {n for e in entries for n in (e["id"], e.get("model", ""))}
-        )
+        self._speaker = speaker_pattern({n for e in entries for n in (e["id"], e.get("model", ""))})
         self.items = items
         if numbers is not None:  # found by another process
             self._starts, self.open = numbers
             return
         self._starts = array("Q", [0])
         self.open = array("Q")  # numbers of the trials that judges decide on
-        self.attempts: dict[
-            int, int
-        ] = {}  # number → attempt, of answers that were asked for again
+        self.attempts: dict[int, int] = {}  # number → attempt, of answers that were asked for again
         with (run.path / "trials.jsonl").open("rb") as lines:
             for number, line in enumerate(lines):
                 self._starts.append(self._starts[-1] + len(line))
@@ -107,9 +103,7 @@ class Answers:
         """Return what a judge is shown of a trial."""
         sanitized = sanitize_answer(trial["value"], self._speaker)
         item = self.items.get(trial["domain"], trial["item"])
-        return Case(
-            item=item, text=sanitized.text, template=trial.get("template", "")
-        ), sanitized
+        return Case(item=item, text=sanitized.text, template=trial.get("template", "")), sanitized
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,9 +148,7 @@ class JudgingQueue:
             return None  # of an answer that was asked for again since
         return self.place(number, seat) if seats[seat].id == record["judge"] else None
 
-    def sizes(
-        self, journal: Journal
-    ) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+    def sizes(self, journal: Journal) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
         """Return how many verdicts there are to give, and are given, by judge and domain."""
         sizes: Counter[tuple[str, str]] = Counter()
         done: Counter[tuple[str, str]] = Counter()

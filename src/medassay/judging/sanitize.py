@@ -61,9 +61,7 @@ def speaker_pattern(names: Iterable[str] = ()) -> re.Pattern[str]:
     name = "|".join([*ours, _MODELS])
     speaks = rf"\b(?P<before>{_SPEAKS})(?P<name>{name})(?![\w-])"
     maker_phrase = rf"\b(?P<made>{_MADE}\s+)(?P<maker>{_MAKERS})(?![\w-])"
-    label = (
-        rf"^(?P<indent>[ \t>*#_-]{{0,20}})(?P<label>{name})(?P<after>[*_]{{0,3}}[ \t]{{0,5}}:)"
-    )
+    label = rf"^(?P<indent>[ \t>*#_-]{{0,20}})(?P<label>{name})(?P<after>[*_]{{0,3}}[ \t]{{0,5}}:)"
     return re.compile(rf"{speaks}|{maker_phrase}|{label}", re.IGNORECASE | re.MULTILINE)
 
 

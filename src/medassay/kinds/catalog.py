@@ -76,9 +76,7 @@ TASKS: dict[str, Task] = {
 def find_task(name: str) -> Task:
     """Return a task by name."""
     if name not in TASKS:
-        raise InputError(
-            f"plan: task '{name}' is unknown; known are {', '.join(sorted(TASKS))}"
-        )
+        raise InputError(f"plan: task '{name}' is unknown; known are {', '.join(sorted(TASKS))}")
     return TASKS[name]
 
 
@@ -131,8 +129,7 @@ def task_of_run(manifest: Mapping[str, Any]) -> Task:
     if not parsers and task.name in WHOLE_REPLIES:
         parsers = dict.fromkeys(task.readers, "paragraph")
     readers = {
-        form: (parsers.get(form, parser), scorer)
-        for form, (parser, scorer) in task.readers.items()
+        form: (parsers.get(form, parser), scorer) for form, (parser, scorer) in task.readers.items()
     }
     return replace(task, readers=readers) if parsers else task
 

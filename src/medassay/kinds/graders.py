@@ -61,9 +61,7 @@ def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
     [name] = set(task.judges.values())
     if steps and steps["with_path"] == (name == "g_eval_no_path"):
         needed = "without" if steps["with_path"] else "with"
-        raise InputError(
-            f"plan: task '{task.name}' needs steps written {needed} a reasoning path"
-        )
+        raise InputError(f"plan: task '{task.name}' needs steps written {needed} a reasoning path")
     rules = {
         "steps": steps["texts"] if steps else {},
         "ddx": manifest.get("ddx", {}),

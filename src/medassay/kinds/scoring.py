@@ -41,9 +41,7 @@ class Scoring:
 
 def unjudged(task: Task) -> Scorer:
     """Return what scores an answer that judges decide on: null until they have."""
-    return Scorer(
-        "judges", lambda item, answer: (None, "unjudged"), revision=1, scale=task.scale
-    )
+    return Scorer("judges", lambda item, answer: (None, "unjudged"), revision=1, scale=task.scale)
 
 
 def score_trials(

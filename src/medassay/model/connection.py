@@ -58,9 +58,7 @@ def why_elsewhere(spec: ModelSpec) -> str | None:
         return f"its host '{parts.hostname}' has no address"
     for *_, place in addresses:
         if not is_own(str(place[0])):
-            return (
-                f"its host '{parts.hostname}' is at {place[0]}, no loopback or private address"
-            )
+            return f"its host '{parts.hostname}' is at {place[0]}, no loopback or private address"
     return None
 
 

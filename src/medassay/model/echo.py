@@ -24,9 +24,7 @@ from medassay.errors import Permanent
 from medassay.model.context import blank_after, joined
 
 Post = Callable[[bytes], Awaitable[tuple[bytes, float]]]  # body → reply, seconds
-_KNOWN = (
-    "A 54-year-old naïve patient takes 100 µg of levothyroxine every morning before breakfast."
-)
+_KNOWN = "A 54-year-old naïve patient takes 100 µg of levothyroxine every morning before breakfast."
 _BEGINNINGS = (12, 27, 45, 61, 78)  # lengths of the known text after which the server goes on
 _TOLERANCE = 0.1  # nats between two readings of one token: servers compute in half precision
 _FEWEST = 3  # tokens of its own that a server must agree on with itself
@@ -120,9 +118,7 @@ class Echo:
             )
         request = prompt.likely
         if request is None or request.relaxed is not None or request.chat_template:
-            raise Permanent(
-                f"{self._spec.id}: an echo tells the likelihood of plain texts only"
-            )
+            raise Permanent(f"{self._spec.id}: an echo tells the likelihood of plain texts only")
         context = joined(prompt.messages)
         bare = context.rstrip()
         behind = context[len(bare) :] + blank_after(context)
@@ -190,9 +186,7 @@ def _same_beginning(echoed: Echoed, begun: Echoed) -> None:
             return  # tokenised otherwise from here on
         first, second = echoed.values[at], begun.values[at]
         if first is not None or second is not None:
-            _agreeing(
-                first, second, f"token {at + 1} of one text, read with and without the rest"
-            )
+            _agreeing(first, second, f"token {at + 1} of one text, read with and without the rest")
 
 
 def _agreeing(first: float | None, other: float | None, what: str) -> None:
@@ -214,9 +208,7 @@ def read_echo(data: bytes, text: str) -> Echoed:
         choice, usage = reply["choices"][0], reply["usage"]
         echoed_text, logprobs = choice["text"], choice["logprobs"]
         tokens = [str(token) for token in logprobs["tokens"]]
-        values = [
-            None if value is None else float(value) for value in logprobs["token_logprobs"]
-        ]
+        values = [None if value is None else float(value) for value in logprobs["token_logprobs"]]
         best = [_highest(top) for top in logprobs.get("top_logprobs") or [None] * len(tokens)]
         read, written = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
     except UNREADABLE:

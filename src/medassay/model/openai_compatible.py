@@ -145,16 +145,12 @@ class OpenAICompatible:
             self._session = open_session(self._spec, self._headers)
         started = time.perf_counter()
         try:
-            async with self._session.post(
-                self._url, data=body, allow_redirects=False
-            ) as response:
+            async with self._session.post(self._url, data=body, allow_redirects=False) as response:
                 status, headers = response.status, response.headers
                 refuse_redirect(self._spec, status, self._url, headers.get("Location"))
                 data = await _read(response, _LONGEST_REPLY)
         except TimeoutError:
-            raise Transient(
-                f"{self._spec.id}: no reply within {self._spec.timeout:g} s"
-            ) from None
+            raise Transient(f"{self._spec.id}: no reply within {self._spec.timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             raise self._unreached(error) from None
         seconds = time.perf_counter() - started
@@ -165,9 +161,7 @@ class OpenAICompatible:
             wait = _seconds(headers.get("Retry-After"))
             raise failure(self._spec, status, text, wait, explained)
         if len(data) > _LONGEST_REPLY:
-            raise Permanent(
-                f"{self._spec.id}: the reply is longer than {_LONGEST_REPLY >> 20} MiB"
-            )
+            raise Permanent(f"{self._spec.id}: the reply is longer than {_LONGEST_REPLY >> 20} MiB")
         self._answered = True
         return data, seconds
 
@@ -245,17 +239,11 @@ class OpenAICompatible:
         except UNREADABLE:
             # Malformed once is often a proxy's hiccup; bounded retries decide.
             excerpt = known_secrets.told(data[:_SHOWN].decode("utf-8", "replace"), 80)
-            raise Transient(
-                f"{self._spec.id}: not a reply of this protocol: {excerpt!r}"
-            ) from None
+            raise Transient(f"{self._spec.id}: not a reply of this protocol: {excerpt!r}") from None
         if refusal:
-            return Completion(
-                text=_text(refusal), finish="refusal", usage=counted, seconds=seconds
-            )
+            return Completion(text=_text(refusal), finish="refusal", usage=counted, seconds=seconds)
         if isinstance(text, list):  # content parts
-            text = "".join(
-                _text(part.get("text", "")) for part in text if isinstance(part, dict)
-            )
+            text = "".join(_text(part.get("text", "")) for part in text if isinstance(part, dict))
         return Completion(
             text=_text(text) if isinstance(text, str) else "",
             finish=finish,
@@ -282,9 +270,7 @@ def _usage(usage: dict[str, Any]) -> Usage:
         prompt=read,
         completion=written,
         cached=min(read, _part(usage.get("prompt_tokens_details"), "cached_tokens")),
-        reasoning=min(
-            written, _part(usage.get("completion_tokens_details"), "reasoning_tokens")
-        ),
+        reasoning=min(written, _part(usage.get("completion_tokens_details"), "reasoning_tokens")),
     )
 
 

@@ -186,9 +186,7 @@ def packed_cost(shared: int, batch: Sequence[Request]) -> int:
 
 def plain_cost(batch: Sequence[Request]) -> int:
     """Return the tokens of a padded batch."""
-    return len(batch) * max(
-        len(context) + len(continuation) - 1 for context, continuation in batch
-    )
+    return len(batch) * max(len(context) + len(continuation) - 1 for context, continuation in batch)
 
 
 def lacks_memory(error: BaseException) -> bool:

@@ -115,9 +115,7 @@ def _scored_on_states(
         for beginning in begun
         for at in range(len(target_ids))
     ]
-    waiting.sort(
-        key=lambda pending: pending[0]
-    )  # stable: the targets of a beginning stay together
+    waiting.sort(key=lambda pending: pending[0])  # stable: the targets of a beginning stay together
     width = min(_WIDTH, engine.budget)
     while waiting:
         number = waiting[0][0]
@@ -144,9 +142,7 @@ def _scored_on_states(
 
 def _owner(kept_samples: Sequence[Sampled], beginning: Ids) -> int:
     """Return the first completion that begins so."""
-    return next(
-        i for i, c in enumerate(kept_samples) if c.tokens[: len(beginning)] == beginning
-    )
+    return next(i for i, c in enumerate(kept_samples) if c.tokens[: len(beginning)] == beginning)
 
 
 def _read(engine: LikelihoodEngine, row: PackedRow, past: Any) -> list[LogLikelihood]:

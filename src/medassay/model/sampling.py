@@ -12,12 +12,8 @@ from medassay.core.records.relaxed import Sampled, Setting, keep
 from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Ids, at_least_single
 
-RowStates = list[
-    tuple[Any, Any]
-]  # layer → keys and values, shape (1, heads, tokens, dimensions)
-_NUCLEUS = (
-    256  # tokens looked at first: sorting a whole vocabulary costs as much as a small model
-)
+RowStates = list[tuple[Any, Any]]  # layer → keys and values, shape (1, heads, tokens, dimensions)
+_NUCLEUS = 256  # tokens looked at first: sorting a whole vocabulary costs as much as a small model
 
 
 class States:
@@ -90,8 +86,7 @@ def _can_be_cut(past: Any) -> bool:
 
     layers: Any = getattr(past, "layers", None)
     return bool(layers) and all(
-        torch.is_tensor(getattr(layer, "keys", None)) and layer.keys.dim() == 4
-        for layer in layers
+        torch.is_tensor(getattr(layer, "keys", None)) and layer.keys.dim() == 4 for layer in layers
     )
 
 
@@ -134,9 +129,7 @@ class _Cached:
         self._begun.batch_repeat_interleave(len(samples))
         if longest:
             # What pads a row stands behind it, where no token of it looks.
-            rows = [
-                [*sample.tokens, *[0] * (longest - len(sample.tokens))] for sample in samples
-            ]
+            rows = [[*sample.tokens, *[0] * (longest - len(sample.tokens))] for sample in samples]
             self._engine.model.base_model(
                 input_ids=torch.tensor(rows, device=self._engine.model.device),
                 past_key_values=self._begun,
@@ -190,9 +183,7 @@ def _samples(
 
     n, ends = setting.samples, stop_tokens(engine)
     device = engine.model.device
-    chance = [
-        torch.Generator(device=device).manual_seed((seed + row) % 2**63) for row in range(n)
-    ]
+    chance = [torch.Generator(device=device).manual_seed((seed + row) % 2**63) for row in range(n)]
     tokens: list[list[int]] = [[] for _ in range(n)]
     values: list[list[float]] = [[] for _ in range(n)]
     states: list[RowStates] = [[] for _ in range(n)]
@@ -228,9 +219,7 @@ def _pick(logits: Any, setting: Setting, chance: Sequence[Any]) -> list[tuple[in
     logits = at_least_single(logits)
     plain = logits - logits.logsumexp(dim=-1, keepdim=True)
     warm = (
-        plain.exp()
-        if setting.temperature == 1
-        else (logits / setting.temperature).softmax(dim=-1)
+        plain.exp() if setting.temperature == 1 else (logits / setting.temperature).softmax(dim=-1)
     )
     likely, order = _likeliest(warm, setting.top_p)
     cumulative = likely.cumsum(dim=-1)

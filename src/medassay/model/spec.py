@@ -43,9 +43,7 @@ def load_models(path: Path | str) -> dict[str, ModelSpec]:
     for number, entry in enumerate(document["models"]):
         spec = _entry(entry, f"{path.name}: models[{number}]")
         if spec.id in specs:
-            raise InputError(
-                f"{path.name}: models[{number}]: field 'id': '{spec.id}' occurs twice"
-            )
+            raise InputError(f"{path.name}: models[{number}]: field 'id': '{spec.id}' occurs twice")
         specs[spec.id] = replace(spec, trusted_hosts=trusted)
     return {name: spec for name, spec in specs.items() if spec.enabled}
 

@@ -62,9 +62,7 @@ class Template(PromptPart):
         self.schema = canonical(SCHEMAS[name]) if name in SCHEMAS else b""
         super().__init__(name, TEMPLATES[name], self.schema)
 
-    def fill(
-        self, item: Item, order: Order | None, context: PromptContext | None = None
-    ) -> str:
+    def fill(self, item: Item, order: Order | None, context: PromptContext | None = None) -> str:
         """Return the text of one item, with what is given where the template has a hole for it, else before it."""
         options = item.options if order is None else tuple(item.options[i] for i in order)
         evidence = "" if context is None else _evidence(context, item.language)

@@ -166,9 +166,7 @@ def _cross(items: Sequence[Item], *, years: bool) -> dict[str, Any] | None:
     )
     if not counts:
         return None
-    rows = [
-        {over: row_name, by: other, "n": n} for (row_name, other), n in sorted(counts.items())
-    ]
+    rows = [{over: row_name, by: other, "n": n} for (row_name, other), n in sorted(counts.items())]
     return {"over": over, "by": by, "counts": rows}
 
 

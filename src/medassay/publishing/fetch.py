@@ -100,9 +100,7 @@ def listed_names(sums: bytes) -> list[str]:
         if any(len(part.encode()) > 255 for part in parts):
             raise IntegrityError(f"{SUMS} line {number}: a name of {len(name)} characters")
         if not parts or name.startswith("/") or ".." in parts or "\0" in name or "\\" in name:
-            raise IntegrityError(
-                f"{SUMS} line {number}: '{name}' is no file of the publication"
-            )
+            raise IntegrityError(f"{SUMS} line {number}: '{name}' is no file of the publication")
         names.append(name)
     return names
 

@@ -93,9 +93,7 @@ def refuse_foreign(site: Path, publication: str) -> None:
         )
 
 
-def record_publication(
-    site: Path, board: Board, place: Path, signer: Signer | None = None
-) -> None:
+def record_publication(site: Path, board: Board, place: Path, signer: Signer | None = None) -> None:
     """Enter a publication into the ledger, once, and make the site's own pages anew."""
     name = board.publication
     entries = read_ledger(site)
@@ -133,9 +131,7 @@ def recorded(
     }
 
 
-def front_board(
-    site: Path, entries: Sequence[LedgerEntry], newest: Board | None = None
-) -> Board:
+def front_board(site: Path, entries: Sequence[LedgerEntry], newest: Board | None = None) -> Board:
     """Return the board that a site opens with; `newest` where it is that one, so that it is not read again."""
     name = front_of(entries)
     if newest is not None and newest.publication == name:

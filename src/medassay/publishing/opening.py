@@ -64,9 +64,7 @@ def open_item(
     records_found += [
         (f"answer of {record['model']}", record, trial_key(record))
         for record in read_jsonl(run.path / "trials.jsonl")
-        if record["item"] == name
-        and record["domain"] in domains
-        and model in ("", record["model"])
+        if record["item"] == name and record["domain"] in domains and model in ("", record["model"])
     ]
     if model and len(records_found) == len(items):
         raise InputError(f"run {run.id}: no answer of '{model}' to item '{name}'")

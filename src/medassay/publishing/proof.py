@@ -106,7 +106,5 @@ def _find(place: Path, answer: str) -> tuple[Path, Path, int, tuple[str, int, by
         raise InputError(f"{place}: no record whose sha256 begins with {answer}")
     digests = {sha256_hex(located[2]) for *_, located in matches}
     if len(digests) > 1:
-        raise InputError(
-            f"{place}: {len(digests)} records begin with {answer}; give more digits"
-        )
+        raise InputError(f"{place}: {len(digests)} records begin with {answer}; give more digits")
     return matches[-1]  # published twice: the newer name

@@ -176,9 +176,7 @@ def _one(runs: Run | str | Path | Sequence[Run | str | Path]) -> Run:
 def _refuse_broken(run: Run) -> None:
     """Refuse a run that is not finished, or not what was sealed."""
     if not run.sealed:
-        raise IncompleteError(
-            f"run {run.path.name}: not finished; only sealed runs are published"
-        )
+        raise IncompleteError(f"run {run.path.name}: not finished; only sealed runs are published")
     report = verify_run(run.path)
     if not report.ok:
         raise IntegrityError(f"run {run.id}: {report.first_mismatch}; it is not published")

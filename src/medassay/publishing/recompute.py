@@ -130,9 +130,7 @@ def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
     work = (*JOURNALS, LEASES) if of_run else ()
     present = files_in(folder, may_be_empty=work) - own_files
     unfinished = tuple(f"{name}/" for name in work)
-    present = {
-        n for n in present if not (of_run and n == LOCK) and not n.startswith(unfinished)
-    }
+    present = {n for n in present if not (of_run and n == LOCK) and not n.startswith(unfinished)}
     for name in sorted(listed.keys() | present):
         if name not in present:
             raise Mismatch(f"{name}: missing")
@@ -180,9 +178,7 @@ def _check_root(folder: Path) -> str:
         raise Mismatch(
             f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
         )
-    deleted_text = (
-        f"; {counted(len(deleted), 'item')} deleted, see {TOMBSTONES}" if deleted else ""
-    )
+    deleted_text = f"; {counted(len(deleted), 'item')} deleted, see {TOMBSTONES}" if deleted else ""
     return f"{counted(count, 'record')}, root {root[:16]}{deleted_text}"
 
 
@@ -192,9 +188,7 @@ def _check_joined(folder: Path) -> str:
     members = run.manifest["joined"]
     trees = [MerkleTree() for _ in members]
     owner = {
-        cell: tree
-        for member, tree in zip(members, trees, strict=True)
-        for cell in member["cells"]
+        cell: tree for member, tree in zip(members, trees, strict=True) for cell in member["cells"]
     }
     for name, number, line in sealed_records(folder):
         cell = trial_cell(parse_record(line, f"{name} line {number}"))
@@ -216,9 +210,7 @@ def _check_content(folder: Path) -> str:
     here = revisions(task, () if judged is None else judged.judges)
     others = partial(other_revisions, run.manifest, here)
     other_scores = others(("parser", "reader", "scorer", "measure"))
-    other_verdicts = (
-        None if judged is None else others(("grader", "panel", "sanitizer", "reader"))
-    )
+    other_verdicts = None if judged is None else others(("grader", "panel", "sanitizer", "reader"))
     other_statistics = others(("panel", "statistic"))
     if judged is not None:
         judged.compare(other_verdicts, this_code=_is_this_code(run))
@@ -239,9 +231,7 @@ def _check_content(folder: Path) -> str:
         judged.audit()
     judgements = None if withheld else read_judgements(run, items)
     if other_statistics is None:
-        document = canonical(
-            leaderboard_document(table, run.manifest, task, judgements, further)
-        )
+        document = canonical(leaderboard_document(table, run.manifest, task, judgements, further))
         _check_statistics(run, document, withheld=withheld)
     intervals = "intervals, ranks and pairs " + _recomputed(other_statistics)
     scores = f"scores {_recomputed(other_scores)}"
@@ -327,9 +317,7 @@ def _stored(run: Run, part: _LineRange) -> Iterator[tuple[dict[str, Any], dict[s
 def _in_order(trial: dict[str, Any], last: tuple[Any, ...], number: int) -> tuple[Any, ...]:
     place = tuple(trial[k] for k in ("domain", "model", "setting", "mode", "item", "repeat"))
     if place <= last:
-        raise Mismatch(
-            f"trials.jsonl line {number}: out of order, or a trial that occurs twice"
-        )
+        raise Mismatch(f"trials.jsonl line {number}: out of order, or a trial that occurs twice")
     return place
 
 
@@ -341,9 +329,7 @@ def _may_help() -> bool:
     return is_medassay or Path(getattr(main, "__file__", "")).stem == "medassay"
 
 
-def _scores_beside(
-    run: Run, *, same_code: bool
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _scores_beside(run: Run, *, same_code: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield all trials with their scores; other processes check them meanwhile, a part each."""
     parts = list(_parts(run))
     context = multiprocessing.get_context("spawn")
@@ -401,18 +387,12 @@ def _check_withheld(trial: dict[str, Any], score: dict[str, Any], number: int) -
     """Check that an answer to a synthetic item says nothing that must not be public."""
     allowed = {*TRIAL_FIELDS, "reason", "commitment"}
     for name in trial.keys() - allowed:
-        raise Mismatch(
-            f"trials.jsonl line {number}: '{name}' of a synthetic item is not withheld"
-        )
+        raise Mismatch(f"trials.jsonl line {number}: '{name}' of a synthetic item is not withheld")
     strange = {f"parts.{name}" for name in score.get("parts", {}).keys() - {*PART_FIELDS}}
     for name in strange | (score.keys() - {*SCORE_FIELDS, *PUBLIC_FIELDS}):
-        raise Mismatch(
-            f"scores.jsonl line {number}: '{name}' of a synthetic item is not withheld"
-        )
+        raise Mismatch(f"scores.jsonl line {number}: '{name}' of a synthetic item is not withheld")
     if trial.get("reason", "ambiguous") != "ambiguous":
-        raise Mismatch(
-            f"trials.jsonl line {number}: 'reason' of a synthetic item is not withheld"
-        )
+        raise Mismatch(f"trials.jsonl line {number}: 'reason' of a synthetic item is not withheld")
 
 
 def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int) -> None:
@@ -469,9 +449,7 @@ def _compare(computed: Any, sealed: Any, where: str, own_code: bool) -> None:
                 f"{where}: {key}" if ":" not in where else f"{where}.{key}",
                 own_code,
             )
-    elif (
-        isinstance(computed, list) and isinstance(sealed, list) and len(computed) == len(sealed)
-    ):
+    elif isinstance(computed, list) and isinstance(sealed, list) and len(computed) == len(sealed):
         for number, (computed_item, other) in enumerate(zip(computed, sealed, strict=True)):
             _compare(computed_item, other, f"{where}[{number}]", own_code)
     elif _number(computed) and _number(sealed):

@@ -135,6 +135,4 @@ class Rejudging:
             raise Mismatch(f"{where}, judge '{stored['judge']}': {what}")
         for name, value in json.loads(canonical(expected)).items():
             if stored[name] != value:
-                raise Mismatch(
-                    f"{where}, judge '{stored['judge']}': {name} is not what was said"
-                )
+                raise Mismatch(f"{where}, judge '{stored['judge']}': {name} is not what was said")

@@ -52,9 +52,7 @@ class _Timing(msgspec.Struct):
     @property
     def usage(self) -> Usage:
         read, written = self.tokens
-        return Usage(
-            prompt=read, completion=written, cached=self.cached, reasoning=self.reasoning
-        )
+        return Usage(prompt=read, completion=written, cached=self.cached, reasoning=self.reasoning)
 
 
 class _Used(msgspec.Struct):
@@ -184,9 +182,7 @@ def times_of(
         )
         usages = verdict.usage or [_Used()] * len(verdict.seconds)
         # Imported verdicts may tell no seconds.
-        for reply, seconds, used in zip(
-            verdict.responses, verdict.seconds, usages, strict=False
-        ):
+        for reply, seconds, used in zip(verdict.responses, verdict.seconds, usages, strict=False):
             if replies.is_new(reply):
                 times_by_key.setdefault(key, Times()).add(seconds, used.usage)
     return times_by_key, failures
@@ -231,9 +227,7 @@ def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
 def shown_times(run: Run, times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
     """Return a row for each sum as pages and times.csv show it, with cost, engine and machine."""
     prices = _prices(run)
-    return [
-        _row(run, prices, key, took) for key, took in sorted(times_by_key.items(), key=_place)
-    ]
+    return [_row(run, prices, key, took) for key, took in sorted(times_by_key.items(), key=_place)]
 
 
 def _place(entry: tuple[TimesKey, Times]) -> tuple[bool, TimesKey]:

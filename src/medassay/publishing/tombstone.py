@@ -84,9 +84,7 @@ def read_tombstones(folder: Path) -> dict[str, Any]:
     if not (folder / TOMBSTONES).is_file():
         return {"entries": [], "files": {}}
     document = read_document(folder / TOMBSTONES)
-    if not isinstance(document.get("entries"), list) or not isinstance(
-        document.get("files"), dict
-    ):
+    if not isinstance(document.get("entries"), list) or not isinstance(document.get("files"), dict):
         raise InputError(f"{TOMBSTONES}: expected entries and files")
     return document
 
@@ -192,8 +190,7 @@ def _tombstone(
         entry = {k: v for k, v in record.items() if k not in ("old", "new")}
         return canonical(entry) + b"\n" if about and record["field"] != "score" else raw
     about = (
-        record["domain"] in domains
-        and item == record["id" if name == "items.jsonl" else "item"]
+        record["domain"] in domains and item == record["id" if name == "items.jsonl" else "item"]
     )
     if not about or "tombstone" in record:
         return raw
@@ -201,9 +198,7 @@ def _tombstone(
         entry = numbers_of(record) | select_fields(record, ("cluster", "lowest"))
         entry["tombstone"] = sha256(line).hexdigest()
     else:
-        entry = select_fields(
-            record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS
-        )
+        entry = select_fields(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)
         if name == "trials.jsonl" and record.get("reason") == "ambiguous":
             entry["reason"] = "ambiguous"
         if record.get("finish") == "length":  # counted still

@@ -38,9 +38,7 @@ def extended(before: dict[str, Any], run: Run, publication: str, reason: str) ->
             )
             if old != new
         ]
-        markers.append(
-            {"publication": publication, "what": "; ".join(changes), "reason": reason}
-        )
+        markers.append({"publication": publication, "what": "; ".join(changes), "reason": reason})
     points = [
         {
             "publication": publication,

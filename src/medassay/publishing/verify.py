@@ -91,9 +91,7 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> VerificationReport
         raise InputError(f"{folder}: a site without publications; nothing to verify")
     head_kept = _kept(since) if since else None
     if signed_by and not re.fullmatch("[0-9a-fA-F]{64}", signed_by.strip()):
-        raise InputError(
-            f"--signed-by '{signed_by}': expected a public key, 64 hexadecimal digits"
-        )
+        raise InputError(f"--signed-by '{signed_by}': expected a public key, 64 hexadecimal digits")
     steps = [
         ("log", lambda: _check_ledger(folder, {p.name for p in places})),
         ("signature", lambda: _check_signatures(read_ledger(folder), signed_by)),
@@ -125,9 +123,7 @@ def _check_trends(folder: Path) -> str:
             entry_said: dict[str, Any] = next(
                 (m for m in trend["markers"] if m["publication"] == name), {}
             )
-            extended_trend = extended(
-                before, Run(place / DATA), name, entry_said.get("reason", "")
-            )
+            extended_trend = extended(before, Run(place / DATA), name, entry_said.get("reason", ""))
             if parse_record(canonical(extended_trend), str(TREND)) != trend:
                 raise Mismatch(f"p/{name}/{TREND.as_posix()}: not what its publications say")
             before = trend
@@ -161,9 +157,7 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
     names = [record["publication"] for record in published]
     for name in sorted(present.symmetric_difference(names)):
         raise Mismatch(
-            f"p/{name}: not in {LEDGER}"
-            if name in present
-            else f"p/{name}: in {LEDGER}, missing"
+            f"p/{name}: not in {LEDGER}" if name in present else f"p/{name}: in {LEDGER}, missing"
         )
     if len(set(names)) != len(names):
         raise Mismatch(f"{LEDGER}: a publication occurs twice")
@@ -197,7 +191,9 @@ def _check_signatures(entries: list[LedgerEntry], signed_by: str) -> str:
         count = sum(entry.signer is not None for entry in entries)
         return f"unsigned ({count} of {len(entries)} lines are signed, the last is not)"
     first = next(n for n, entry in enumerate(entries, 1) if entry.signer)
-    return f"signed by {last}, and with it every line before; the first signature is on line {first}"
+    return (
+        f"signed by {last}, and with it every line before; the first signature is on line {first}"
+    )
 
 
 def _check_pages(folder: Path) -> str:
@@ -241,9 +237,7 @@ def _kept(since: str) -> tuple[int, str] | str:
         record = parse_record(Path(since).read_bytes(), since)
     except OSError:
         record = None
-    size, root = (
-        (record.get(k) for k in ("size", "root")) if isinstance(record, dict) else (0, 0)
-    )
+    size, root = (record.get(k) for k in ("size", "root")) if isinstance(record, dict) else (0, 0)
     if type(size) is not int or size < 1 or not re.fullmatch("[0-9a-f]{64}", str(root)):
         raise InputError(
             f"--since '{since}': expected the hash of a line of {LEDGER}, or a file kept from {HEAD}"
@@ -264,15 +258,11 @@ def _check_history(entries: list[LedgerEntry], head_kept: tuple[int, str] | str)
     records = [canonical(entry.record) for entry in entries]
     head = head_of(entries)
     if size > len(records):
-        raise Mismatch(
-            f"{LEDGER}: {len(records)} lines, the kept head has {size}: lines are gone"
-        )
+        raise Mismatch(f"{LEDGER}: {len(records)} lines, the kept head has {size}: lines are gone")
     proof = consistency_proof(records, size)
     later = (head["size"], bytes.fromhex(head["root"]))
     if not extends((size, bytes.fromhex(root)), later, proof):
         raise Mismatch(
             f"{LEDGER}: does not begin with the {size} kept lines: history was rewritten"
         )
-    return (
-        f"the {size} kept lines are the first of {len(records)}: {len(proof)} hashes prove it"
-    )
+    return f"the {size} kept lines are the first of {len(records)}: {len(proof)} hashes prove it"

@@ -189,9 +189,7 @@ def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
     banks = [{**bank, "changes": ""} for bank in run.manifest["banks"]]
     manifest = {**run.manifest, "models": models, "banks": banks}
     if "ddx" in manifest:
-        public = {
-            plain_name(i.diagnoses[0]) for i in items if i.kind == "public" and i.diagnoses
-        }
+        public = {plain_name(i.diagnoses[0]) for i in items if i.kind == "public" and i.diagnoses}
         synonyms = manifest["ddx"]["synonyms"].items()
         manifest["ddx"] = {
             **manifest["ddx"],

@@ -140,9 +140,7 @@ def records_csv(board: Board) -> str:
             for row in rows_of_domain:
                 who = {name: row[name] for name in ("mode", "model", "setting")}
                 marks = {"flags": " ".join(row["flags"])}
-                marks |= {
-                    name: row["record"]["references"][name] for name in ("gold", "silver")
-                }
+                marks |= {name: row["record"]["references"][name] for name in ("gold", "silver")}
                 for number, estimate in _record_estimates(row["record"]):
                     second = {f"second_{k}": v for k, v in (estimate["second"] or {}).items()}
                     cells = {"domain": domain, "number": number, "estimate": estimate["score"]}
@@ -154,9 +152,7 @@ def records_csv(board: Board) -> str:
 def _record_estimates(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (number, estimate) of what is known of a row's records."""
     numbers = {name: record[name] for name in NUMBERS}
-    numbers |= {
-        f"similarity of {name}": estimate for name, estimate in record["sections"].items()
-    }
+    numbers |= {f"similarity of {name}": estimate for name, estimate in record["sections"].items()}
     numbers |= {
         f"similarity of field {name}": estimate for name, estimate in record["fields"].items()
     }

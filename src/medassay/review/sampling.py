@@ -89,7 +89,7 @@ def assign(
 
     Parameters
     ----------
-    given : the pairs there are; none is taken back
+    assigned : the pairs there are; none is taken back
 
     Examples
     --------

@@ -97,10 +97,7 @@ By = Literal["all", "category", "qualification"]
 def scored_aspects(reviews: Sequence[LastReview]) -> list[str]:
     """Return the aspects that have scores from 1 to 5."""
     names = (
-        name
-        for review in reviews
-        for name, score in review.scores.items()
-        if type(score) is int
+        name for review in reviews for name, score in review.scores.items() if type(score) is int
     )
     return sorted(set(names))
 

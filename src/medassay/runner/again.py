@@ -172,9 +172,7 @@ def judge_again(
 def is_paid(run: Run | Path) -> bool:
     """Return whether any judge of a run costs money, or has no price that is known."""
     source = run if isinstance(run, Run) else open_run(run)
-    return any(
-        remembered(entry).known_price != FREE for entry in source.manifest.get("judges", [])
-    )
+    return any(remembered(entry).known_price != FREE for entry in source.manifest.get("judges", []))
 
 
 def _bench_of(source: Run, task: Task, models_file: Path) -> JudgeAssignment:
@@ -267,9 +265,7 @@ def preview_again(
 def _sealed(run: Run | str | Path, what: str) -> Run:
     source = run if isinstance(run, Run) else open_run(Path(run))
     if not source.sealed:
-        raise IncompleteError(
-            f"run {source.path.name}: not finished; only sealed runs are {what}"
-        )
+        raise IncompleteError(f"run {source.path.name}: not finished; only sealed runs are {what}")
     return source
 
 
@@ -328,8 +324,7 @@ def rescore(
     identity = {k: v for k, v in source.manifest.items() if k not in _SCORED_ANEW}
     if contradiction_penalty is not None:
         identity["banks"] = [
-            {**bank, "contradiction_penalty": contradiction_penalty}
-            for bank in identity["banks"]
+            {**bank, "contradiction_penalty": contradiction_penalty} for bank in identity["banks"]
         ]
     task = task_of_run(identity)
     _refuse_unscorable(source, task)

@@ -189,16 +189,12 @@ class AnswerStageSpec:
         secrets: Mapping[str, str],
     ) -> Answering:
         """Return the stage."""
-        items = StoredItems(
-            run / "items.jsonl", frozenset(self.schedule.domains), imported=True
-        )
+        items = StoredItems(run / "items.jsonl", frozenset(self.schedule.domains), imported=True)
         items.trust()
         self.schedule.read_from(items)
         toolbox = open_toolbox(self.schedule, self.models_file, secrets, asker.purse)
         looking = None if toolbox is None else ToolLoop(toolbox, asker)
-        return Answering(
-            self.schedule, asker, journal, progress, looking=looking, again=self.again
-        )
+        return Answering(self.schedule, asker, journal, progress, looking=looking, again=self.again)
 
 
 def open_toolbox(

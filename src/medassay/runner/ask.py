@@ -114,9 +114,7 @@ class Asker:
         self.under_way = 0  # requests that were sent and have no reply yet
         self.grace = self._rules.grace
         # A worker has relays here: its coordinator decides for all of them.
-        self.breakers: dict[str, Breaker | Relay] = {
-            name: Breaker(self._rules) for name in specs
-        }
+        self.breakers: dict[str, Breaker | Relay] = {name: Breaker(self._rules) for name in specs}
         self._drawing: dict[tuple[str, int], tuple[Sampling, bytes]] = {}
 
     async def during(self, work: Awaitable[None]) -> None:

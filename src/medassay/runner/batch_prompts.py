@@ -58,9 +58,7 @@ class UnusableReply(Exception):
 class Ask(Protocol):
     """Asks the model of an inquiry."""
 
-    async def __call__(
-        self, prompt: Prompt, *, repeat: int = 0, attempt: int = 0
-    ) -> Completion:
+    async def __call__(self, prompt: Prompt, *, repeat: int = 0, attempt: int = 0) -> Completion:
         """Return the reply; `repeat` and `attempt` tell askings of one prompt apart.
 
         Raises
@@ -158,9 +156,7 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
                 todo = means.todo(run, stage, portable, journal, progress, _subject)
                 work(run, what, means, todo)
         finally:
-            records = {
-                line.number: msgspec.json.decode(line.record) for line in journal.lines()
-            }
+            records = {line.number: msgspec.json.decode(line.record) for line in journal.lines()}
             _note(workspace, records, bases, before)
     if asker.tally.over_budget:
         raise IncompleteError(
@@ -223,9 +219,7 @@ def _basis(questions: Questions, subject: int, spec: ModelSpec) -> str:
     constant = request_constant(spec, sampling_of(spec, 0))
     constant["sampling"].pop("max_tokens")
     first_hash = sha256_hex(questions.first(subject).asked)
-    return sha256_hex(
-        canonical([questions.study, questions.handle(subject), first_hash, constant])
-    )
+    return sha256_hex(canonical([questions.study, questions.handle(subject), first_hash, constant]))
 
 
 def _note(
@@ -245,9 +239,7 @@ def _note(
         for subject, record in records.items()
         if record["outcome"] != "failed"
     }
-    note_asked(
-        workspace, [entry for n, entry in sorted(notes.items()) if before.get(n) != entry]
-    )
+    note_asked(workspace, [entry for n, entry in sorted(notes.items()) if before.get(n) != entry])
 
 
 def _finding(record: Mapping[str, Any]) -> Finding:

@@ -185,9 +185,7 @@ class Budget:
         """Return the file of the spend journal that this process writes, None while nothing was sent."""
         return None if self.journal is None else self.journal.growing
 
-    async def book(
-        self, spec: ModelSpec, prompt: Prompt, key: str, attempt: int
-    ) -> Booking | None:
+    async def book(self, spec: ModelSpec, prompt: Prompt, key: str, attempt: int) -> Booking | None:
         """Return the booking of a request, None if a bound forbids it."""
         return await self._book(spec, most_of(spec, prompt), key, attempt)
 
@@ -262,8 +260,6 @@ class Budget:
         ):
             if bound is None:
                 continue
-            room = (
-                f", the next request may take {more:g}" if bound - more < spent < bound else ""
-            )
+            room = f", the next request may take {more:g}" if bound - more < spent < bound else ""
             lines.append(f"{spent:g} of {bound:g} {name}{room}")
         return f"{SPENT} ({'; '.join(lines)})" if lines else SPENT

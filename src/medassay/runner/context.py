@@ -46,9 +46,7 @@ class Contexts:
         self.index: Index | None = None
         self.described: dict[str, Any] = {}
         self._wanted = plan.retrieval
-        self.assumed = (
-            False  # whether as much as may be found stands for what was not searched for
-        )
+        self.assumed = False  # whether as much as may be found stands for what was not searched for
         if plan.retrieval is not None:
             self.index = Index(base / plan.retrieval.index)
             self.described = describe(self.index, plan.retrieval)
@@ -97,9 +95,7 @@ class Contexts:
         """Search for the passages of all items that were not searched for before."""
         if not set(self._settings) & set(PASSAGES):
             return
-        queries = {
-            key: q for q in map(self._query, items) if (key := _key(q)) not in self._known
-        }
+        queries = {key: q for q in map(self._query, items) if (key := _key(q)) not in self._known}
         if not queries:
             return
         index = self._searched()

@@ -64,9 +64,7 @@ def _failed(schedule: Schedule, scoring: Scoring, number: int, reason: str) -> J
     trial = failed_record(cell, item.id, repeat, reason)
     answer = Answer(item_id=item.id, outcome="failed", value=None, reason=reason)
     score = scoring.record(item, trial, answer)
-    return JournalLine(
-        number=number, record=canonical(trial), score=canonical(score), timing=b"{}"
-    )
+    return JournalLine(number=number, record=canonical(trial), score=canonical(score), timing=b"{}")
 
 
 def copy_answers(source: Run, run: Run) -> None:
@@ -129,9 +127,7 @@ def write_judged_scores(
     part.replace(run.path / "scores.jsonl")
 
 
-def rescore_verdicts(
-    source: Run, run: Run, items: RunItems, judges: Mapping[str, Grader]
-) -> None:
+def rescore_verdicts(source: Run, run: Run, items: RunItems, judges: Mapping[str, Grader]) -> None:
     """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
     answers = Answers(run, items, task_of_run(run.manifest))
     _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, judges)
@@ -141,9 +137,7 @@ def rescore_verdicts(
     write_judged_scores(run, answers, judges, n_seats)
 
 
-def _reread_all(
-    source: Run, target: Path, answers: Answers, judges: Mapping[str, Grader]
-) -> None:
+def _reread_all(source: Run, target: Path, answers: Answers, judges: Mapping[str, Grader]) -> None:
     with _rewrite(target) as verdicts:
         for record in read_jsonl(source.path / target.name):
             if "tombstone" in record:

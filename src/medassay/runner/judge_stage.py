@@ -60,9 +60,7 @@ class Judging:
     def records(self, unit: int) -> tuple[int, ...]:
         """Return the numbers of the verdicts that a unit leaves in the journal."""
         number, seat = divmod(unit, self._bench.n_seats)
-        return tuple(
-            self._docket.place(number_, seat) for number_ in self._docket.batches[number]
-        )
+        return tuple(self._docket.place(number_, seat) for number_ in self._docket.batches[number])
 
     def length(self, unit: int) -> int:
         """Return how long the answers of a unit are, in bytes."""
@@ -76,9 +74,7 @@ class Judging:
         """Ask a judge about one batch; nothing is left behind where it may not be asked."""
         number, seat = divmod(unit, self._bench.n_seats)
         batch = self._docket.batches[number]
-        await self._judge(
-            spec, seat, [self._answers.trial(number_) for number_ in batch], batch
-        )
+        await self._judge(spec, seat, [self._answers.trial(number_) for number_ in batch], batch)
 
     async def _judge(
         self, spec: ModelSpec, seat: int, trials: list[dict[str, Any]], numbers: Sequence[int]
@@ -189,9 +185,7 @@ class JudgeStageSpec:
         answers = Answers(opened, items, self.task, self.known)
         judges = auditors(judges) if self.name == SPOT_CHECK else judges
         bench = JudgeAssignment(judges=judges, seats=self.seats, seed=self.seed)
-        docket = JudgingQueue(
-            name=self.name, answers=answers, numbers=self.numbers, bench=bench
-        )
+        docket = JudgingQueue(name=self.name, answers=answers, numbers=self.numbers, bench=bench)
         return Judging(docket, asker, journal, progress, self.again)
 
 
@@ -235,9 +229,7 @@ def near_digits(completion: Completion) -> list[tuple[TokenLogprob, ...]] | None
         return None
     digits = [any(map(str.isdigit, token)) for token, _ in completion.logprobs or ()]
     flags = (here or before for here, before in zip(digits, [False, *digits], strict=False))
-    return [
-        top if keep else () for top, keep in zip(completion.alternatives, flags, strict=False)
-    ]
+    return [top if keep else () for top, keep in zip(completion.alternatives, flags, strict=False)]
 
 
 def _heard(stored: Mapping[str, Any]) -> Iterator[Completion]:

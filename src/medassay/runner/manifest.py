@@ -197,9 +197,7 @@ def import_methodology(task: Task, plan: Mapping[str, Any]) -> str:
     )
 
 
-def rejudged_methodology(
-    methodology: str, task: Task, bench: JudgeAssignment, plan: Plan
-) -> str:
+def rejudged_methodology(methodology: str, task: Task, bench: JudgeAssignment, plan: Plan) -> str:
     """Return the methodology of a run whose answers are judged again."""
     later = raised_entry(task, bench.judges.values())
     return short_hash([methodology, task.name, judging(bench, plan), *later.values()])
@@ -275,9 +273,7 @@ def _commit() -> str | None:
     if not (folder / ".git").exists() or shutil.which("git") is None:
         return None
     head = _output(["git", "-C", str(folder), "rev-parse", "HEAD"])
-    changed = _output(
-        ["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
-    )
+    changed = _output(["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"])
     return None if not head else head + ("+" if changed else "")
 
 
@@ -295,8 +291,7 @@ def _gpu() -> str | None:
     if shutil.which("nvidia-smi") is None:
         return None
     return (
-        _output(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
-        or None
+        _output(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or None
     )
 
 

@@ -47,7 +47,7 @@ class TextMeasures:
 
 
 def gauges_of(options: Sequence[str], task: Task) -> TextMeasures:
-    """Return the metrics of a task that need a model; `given` is what a plan says of them.
+    """Return the metrics of a task that need a model; `options` is what a plan says of them.
 
     Raises
     ------

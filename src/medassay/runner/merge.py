@@ -55,9 +55,7 @@ def join_runs(runs: Sequence[Run], folder: Path) -> Run:
     """
     for run in runs:
         if not run.sealed:
-            raise IncompleteError(
-                f"run {run.path.name}: not finished; only sealed runs are joined"
-            )
+            raise IncompleteError(f"run {run.path.name}: not finished; only sealed runs are joined")
     members = sorted(runs, key=lambda run: str(run.seal["root"]))
     _refuse_unlike(members)
     roots = [str(run.seal["root"]) for run in members]
@@ -101,9 +99,7 @@ def _refuse_unlike(members: Sequence[Run]) -> None:
                     "models and settings join"
                 )
         if file_sha256(run.path / "items.jsonl") != file_sha256(first.path / "items.jsonl"):
-            raise InputError(
-                f"run {run.id} asked other items than {first.id}; they do not join"
-            )
+            raise InputError(f"run {run.id} asked other items than {first.id}; they do not join")
         if _banks(run) != _banks(first):
             raise InputError(
                 f"run {run.id} has other bank contents than {first.id}; only runs of the same banks join"
@@ -123,9 +119,7 @@ def _banks(run: Run) -> list[tuple[str, str]]:
 
 
 def _cells(run: Run) -> list[str]:
-    rows = (
-        row for rows_of_domain in run.statistics["domains"].values() for row in rows_of_domain
-    )
+    rows = (row for rows_of_domain in run.statistics["domains"].values() for row in rows_of_domain)
     return sorted({trial_cell(row) for row in rows})
 
 
@@ -176,9 +170,7 @@ def _alone(run: Run, file: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]
 
 def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
     """Return the first member's manifest with the models and judges of all."""
-    manifest = {
-        k: v for k, v in members[0].manifest.items() if k not in ("run", "schema_version")
-    }
+    manifest = {k: v for k, v in members[0].manifest.items() if k not in ("run", "schema_version")}
     for key in ("models", "sampling", "bench"):
         joined_entries = {n: v for run in members for n, v in run.manifest.get(key, {}).items()}
         if joined_entries:
@@ -189,9 +181,7 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
     plan = dict(manifest["plan"])
     for key in ("models", "settings", "modes"):
         if key in plan:
-            plan[key] = sorted(
-                {value for run in members for value in run.manifest["plan"][key]}
-            )
+            plan[key] = sorted({value for run in members for value in run.manifest["plan"][key]})
     joined = [
         {
             "run": run.id,

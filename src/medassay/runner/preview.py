@@ -102,9 +102,7 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
     return counter.row() | replies | ({"replicas": replicas} if spec.in_process else {})
 
 
-Judged = Mapping[
-    int, tuple[Case, bool]
-]  # number of a trial → what is judged, whether it is there
+Judged = Mapping[int, tuple[Case, bool]]  # number of a trial → what is judged, whether it is there
 
 
 def judged_cases(schedule: Schedule, bench: JudgeAssignment, store: ResponseStore) -> Judged:
@@ -225,16 +223,12 @@ def priced(models_file: Path, names: Iterable[str]) -> bool:
 
 def totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sums over all models, and which of them would be asked at a price that nobody knows."""
-    sums = {
-        name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")
-    }
+    sums = {name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")}
     unknown = [row["model"] for row in rows if row["calls"] and not row["price_known"]]
     return sums | ({"unpriced": unknown} if unknown else {})
 
 
-def held_against(
-    budget: BudgetRules, spent: Amount, to_come: Mapping[str, Any]
-) -> dict[str, Any]:
+def held_against(budget: BudgetRules, spent: Amount, to_come: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a budget was spent, and a warning for each bound that what is to come may pass; {} where nothing is bounded."""
     if not bounded(budget):
         return {}

@@ -62,9 +62,7 @@ class Silent:
 class Lines:
     """A line every 30 seconds: done, failed, left, time left, cost."""
 
-    def __init__(
-        self, total: int, done: int, what: str = "trials", *, every: float = 30.0
-    ) -> None:
+    def __init__(self, total: int, done: int, what: str = "trials", *, every: float = 30.0) -> None:
         self.money: Callable[[], float] = lambda: 0.0
         self._what = what
         self._total, self._done, self._failed = total, done, 0

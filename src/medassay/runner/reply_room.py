@@ -153,9 +153,7 @@ def _told_window(schedule: "Schedule", spec: ModelSpec, how: str) -> Iterator[st
 
 
 def _names(tokens: Mapping[str, int], what: str = "to") -> str:
-    names_shown = [
-        f"{name} ({what} {n:,} tokens)" for name, n in sorted(tokens.items())[:_NAMED]
-    ]
+    names_shown = [f"{name} ({what} {n:,} tokens)" for name, n in sorted(tokens.items())[:_NAMED]]
     more = len(tokens) - len(names_shown)
     return ", ".join(names_shown) + (f" and {more} more" if more else "")
 

@@ -82,9 +82,7 @@ def refuse_unusable(run: Run, journal: Journal, seats: Mapping[str, int]) -> Non
         usable = n_seats - unusable.total()
         if usable < USABLE * n_seats:
             reasons = ", ".join(f"{n} × {why}" for why, n in unusable.most_common(3))
-            lines.append(
-                f"judge '{judge}': {usable} of {n_seats} verdicts can be used ({reasons})"
-            )
+            lines.append(f"judge '{judge}': {usable} of {n_seats} verdicts can be used ({reasons})")
     if lines:
         raise IncompleteError(
             f"run {run.id}: {'; '.join(lines)}; fewer than {USABLE:.0%} are too few: the same command with `--again unusable` asks "

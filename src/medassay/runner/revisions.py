@@ -118,9 +118,7 @@ def revisions(task: Task, judges: Iterable[Grader] = ()) -> dict[str, dict[str, 
 
 def revision_ids(parts: Revisions) -> dict[str, list[str]]:
     """Return the parts as a manifest holds them: kind → ids."""
-    return {
-        kind: [revision_id(*part) for part in named.items()] for kind, named in parts.items()
-    }
+    return {kind: [revision_id(*part) for part in named.items()] for kind, named in parts.items()}
 
 
 def raised(parts: Revisions) -> dict[str, list[str]]:
@@ -162,9 +160,7 @@ def other_revisions(
     named = manifest.get("revisions")
     if named is None:
         if hashes_read_as_first(manifest) or set(kinds) <= {"panel", "statistic"}:
-            named = {
-                kind: [revision_id(name, 1) for name in here.get(kind, ())] for kind in here
-            }
+            named = {kind: [revision_id(name, 1) for name in here.get(kind, ())] for kind in here}
         else:
             return "other code"
     differences = []

@@ -88,9 +88,7 @@ class Schedule:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs to know: all but the items, which it reads from the run."""
-        banks = {
-            d: replace(b, items=(), changes="", reviews=()) for d, b in self._bank_of.items()
-        }
+        banks = {d: replace(b, items=(), changes="", reviews=()) for d, b in self._bank_of.items()}
         few_shot = "few_shot" in self.plan.settings
         return self.__dict__ | {
             "prompts": None,
@@ -154,9 +152,7 @@ class Schedule:
             elif n == 1:
                 reason = f"cannot ask the one item of bank '{bank.name}' ({_listed(kinds)})"
             else:
-                reason = (
-                    f"can ask none of the {n} items of bank '{bank.name}' ({_listed(kinds)})"
-                )
+                reason = f"can ask none of the {n} items of bank '{bank.name}' ({_listed(kinds)})"
             besides = f"; it asks those of {', '.join(sorted(used))}" if used else ""
             tasks = sorted({_TASKS_OF[form] for form in kinds if form in _TASKS_OF})
             advice = f" and ask it in a plan of its own, with task {' or '.join(tasks)}"
@@ -185,9 +181,7 @@ class Schedule:
             )
         for name, spec in self.specs.items():
             if not spec.is_baseline and (reason := spec.no_tools) is not None:
-                raise InputError(
-                    f"plan: model '{name}' cannot be asked in mode 'tools': {reason}"
-                )
+                raise InputError(f"plan: model '{name}' cannot be asked in mode 'tools': {reason}")
 
     def _check_likelihood(self) -> None:
         """Note which models cannot be asked what the task asks; refuse them where there is no other way to ask."""
@@ -352,9 +346,7 @@ class Schedule:
             context=None if self.contexts is None else self.contexts.given(setting, item),
         )
         if self.tools and cell.mode == "tools":
-            return replace(
-                prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}"
-            )
+            return replace(prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}")
         if self.task.asks == "reply" or other or spec.is_baseline:
             return self.room.fit(spec, item, prompt)
         return replace(prompt, likely=self._wanted(item, prompt, template))

@@ -95,9 +95,7 @@ def answer(
     looking = None if toolbox is None else ToolLoop(toolbox, asker)
     with watching(means.watch, "trials", sizes, done) as progress, closing(journal):
         progress.money = lambda: asker.purse.booked.money
-        stage = Answering(
-            schedule, asker, journal, progress, looking=looking, again=portable.again
-        )
+        stage = Answering(schedule, asker, journal, progress, looking=looking, again=portable.again)
         todo = means.todo(run, stage, portable, journal, progress, schedule.number_of)
         with ThreadPoolExecutor(max_workers=1) as aside:
             items = aside.submit(_keep_items, run, schedule)
@@ -158,9 +156,7 @@ def _keep_items(run: Run, schedule: Schedule) -> RunItems:
     return RunItems(run.path, run.manifest["domains"])
 
 
-def judge(
-    run: Run, task: Task, bench: JudgeAssignment, items: RunItems, means: RunContext
-) -> None:
+def judge(run: Run, task: Task, bench: JudgeAssignment, items: RunItems, means: RunContext) -> None:
     """Ask for the verdicts that are not there yet, and write verdicts and scores."""
     from medassay.runner.finish import write_judged_scores, write_verdicts
 
@@ -201,9 +197,7 @@ def _give(docket: JudgingQueue, means: RunContext) -> Journal:
     return journal
 
 
-def _verdicts_again(
-    docket: JudgingQueue, journal: Journal, means: RunContext
-) -> dict[int, int]:
+def _verdicts_again(docket: JudgingQueue, journal: Journal, means: RunContext) -> dict[int, int]:
     """Return which attempt of each verdict counts, where that is not the first; those that are asked again are no longer done."""
     if means.again is None:
         return {}
@@ -229,14 +223,10 @@ def watching(
 def raise_if_interrupted(stop: Stop, what: str, done: int, total: int) -> None:
     """Raise `Interrupted` where the user stopped a pass before its end."""
     if stop.soon and done < total:
-        raise Interrupted(
-            f"stopped: {done} of {total} {what} and kept; the same command resumes"
-        )
+        raise Interrupted(f"stopped: {done} of {total} {what} and kept; the same command resumes")
 
 
-def refuse_given_up(
-    run: Run, who: str, n_left: int, names: Collection[str], tally: Tally
-) -> None:
+def refuse_given_up(run: Run, who: str, n_left: int, names: Collection[str], tally: Tally) -> None:
     """Raise `ModelError` where something is left to ask and all who could be asked are given up."""
     if n_left and names and tally.given_up.keys() >= set(names):
         why = "; ".join(tally.given_up[name] for name in sorted(names))

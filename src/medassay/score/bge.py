@@ -46,9 +46,7 @@ class BgeM3:
             raise UnavailableError(
                 f"bge_m3: {place or REFERENCE}: lacks {', '.join(absent)}; it needs BGE-M3's heads"
             )
-        self.id = (
-            f"bge_m3:{model_name(folder, place)}/fp32, {LONGEST} tokens, weights .33 .33 .33"
-        )
+        self.id = f"bge_m3:{model_name(folder, place)}/fp32, {LONGEST} tokens, weights .33 .33 .33"
         self._folder = folder
         self._encoder = Encoder(folder, longest=LONGEST)
         self._heads: tuple[Any, Any] | None = None

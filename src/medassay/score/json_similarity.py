@@ -223,9 +223,7 @@ class _Tree:
             }
         if _is_array(value):
             return [
-                {}
-                if (i,) in paths
-                else self._made(part, _below(paths, i), level + 1, width + 4)
+                {} if (i,) in paths else self._made(part, _below(paths, i), level + 1, width + 4)
                 for i, part in enumerate(value if (_ANY,) not in paths else ())
             ]
         leaf = _leaf(value)
@@ -311,9 +309,7 @@ class _Alignment:
             return self.similarity(gold, actual), 1
         return total, n
 
-    def partners(
-        self, gold: list[Tree], actual: list[Tree]
-    ) -> list[tuple[int, float, int] | None]:
+    def partners(self, gold: list[Tree], actual: list[Tree]) -> list[tuple[int, float, int] | None]:
         """Return for each element expected its partner: the free one most similar, if at all.
 
         A partner is its index with what `shared` says of the pair, which nobody then computes again: alignment stays

@@ -152,8 +152,7 @@ def chrf(prediction: str, reference: str) -> float:
     orders = min(_CHRF_ORDER, len(predicted), len(expected))
     for n in range(1, orders + 1):
         first, second = (
-            [text[at : at + n] for at in range(len(text) - n + 1)]
-            for text in (predicted, expected)
+            [text[at : at + n] for at in range(len(text) - n + 1)] for text in (predicted, expected)
         )
         common = _shared(first, second)
         precision += common / len(first)

@@ -111,9 +111,7 @@ def _csv_rows(text: str, name: str) -> list[dict[str, Any]]:
         check_header(reader.fieldnames or (), name)
         return [{key and key.strip(): cell for key, cell in row.items()} for row in reader]
     except csv.Error as error:
-        raise InputError(
-            f"{name}: not valid CSV after row {reader.line_num}: {error}"
-        ) from None
+        raise InputError(f"{name}: not valid CSV after row {reader.line_num}: {error}") from None
 
 
 def check_header(names: Sequence[str], where: str) -> None:
@@ -127,9 +125,7 @@ def check_header(names: Sequence[str], where: str) -> None:
 
 def _checked(rows: list[dict[str, Any]], name: str) -> list[Candidate]:
     if not rows:
-        raise InputError(
-            f"{name}: no models in it; expected a row for each, with a column 'model'"
-        )
+        raise InputError(f"{name}: no models in it; expected a row for each, with a column 'model'")
     candidates: dict[str, Candidate] = {}
     for number, row in enumerate(rows, 1):
         where = f"{name} row {number}"
@@ -196,7 +192,5 @@ def _window(text: str | None, where: str) -> int | None:
         return None
     match = _WINDOW.fullmatch(text)
     if match is None or not int(match[1]):
-        raise InputError(
-            f"{where}: '{text[:40]}' is no number of tokens such as 8192, 128k or 1M"
-        )
+        raise InputError(f"{where}: '{text[:40]}' is no number of tokens such as 8192, 128k or 1M")
     return int(match[1]) * _TIMES[match[2].casefold()]

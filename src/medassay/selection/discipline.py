@@ -66,9 +66,7 @@ class DisciplineScores:
         for name, part in self.right.items():
             n = part.shape[1]
             clusters = np.arange(start, start + n)
-            strata.append(
-                Stratum(name=name, scores=part, clusters=clusters, seed=seed_of(name))
-            )
+            strata.append(Stratum(name=name, scores=part, clusters=clusters, seed=seed_of(name)))
             start += n
         options = Options(pool_seed=seed_of(*self.right), rule=SIMULTANEOUS)
         field = field_of([(model, "") for model in self.models], strata, options)
@@ -162,9 +160,7 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
                 if not (key := row["answer"].strip()):
                     raise InputError(f"{where}: 'answer' is blank; expected the right letter")
                 if row["category"] in right:
-                    right[row["category"]].append(
-                        [float(row[m].strip() == key) for m in models]
-                    )
+                    right[row["category"]].append([float(row[m].strip() == key) for m in models])
                     for model in models:
                         blank[model] += not row[model].strip()
     except (OSError, UnicodeDecodeError, csv.Error) as error:

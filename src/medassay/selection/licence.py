@@ -36,9 +36,7 @@ class Family:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return keyed(
-            self, "name", "licences", "open_source", "commercial", "needs_api", "notes"
-        )
+        return keyed(self, "name", "licences", "open_source", "commercial", "needs_api", "notes")
 
 
 FAMILIES = (

@@ -50,8 +50,7 @@ def more_cells_of(shortlist: Shortlist, row: ShortlistRow) -> list[str]:
     """Return a model as cells of these columns; blank is unknown."""
     scores = row.candidate.scores
     cells = [
-        f"{scores[name]:.4f}" if name in scores else ""
-        for name in more_columns_of(shortlist)[:-1]
+        f"{scores[name]:.4f}" if name in scores else "" for name in more_columns_of(shortlist)[:-1]
     ]
     return [*cells, row.candidate.source or ""]
 
@@ -84,10 +83,7 @@ def _whole_table(shortlist: Shortlist) -> list[list[str]]:
     """Return headings and rows of the written table."""
     return [
         [*columns_of(shortlist), *more_columns_of(shortlist)],
-        *(
-            [*cells_of(shortlist, row), *more_cells_of(shortlist, row)]
-            for row in shortlist.rows
-        ),
+        *([*cells_of(shortlist, row), *more_cells_of(shortlist, row)] for row in shortlist.rows),
     ]
 
 

@@ -96,9 +96,7 @@ def number_clusters(names: ArrayLike) -> NDArray[np.int64] | None:
     >>> number_clusters(["b", "a", "b"]), number_clusters([7, 8])
     (array([0, 1, 0]), None)
     """
-    unique, first, inverse = np.unique(
-        np.asarray(names), return_index=True, return_inverse=True
-    )
+    unique, first, inverse = np.unique(np.asarray(names), return_index=True, return_inverse=True)
     if len(unique) == len(inverse):
         return None
     place = np.empty(len(unique), dtype=np.int64)

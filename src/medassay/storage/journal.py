@@ -148,9 +148,7 @@ class Journal:
             self._segments.append(self.folder / segment)
         return self._places[segment]
 
-    def _take(
-        self, place: int, offset: int, line: bytes, path: Path, number_of: NumberOf
-    ) -> None:
+    def _take(self, place: int, offset: int, line: bytes, path: Path, number_of: NumberOf) -> None:
         try:
             record = _head_of(line).record
             number = number_of(record)

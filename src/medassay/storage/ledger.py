@@ -91,9 +91,7 @@ def _known(record: dict[str, Any]) -> bool:
     return all(isinstance(text, str) for text in texts)
 
 
-def append_entry(
-    folder: Path, record: dict[str, Any], signer: Signer | None = None
-) -> LedgerEntry:
+def append_entry(folder: Path, record: dict[str, Any], signer: Signer | None = None) -> LedgerEntry:
     """Add a record to the ledger of a site, whole or not at all; the site must be locked.
 
     Raises
@@ -120,9 +118,7 @@ def append_entry(
         os.fsync(file.fileno())
     part.chmod(0o644)
     part.replace(path)
-    return LedgerEntry(
-        record=record, prev=prev, hash=line_hash, signature=line.get("signature")
-    )
+    return LedgerEntry(record=record, prev=prev, hash=line_hash, signature=line.get("signature"))
 
 
 def head_of(entries: Sequence[LedgerEntry]) -> dict[str, Any]:

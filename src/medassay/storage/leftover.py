@@ -47,8 +47,7 @@ def leftovers(workspace: Path, sites: Sequence[Path] = ()) -> list[Leftover]:
         if _is_left(run)
     ]
     leftovers_found += [
-        _leftover(path, "superseded", "a later run of its plan is sealed")
-        for path in sorted(gone)
+        _leftover(path, "superseded", "a later run of its plan is sealed") for path in sorted(gone)
     ]
     leftovers_found += [
         _leftover(path, "orphaned", "half written when its process ended")

@@ -45,8 +45,7 @@ class MerkleTree:
                 while len(nodes) > 1:
                     pairs = zip(nodes[::2], nodes[1::2], strict=True)
                     nodes = [
-                        sha256(b"\x01" + left_node + other).digest()
-                        for left_node, other in pairs
+                        sha256(b"\x01" + left_node + other).digest() for left_node, other in pairs
                     ]
             for node in nodes:
                 self._push(node, len(block) // len(nodes))
@@ -80,9 +79,7 @@ def inclusion_proof(records: Iterable[bytes], index: int) -> list[bytes]:
         If there is no such leaf.
     """
     path: list[bytes] = []
-    stack: list[
-        tuple[int, bytes, bool]
-    ] = []  # leaves below, hash, whether the leaf is among them
+    stack: list[tuple[int, bytes, bool]] = []  # leaves below, hash, whether the leaf is among them
 
     def joined(left_node: tuple[bytes, bool], right: tuple[bytes, bool]) -> tuple[bytes, bool]:
         if left_node[1] or right[1]:
@@ -160,9 +157,7 @@ def _root_of(records: Iterable[bytes]) -> bytes:
     return tree.root()
 
 
-def extends(
-    earlier: tuple[int, bytes], later: tuple[int, bytes], proof: Sequence[bytes]
-) -> bool:
+def extends(earlier: tuple[int, bytes], later: tuple[int, bytes], proof: Sequence[bytes]) -> bool:
     """Return whether a proof shows that the later tree (size, root) begins with the earlier one.
 
     Source: RFC 9162, section 2.1.4.2.

@@ -122,9 +122,7 @@ class Mirror:
         folders = {name.rpartition("/")[0] for name in sizes}
         return {n: size for n, size in sizes.items() if size or n not in folders}
 
-    def pull(
-        self, under: str = "", *, accepts: Callable[[str], bool] = lambda name: True
-    ) -> None:
+    def pull(self, under: str = "", *, accepts: Callable[[str], bool] = lambda name: True) -> None:
         """Bring what is at or below a name here; a segment of replies or a list of items that is here in the same size is not fetched again."""
         with self._alone():
             pieces: dict[str, list[tuple[int, str, int]]] = {}
@@ -225,9 +223,7 @@ class Mirror:
         here = [p for p in (self.folder / under).rglob("*") if p.is_file()]
         here = [p for p in here if not is_own(self.name(p)) and not _grows(self.name(p))]
         for path in sorted(here, key=lambda p: (p.name in order, p)):
-            is_uploaded = (
-                _is_final(path.name) and there.get(self.name(path)) == path.stat().st_size
-            )
+            is_uploaded = _is_final(path.name) and there.get(self.name(path)) == path.stat().st_size
             removed = self.name(path) in once - there.keys()
             if path.name not in order and not is_uploaded and not removed:
                 self.push(path)
@@ -311,9 +307,7 @@ class Mirror:
         return self._carried.get(path, 0)
 
     @contextmanager
-    def following(
-        self, *growing: Callable[[], Path | None], every: float = 2.0
-    ) -> Iterator[None]:
+    def following(self, *growing: Callable[[], Path | None], every: float = 2.0) -> Iterator[None]:
         """Carry over what files grow by while something is done, and at its end."""
         for path_ in growing:
             self.follow(path_)

@@ -32,9 +32,7 @@ def fetch_runs(workspace: Path, plan_hash: str) -> None:
     if (mirror := mirror_of(workspace)) is None:
         return
     run_paths = (workspace / "runs").glob(f"{plan_hash}-*")
-    own_runs = {
-        run.name for run in run_paths if (run / SEAL).is_file() or is_locked(run / LOCK)
-    }
+    own_runs = {run.name for run in run_paths if (run / SEAL).is_file() or is_locked(run / LOCK)}
     mirror.pull(
         "runs",
         accepts=lambda name: (
@@ -73,9 +71,7 @@ def carry_home(run: Path) -> None:
         mirror.push(mirror.folder / "banks.lock")
     mirror.push_new(mirror.name(run), last=(SUMS, SEAL))
     for name in (*JOURNALS, LEASES):
-        mirror.remove(
-            f"{mirror.name(run)}/{name}", accepts=lambda name_: "/driver-" not in name_
-        )
+        mirror.remove(f"{mirror.name(run)}/{name}", accepts=lambda name_: "/driver-" not in name_)
 
 
 def _carry_stores(mirror: Mirror) -> None:
@@ -156,9 +152,7 @@ def changing(address: str, *, last: str = "") -> Iterator[Path]:
     """
     mirror = Mirror(address)
     newer = {run.name for run in (mirror.folder / "runs").glob("*") if _only_here(run)}
-    mirror.pull(
-        accepts=lambda name: not (name.startswith("runs/") and name.split("/")[1] in newer)
-    )
+    mirror.pull(accepts=lambda name: not (name.startswith("runs/") and name.split("/")[1] in newer))
     states_seen: dict[str, bytes] = {}
     if last:
         states_seen, there = mirror.contents(last), mirror.listed()

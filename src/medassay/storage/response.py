@@ -220,9 +220,7 @@ class ResponseStore:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError:
                     continue  # its process is alive
-                if (
-                    path.exists()
-                ):  # not taken over by another process while we waited for the lock
+                if path.exists():  # not taken over by another process while we waited for the lock
                     self._compress(path)
 
     def _compress(self, path: Path) -> None:
@@ -265,9 +263,7 @@ class ResponseStore:
                         (record.key, bytes(record.completion))
                         for record in self._decoded(self._folder / name, _decode_stored)
                     )
-                    self._index.executemany(
-                        "INSERT OR IGNORE INTO response VALUES (?, ?)", rows
-                    )
+                    self._index.executemany("INSERT OR IGNORE INTO response VALUES (?, ?)", rows)
                     self._index.execute("INSERT INTO segment VALUES (?)", (name,))
         except sqlite3.OperationalError as error:
             raise OSError(errno.EIO, f"responses/index.sqlite: {error}") from None

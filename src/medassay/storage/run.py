@@ -138,9 +138,7 @@ def refuse_inside(target: Path) -> None:
 def write_new(path: Path, data: bytes) -> None:
     """Write a file that must not exist yet, whole or not at all."""
     if path.exists():
-        raise InputError(
-            f"{path.name}: exists already in {path.parent}; nothing was overwritten"
-        )
+        raise InputError(f"{path.name}: exists already in {path.parent}; nothing was overwritten")
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
         file.write(data)
@@ -156,9 +154,7 @@ def lock_run(run: Run) -> IO[bytes]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         file.close()
-        raise InputError(
-            f"run {run.id}: another process is working on it; wait for it"
-        ) from None
+        raise InputError(f"run {run.id}: another process is working on it; wait for it") from None
     return file
 
 

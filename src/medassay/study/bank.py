@@ -65,9 +65,7 @@ def bank_study(runs: Sequence[Run], banks: Sequence[Bank]) -> dict[str, Any]:
         "runs": [r.id for r in runs],
         "banks": [b.version for b in banks],
     }
-    document |= (
-        _of_answers(_table(runs)) if runs else {"items": [], "suspects": [], "models": []}
-    )
+    document |= _of_answers(_table(runs)) if runs else {"items": [], "suspects": [], "models": []}
     duplicates = list(_duplicates(banks))
     document["duplicates"] = [duplicate for duplicate in duplicates if not duplicate["leak"]]
     document["leaks"] = [duplicate for duplicate in duplicates if duplicate["leak"]]
@@ -83,9 +81,7 @@ def _table(runs: Sequence[Run]) -> ItemScores:
     keys: dict[tuple[str, str], str] = {}
     for run in runs:
         if not run.sealed:
-            raise IncompleteError(
-                f"run {run.id}: not finished; run its plan again to resume it"
-            )
+            raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
         items = RunItems(run.path, run.manifest["domains"])
         entries = run.manifest["models"]
         lines = read_jsonl(run.path / "trials.jsonl")
@@ -191,9 +187,7 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[dict[str, Any]]:
     for bank in banks:
         for item in bank.items:
             words = _WORD.findall(f"{item.context or ''} {item.question}".casefold())
-            runs = frozenset(
-                " ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)
-            )
+            runs = frozenset(" ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1))
             text = " ".join([*words, "|", *sorted(o.casefold() for o in item.options)])
             private = item.kind == "synthetic" or not bank.may_leave
             texts.append((bank.name, item, runs, text, private))
@@ -252,9 +246,7 @@ def _keys(bank: Bank) -> dict[str, Any] | None:
         "counts": counts,
         "p_positions": float(chisquare(counts).pvalue),
         "longest": longest / len(same),
-        "p_longest": float(
-            binomtest(longest, len(same), 1 / size, alternative="greater").pvalue
-        ),
+        "p_longest": float(binomtest(longest, len(same), 1 / size, alternative="greater").pvalue),
     }
 
 

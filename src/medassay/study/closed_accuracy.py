@@ -134,9 +134,7 @@ def against_closed(
         names the benchmark that its mean leaves out) and tasks (mean r of the numbers of a task that are not in the mean, those
         where lower is better turned round).
     """
-    model_groups = {
-        ALL: [*dict.fromkeys(model for column in columns for model in column.values)]
-    }
+    model_groups = {ALL: [*dict.fromkeys(model for column in columns for model in column.values)]}
     if len(groups) > 1:
         model_groups |= {
             name: [*models] for name, models in groups.items() if len(models) >= FEWEST
@@ -182,9 +180,7 @@ def _of_group(
     return {
         "n_models": len(models),
         "columns": sorted(column_rows, key=lambda column: -abs(column["pearson"] or 0.0)),
-        "tasks": [
-            _of_task(task, places, correlations, signs) for task, places in tasks.items()
-        ],
+        "tasks": [_of_task(task, places, correlations, signs) for task, places in tasks.items()],
     }
 
 

@@ -47,9 +47,7 @@ _LIKENESS = ("bge_m3", "bertscore", "moverscore", "chrf")  # the first that a ru
 _LEVEL = 0.05
 _REASONS = ("baseline", "coverage", "fake", "generated", "topline")
 # Of rows that no ranking has, whatever their numbers; too few items are a category's own affair.
-_NOT_RANKED = {
-    f"not_ranked:{reason}" for reason in ("baseline", "fake", "generated", "topline")
-}
+_NOT_RANKED = {f"not_ranked:{reason}" for reason in ("baseline", "fake", "generated", "topline")}
 Row = tuple[str, str]  # model, setting
 
 
@@ -142,9 +140,7 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     columns = [_column(run) for run in runs]
     _refuse_twice(columns)
     gains = [gain for column in columns for gain in _gains(column)]
-    for gain, p in zip(
-        gains, holm([gain["p"] for gain in gains]) if gains else (), strict=True
-    ):
+    for gain, p in zip(gains, holm([gain["p"] for gain in gains]) if gains else (), strict=True):
         # Few conditions make intervals too short, and many differences find one by chance: both must agree.
         gain |= {"p_holm": p, "different": gain["different"] and p <= _LEVEL}
     return {
@@ -168,9 +164,7 @@ def _column(run: Run) -> ContextMeasure:
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
     measure, metric = _measure(run)
-    mode = (
-        "solo" if "solo" in run.statistics["fields"] else next(iter(run.statistics["fields"]))
-    )
+    mode = "solo" if "solo" in run.statistics["fields"] else next(iter(run.statistics["fields"]))
     own_rows = [row for row in run.statistics["domains"]["overall"] if row["mode"] == mode]
     unranked = {(r["model"], r["setting"]) for r in own_rows if _NOT_RANKED & set(r["flags"])}
     baselines = {
@@ -278,9 +272,7 @@ def _rows(column: ContextMeasure) -> Iterator[dict[str, Any]]:
                     "n": mean.n,
                     **_rank_keys(ranks.get(model)),
                     "few": min(mean.n, mean.n_clusters) < SMALL_N,
-                    "unread": column.unread.get((model, setting), 0.0)
-                    if category == ALL
-                    else None,
+                    "unread": column.unread.get((model, setting), 0.0) if category == ALL else None,
                     "run": column.run.id,
                 }
 
@@ -325,9 +317,7 @@ def _ranks(
 def _gains(column: ContextMeasure) -> Iterator[dict[str, Any]]:
     """Yield each setting minus zero-shot, paired over the items that both have."""
     # Likeness has no scale of its own, but means much where it is 1 and nothing at 0.
-    factor = (
-        100 / (column.scale.hi - column.scale.lo) if column.measure != "similarity" else 100.0
-    )
+    factor = 100 / (column.scale.hi - column.scale.lo) if column.measure != "similarity" else 100.0
     for model, setting in sorted(column.values, key=lambda row: (row[0], order_of(row[1]))):
         bare = column.values.get((model, BARE), {})
         kind, _, template = setting.partition(":")

@@ -157,9 +157,7 @@ def _agreement(study: Mapping[str, Any]) -> Section:
         [
             correlation["setting"],
             f"{correlation['first']} and {correlation['second']}",
-            "–"
-            if correlation["rho"] is None
-            else f"{correlation['rho']:+.2f}{_ends(correlation)}",
+            "–" if correlation["rho"] is None else f"{correlation['rho']:+.2f}{_ends(correlation)}",
             str(correlation["n"]),
         ]
         for correlation in study["correlations"]

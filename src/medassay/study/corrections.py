@@ -60,9 +60,7 @@ class _Version:
             self.banks |= {
                 (b["name"], b["version"], b["content_sha256"]) for b in run.manifest["banks"]
             }
-            self.scripted |= any(
-                m["provider"] == "fake" for m in run.manifest["models"].values()
-            )
+            self.scripted |= any(m["provider"] == "fake" for m in run.manifest["models"].values())
             for record in read_jsonl(run.path / "items.jsonl"):
                 if form_of(record) not in (*OPEN_FORMS, "withheld"):
                     self.records[record["domain"], record["id"]] = record
@@ -126,9 +124,7 @@ def corrections_study(
     """
     first, second = _Version(before, "before"), _Version(after, "after")
     if first.banks == second.banks:
-        raise InputError(
-            "the runs before and after are of one version of the bank; expected two"
-        )
+        raise InputError("the runs before and after are of one version of the bank; expected two")
     rows = sorted(first.scores.keys() & second.scores.keys())
     if not rows:
         raise InputError(
@@ -142,9 +138,7 @@ def corrections_study(
     changed = [p for p in shared if _content(first.records[p]) != _content(second.records[p])]
     rows_made = [_row(first, second, row, changed) for row in rows]
     tested = [row for row in rows_made if row["p"] is not None]
-    for row, p in zip(
-        tested, holm([row["p"] for row in tested]) if tested else (), strict=True
-    ):
+    for row, p in zip(tested, holm([row["p"] for row in tested]) if tested else (), strict=True):
         row |= {"p_holm": p, "different": row["different"] and p <= _LEVEL}
     for row in rows_made:
         row.pop("p")
@@ -163,9 +157,7 @@ def _content(record: Mapping[str, Any]) -> list[Any]:
     return [record.get(key) for key in _COMPARED]
 
 
-def _row(
-    first: _Version, second: _Version, row: Row, changed: Sequence[Place]
-) -> dict[str, Any]:
+def _row(first: _Version, second: _Version, row: Row, changed: Sequence[Place]) -> dict[str, Any]:
     """Return a row; its difference has no interval where all its items are of one cluster, which varies in no draw."""
     old, new = first.scores[row], second.scores[row]
     shared = sorted(old.keys() & new.keys())
@@ -191,9 +183,7 @@ def _row(
         "before_changed": 100 * float(np.mean([old[p] for p in places_own]))
         if places_own
         else None,
-        "after_changed": 100 * float(np.mean([new[p] for p in places_own]))
-        if places_own
-        else None,
+        "after_changed": 100 * float(np.mean([new[p] for p in places_own])) if places_own else None,
     }
 
 

@@ -102,9 +102,7 @@ def correlation_study(
         own_entries = [entry for entry in external if entry.name == name]
         if len({entry.model for entry in own_entries}) < len(own_entries):
             raise InputError(f"--external: '{name}' has two values for one model; expected one")
-        columns[name] = {
-            entry.model: entry.value for entry in own_entries if entry.model in models
-        }
+        columns[name] = {entry.model: entry.value for entry in own_entries if entry.model in models}
         if not columns[name]:
             raise InputError(
                 f"--external: '{name}' has no value for a model here; the models are {some_of(models)}"
@@ -219,9 +217,7 @@ def _by(rows: Sequence[LongRow]) -> dict[tuple[str, str], list[LongRow]]:
 
 
 def _table(models: Sequence[str], columns: Mapping[str, Mapping[str, float]]) -> ModelNumbers:
-    values = np.array(
-        [[columns[name].get(model, np.nan) for name in columns] for model in models]
-    )
+    values = np.array([[columns[name].get(model, np.nan) for name in columns] for model in models])
     return ModelNumbers(tuple(models), tuple(columns), values)
 
 

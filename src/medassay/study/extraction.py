@@ -138,9 +138,7 @@ def extraction_study(
     return _Study(run, metrics, answers).document()
 
 
-def _metrics(
-    run: Run, embedder: Embedder | None, thresholds: Mapping[str, float]
-) -> list[Metric]:
+def _metrics(run: Run, embedder: Embedder | None, thresholds: Mapping[str, float]) -> list[Metric]:
     families = {"json_similarity": "structure", "medication": "structure"}
     families |= dict.fromkeys(_WORDS, "words")
     ids: dict[str, str] = {}
@@ -192,9 +190,7 @@ def _answered(
         (section_text(section_of(reply, name)), section_text(reference_record[name]))
         for name in SECTIONS
     ]
-    reply_text, reference = (
-        "\n".join(filter(None, side)) for side in zip(*sections, strict=True)
-    )
+    reply_text, reference = ("\n".join(filter(None, side)) for side in zip(*sections, strict=True))
     values = {"json_similarity": parts["similarity"]}
     if parts["total"]:
         values["medication"] = parts["correct"] / parts["total"]
@@ -230,14 +226,11 @@ def _going_on(record: Mapping[str, Any]) -> int:
 def _of_drugs(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the details of drugs of a row; runs of earlier versions have none."""
     return {
-        f"{name} of drugs": record.get("drugs", {}).get(name)
-        for name in (*DRUG_DETAILS, GOING_ON)
+        f"{name} of drugs": record.get("drugs", {}).get(name) for name in (*DRUG_DETAILS, GOING_ON)
     }
 
 
-def _embedded(
-    answers: Sequence[ExtractionAnswer], embedder: Embedder
-) -> list[ExtractionAnswer]:
+def _embedded(answers: Sequence[ExtractionAnswer], embedder: Embedder) -> list[ExtractionAnswer]:
     """Return the answers with the mean cosine over the sections that reply or reference fill."""
     filled = [[pair for pair in answer.sections if any(pair)] for answer in answers]
     values = iter(embedder.similarities([pair for pairs in filled for pair in pairs]))
@@ -424,9 +417,7 @@ class _Study:
         return {
             **dict(zip(("model", "setting", "mode"), row, strict=True)),
             "metrics": {name: estimates.get(name) for name in self._metrics},
-            "families": {
-                family: estimates.get(f"family {family}") for family in self._families
-            },
+            "families": {family: estimates.get(f"family {family}") for family in self._families},
             "pass": {name: estimates.get(f"pass {name}") for name in self._metrics},
             "beside": {
                 **{name: own_row["record"].get(name) for name in LEAVES},
@@ -453,9 +444,7 @@ class _Study:
         }
 
     def _pairs(self, mode: str) -> Iterator[dict[str, Any]]:
-        rows = {
-            (model, setting) for model, setting, pool_mode in self._pools if pool_mode == mode
-        }
+        rows = {(model, setting) for model, setting, pool_mode in self._pools if pool_mode == mode}
         numbers = [n for n in self._numbers if not n.startswith("pass ")]
         for model, thinking, direct in thinking_pairs(rows):
             pools = [self._pools[model, setting, mode] for setting in (thinking, direct)]

@@ -39,8 +39,7 @@ def files_of(document: Mapping[str, Any]) -> dict[str, bytes]:
         "index.html": content.encode(),
         "extraction.md": markdown(document).encode(),
         "extraction.csv": csv_text(document).encode(),
-        "extraction.json": json.dumps({"schema_version": 1, **document}, indent=1).encode()
-        + b"\n",
+        "extraction.json": json.dumps({"schema_version": 1, **document}, indent=1).encode() + b"\n",
         "style.css": asset("style.css"),
     }
     for name, figure in figures.items() if drawable() else ():
@@ -80,7 +79,9 @@ def reading(document: Mapping[str, Any]) -> str:
     ranked = [name for name in map(_name, rows) if name in lowest]
     first = [name for name in ranked if lowest[name] == 1]
     others = [name for name in ranked if lowest[name] > 1]
-    return f"{sentences} By the composite: {ranking_sentence(first, others, graded=True, who='row')}"
+    return (
+        f"{sentences} By the composite: {ranking_sentence(first, others, graded=True, who='row')}"
+    )
 
 
 def _name(row: Mapping[str, Any]) -> str:
@@ -152,9 +153,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     parts += ["", "## Lost, invented, and details of drugs", "", _BESIDE, ""]
     parts += _table(document, "beside", [*document["rows"][0]["beside"]])
     thresholds = {m["name"]: m["threshold"] for m in document["metrics"]}
-    declared = ", ".join(
-        f"{markdown_text(name)} {value:g}" for name, value in thresholds.items()
-    )
+    declared = ", ".join(f"{markdown_text(name)} {value:g}" for name, value in thresholds.items())
     parts += ["", "## Passes", "", f"Thresholds: {declared}.", ""]
     parts += _table(document, "pass", list(thresholds))
     parts += ["", "## Pearson's r over all answers", "", *_correlation(document["correlation"])]

@@ -82,8 +82,7 @@ def read_answers(
             people={
                 name: value
                 for name in people
-                if (value := _number(label[name], f"{where.name} row {number}: {name}"))
-                is not None
+                if (value := _number(label[name], f"{where.name} row {number}: {name}")) is not None
             },
         )
         for number, (row, label) in enumerate(zip(rows, label_rows, strict=True), 2)
@@ -129,9 +128,7 @@ def checkup(
         raise InputError(
             f"metrics: {len(answers_kept)} answers with a reference; at least {_FEWEST} are needed"
         )
-    values = values_of(
-        [answer.pair for answer in answers_kept], gauges.values(), workspace, engine
-    )
+    values = values_of([answer.pair for answer in answers_kept], gauges.values(), workspace, engine)
     metrics = columns_of(values)
     labels = list(dict.fromkeys(name for answer in answers_kept for name in answer.people))
     table = np.array(
@@ -146,9 +143,7 @@ def checkup(
     numbers = {item: at for at, item in enumerate(dict.fromkeys(a.item for a in answers_kept))}
     clusters = np.array([numbers[a.item] for a in answers_kept])
     r = pearson(table)
-    lo, hi = pearson_intervals(
-        table, seed=seed_of("metrics", *metrics, *labels), clusters=clusters
-    )
+    lo, hi = pearson_intervals(table, seed=seed_of("metrics", *metrics, *labels), clusters=clusters)
     rho, tau = spearman(table), kendall(table)
     k = len(metrics)
     inner = [row[:k] for row in r.values[:k]]
@@ -277,18 +272,12 @@ def reading(study: Mapping[str, Any]) -> str:
             f"{_band(best)}), {last['metric'].replace('_', ' ')} least ({_r(last['pearson'])})."
         )
     if study["same"]:
-        parts.append(
-            f"{len(study['same'])} pairs of metrics say the same; one of each is enough."
-        )
+        parts.append(f"{len(study['same'])} pairs of metrics say the same; one of each is enough.")
     else:
         parts.append("No two metrics say the same.")
     if study["resilience"]:
-        moved = max(
-            study["resilience"], key=lambda name: study["resilience"][name]["mean_squared"]
-        )
-        parts.append(
-            f"{moved.replace('_', ' ')} moves most when an answer is said in other words."
-        )
+        moved = max(study["resilience"], key=lambda name: study["resilience"][name]["mean_squared"])
+        parts.append(f"{moved.replace('_', ' ')} moves most when an answer is said in other words.")
     if not study["people"]:
         parts.append("Without labels of people nobody can say which metric is right.")
     return " ".join(parts)

@@ -104,9 +104,7 @@ _LENIENT: dict[Form, Callable[[Item, str, str, tuple[str, ...]], str | None]] = 
 }
 
 
-def read_leniently(
-    item: Item, text: str, *, order: tuple[int, ...] | None = None
-) -> str | None:
+def read_leniently(item: Item, text: str, *, order: tuple[int, ...] | None = None) -> str | None:
     """Return what a reply may mean, in the form of `comparable`; None where nothing can be made of it.
 
     Parameters

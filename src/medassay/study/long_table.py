@@ -69,9 +69,7 @@ def read_long(path: Path) -> list[LongRow]:
                 model=_model(row),
                 value=_number(row["value"], f"{path.name} row {number}: value"),
                 better=better,
-                n=int(_number(row["n"], f"{path.name} row {number}: n"))
-                if row.get("n")
-                else None,
+                n=int(_number(row["n"], f"{path.name} row {number}: n")) if row.get("n") else None,
                 task="" if named == "task" else (row.get("task") or row.get("group") or ""),
             )
         )

@@ -178,9 +178,7 @@ def _replies(run: Run) -> Iterator[tuple[dict[str, Any], Item]]:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
     items = RunItems(run.path, run.manifest["domains"])
     baselines = {
-        name
-        for name, spec in run.manifest["models"].items()
-        if spec.get("provider") == "baseline"
+        name for name, spec in run.manifest["models"].items() if spec.get("provider") == "baseline"
     }
     for trial in read_jsonl(run.path / "trials.jsonl"):
         words = (

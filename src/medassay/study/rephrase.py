@@ -54,7 +54,9 @@ class Rephraser:
     @property
     def id(self) -> str:
         """Return model and template, as results remember them."""
-        return f"{self.spec.id}, temperature {self.spec.temperature:g}, {load_template('rephrase').id}"
+        return (
+            f"{self.spec.id}, temperature {self.spec.temperature:g}, {load_template('rephrase').id}"
+        )
 
     def refuse(self, run: Run) -> None:
         """Refuse a run over a bank that may not leave, where this model is at an external endpoint."""

@@ -101,9 +101,7 @@ def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
         )
     for effect, p in zip(effects, holm([e["p"] for e in effects]), strict=True):
         effect["p_holm"] = p
-        effect["different"] = (
-            effect["different"] and p <= _LEVEL
-        )  # no reading of an interval alone
+        effect["different"] = effect["different"] and p <= _LEVEL  # no reading of an interval alone
     return {"runs": [run.id for run in runs], "effects": effects}
 
 
@@ -145,9 +143,7 @@ def _rows(run: Run) -> Iterator[SettingRow]:
 def _alike(run: Run, model: str) -> str:
     """Return the hash of what must be equal: the banks, and the model's entry less what the form of conversation sets."""
     entry = run.manifest["models"].get(model, {})
-    fields_kept = {
-        key: value for key, value in entry.items() if key not in ("protocol", "stop")
-    }
+    fields_kept = {key: value for key, value in entry.items() if key not in ("protocol", "stop")}
     banks = sorted(bank["content_sha256"] for bank in run.manifest["banks"])
     return short_hash([banks, fields_kept])
 

@@ -98,9 +98,7 @@ def write_silver(
     records_made = {
         name: finding.value for name, finding in findings_by_id if finding.value is not None
     }
-    failed = {
-        name: finding.problem for name, finding in findings_by_id if finding.value is None
-    }
+    failed = {name: finding.problem for name, finding in findings_by_id if finding.value is None}
     if failed and not options.accept_failures:
         name, why = next(iter(failed.items()))
         raise IncompleteError(

@@ -143,11 +143,7 @@ def resilience_sheet(study: Mapping[str, Any]) -> ReportDocument:
                 if study["lost"]
                 else []
             ),
-            *(
-                [f"{study['same']} answers came back the same six times."]
-                if study["same"]
-                else []
-            ),
+            *([f"{study['same']} answers came back the same six times."] if study["same"] else []),
             *(
                 ["SCRIPTED: the rephrasing model is a script; these numbers measure nothing."]
                 if study["scripted"]
@@ -260,9 +256,7 @@ def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> Re
         for name in order
     ]
     heads = ["metric", "mean variance", "mean CV", "median CV", "mean is 0", "prompts"]
-    points = _points(
-        {name: study["prompts"][name] for name in names}, "coefficient of variation"
-    )
+    points = _points({name: study["prompts"][name] for name in names}, "coefficient of variation")
     figure = ("consistency", _violins(points, "coefficient of variation")) if points else None
     return ReportDocument(
         name="consistency",

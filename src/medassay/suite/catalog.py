@@ -94,9 +94,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         template="healthbranches_quiz",
         reply_template="healthbranches_quiz",
     ),
-    "healthbranches_open": _open(
-        "HealthBranches open", "healthbranches_open", "healthbranches"
-    ),
+    "healthbranches_open": _open("HealthBranches open", "healthbranches_open", "healthbranches"),
     "med_prescriptions_easy": _closed(
         "Prescriptions (easy)", "med_prescriptions_easy", "prescriptions", group=CLASSES
     ),

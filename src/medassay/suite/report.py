@@ -66,9 +66,7 @@ def cell(result: SuiteResult | None, *, as_published: bool = False, items: int =
     """
     if result is None or result.value is None:
         return (
-            f"– (all {result.left_out} left out)"
-            if result is not None and result.left_out
-            else "–"
+            f"– (all {result.left_out} left out)" if result is not None and result.left_out else "–"
         )
     part = f", {result.n} of {items}" if result.n < items else ""
     if as_published:
@@ -78,9 +76,7 @@ def cell(result: SuiteResult | None, *, as_published: bool = False, items: int =
     if lo == hi and result.second is not None:  # none of twelve is no proof of none at all
         lo, hi = result.second["lo"], result.second["hi"]
     band = "" if lo is None else f" [{number(lo)}, {number(hi)}]"
-    place = (
-        "" if result.rank is None else f", {result.rank} ({result.rank_lo}–{result.rank_hi})"
-    )
+    place = "" if result.rank is None else f", {result.rank} ({result.rank_lo}–{result.rank_hi})"
     if result.rank_by == "pairs":
         place = f", {rank_range({'rank_lo': result.rank_lo, 'rank_hi': result.rank_hi})}"
     return f"{number(result.value)}{band}{part}{place}"
@@ -203,9 +199,7 @@ def reading(suite: SuiteRun, results: Sequence[SuiteResult]) -> str:
     alone = Counter(next(iter(models)) for models in first.values() if len(models) == 1)
     if first:
         shared = len(first) - alone.total()
-        sentences += (
-            f" In {shared} of {len(first)} rankings no model has the first place alone."
-        )
+        sentences += f" In {shared} of {len(first)} rankings no model has the first place alone."
     if len(alone) > 1:
         most, times = max(sorted(alone.items()), key=lambda pair: pair[1])
         sentences += f" {most} is first alone by {times}, {len(alone) - 1} others by {alone.total() - times}: the metric decides."
@@ -318,10 +312,7 @@ def whole_table(suite: SuiteRun) -> Section:
                     [
                         title,
                         metric_label(metric),
-                        *(
-                            cell(by.get((name, metric, *row)), items=items[name])
-                            for row in rows
-                        ),
+                        *(cell(by.get((name, metric, *row)), items=items[name]) for row in rows),
                     ]
                     for name, title, metric in lines
                 ],
@@ -337,9 +328,7 @@ def _closed(results: Sequence[SuiteResult], *, as_published: bool) -> Iterator[S
         rows = list(dict.fromkeys((result.model, result.setting) for result in own_results))
         titles = list(dict.fromkeys(result.title for result in own_results))
         cells = {
-            (result.model, result.setting, result.title): cell(
-                result, as_published=as_published
-            )
+            (result.model, result.setting, result.title): cell(result, as_published=as_published)
             for result in own_results
         }
         layout = _by_model if len(rows) > len(titles) else _by_metric
@@ -366,9 +355,7 @@ def _open(
         and len({ranked["metric"] for ranked in ranks}) > 1
     ):
         order = [
-            name
-            for m in metrics
-            if any(r["metric"] == (name := metric_label(m)) for r in ranks)
+            name for m in metrics if any(r["metric"] == (name := metric_label(m)) for r in ranks)
         ]
         figure = (f"ranks-{part.benchmark}", rank_flow(ranks, order))
     left_out = max(result.left_out for result in own_results)
@@ -422,9 +409,7 @@ def _by_model(
 
 def _means(weighted: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
     for name in dict.fromkeys(weighted_mean["suite"] for weighted_mean in weighted):
-        own_means = [
-            weighted_mean for weighted_mean in weighted if weighted_mean["suite"] == name
-        ]
+        own_means = [weighted_mean for weighted_mean in weighted if weighted_mean["suite"] == name]
         lacking = own_means[0]["lacking"]
         yield Section(
             title=f"Mean accuracy of {name}",
@@ -480,9 +465,7 @@ def cards(suite: SuiteRun) -> dict[str, bytes]:
     card_files: dict[str, bytes] = {}
     for model, entry in sorted(entries.items()):
         own_results = [result for result in results if result.model == model]
-        text = "\n".join(
-            _card(model, entry, own_results, list(notes(suite, as_published=False)))
-        )
+        text = "\n".join(_card(model, entry, own_results, list(notes(suite, as_published=False))))
         card_files[f"cards/{_file_name(model, card_files)}.md"] = (text + "\n").encode()
     return card_files
 

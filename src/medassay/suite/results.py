@@ -156,9 +156,7 @@ def _likelihoods(
 ) -> Iterator[SuiteResult]:
     headlines = PERPLEXITIES if kind == PERPLEXITY else (statistics["metric"],)
     for name, metric in row.get("likelihood", {}).get("metrics", {}).items():
-        yield replace(
-            _filled(base, metric), metric=name, better="low", headline=name in headlines
-        )
+        yield replace(_filled(base, metric), metric=name, better="low", headline=name in headlines)
 
 
 def _filled(base: SuiteResult, estimate: Mapping[str, Any]) -> SuiteResult:
@@ -179,9 +177,7 @@ def _scored(base: SuiteResult, row: Mapping[str, Any], items: Items) -> SuiteRes
     tested = {}
     if "interval" in row and not row["micro"] and row["rank"] is not None:
         # The mean of one domain is that of its items: the run's own ranks hold.
-        tested = {key: row[key] for key in ("rank", "rank_lo", "rank_hi")} | {
-            "rank_by": "pairs"
-        }
+        tested = {key: row[key] for key in ("rank", "rank_lo", "rank_hi")} | {"rank_by": "pairs"}
     values = np.array(list(items.values()))
     se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
     # Of several domains the run has no second interval of the mean over items, and no flag of it.
@@ -208,8 +204,7 @@ def item_scores(run: Run) -> dict[Row, Items]:
             row = sums.setdefault((score["model"], score["setting"]), {})
             row.setdefault((score["domain"], score["item"]), []).append(score["score"])
     return {
-        row: {item: sum(v) / len(v) for item, v in values.items()}
-        for row, values in sums.items()
+        row: {item: sum(v) / len(v) for item, v in values.items()} for row, values in sums.items()
     }
 
 
@@ -297,9 +292,7 @@ def weighted_means(suite: SuiteRun) -> list[dict[str, Any]]:
             values = np.concatenate(columns)
             ones = np.ones(len(values))
             sums = strata.sums(np.column_stack([values, ones]))
-            estimate = ratio_estimate(
-                values, ones, sums[:, 0] / sums[:, 1], strata, scale=Scale()
-            )
+            estimate = ratio_estimate(values, ones, sums[:, 0] / sums[:, 1], strata, scale=Scale())
             plain = estimate.to_dict()
             means.append(
                 {
@@ -308,9 +301,7 @@ def weighted_means(suite: SuiteRun) -> list[dict[str, Any]]:
                     "setting": row[1],
                     **{key: plain[key] for key in ("score", "lo", "hi", "n")},
                     "benchmarks": members,
-                    "lacking": [
-                        benchmark for benchmark in SUITES[name] if benchmark not in parts
-                    ],
+                    "lacking": [benchmark for benchmark in SUITES[name] if benchmark not in parts],
                 }
             )
     return means
@@ -325,10 +316,7 @@ def language_gaps(suite: SuiteRun) -> list[dict[str, Any]]:
         if first_run is None or other is None:
             continue
         sides = [
-            {
-                row: _without_language(items)
-                for row, items in item_scores(suite.run(name)).items()
-            }
+            {row: _without_language(items) for row, items in item_scores(suite.run(name)).items()}
             for name in (first_run, other)
         ]
         for row in sorted(sides[0].keys() & sides[1].keys()):

@@ -136,9 +136,7 @@ class _Work:
         self, plan: SuitePlan, specs: Mapping[str, ModelSpec], means: SuiteContext
     ) -> None:
         self._plan, self._means = plan, means
-        self._specs = {
-            name: specs[name] for name in (*plan.models, *filter(None, [plan.judge]))
-        }
+        self._specs = {name: specs[name] for name in (*plan.models, *filter(None, [plan.judge]))}
         self._entries = [_entry(spec) for _, spec in sorted(self._specs.items())]
         made_of = short_hash(
             [plan.hash, self._entries]
@@ -299,9 +297,7 @@ class _Work:
                 for name in models
                 if self._specs[name].cannot_tell(asks, chat_template=chat) is None  # type: ignore[arg-type]  # one of the two
             )
-        task = {PERPLEXITY: "perplexity", RELAXED: "relaxed_perplexity"}.get(
-            kind, benchmark.task
-        )
+        task = {PERPLEXITY: "perplexity", RELAXED: "relaxed_perplexity"}.get(kind, benchmark.task)
         if task == "closed_likelihood" and self._none_tells():
             task = "closed"
         options: dict[str, Any] = {
@@ -356,9 +352,7 @@ class _Work:
             "parts": [part.to_dict() for part in parts],
         }
         draft = self._folder / f"{RECORD}.part"
-        draft.write_text(
-            json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
-        )
+        draft.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         draft.replace(self._folder / RECORD)
 
 
@@ -401,9 +395,7 @@ def suite_models(path: Path, names: tuple[str, ...]) -> dict[str, ModelSpec]:
         if name in entries:
             continue
         if name.startswith("embedded:"):
-            entries[name] = ModelSpec(
-                id=name, provider="transformers", path=name, location="local"
-            )
+            entries[name] = ModelSpec(id=name, provider="transformers", path=name, location="local")
         elif (folder / "config.json").is_file():
             entries[folder.resolve().name] = ModelSpec(
                 id=folder.resolve().name,

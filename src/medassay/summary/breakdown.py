@@ -78,9 +78,7 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
                     means = np.array([float(np.mean(by_item[k])) for k in keys])
                     printed = _as_printed(estimate, means, [clusters[k] for k in keys], scale)
                     estimate = estimate if printed is None else printed
-                clipped_estimate = (
-                    clipped(estimate, scale) if scale.floor is not None else estimate
-                )
+                clipped_estimate = clipped(estimate, scale) if scale.floor is not None else estimate
                 rows_by_field[field].append(
                     {"value": value, "model": model, "setting": setting, "mode": mode}
                     | {"scale": scale.ends}

@@ -58,7 +58,5 @@ def harm_of(
         "marked": marked,
         "harmful": harmful,
         "upper": clopper_pearson_upper(harmful, marked) if is_independent else None,
-        "worst_5": float(scores[: -(-len(scores) // _WORST_SHARE)].mean())
-        if len(scores)
-        else None,
+        "worst_5": float(scores[: -(-len(scores) // _WORST_SHARE)].mean()) if len(scores) else None,
     }

@@ -24,9 +24,7 @@ class ItemMatrix:
         self._manifest = manifest
         self._numbers = tuple(numbers)
         self._columns = {name: at for at, name in enumerate(self._numbers)}
-        self.clusters = {
-            d: np.array(clusters) for d, clusters in sorted(items.clusters.items())
-        }
+        self.clusters = {d: np.array(clusters) for d, clusters in sorted(items.clusters.items())}
         self._sums: dict[Cell, Floats] = {}
         self._counts: dict[Cell, Floats] = {}
 

@@ -46,9 +46,7 @@ class LeaderboardScores:
         self.clusters = {
             d: np.array(numbers, dtype=np.int64) for d, numbers in items.clusters.items()
         }
-        self.synthetic = {
-            d: np.array(flags, dtype=np.int8) for d, flags in items.synthetic.items()
-        }
+        self.synthetic = {d: np.array(flags, dtype=np.int8) for d, flags in items.synthetic.items()}
         self.modes: set[str] = set()
         self.unequal: set[Row] = set()
         self.outcomes: dict[Cell, Counter[str]] = {}
@@ -59,9 +57,7 @@ class LeaderboardScores:
     def lowest(self) -> dict[str, Floats]:
         """Return domain → the lowest score of each item, of domains whose items have criteria."""
         forms = self._items.forms
-        is_withheld = "withheld" in forms and any(
-            item.lowest is not None for item in self._items
-        )
+        is_withheld = "withheld" in forms and any(item.lowest is not None for item in self._items)
         if "rubric" not in forms and not is_withheld:
             return {}
         lowest_scores: dict[str, list[float]] = {}
@@ -197,9 +193,7 @@ def leaderboard_document(
         names = [OVERALL, *groups] if len(groups) > 1 else list(groups)
         for name in names:
             members = groups.get(name, table.domains)
-            document, relations, used = _ranking(
-                table, manifest, task, mode, rows, name, members
-            )
+            document, relations, used = _ranking(table, manifest, task, mode, rows, name, members)
             if name == names[0]:  # over all domains
                 over_all[mode] = used
             if judgements is not None:
@@ -261,8 +255,7 @@ def _ranking(
     )
     counts_cuts = "max_cut_off" in manifest
     document = [
-        _row(s, field, table, members, mode, task, counts_cuts=counts_cuts)
-        for s in field.standings
+        _row(s, field, table, members, mode, task, counts_cuts=counts_cuts) for s in field.standings
     ]
     ranges = manifest["plan"]["rank_rule"] == SIMULTANEOUS
     document.sort(key=lambda row: _place(row, task, ranges=ranges))
@@ -392,9 +385,7 @@ def _row(
         "coverage": standing.coverage,
         "worst": plain.get("worst"),
         "best": plain.get("best"),
-        "micro": None
-        if micro is None
-        else {"score": micro.value, "lo": micro.lo, "hi": micro.hi},
+        "micro": None if micro is None else {"score": micro.value, "lo": micro.lo, "hi": micro.hi},
         "rank": rank.rank,
         "rank_lo": rank.lo,
         "rank_hi": rank.hi,
@@ -480,9 +471,7 @@ def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
         for domain, rows_of_domain in document["domains"].items()
     }
     fields = {
-        mode: {
-            d: {k: v for k, v in f.items() if k != "panel"} for d, f in fields_of_mode.items()
-        }
+        mode: {d: {k: v for k, v in f.items() if k != "panel"} for d, f in fields_of_mode.items()}
         for mode, fields_of_mode in document["fields"].items()
     }
     return {**document, "domains": rows, "fields": fields}

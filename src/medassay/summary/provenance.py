@@ -33,9 +33,7 @@ def seed_label(manifest: Mapping[str, Any]) -> str:
 class ProvenanceBreakdown:
     """The items of a run by kind, ready for rankings of each."""
 
-    def __init__(
-        self, table: "LeaderboardScores", manifest: Mapping[str, Any], task: Task
-    ) -> None:
+    def __init__(self, table: "LeaderboardScores", manifest: Mapping[str, Any], task: Task) -> None:
         self._table, self._manifest, self._task = table, manifest, task
         self._masks = {
             domain: {PUBLIC: flags == 0, SYNTHETIC: flags != 0}
@@ -73,9 +71,7 @@ class ProvenanceBreakdown:
                 tools += self._tools(name, members, kind)
         return {**document, "gap": gaps, "tools_minus_solo": tools}
 
-    def _strata(
-        self, members: list[str], mode: str, rows: list[Row], kind: str
-    ) -> list[Stratum]:
+    def _strata(self, members: list[str], mode: str, rows: list[Row], kind: str) -> list[Stratum]:
         """Return the domains that have items of a kind, with those items alone.
 
         The kind is part of the seed: draws of the two kinds must be independent.

@@ -119,9 +119,7 @@ class Author:
             columns = {"item": subject, "study": "synthesis"}
             reply, looked_up = await self._ask(prompt, columns, attempt)
             if reply is None:
-                raise OverBudget(
-                    self._asker.tally.over_budget
-                )  # others that are under way finish
+                raise OverBudget(self._asker.tally.over_budget)  # others that are under way finish
             text = reply.completion.text
             call = {**self._call(prompt, attempt, reply.key, text), **looked_up}
             calls.append(call)

@@ -78,9 +78,7 @@ def _is_scripted(workshop: Workshop) -> bool:
 
 def _sources(workshop: Workshop) -> list[Any]:
     """Return the sources that the present items were made from."""
-    used = {
-        place for event in present_items(workshop) for place in _all_before(workshop, event)
-    }
+    used = {place for event in present_items(workshop) for place in _all_before(workshop, event)}
     return [event for event in workshop.all_latest("source") if event.place in used]
 
 
@@ -92,9 +90,7 @@ def _all_before(workshop: Workshop, event: Any) -> set[tuple[str, str]]:
         if place not in places:
             places.add(place)
             latest = workshop.latest(*place)
-            waiting += (
-                [] if latest is None else [tuple(place) for place in latest.record["from"]]
-            )
+            waiting += [] if latest is None else [tuple(place) for place in latest.record["from"]]
     return places
 
 
@@ -113,9 +109,7 @@ def _limits(workshop: Workshop) -> Iterator[str]:
         if source.result.get("limits"):
             yield f"Of {source.result['bank']}: {source.result['limits']}"
     if models:
-        named = ", ".join(
-            f"{name} (family {model['family']})" for name, model in models.items()
-        )
+        named = ", ".join(f"{name} (family {model['family']})" for name, model in models.items())
         yield f"Made with {named}: models of these families may find the items easier, and their errors may be in them."
     yield _review_share(workshop)
     yield _source_age(workshop)

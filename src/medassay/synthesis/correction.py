@@ -98,9 +98,7 @@ def _after(value: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any
     path = value["path"]
     if record.get("path") or path:
         after["path"] = (
-            " -> ".join(read_steps(path))
-            if isinstance(path, str) and path
-            else record.get("path")
+            " -> ".join(read_steps(path)) if isinstance(path, str) and path else record.get("path")
         )
     return after
 
@@ -111,9 +109,7 @@ def _from_list(item: Any, n_options: int) -> dict[str, Any]:
     options = [checked_text(option, "an option", _LONGEST) for option in item[2]]
     letter = str(item[3]).strip().upper()
     if len(options) != n_options or len({o.casefold() for o in options}) < n_options:
-        raise ValueError(
-            f"item has {len(options)} options; expected {n_options} different ones"
-        )
+        raise ValueError(f"item has {len(options)} options; expected {n_options} different ones")
     if len(letter) != 1 or letter not in LETTERS[:n_options]:
         raise ValueError(f"item has the letter {item[3]!r:.20}; expected one of its options")
     answer = checked_text(item[1], "the answer", _LONGEST)
@@ -136,9 +132,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[int]:
     if _same(before.get("path")) != _same(after.get("path")):
         changes_found.append(3)
     # A new question may need new options: the change is of the question then.
-    return (
-        [kind for kind in changes_found if kind != 1] if 2 in changes_found else changes_found
-    )
+    return [kind for kind in changes_found if kind != 1] if 2 in changes_found else changes_found
 
 
 def _same(value: Any) -> Any:
@@ -179,7 +173,5 @@ def checked_correction(event: Event, change: Any) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"change of '{name}': {error}") from None
     if not changes(before, checked):
-        raise InputError(
-            f"change of '{name}': equals the item; expected something else, or keep"
-        )
+        raise InputError(f"change of '{name}': equals the item; expected something else, or keep")
     return checked

@@ -117,9 +117,7 @@ def _checked(workshop: Workshop, event: Event, verb: Verb, change: Any) -> Any:
     if step == "review":
         return _checked_review(event, verb, change)
     if verb == "keep" and step != "refine":
-        raise InputError(
-            f"'{handle}': nothing was there before; expected accept, change or remove"
-        )
+        raise InputError(f"'{handle}': nothing was there before; expected accept, change or remove")
     if verb == "accept" and event.result is None:
         raise InputError(f"'{handle}': nothing usable was made; expected change or remove")
     if change is None:
@@ -133,9 +131,7 @@ def _checked(workshop: Workshop, event: Event, verb: Verb, change: Any) -> Any:
 def _checked_review(event: Event, verb: Verb, change: Any) -> Any:
     handle = handle_of(event.place)
     if event.status == "queued" and verb == "accept":
-        raise InputError(
-            f"'{handle}': no review could be used; expected keep, change or remove"
-        )
+        raise InputError(f"'{handle}': no review could be used; expected keep, change or remove")
     if event.status == "made" and needs_rewriting(event.result) and verb in ("accept", "keep"):
         raise InputError(
             f"'{handle}' was found complex or ambiguous as a whole (type 0): expected change or remove"
@@ -159,9 +155,7 @@ def _graph(value: Any, event: Event) -> Any:
 
 def _steps(value: Any, event: Event) -> Any:
     if not isinstance(value, str):
-        raise ValueError(
-            f"{value!r:.40}; expected the sequence as one text, steps joined by ->"
-        )
+        raise ValueError(f"{value!r:.40}; expected the sequence as one text, steps joined by ->")
     return list(read_steps(value))
 
 

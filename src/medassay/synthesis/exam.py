@@ -184,9 +184,7 @@ class ExamMaker:
         job = self._jobs[f"rephrase:{question.exam_id}/{version}"]
         event = event_of(self._workshop, job)
         given_up = event is not None and event.status == "queued"
-        return event is not None and not (
-            given_up and decision_on(self._workshop, event) is None
-        )
+        return event is not None and not (given_up and decision_on(self._workshop, event) is None)
 
     def _versions(self, question: ExamQuestion) -> list[str]:
         """Return the open versions that there are."""

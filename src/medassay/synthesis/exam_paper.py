@@ -47,9 +47,7 @@ class ExamQuestion:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return keyed(
-            self, "exam_id", "question", "options", "cop", "year", "category", "dropped"
-        )
+        return keyed(self, "exam_id", "question", "options", "cop", "year", "category", "dropped")
 
     @property
     def right(self) -> str:
@@ -67,9 +65,7 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
     """
     for name in columns:
         if name not in COLUMNS:
-            raise InputError(
-                f"exam columns: '{name}' is unknown; known are {', '.join(COLUMNS)}"
-            )
+            raise InputError(f"exam columns: '{name}' is unknown; known are {', '.join(COLUMNS)}")
     rows = [*_table_rows(path, columns)]
     once = Counter(cells["exam_id"] for cells in rows)
     seen_ids: set[str] = set()
@@ -91,9 +87,7 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
 def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
     needed = ("question", *(f"op{n}" for n in range(1, _FEWEST + 1)), "cop")
     for row in read_csv(path):
-        absent = [
-            columns.get(name, name) for name in needed if columns.get(name, name) not in row
-        ]
+        absent = [columns.get(name, name) for name in needed if columns.get(name, name) not in row]
         if absent:
             raise InputError(
                 f"{path}: no column '{absent[0]}'; found {', '.join(row)}; name yours in 'exam.columns'"

@@ -65,9 +65,7 @@ def select_flaws(
     items = dict.fromkeys(
         item for outcomes in (*large.values(), *small.values()) for item in outcomes
     )
-    candidates = [
-        item for item in items if all(outcomes.get(item) for outcomes in large.values())
-    ]
+    candidates = [item for item in items if all(outcomes.get(item) for outcomes in large.values())]
     flaws = []
     for item in candidates:
         models_asked = [model for model, outcomes in small.items() if item in outcomes]
@@ -132,9 +130,7 @@ def flaws_of_runs(runs: Sequence[Run], large: Sequence[str] = ()) -> Flaws:
     contents: set[frozenset[str]] = set()
     for run in runs:
         if not run.sealed:
-            raise IncompleteError(
-                f"run {run.id}: not finished; run its plan again to resume it"
-            )
+            raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
         contents.add(frozenset(bank["content_sha256"] for bank in run.manifest["banks"]))
         wrong = _wrong(run)
         if twice := sorted(wrong.keys() & outcomes_by_model.keys()):
@@ -187,9 +183,7 @@ def _large(sizes: Mapping[str, float | None], named: Sequence[str]) -> list[str]
 
 def _wrong(run: Run) -> dict[str, dict[Place, bool]]:
     """Return model → item → whether more of its zero-shot answers were wrong than right."""
-    quiz = {
-        (r["domain"], r["id"]) for r in read_jsonl(run.path / "items.jsonl") if "options" in r
-    }
+    quiz = {(r["domain"], r["id"]) for r in read_jsonl(run.path / "items.jsonl") if "options" in r}
     scores: dict[str, dict[Place, list[float]]] = {}
     trials = read_jsonl(run.path / "trials.jsonl")
     for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):

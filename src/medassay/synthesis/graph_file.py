@@ -256,9 +256,7 @@ class _Statement:
         )
         if end < 0 or shut is None:
             self._at = start
-            raise self._refuse(
-                f"a text that ends in '{closing}' (quote texts that hold brackets)"
-            )
+            raise self._refuse(f"a text that ends in '{closing}' (quote texts that hold brackets)")
         self._at = after + len(shut)
         return _BREAK.sub(" ", text).replace("`", "").strip() or None
 

@@ -146,9 +146,7 @@ def places_on_pages(pages: Sequence[Lines], headings: Sequence[Heading]) -> list
         ]
         line_numbers = [number for number, text in lines if title_words and text == title_words]
         # A title over two lines begins with the first of them.
-        begun = [
-            number for number, text in lines if " " in text and title_words.startswith(text)
-        ]
+        begun = [number for number, text in lines if " " in text and title_words.startswith(text)]
         line = (line_numbers or begun or [0])[0]
         if (page, line) > last:
             places.append((page, line, heading))

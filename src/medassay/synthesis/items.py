@@ -42,8 +42,7 @@ def note_items(
 def _listed(workshop: Workshop, what: str) -> list[Event]:
     listed = workshop.latest("plan", LISTED)
     lines_found = (
-        workshop.line(line_hash)
-        for line_hash in (() if listed is None else listed.result[what])
+        workshop.line(line_hash) for line_hash in (() if listed is None else listed.result[what])
     )
     return [event for event in lines_found if event is not None]
 
@@ -85,9 +84,7 @@ def not_yet_items(workshop: Workshop) -> list[Event]:
     return [
         event
         for event, decided in decisions
-        if decided is not None
-        and decided.number > since
-        and decided.status in ("accept", "change")
+        if decided is not None and decided.number > since and decided.status in ("accept", "change")
     ]
 
 

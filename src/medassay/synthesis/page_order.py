@@ -138,9 +138,7 @@ def _between_tables(pieces: Sequence[Piece], top: float, bottom: float) -> tuple
 
 def _height(pieces: Sequence[Piece]) -> float:
     """Return the height of most of the text."""
-    heights = [
-        h for p in pieces if not p.is_table for h in [p.height] * max(1, len(p.text) // 10)
-    ]
+    heights = [h for p in pieces if not p.is_table for h in [p.height] * max(1, len(p.text) // 10)]
     return median(heights) if heights else 12.0
 
 
@@ -336,9 +334,7 @@ def _rules(group: Sequence[PageBox], axis: int, pieces: Sequence[Piece]) -> list
         if before and behind and (not places or place - places[-1] > _LEVEL):
             places.append(place)
     if axis == 0:  # a line that runs through words parts no cells
-        return [
-            x for x in places if not any(p.left < x - 2 and p.right > x + 2 for p in pieces)
-        ]
+        return [x for x in places if not any(p.left < x - 2 and p.right > x + 2 for p in pieces)]
     return places
 
 
@@ -347,9 +343,7 @@ def _length(box: PageBox, axis: int) -> float:
     return end - start
 
 
-def _parted(
-    pieces: Sequence[Piece], axis: int, places: Sequence[float]
-) -> Iterator[list[Piece]]:
+def _parted(pieces: Sequence[Piece], axis: int, places: Sequence[float]) -> Iterator[list[Piece]]:
     """Yield the pieces between places."""
     ends = [float("-inf"), *places, float("inf")]
     for start, end in pairwise(ends):
@@ -362,9 +356,7 @@ def _inside(box: PageBox, pieces: Sequence[Piece]) -> list[Piece]:
     return [
         p
         for p in pieces
-        if box.left - 2 <= p.left
-        and p.right <= box.right + 2
-        and box.top <= p.middle <= box.bottom
+        if box.left - 2 <= p.left and p.right <= box.right + 2 and box.top <= p.middle <= box.bottom
     ]
 
 
@@ -409,10 +401,7 @@ def _without_notes(page: Page) -> tuple[list[Piece], list[list[Piece]]]:
         ends = max((p.bottom for p in own_pieces), default=start.bottom)
         # Text of the usual height below it in its column: it was none.
         if any(
-            p.top >= ends - 2
-            and p.left < start.right
-            and start.left < p.right
-            and p not in small
+            p.top >= ends - 2 and p.left < start.right and start.left < p.right and p not in small
             for p in pieces
         ):
             continue
@@ -424,9 +413,7 @@ def _without_notes(page: Page) -> tuple[list[Piece], list[list[Piece]]]:
 def _end(start: Piece, small: Sequence[Piece]) -> float:
     """Return where the column of a note ends: its longest line."""
     return max(
-        p.right
-        for p in small
-        if abs(p.left - start.left) < start.bottom - start.top or p is start
+        p.right for p in small if abs(p.left - start.left) < start.bottom - start.top or p is start
     )
 
 

@@ -113,11 +113,7 @@ def _walk(graph: DecisionGraph, most: int) -> Iterator[Path]:
         child = None
         if reached[at] & unfilled:
             child = next(
-                (
-                    child_place
-                    for child_place in iterators[-1]
-                    if reached[child_place] & unfilled
-                ),
+                (child_place for child_place in iterators[-1] if reached[child_place] & unfilled),
                 None,
             )
         if child is None:

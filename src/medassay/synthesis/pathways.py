@@ -174,9 +174,7 @@ class PathwayMaker:
         if source.pages is not None:
             record["document_pages"] = list(source.pages)
         if source.pictures:
-            record["pages"] = [
-                str(p.relative_to(self._workshop.folder)) for p in source.pictures
-            ]
+            record["pages"] = [str(p.relative_to(self._workshop.folder)) for p in source.pictures]
         basis = basis_of(record, source.text)
         if not self._workshop.is_latest("source", source.name, basis):
             self._workshop.note(

@@ -20,9 +20,7 @@ _MOST_CHARACTERS = 60_000  # of a page
 _MOST_DRAWINGS = 2_000  # of a page
 _MOST_TITLES = 5_000  # of the outline
 _LONGEST_TITLE = 200  # characters
-_WIDE_GAP = (
-    1.1  # times the height of the text: a gap between columns or cells, not between words
-)
+_WIDE_GAP = 1.1  # times the height of the text: a gap between columns or cells, not between words
 Piece = tuple[float, float, float, float, str]  # left, top, right, bottom (from above), text
 
 

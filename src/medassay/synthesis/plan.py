@@ -250,9 +250,7 @@ def _table_problems(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
                 name,
                 f"{domain!r}; expected a domain, and not 'overall', which names a ranking",
             )
-    if proposals is not None and not (
-        proposals.topics and all(map(str.strip, proposals.topics))
-    ):
+    if proposals is not None and not (proposals.topics and all(map(str.strip, proposals.topics))):
         yield "proposals.topics", "empty; expected at least one topic"
     if proposals is not None and not 1 <= proposals.rounds <= _MOST_ROUNDS:
         yield "proposals.rounds", f"{proposals.rounds}; 1 to {_MOST_ROUNDS} are possible"

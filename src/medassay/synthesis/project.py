@@ -116,22 +116,16 @@ class Workshop:
         try:
             line_record = parse_record(line, where)
             record, claimed = line_record["record"], line_record["hash"]
-            is_event = (
-                isinstance(record, dict) and {"step", "subject", "status"} <= record.keys()
-            )
+            is_event = isinstance(record, dict) and {"step", "subject", "status"} <= record.keys()
         except (InputError, KeyError, TypeError):
             raise IntegrityError(
                 f"{where}: not a line that was written; restore the file"
             ) from None
         expected = (
-            {"record": record, "prev": prev, "hash": chained(prev, record)}
-            if is_event
-            else None
+            {"record": record, "prev": prev, "hash": chained(prev, record)} if is_event else None
         )
         if line_record != expected or canonical(line_record) + b"\n" != line:
-            raise IntegrityError(
-                f"{where}: does not follow the line before it; restore the file"
-            )
+            raise IntegrityError(f"{where}: does not follow the line before it; restore the file")
         self._keep(Event(number, claimed, record))
         return str(claimed)
 
@@ -230,9 +224,7 @@ class Workshop:
             if event.number not in events_by_number:
                 events_by_number[event.number] = event
                 places = {tuple(place) for place in event.record.get("from", ())}
-                waiting += [
-                    event for event in self.events[: event.number] if event.place in places
-                ]
+                waiting += [event for event in self.events[: event.number] if event.place in places]
         places = {event.place for event in events_by_number.values()}
         for event in (
             self.events

@@ -93,9 +93,7 @@ class ProposalMaker:
             part="make_mandate",
             holes=holes,
             read=lambda reply: read_draft(reply, self._form),
-            sources=[("verdict", _round(topic, number - 1))]
-            if number > 1
-            else [("plan", "plan")],
+            sources=[("verdict", _round(topic, number - 1))] if number > 1 else [("plan", "plan")],
         )
         self._drafts[job.subject] = job
         return job
@@ -142,9 +140,7 @@ class ProposalMaker:
             rounds = (self._draft(other, n) for n in range(number, 0, -1))
             latest = next((verdict for verdict in rounds if verdict is not None), None)
             if latest is not None and is_near(question, latest["question"]):
-                nearest.append(
-                    f"the draft on '{self._topics[other][:60]}': {latest['question']}"
-                )
+                nearest.append(f"the draft on '{self._topics[other][:60]}': {latest['question']}")
         return nearest
 
     def _verdict(self, topic: str, number: int) -> tuple[str, list[str]]:

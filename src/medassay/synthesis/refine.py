@@ -45,9 +45,7 @@ def read_steps(reply: str) -> tuple[str, ...]:
         re.match(r"[^:]{0,60}\b(?:sequence|pathway|path)\b[^:]{0,40}:", steps[0], re.IGNORECASE)
         or "`" in text
     ):
-        raise ValueError(
-            f"other text in the reply: '{steps[0][:60]}'; expected the sequence alone"
-        )
+        raise ValueError(f"other text in the reply: '{steps[0][:60]}'; expected the sequence alone")
     return steps
 
 

@@ -54,9 +54,7 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     """
     if not reason.strip():
         raise InputError("release: a reason is needed; it is written into CHANGES.md")
-    registered_hash(
-        lock, ""
-    )  # a lock that cannot be read stops here, before anything is written
+    registered_hash(lock, "")  # a lock that cannot be read stops here, before anything is written
     if is_correction(workshop):
         return _release_corrections(workshop, reason, lock, today)
     if waiting := not_yet_items(workshop):
@@ -83,9 +81,7 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     _refuse_changed(folder, latest, records)
     gone = _gone(workshop, latest, records)
     why = f"{' '.join(reason.split())}{f' No longer made: {gone}.' if gone else ''}"
-    card = card_of(
-        workshop, accepted_items, read_card(folder) if folder.exists() else {}, today
-    )
+    card = card_of(workshop, accepted_items, read_card(folder) if folder.exists() else {}, today)
     version, content = _bind(folder, card, records, why, lock, today)
     _note_release(workshop, version, content, basis, records, why)
     return folder, version, content
@@ -99,9 +95,7 @@ def _gone(workshop: Workshop, latest: Mapping[str, Any] | None, records: Records
     GateError
         Naming released items that were made anew, so that they wait.
     """
-    before = (
-        [] if latest is None else [n for n in latest["result"]["items"] if n not in records]
-    )
+    before = [] if latest is None else [n for n in latest["result"]["items"] if n not in records]
     waiting = {event.place[1] for event in undecided(workshop)}
     if again := [name for name in before if name in waiting]:
         raise GateError(
@@ -231,9 +225,7 @@ def _note_release(
     )
 
 
-def _release_corrections(
-    workshop: Workshop, reason: str, lock: Path, today: dt.date
-) -> Released:
+def _release_corrections(workshop: Workshop, reason: str, lock: Path, today: dt.date) -> Released:
     """Bring the decided corrections into the bank that they are of: same ids, next revisions, a new version.
 
     A bank that another workshop made gets them through that one, as decisions: else its next release would undo them.

@@ -187,9 +187,7 @@ def type_counts(workshop: Workshop) -> list[dict[str, Any]]:
         decided = decision_on(workshop, event)
         for kind in (event.result or {}).get("types", ()):
             counts[kind, "waiting" if decided is None else decided.status] += 1
-    return [
-        {"type": kind, "decision": verb, "n": n} for (kind, verb), n in sorted(counts.items())
-    ]
+    return [{"type": kind, "decision": verb, "n": n} for (kind, verb), n in sorted(counts.items())]
 
 
 def is_correction(workshop: Workshop) -> bool:
@@ -216,6 +214,4 @@ def corrected(workshop: Workshop) -> Iterator[CorrectedItem]:
             proposed = (event.result or {}).get("after")
             after = {"accept": proposed, "change": decided.result}.get(decided.status)
             before = event.record["given"]
-            yield CorrectedItem(
-                item=event.place[1], before=before, after=after, decision=decided
-            )
+            yield CorrectedItem(item=event.place[1], before=before, after=after, decision=decided)

@@ -160,9 +160,7 @@ def _pdf(path: Path, pictures: Path) -> tuple[list[Chapter], tuple[Path, ...], s
     if find_spec("pypdfium2") is None or find_spec("PIL") is None:
         raise UnavailableError("reading PDF needs the extra: pip install 'medassay[pdf]'")
     pictures.mkdir(parents=True, exist_ok=True)
-    for former in pictures.glob(
-        "page-*.png"
-    ):  # of another version, which may have had more pages
+    for former in pictures.glob("page-*.png"):  # of another version, which may have had more pages
         former.unlink()
     rows = _in_child("medassay.synthesis.pdf_pages", path, pictures)
     head: dict[str, Any] = next(rows)
@@ -225,9 +223,7 @@ def _html(data: bytes, path: Path) -> list[Chapter]:
     try:
         text, headings = asyncio.run(extract_document(data))
     except ToolError:
-        raise InputError(
-            f"{path}: its text cannot be extracted; expected a page of HTML"
-        ) from None
+        raise InputError(f"{path}: its text cannot be extracted; expected a page of HTML") from None
     lines = text.split("\n")
     headings_found = _headings((level, title, 0) for level, title in headings)
     return parts_of([lines], places_in_lines(lines, headings_found))
@@ -250,11 +246,7 @@ def _markdown(text: str) -> list[Chapter]:
         elif token.type == "table_close" or (token.type == "heading_close" and heading == 1):
             skipped -= 1
         inline_text = _inline(token.children or ()) if token.type == "inline" else ""
-        if (
-            inline_text
-            and _REFERENCES.fullmatch(inline_text.strip())
-            and (heading or not skipped)
-        ):
+        if inline_text and _REFERENCES.fullmatch(inline_text.strip()) and (heading or not skipped):
             level = heading or 2
         elif inline_text and not level:
             title = " ".join(clean_text(inline_text).split())
@@ -312,9 +304,7 @@ def clean_text(text: str) -> str:
     unified = _BROKEN.sub(joined, unified)
     unified = unified.replace("\u00ad", "").replace("\u2010", "-")
     unified = "".join(
-        c
-        for c in unified
-        if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cn")
+        c for c in unified if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cn")
     )
     lines = [" ".join(line.split()) for line in unified.split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -181,9 +181,7 @@ def _chosen(
 def _is_short(job: SynthesisStep, event: Event) -> bool:
     """Return whether a job ended in the queue under a smaller token limit than the entry has now."""
     limit = event.record.get("max_tokens")
-    return (
-        event.status == "queued" and limit is not None and limit < job.author.spec.reply_tokens
-    )
+    return event.status == "queued" and limit is not None and limit < job.author.spec.reply_tokens
 
 
 def pending(jobs: Sequence[SynthesisStep], workshop: Workshop) -> dict[str, SynthesisStep]:

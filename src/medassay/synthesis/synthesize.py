@@ -192,9 +192,7 @@ def _refuse_other(workshop: Workshop, planned: _PlannedModels) -> None:
 def _summary(workshop: Workshop, asker: Asker, failed: Mapping[str, str]) -> SynthesisResult:
     """Return what a workshop holds after a pass."""
     items = present_items(workshop)
-    letters = Counter(
-        e.result["expected"] for e in items if len(e.result.get("options", ())) > 1
-    )
+    letters = Counter(e.result["expected"] for e in items if len(e.result.get("options", ())) > 1)
     return SynthesisResult(
         items=len(items),
         queue=[

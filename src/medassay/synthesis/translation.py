@@ -43,9 +43,7 @@ class TranslationMaker:
         self._bank = load_bank(base / options.bank, lock=None)
         self._records_by_id = {item.id: record for item, record in bank_records(self._bank)}
         if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]+)?", options.to):
-            raise InputError(
-                f"translation: '{options.to}'; expected the code of a language, as es"
-            )
+            raise InputError(f"translation: '{options.to}'; expected the code of a language, as es")
         private = any(r.get("kind") == "synthetic" for r in self._records_by_id.values())
         leaves = self._bank.may_leave and not private
         refuse_leaving([{"name": self._bank.name, "may_leave": leaves}], [self._author.spec])
@@ -120,9 +118,7 @@ class TranslationMaker:
 
 def _put(before: Sequence[Any], texts: Sequence[str]) -> list[Any]:
     """Return facts or criteria with other texts."""
-    entries = [
-        element if isinstance(element, dict) else {"text": element} for element in before
-    ]
+    entries = [element if isinstance(element, dict) else {"text": element} for element in before]
     return [{**entry, "text": text} for entry, text in zip(entries, texts, strict=True)]
 
 
@@ -149,9 +145,7 @@ def read_translation(reply: str, texts: Mapping[str, Any]) -> dict[str, Any]:
     reply_value = reply_object(reply, texts.keys())
     if strange := sorted(reply_value.keys() - texts.keys()):
         raise ValueError(f"the key '{strange[0]}' was added; expected {', '.join(texts)}")
-    return {
-        name: _translated(reply_value[name], before, name) for name, before in texts.items()
-    }
+    return {name: _translated(reply_value[name], before, name) for name, before in texts.items()}
 
 
 def _translated(translated: Any, before: Any, what: str) -> Any:
@@ -160,9 +154,7 @@ def _translated(translated: Any, before: Any, what: str) -> Any:
         if not _same_numbers(text, before):
             raise ValueError(f"{what}: the numbers differ from those of the original")
         if text.count("->") != before.count("->"):
-            raise ValueError(
-                f"{what}: the steps of the pathway differ from those of the original"
-            )
+            raise ValueError(f"{what}: the steps of the pathway differ from those of the original")
         return text
     if not isinstance(translated, list) or len(translated) != len(before):
         raise ValueError(f"{what}: expected a list of {len(before)} texts")

@@ -62,9 +62,7 @@ def read_ballot(path: Path) -> dict[str, dict[str, bool]]:
     votes: dict[str, dict[str, bool]] = {}
     for row, cells in enumerate(read_csv(path), 2):
         if not {"item", "evaluator", "vote"} <= cells.keys():
-            raise InputError(
-                f"{path}: columns {', '.join(cells)}; expected item, evaluator, vote"
-            )
+            raise InputError(f"{path}: columns {', '.join(cells)}; expected item, evaluator, vote")
         item, evaluator, vote = (cells[k].strip() for k in ("item", "evaluator", "vote"))
         if vote.lower() not in (*_YES, *_NO):
             raise InputError(f"{path} row {row}: vote '{vote}'; expected 1 or 0, yes or no")

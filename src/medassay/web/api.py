@@ -142,9 +142,7 @@ def my_studies(visit: Here) -> list[StudyRow]:
     rows = []
     with visit.database.read() as db:
         for study, roles in studies.studies_of(db, visit.who):
-            queue = (
-                reviews.queue_of(db, study.id, visit.who.id) if "reviewer" in roles else None
-            )
+            queue = reviews.queue_of(db, study.id, visit.who.id) if "reviewer" in roles else None
             rows.append(
                 StudyRow(
                     name=study.id,

@@ -71,14 +71,8 @@ class Guard:
             says = "Plain HTTP is served on this machine only: use HTTPS.\n"
             return PlainTextResponse(says, 403)
         # Another name for this machine is another site's, whose pages would then be of one origin with ours.
-        if (
-            not self._origin
-            and not secure
-            and not is_loopback(_host_of(headers.get(b"host", "")))
-        ):
-            says = (
-                "Open it as localhost, or start it with the address that people use: --url.\n"
-            )
+        if not self._origin and not secure and not is_loopback(_host_of(headers.get(b"host", ""))):
+            says = "Open it as localhost, or start it with the address that people use: --url.\n"
             return PlainTextResponse(says, 403)
         length = headers.get(b"content-length", "0")
         if not length.isdigit() or int(length) > MOST_BYTES:

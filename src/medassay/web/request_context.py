@@ -136,9 +136,7 @@ class RequestContext:
     def link(self, path: str) -> str:
         """Return the whole address of a page, as it is sent to somebody."""
         request = self.request.url
-        return (
-            f"{self.settings.origin or f'{request.scheme}://{request.netloc}'}{self.url(path)}"
-        )
+        return f"{self.settings.origin or f'{request.scheme}://{request.netloc}'}{self.url(path)}"
 
     def to(self, path: str) -> RedirectResponse:
         """Send the browser to another page of this server, by GET."""
@@ -222,9 +220,7 @@ async def read_posted(request: Request) -> Posted:
         form = await request.form(max_files=1, max_fields=_MOST_PARTS)
     except (UnicodeError, LookupError):
         raise HTTPException(400) from None
-    texts = {
-        _text(name): _text(value) for name, value in form.items() if isinstance(value, str)
-    }
+    texts = {_text(name): _text(value) for name, value in form.items() if isinstance(value, str)}
     files = {name: value for name, value in form.items() if isinstance(value, UploadFile)}
     return texts, files
 
@@ -255,9 +251,7 @@ def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> 
         with database.write() as db:
             visit = read_visit(request, db, posted)
             if visit.account is not None:
-                request.state.access = _log(
-                    visit, db, allowed=not rule.may.isdisjoint(visit.roles)
-                )
+                request.state.access = _log(visit, db, allowed=not rule.may.isdisjoint(visit.roles))
     if request.method not in ("GET", "HEAD"):
         token = visit.posted.get("csrf") or request.headers.get("x-csrf-token", "")
         visit.expired = not hmac.compare_digest(

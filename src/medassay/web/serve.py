@@ -131,9 +131,7 @@ def checked_origin(url: str) -> str:
         or not host
         or not plain
     ):
-        raise InputError(
-            f"--url '{url}'; expected https://… without a path (that is --root-path)"
-        )
+        raise InputError(f"--url '{url}'; expected https://… without a path (that is --root-path)")
     host_shown = f"[{host}]" if ":" in host else host
     usual = {"https": 443, "http": 80}[parts.scheme]
     return f"{parts.scheme}://{host_shown}" + ("" if port in (None, usual) else f":{port}")

@@ -40,6 +40,4 @@ def read_upload(data: bytes, *, form: str, n: str, seed: str, iteration: str) ->
     if n and not (n.isascii() and n.isdigit() and len(n) < 7):
         raise InputError(f"sample of '{n[:20]}'; expected a whole number, or nothing for all")
     sampled_entries = sampled(entries_of_records(records), int(n or 0), seed)
-    return [
-        replace(entry, iteration=" ".join(iteration.split())[:60]) for entry in sampled_entries
-    ]
+    return [replace(entry, iteration=" ".join(iteration.split())[:60]) for entry in sampled_entries]

@@ -43,9 +43,7 @@ def test_a_cycle_is_told_with_its_path():
         }
     )
     assert str(fault) == "node 'a': a → b → a (cycle)"
-    graph = with_nodes(
-        c={"type": "binary", "criteria": "c", "true": "a", "false": "good"}, b=node
-    )
+    graph = with_nodes(c={"type": "binary", "criteria": "c", "true": "a", "false": "good"}, b=node)
     graph["nodes"]["a"] = {**node, "true": "b"}
     assert "node 'a': a → b → a (cycle)" in map(str, faults({**graph, "roots": ["c"]}))
     alone = {"type": "task", "instructions": "i", "output_label": "l", "children": ["a"]}
@@ -136,9 +134,7 @@ def test_graphs_that_would_ask_too_much_are_refused():
         faults({**SMALL, "roots": ["d0"], "nodes": diamonds})[0]
     )
     many = {f"v{i}": {"type": "verdict", "score": 1} for i in range(501)}
-    assert "more than 500 nodes" in str(
-        faults({**SMALL, "nodes": many, "roots": list(many)})[0]
-    )
+    assert "more than 500 nodes" in str(faults({**SMALL, "nodes": many, "roots": list(many)})[0])
 
 
 anything = st.recursive(

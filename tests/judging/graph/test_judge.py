@@ -40,9 +40,7 @@ def reply(prompt):
         return Completion(text=f"Report on {len(prompt.encoded)} bytes.", seconds=0.5)
     text = prompt.messages[0]["content"]
     enum = json.loads(prompt.schema)["properties"]["verdict"].get("enum", [True])
-    chosen = next(
-        v for k, v in CHOICES.items() if k in str(enum) or (v is True and enum == [True])
-    )
+    chosen = next(v for k, v in CHOICES.items() if k in str(enum) or (v is True and enum == [True]))
     assert chosen is True or chosen in enum, text
     return Completion(text=json.dumps({"reason": "so", "verdict": chosen}), seconds=0.25)
 
@@ -149,9 +147,7 @@ def test_a_run_recalls_its_graphs_with_the_order_of_options(name):
 def test_an_imported_verdict_must_speak_of_the_same_graphs():
     verdict, _ = judged(GraphGrader(graphs=(QUALITY,)), CASE)
     assert GraphGrader(graphs=(QUALITY,)).fits(CASE, verdict)
-    assert not GraphGrader(graphs=(CORRECTNESS,)).fits(
-        CASE, Verdict(valid=True, body=verdict.body)
-    )
+    assert not GraphGrader(graphs=(CORRECTNESS,)).fits(CASE, Verdict(valid=True, body=verdict.body))
 
 
 def wide(n):

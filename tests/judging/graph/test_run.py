@@ -26,9 +26,7 @@ def says(verdicts, **more):
         node = prompt.item_id.rsplit("/")[-1]
         verdict = verdicts.get(node, "a report")
         text = (
-            verdict
-            if node.endswith("_task")
-            else json.dumps({"reason": "r", "verdict": verdict})
+            verdict if node.endswith("_task") else json.dumps({"reason": "r", "verdict": verdict})
         )
         return Completion(text=text, **more)
 
@@ -49,9 +47,7 @@ def roots(scores, **policy):
         nodes[f"r{i}"] = {"type": "binary", "criteria": "c", "true": f"v{i}", "false": f"v{i}"}
         nodes[f"v{i}"] = {"type": "verdict", "score": 1.0 if score is None else score}
     names = [f"r{i}" for i in range(len(scores))]
-    graph = graph_from(
-        {"name": "g", "version": 1, "roots": names, "nodes": nodes, **policy}, "g"
-    )
+    graph = graph_from({"name": "g", "version": 1, "roots": names, "nodes": nodes, **policy}, "g")
     return graph, says({f"r{i}": "?" if s is None else True for i, s in enumerate(scores)})
 
 
@@ -120,9 +116,7 @@ def graphs(draw):
             options = {o: draw(pick) for o in ("one", "two", "three")}
             nodes[f"n{i}"] = {"type": kind, "criteria": "c", "options": options}
     top = draw(
-        st.lists(
-            st.sampled_from([f"n{i}" for i in range(n)]), min_size=1, max_size=3, unique=True
-        )
+        st.lists(st.sampled_from([f"n{i}" for i in range(n)]), min_size=1, max_size=3, unique=True)
     )
     reached, left = set(), list(top)
     while left:

@@ -143,9 +143,7 @@ def test_a_budget_ends_a_run_of_more_workers_than_the_endpoint_bears(
     """A worker whose share of an endpoint is nothing still ends, and reserves go to whoever needs more."""
     crew(workers=workers)
     model = makers.endpoint(mock_server(), concurrency=2, max_tokens=400)
-    plan = workspace(
-        tmp_path, makers.many_items(300), model, budget=budget, engine={"shard": 20}
-    )
+    plan = workspace(tmp_path, makers.many_items(300), model, budget=budget, engine={"shard": 20})
     with pytest.raises(IncompleteError, match="the budget is spent"):
         medassay.run(plan, secrets={}, engine="crew")
     assert not list((tmp_path / "runs").glob("*/leases/*"))
@@ -180,9 +178,7 @@ def test_the_smallest_shards_are_given_out_too(tmp_path, crew, shard):
     assert medassay.run(plan, secrets={}, engine="crew").sealed
 
 
-def test_a_worker_without_further_models_leaves_its_place_to_others(
-    tmp_path, crew, monkeypatch
-):
+def test_a_worker_without_further_models_leaves_its_place_to_others(tmp_path, crew, monkeypatch):
     """Two pools of one model each where only one worker finds room: the second begins when the first is done."""
     made = crew(workers=2)
     room = asyncio.Semaphore(1)
@@ -266,9 +262,7 @@ def test_one_budget_holds_for_answers_and_verdicts_together(tmp_path, crew, mock
             budget={"calls": 50},
             engine={"shard": 4},
         )
-        with pytest.raises(
-            IncompleteError, match="30 verdicts are missing: the budget is spent"
-        ):
+        with pytest.raises(IncompleteError, match="30 verdicts are missing: the budget is spent"):
             medassay.run(plan, secrets={}, engine=engine)
 
 
@@ -316,9 +310,7 @@ def test_failures_are_told_together_and_asked_again_by_the_same_command(tmp_path
     crew()
     items = makers.many_items(90)
     bad = [item["id"] for item in items[:7]]
-    plan = workspace(
-        tmp_path, items, makers.fake(fail_items=bad, reply="A"), engine={"shard": 10}
-    )
+    plan = workspace(tmp_path, items, makers.fake(fail_items=bad, reply="A"), engine={"shard": 10})
     with pytest.raises(IncompleteError, match=r"7 trials have no answer: 7 failed \(7 × "):
         medassay.run(plan, secrets={}, engine="crew")
     run = pipeline.run(plan, secrets={}, engine="crew", accept_failures=True)
@@ -417,9 +409,7 @@ def test_the_plan_says_how_it_is_spread_and_is_the_same_plan(tmp_path):
     with pytest.raises(InputError, match=r"'engine.shard' is 0; 1 to"):
         medassay.load_plan(path)
     with pytest.raises(InputError, match="engine 'dask': expected local or ray"):
-        medassay.run(
-            workspace(tmp_path, items, makers.fake(reply="A")), secrets={}, engine="dask"
-        )
+        medassay.run(workspace(tmp_path, items, makers.fake(reply="A")), secrets={}, engine="dask")
     assert not (tmp_path / "runs").exists()
 
 

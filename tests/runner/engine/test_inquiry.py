@@ -102,9 +102,7 @@ def test_of_lost_workers_no_stored_reply_is_asked_for_again(
     before, real = asked(log).total(), Worker.start
 
     async def slow(self, secrets):
-        if (
-            lost
-        ):  # as of a process that must first start: meanwhile the others take the work over
+        if lost:  # as of a process that must first start: meanwhile the others take the work over
             await asyncio.sleep(2)
         await real(self, secrets)
 
@@ -117,9 +115,7 @@ def test_of_lost_workers_no_stored_reply_is_asked_for_again(
     monkeypatch.setattr(Worker, "start", slow)
     crew(workers=2, lose=lose)
     spec = load_models(tmp_path / "models.json")["m"]
-    ask = partial(
-        prompt_batch, "interviews", Interview(40), spec, secrets={}, workspace=tmp_path
-    )
+    ask = partial(prompt_batch, "interviews", Interview(40), spec, secrets={}, workspace=tmp_path)
     found = ask(engine="crew")
     assert lost
     assert asked(log).total() - before - 40 * 6 <= calls  # those under way at the loss
@@ -145,9 +141,7 @@ def test_failures_of_asking_are_no_findings(tmp_path, crew, monkeypatch):
         return await complete(self, prompt, sampling, repeat=repeat)
 
     monkeypatch.setattr(Fake, "complete", odd)
-    ask = partial(
-        prompt_batch, "interviews", Interview(5), spec, secrets={}, workspace=tmp_path
-    )
+    ask = partial(prompt_batch, "interviews", Interview(5), spec, secrets={}, workspace=tmp_path)
     for engine in ("local", "crew"):
         first, failed, *others = ask(engine=engine)
         assert first.value == ["Said."] * 6
@@ -208,9 +202,7 @@ def test_references_come_back_in_order_and_failures_with_their_reasons(tmp_path,
 
 def test_a_judge_that_does_not_always_answer_is_told_and_what_it_said_is_kept(tmp_path, crew):
     crew()
-    [first, *_] = [
-        i.id for i in find_bank("demo", tmp_path, tmp_path).items if i.form == "open"
-    ]
+    [first, *_] = [i.id for i in find_bank("demo", tmp_path, tmp_path).items if i.form == "open"]
     script = {"judge": 0.6, "fail_items": [first]}
     with pytest.raises(IncompleteError, match=r"verdicts have no answer: .*scripted failure"):
         judged(tmp_path, "crew", **makers.fake("judge", **script))
@@ -258,9 +250,7 @@ def test_what_a_killed_study_left_is_removed_by_a_later_one(tmp_path, mock_serve
     left.rename(left.with_name("20250101T000000Z-0a"))
     rephraser(tmp_path, "local").rephrase(["one"])
     assert list((tmp_path / "studies").iterdir()) == []
-    code, out, errors = ended(
-        drive("--json", "study", "injection", "--judge", "judge", *models)
-    )
+    code, out, errors = ended(drive("--json", "study", "injection", "--judge", "judge", *models))
     assert code == 0, errors
     resumed = asked(log)
     whole = judged(tmp_path / "other", "local", **judge)
@@ -268,9 +258,7 @@ def test_what_a_killed_study_left_is_removed_by_a_later_one(tmp_path, mock_serve
     assert (resumed - (asked(log) - resumed)).total() <= 1  # what was under way at the kill
 
 
-def test_replies_to_a_study_live_in_an_object_store(
-    tmp_path, crew, machine, mock_server, capsys
-):
+def test_replies_to_a_study_live_in_an_object_store(tmp_path, crew, machine, mock_server, capsys):
     crew()
     log, address = tmp_path / "asked", f"{machine.bucket}/shop"
     judge = makers.endpoint(mock_server("--log", log), "judge", family="x")

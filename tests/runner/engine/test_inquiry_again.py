@@ -69,9 +69,7 @@ def test_again_asks_for_just_what_was_of_no_use_and_it_counts_from_then_on(
     assert not calls
 
 
-def test_a_report_is_asked_about_once_more_by_its_id_unless_it_has_a_usable_reply(
-    tmp_path, calls
-):
+def test_a_report_is_asked_about_once_more_by_its_id_unless_it_has_a_usable_reply(tmp_path, calls):
     script = {"reply": GOOD, "replies": {"l-2": "no", "l-3": ["no"] * 1000 + [GOOD]}}
     write(tmp_path, accept=True, **script)
     calls.clear()
@@ -126,9 +124,7 @@ def test_damaged_notes_and_lost_replies_stop_nothing(tmp_path, calls):
     shutil.rmtree(tmp_path / "responses")
     calls.clear()
     write(tmp_path, accept=True, max_tokens=512, **NEVER)
-    assert {limit for _, limit in calls} == {
-        512
-    }  # not under the limit of replies that are gone
+    assert {limit for _, limit in calls} == {512}  # not under the limit of replies that are gone
     shutil.rmtree(notes)
     notes.write_text("")
     calls.clear()
@@ -148,22 +144,16 @@ def test_a_bound_of_the_workspace_ends_a_study_with_its_reason(tmp_path, crew, e
         maker="strong", models_file=tmp_path / "models.json", to=tmp_path / "silver"
     )
     bank = load_bank(tmp_path / "bank", lock=None)
-    with pytest.raises(
-        IncompleteError, match=r"budget in all has no room .*what was said is kept"
-    ):
+    with pytest.raises(IncompleteError, match=r"budget in all has no room .*what was said is kept"):
         write_silver(bank, wanted, secrets={}, workspace=tmp_path, engine=engine)
     (tmp_path / "medassay.toml").write_text("[budget]\ntotal = 100.0\n")
-    assert (
-        write_silver(bank, wanted, secrets={}, workspace=tmp_path, engine=engine).written == 3
-    )
+    assert write_silver(bank, wanted, secrets={}, workspace=tmp_path, engine=engine).written == 3
 
 
 def test_steps_that_cannot_be_used_can_be_asked_for_once_more(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     listed = "1. Read both.\n2. Compare them.\n3. Choose."
-    makers.write_models(
-        tmp_path, makers.fake("j", replies={"steps.en": ["no"] * 1000 + [listed]})
-    )
+    makers.write_models(tmp_path, makers.fake("j", replies={"steps.en": ["no"] * 1000 + [listed]}))
     command = ["study", "steps", "--judge", "j", "--to", "s.toml"]
     assert call(command) == 4
     assert "no usable steps in 'en': 0 numbered steps; expected at least 3, when asked 3" in (
@@ -177,9 +167,7 @@ def test_steps_that_cannot_be_used_can_be_asked_for_once_more(tmp_path, monkeypa
     assert "3. Choose." in (tmp_path / "s.toml").read_text()
 
 
-def test_verdicts_of_the_injection_study_can_be_asked_for_once_more(
-    tmp_path, monkeypatch, capsys
-):
+def test_verdicts_of_the_injection_study_can_be_asked_for_once_more(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     makers.write_models(tmp_path, makers.fake("j", reply="no verdict") | {"family": "x"})
     command = ["--json", "study", "injection", "--judge", "j"]

@@ -16,9 +16,7 @@ steps = st.lists(
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 3000), st.integers(1, 40), steps)
-def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(
-    tokens, calls, steps
-):
+def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(tokens, calls, steps):
     till = BudgetShare(BudgetRules(calls=calls, tokens=tokens, money=tokens / 1e6))
     booked = {}
     dead = set()
@@ -29,9 +27,7 @@ def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(
         have = booked.get(worker, Amount())
         need = Amount(1, size, size / 1e6)
         cap = till.cap(worker, need, 4)
-        if is_within(
-            have + need, BudgetRules(calls=cap.calls, tokens=cap.tokens, money=cap.money)
-        ):
+        if is_within(have + need, BudgetRules(calls=cap.calls, tokens=cap.tokens, money=cap.money)):
             have += need
             if settles:  # the call used less than was booked
                 have = Amount(have.calls, have.tokens - size // 2, have.money - size / 2e6)
@@ -71,9 +67,7 @@ def spec(name, **values):
 
 
 @given(st.integers(1, 64), st.integers(1, 9), st.lists(st.integers(0, 3), max_size=12))
-def test_shares_of_an_endpoint_add_up_to_its_limit_and_follow_overloads(
-    most, workers, overloads
-):
+def test_shares_of_an_endpoint_add_up_to_its_limit_and_follow_overloads(most, workers, overloads):
     now = [0.0]
     limits = Limits({"m": spec("m", concurrency=most)}, clock=lambda: now[0])
     working = {f"w{n}": {"m"} for n in range(workers)}

@@ -66,17 +66,13 @@ def test_metrics_are_computed_in_parts_by_others_and_kept_once(tmp_path, crew, m
     assert medassay.verify(found[1].path).ok
 
 
-def test_answers_are_scored_again_in_parts_by_others_to_the_same_bytes(
-    tmp_path, crew, monkeypatch
-):
+def test_answers_are_scored_again_in_parts_by_others_to_the_same_bytes(tmp_path, crew, monkeypatch):
     made = crew()
     monkeypatch.setattr(finish, "_PART", 9)
     plan = workspace(tmp_path, makers.many_items(50), makers.fake(letters="hash"))
     run = medassay.run(plan, secrets={})
     again = rescore(run, engine="crew")
-    assert (again.path / "scores.jsonl").read_bytes() == (
-        run.path / "scores.jsonl"
-    ).read_bytes()
+    assert (again.path / "scores.jsonl").read_bytes() == (run.path / "scores.jsonl").read_bytes()
     assert made[0].spread_parts == 6
     assert medassay.verify(again.path).ok
 

@@ -61,7 +61,9 @@ class Postgres:
         self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", *options)
 
     def start(self):
-        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c max_connections=200"
+        options = (
+            f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c max_connections=200"
+        )
         self.control("-o", options, "-l", f"{self.folder}/log", "start")
 
     def kill(self):

@@ -50,8 +50,7 @@ def question(number, **more):
     return {
         "question": f"Case {number}: which drug comes first?",
         "options": [
-            {"letter": letter, "text": f"drug {letter}{number}"}
-            for letter in ("A", "B", "C", "D")
+            {"letter": letter, "text": f"drug {letter}{number}"} for letter in ("A", "B", "C", "D")
         ],
         "expected": "A",
         "path": "Stable -> Short of breath -> Give drug A",

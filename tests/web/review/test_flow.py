@@ -249,15 +249,12 @@ def test_scores_are_summed_and_low_ones_need_words(desk):
     reply = review(ada, study, 2, question="3", answer="3", path="0")
     assert problems(reply) == ["Say why you cannot judge this."]
     fields = {"question": "3", "answer": "3", "path": "0", "why-path": "not my field"}
-    assert (
-        review(ada, study, 2, **fields).status == 303
-    )  # at 3 a comment is welcome, not needed
+    assert review(ada, study, 2, **fields).status == 303  # at 3 a comment is welcome, not needed
     reply = review(ada, study, 3, **GOOD, harm="yes")
     assert problems(reply) == ["Say how severe the harm could be."]
     with desk.database.read() as db:
         kept = [
-            one.content
-            for one in db.scalars(select(Review).order_by(Review.id.desc()).limit(2))
+            one.content for one in db.scalars(select(Review).order_by(Review.id.desc()).limit(2))
         ]
     assert kept[1]["scores"] == {"question": 2, "answer": 1, "path": 4}
     assert kept[1]["correction"] == {"text": "drug Q"}
@@ -441,9 +438,7 @@ def test_nothing_hidden_is_on_a_page_of_a_reviewer(desk):
     }
     for form in ("answer", "preference", "judge"):
         new = entry(1)
-        made = type(new)(
-            item="secret-item", content=shown, hidden={**hidden, "verdict": verdict}
-        )
+        made = type(new)(item="secret-item", content=shown, hidden={**hidden, "verdict": verdict})
         study = desk.study(form=form, entries=[made], overlap=3)
         ada = desk.client("ada")
         for path in (f"/s/{study}/i/1", f"/api/s/{study}/i/1", f"/s/{study}/"):
@@ -456,9 +451,9 @@ def test_nothing_hidden_is_on_a_page_of_a_reviewer(desk):
     assert "secret-judge" not in after
     assert 'name="overall"' not in after
     assert problems(review(ada, study, 1, agree="no")) == ["Say what the judge got wrong."]
-    assert review(
-        ada, study, 1, agree="no", comment="it is said", overall="1"
-    ).goes_to.endswith("done")
+    assert review(ada, study, 1, agree="no", comment="it is said", overall="1").goes_to.endswith(
+        "done"
+    )
     with desk.database.read() as db:
         kept = [
             *db.scalars(
@@ -532,9 +527,7 @@ def test_a_review_is_revised_with_a_reason_and_the_earlier_one_stays(desk):
         == 303
     )
     own = ada.get(f"/s/{study}/mine.json").json["reviews"]
-    assert [
-        (one["revision"], one["review"]["scores"]["answer"], one["reason"]) for one in own
-    ] == [
+    assert [(one["revision"], one["review"]["scores"]["answer"], one["reason"]) for one in own] == [
         (1, 4, ""),
         (2, 3, "looked it up"),
     ]
@@ -611,10 +604,7 @@ def test_another_ones_review_is_out_of_reach_while_the_study_is_open(desk):
 
 def _ticket(desk, study, who="ada"):
     """Let a reviewer give feedback on their first item; return the entry's number."""
-    assert (
-        review(desk.client(who), study, 1, **BAD, option="B", comment="B is right").status
-        == 303
-    )
+    assert review(desk.client(who), study, 1, **BAD, option="B", comment="B is right").status == 303
     return numbers(desk, study, who)[0][1].number
 
 
@@ -625,9 +615,7 @@ def test_feedback_is_decided_checked_by_a_second_person_and_told_to_the_reviewer
     path = f"/s/{study}/adjudicate/{number}"
     assert f'adjudicate/{number}"' in judy.get(f"/s/{study}/adjudicate/").text
     judy.get(path)
-    assert (
-        judy.post(path, do="decide", verdict="correct", option="B").status == 422
-    )  # no reason
+    assert judy.post(path, do="decide", verdict="correct", option="B").status == 422  # no reason
     assert (
         judy.post(path, do="decide", verdict="correct", option="A", reason="x").status == 422
     )  # the same key
@@ -702,9 +690,7 @@ def test_an_adjudicator_gives_the_final_value_of_an_answer(desk):
         "facts": [{"id": "f1", "text": "F"}],
         "language": "en",
     }
-    study = desk.study(
-        form="answer", entries=[type(entry(1))(item="i", content=shown)], overlap=2
-    )
+    study = desk.study(form="answer", entries=[type(entry(1))(item="i", content=shown)], overlap=2)
     judy, path = desk.client("judy"), f"/s/{study}/adjudicate/1"
     judy.get(path)
     fields = {"fact-f1": "missing", "overall": "2"}
@@ -762,9 +748,7 @@ def test_closing_freezes_and_the_hash_of_the_export_is_in_the_trail(desk):
     assert document["tickets"][0]["state"] == "checked"
     with desk.database.read() as db:
         lines = [
-            *db.scalars(
-                select(TrailLine).where(TrailLine.study_id == study).order_by(TrailLine.id)
-            )
+            *db.scalars(select(TrailLine).where(TrailLine.study_id == study).order_by(TrailLine.id))
         ]
         closing = next(one for one in lines if one.record["event"] == "study closed")
         assert closing.record["sha256"] == document["sha256"]
@@ -812,9 +796,7 @@ def test_a_withdrawn_item_says_why_and_no_longer_counts(desk):
     number, found = numbers(desk, study, "ada")[0]
     page = ada.get(f"/s/{study}/i/{number}")
     coco.get(f"/s/{study}/progress")
-    assert (
-        coco.post(f"/s/{study}/progress", do="withdraw", number=str(found.number)).status == 409
-    )
+    assert coco.post(f"/s/{study}/progress", do="withdraw", number=str(found.number)).status == 409
     assert coco.post(f"/s/{study}/progress", do="withdraw", number="x", why="y").status == 409
     done = coco.post(
         f"/s/{study}/progress", do="withdraw", number=str(found.number), why="outdated"
@@ -907,17 +889,14 @@ def test_training_items_of_every_form_can_be_answered_and_are_explained(desk):
         for number, one in enumerate(made, 1):
             expected = {k: str(v) for k, v in one.hidden["training"]["expected"].items()}
             more = (
-                {"comment": "because", "option": "B"}
-                if form == "item"
-                else {"comment": "because"}
+                {"comment": "because", "option": "B"} if form == "item" else {"comment": "because"}
             )
             found = {entry.item: n for n, entry in numbers(desk, study, "ada")}[one.item]
             first = {k: v for k, v in expected.items() if k != "agree"}
             assert review(ada, study, found, **first, **more).status == 303, (form, number)
             if form == "judge":
                 assert (
-                    review(ada, study, found, agree=expected["agree"], comment="so").status
-                    == 303
+                    review(ada, study, found, agree=expected["agree"], comment="so").status == 303
                 )
             text = html.unescape(ada.get(f"/s/{study}/i/{found}").text)
             assert one.hidden["training"]["why"] in text
@@ -989,14 +968,10 @@ def test_what_a_coordinator_sees_follows_what_was_withdrawn(desk):
         for number in (1, 2, 3):
             assert review(desk.client(who), study, number, **GOOD).status == 303
     coco = desk.client("coco")
-    assert (
-        ">3<" in re.search(r"reviewed</dt>(.*?)</div>", coco.get(f"/s/{study}/items").text)[1]
-    )
+    assert ">3<" in re.search(r"reviewed</dt>(.*?)</div>", coco.get(f"/s/{study}/items").text)[1]
     coco.get(f"/s/{study}/progress")
     coco.post(f"/s/{study}/progress", do="withdraw", number="2", why="outdated")
-    assert (
-        ">2<" in re.search(r"reviewed</dt>(.*?)</div>", coco.get(f"/s/{study}/items").text)[1]
-    )
+    assert ">2<" in re.search(r"reviewed</dt>(.*?)</div>", coco.get(f"/s/{study}/items").text)[1]
 
 
 # What an attack and a reading found.
@@ -1018,9 +993,7 @@ def test_a_link_that_gives_a_role_takes_no_account_over(desk):
     coco = desk.client("coco")
     coco.get(f"/s/{study}/progress")
     given = coco.post(f"/s/{study}/progress", do="invite", email="nobody@example.org")
-    assert "/invite/" not in given.text.replace(
-        "hearts", ""
-    )  # who has an account needs no link
+    assert "/invite/" not in given.text.replace("hearts", "")  # who has an account needs no link
     assert "The role was given." in given.text
 
 
@@ -1046,9 +1019,7 @@ def test_what_one_wrote_reaches_no_other_who_signs_in_behind_them(desk):
     page = ada.get(f"/s/{study}/i/1")
     owner = re.search(r'name="owner" value="(\d+)"', page.text)[1]
     ada.cookies[SESSION] = "ended"
-    reply = ada.post(
-        f"/s/{study}/i/1", version=page.version, owner=owner, comment="SECRET of Ada"
-    )
+    reply = ada.post(f"/s/{study}/i/1", version=page.version, owner=owner, comment="SECRET of Ada")
     kept = html.unescape(re.search(r'name="kept" value="([^"]*)"', reply.text)[1])
     fields = {"password": PASSWORD, "next": f"/s/{study}/i/1", "kept": kept}
     back = ada.post("/login", email="ben@example.org", **fields)
@@ -1091,9 +1062,7 @@ def test_what_an_adjudicator_wrote_survives_an_expired_page_and_an_ended_session
     judy.cookies[SESSION] = "ended"
     reply = judy.post(path, do="decline", reason="thought about again")
     kept = html.unescape(re.search(r'name="kept" value="([^"]*)"', reply.text)[1])
-    back = judy.post(
-        "/login", email="judy@example.org", password=PASSWORD, next=path, kept=kept
-    )
+    back = judy.post("/login", email="judy@example.org", password=PASSWORD, next=path, kept=kept)
     assert "thought about again" in back.text
     assert f'action="{path}"' in back.text
 
@@ -1141,9 +1110,7 @@ def test_a_review_that_only_agrees_opens_nothing_again(desk):
     judy.get(path)
     assert judy.post(path, do="decline", reason="after all not").status == 422  # settled
     # That two differ is not told to either; only what they wrote themselves is.
-    assert (
-        "You have given no feedback yet" in desk.client("ada").get(f"/s/{study}/feedback").text
-    )
+    assert "You have given no feedback yet" in desk.client("ada").get(f"/s/{study}/feedback").text
 
 
 def test_a_decision_that_changed_meanwhile_is_not_confirmed(desk):
@@ -1265,8 +1232,7 @@ def test_closing_and_taking_ask_once_more(desk):
         account = accounts.account_of(db, "ada@example.org")
         assert not account.disabled
     assert (
-        "The role was taken."
-        in root.post("/admin/users", do="revoke", confirm="yes", **taken).text
+        "The role was taken." in root.post("/admin/users", do="revoke", confirm="yes", **taken).text
     )
     said = root.post("/admin/users", do="disable", confirm="yes", **taken).text
     assert "The account is disabled" in said

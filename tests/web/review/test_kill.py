@@ -25,10 +25,7 @@ def test_kill_nine_of_postgresql_loses_no_review_that_was_acknowledged(own_postg
         client = signed_in(server.url, database, who)
         for number in range(1, N + 1):
             try:
-                if (
-                    review(client, study, number, **GOOD, comment=f"{who} {number}").status
-                    == 303
-                ):
+                if review(client, study, number, **GOOD, comment=f"{who} {number}").status == 303:
                     sent.add(f"{who} {number}")
             except (OSError, TypeError, AttributeError):
                 break
@@ -53,7 +50,5 @@ def test_kill_nine_of_postgresql_loses_no_review_that_was_acknowledged(own_postg
     # The app that served meanwhile goes on with the new server.
     for who in PEOPLE:
         work(who)
-    assert sent >= {f"{who} {number}" for who in PEOPLE for number in range(1, N + 1)} - set(
-        found
-    )
+    assert sent >= {f"{who} {number}" for who in PEOPLE for number in range(1, N + 1)} - set(found)
     database.close()

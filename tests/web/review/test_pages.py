@@ -53,9 +53,7 @@ def visit(browser, desk):
         page.on(
             "request",
             lambda one: (
-                None
-                if one.url.startswith((desk.url, "data:"))
-                else page.problems.append(one.url)
+                None if one.url.startswith((desk.url, "data:")) else page.problems.append(one.url)
             ),
         )
         return page
@@ -384,9 +382,7 @@ def test_no_page_has_an_accessibility_violation(desk, visit, reviewed):
 
 
 def test_no_page_scrolls_sideways_on_a_narrow_screen_and_policies_hold(desk, visit, reviewed):
-    places = [
-        (who, [f"/s/{reviewed}/{path}" for path in paths]) for who, paths in PAGES.items()
-    ]
+    places = [(who, [f"/s/{reviewed}/{path}" for path in paths]) for who, paths in PAGES.items()]
     places += [("root", ["/admin/users", "/audit", "/me"]), ("maker", ["/", "/studies/new"])]
     for who, paths in places:
         page = visit(who, viewport={"width": 320, "height": 700})
@@ -467,9 +463,7 @@ def test_a_bank_page_is_rewritten_on_the_page_of_an_adjudicator(desk, visit, rev
 @pytest.mark.parametrize("form", ["item", "pair", "answer"])
 def test_what_cannot_be_uploaded_has_its_command_beside_the_upload(desk, visit, form):
     study = (
-        desk.study()
-        if form == "item"
-        else desk.study(form=form, entries=training_entries(form))
+        desk.study() if form == "item" else desk.study(form=form, entries=training_entries(form))
     )
     page = visit("coco")
     page.goto(f"{desk.url}/s/{study}/progress")

@@ -56,9 +56,7 @@ def test_who_has_no_role_in_a_study_has_none_by_another(office):
         for route in ROUTES:
             if "{study}" in route.path:
                 path = _filled(route.path).replace("hearts", "others")
-                sent = (
-                    {"body": {}} if path.startswith("/api/") and route.method != "GET" else {}
-                )
+                sent = {"body": {}} if path.startswith("/api/") and route.method != "GET" else {}
                 assert client.ask(route.method, path, **sent).status == 403, (who, route.name)
 
 

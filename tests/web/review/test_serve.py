@@ -144,9 +144,7 @@ def test_the_commands_take_a_bank_to_a_revised_one(medassay, tmp_path, address):
         study = db.get_one(Study, "law")
         for number in range(1, len(items) + 1):
             work = reviews.work_at(db, study, ada.id, number)
-            reviews.submit(
-                db, study, work, {k: GOOD[k] for k in ("question", "answer")}, version=0
-            )
+            reviews.submit(db, study, work, {k: GOOD[k] for k in ("question", "answer")}, version=0)
         from medassay.review.store import tickets
 
         entry = studies.entry_at(db, "law", 1)
@@ -221,10 +219,7 @@ def test_the_commands_take_a_bank_to_a_revised_one(medassay, tmp_path, address):
     year = dt.datetime.now(dt.UTC).year + 2
     due = medassay("study", "due", "--on", f"{year}-12-31", "--json", "--database", address)
     assert len(json.loads(due.stdout)["due"]) == len(items)
-    assert (
-        json.loads(medassay("study", "due", "--json", "--database", address).stdout)["due"]
-        == []
-    )
+    assert json.loads(medassay("study", "due", "--json", "--database", address).stdout)["due"] == []
     database.close()
 
 

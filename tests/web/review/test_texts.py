@@ -49,9 +49,7 @@ def _of_code():
                     yield from (one.value for one in given if _is_sentence(one))
             if isinstance(node, ast.Return) and isinstance(node.value, ast.IfExp):
                 yield from (
-                    one.value
-                    for one in (node.value.body, node.value.orelse)
-                    if _is_sentence(one)
+                    one.value for one in (node.value.body, node.value.orelse) if _is_sentence(one)
                 )
             if (
                 isinstance(node, ast.Assign)
@@ -125,9 +123,7 @@ def test_catalogues_hold_nothing_that_nobody_says():
         for path in (*sorted((WEB / "templates").glob("*.html")), *sorted(WEB.rglob("*.py")))
     )
     unused = [
-        one
-        for one in catalogue("de")
-        if one not in USED and one not in words and not one.islower()
+        one for one in catalogue("de") if one not in USED and one not in words and not one.islower()
     ]
     assert unused == []
     assert files("medassay.web.texts").joinpath("de.json").is_file()

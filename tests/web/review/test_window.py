@@ -14,9 +14,7 @@ from medassay.review.store.schema import Study, TrailLine
 @pytest.fixture(scope="module")
 def private(tmp_path_factory):
     folder = tmp_path_factory.mktemp("private")
-    run = make_run(
-        folder, *[private_item(f"law-s{n}", f"{QUESTION} Case {n}.") for n in range(3)]
-    )
+    run = make_run(folder, *[private_item(f"law-s{n}", f"{QUESTION} Case {n}.") for n in range(3)])
     medassay.publish(run, folder / "site", publication="one")
     return run, folder / "site" / "p" / "one"
 

@@ -22,9 +22,7 @@ def load(root: Path) -> Bank:
 
     The original counts `cop` from 1, the hub's copy from 0; the file's own values decide.
     """
-    draft = BankBuilder(
-        "medmcqa", licence="MIT", source="MedMCQA, validation set", title="MedMCQA"
-    )
+    draft = BankBuilder("medmcqa", licence="MIT", source="MedMCQA, validation set", title="MedMCQA")
     path = find_file(root, "dev.json*", "validation*.json*", "test.jsonl", "*.json*")
     rows = list(read_records(path))
     if not rows:

@@ -54,9 +54,7 @@ def load(root: Path) -> Bank:
                 n_files += 1
                 _subject(draft, path, subject, split)
     if not n_files:
-        raise InputError(
-            f"{root}: holds none of test/<subject>_test.csv for {', '.join(SUBJECTS)}"
-        )
+        raise InputError(f"{root}: holds none of test/<subject>_test.csv for {', '.join(SUBJECTS)}")
     return draft.bank()
 
 

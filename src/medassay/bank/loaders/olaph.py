@@ -24,9 +24,7 @@ def load(root: Path) -> Bank:
         limits="Many answers and statements were written or split by a model.",
     )
     paths = [root] if root.is_file() else sorted(root.glob("*MedLFQA*.jsonl"))
-    records = [
-        path for path in paths if "human" not in path.stem and "prediction" not in path.stem
-    ]
+    records = [path for path in paths if "human" not in path.stem and "prediction" not in path.stem]
     hub = not records
     if hub and root.is_dir():
         records = sorted(root.glob("*test*.json*"))[:1]

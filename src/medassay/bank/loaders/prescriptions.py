@@ -31,9 +31,7 @@ _COMPLAINTS = (
 )
 _MEDICINES = ("medicine_details", "Medicines Prescribed")
 _NAMES = ("medicine_name", "Name")
-_DETAILS = (
-    *("medicine_frequency", "medicine_dosage", "Dosage", "course_duration", "Duration"),
-)
+_DETAILS = (*("medicine_frequency", "medicine_dosage", "Dosage", "course_duration", "Duration"),)
 
 
 def load_easy(root: Path) -> Bank:
@@ -72,9 +70,7 @@ def _load(root: Path, name: str, *, hard: bool) -> Bank:
         rng = random.Random(f"{name}\x1f{item}")
         right = rng.choice(medicines)
         wrong = (
-            _otherwise(right, medicines, rng)
-            if hard
-            else _of_others(medicines, everything, rng)
+            _otherwise(right, medicines, rng) if hard else _of_others(medicines, everything, rng)
         )
         options = [right, *wrong]
         rng.shuffle(options)
@@ -122,9 +118,7 @@ def _read(value: Any) -> tuple[str, list[str]]:
     listed: list[Any] = next(
         (flat[key] for key in _MEDICINES if isinstance(flat.get(key), list)), []
     )
-    medicines = [
-        text for entry in listed if isinstance(entry, dict) and (text := _medicine(entry))
-    ]
+    medicines = [text for entry in listed if isinstance(entry, dict) and (text := _medicine(entry))]
     return complaint, list(dict.fromkeys(medicines))
 
 

@@ -25,9 +25,7 @@ def load(root: Path, name: str, golden: Golden = "one") -> Bank:
     severity is `rare`: the sets hold rare diseases. Of several codes the first is the golden diagnosis; other
     diseases among them stand in the rationale. With `golden` "any" the names of all of them are golden. The card says which.
     """
-    path = find_file(
-        root, f"{name}.jsonl", f"{name}*.jsonl", f"data/{name}.jsonl", f"{name}.json"
-    )
+    path = find_file(root, f"{name}.jsonl", f"{name}*.jsonl", f"data/{name}.jsonl", f"{name}.json")
     phenotypes, diseases = _mappings(path)
     slug = name.lower().replace("_", "-")
     draft = BankBuilder(

@@ -229,9 +229,7 @@ async def _embed(part: Path, n: int, embedder: PassageEmbedder, progress: Progre
     return width
 
 
-async def _append(
-    file: IO[bytes], embedder: PassageEmbedder, texts: list[str], width: int
-) -> None:
+async def _append(file: IO[bytes], embedder: PassageEmbedder, texts: list[str], width: int) -> None:
     vectors = np.asarray(await embedder.embed(texts), dtype="<f4")
     if vectors.shape != (len(texts), width) or not np.isfinite(vectors).all():
         raise InputError(

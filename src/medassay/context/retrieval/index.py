@@ -110,9 +110,7 @@ class _Lines:
         line = os.pread(self._file, self._starts[number + 1] - start, start)
         record: Any = parse_json(line, f"{self._name} line {number + 1}")
         if not isinstance(record, dict) or set(record) != self._keys:
-            raise IntegrityError(
-                f"{self._name} line {number + 1}: damaged; build the index again"
-            )
+            raise IntegrityError(f"{self._name} line {number + 1}: damaged; build the index again")
         return record
 
 
@@ -202,9 +200,7 @@ class Index:
         if self.embedder is None:
             raise InputError(f"{self.folder}: searching it needs its embedder")
         if self._vectors is None:
-            self._vectors = VectorFile(
-                self.folder / "vectors.f32", self.described["width"], self.n
-            )
+            self._vectors = VectorFile(self.folder / "vectors.f32", self.described["width"], self.n)
         queries = np.asarray(await self.embedder.embed(texts), dtype=np.float32)
         ids, distances = nearest(self._vectors, queries, k)
         return [

@@ -129,9 +129,7 @@ def _exact(
     ids = np.sort(np.concatenate([i for _, i in candidates]))
     apart = vectors.rows(ids).astype(np.float64) - query.astype(np.float64)
     distances = np.sqrt(np.einsum("ij,ij->i", apart, apart))
-    order = np.argsort(distances, kind="stable")[
-        :k
-    ]  # ids ascend: the lower one first among equals
+    order = np.argsort(distances, kind="stable")[:k]  # ids ascend: the lower one first among equals
     return ids[order], distances[order]
 
 

@@ -98,9 +98,7 @@ class ToolLoop:
         """
 
         async def ask(turn_prompt: Prompt) -> Reply | None:
-            return await self._asker.ask(
-                spec, turn_prompt, columns, repeat=repeat, attempt=attempt
-            )
+            return await self._asker.ask(spec, turn_prompt, columns, repeat=repeat, attempt=attempt)
 
         async def look(turn_prompt: Prompt, place: int, call: ToolCall) -> ToolResult:
             return await self._look(spec, turn_prompt, place, call, columns, repeat)
@@ -133,9 +131,7 @@ class ToolLoop:
             return canonical({"status": result.status, "text": result.text}).decode()
 
         stored = json.loads(
-            await self._asker.frozen(
-                key, make, {"model": spec.id, "tool": call.name, **columns}
-            )
+            await self._asker.frozen(key, make, {"model": spec.id, "tool": call.name, **columns})
         )
         return ToolResult(text=stored["text"], status=stored["status"], key=key)
 
@@ -204,9 +200,7 @@ async def _side_by_side(
         async with free:
             return await look(prompt, place, call)
 
-    return [
-        *await asyncio.gather(*(make_call(place, call) for place, call in enumerate(calls)))
-    ]
+    return [*await asyncio.gather(*(make_call(place, call) for place, call in enumerate(calls)))]
 
 
 def _with_ids(calls: tuple[ToolCall, ...]) -> list[ToolCall]:

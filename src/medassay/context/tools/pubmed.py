@@ -24,17 +24,13 @@ def service(url: str, key: str) -> Service:
     return Service(_NAME, rate=rate)
 
 
-async def search(
-    service: Asking, url: str, key: str, query: str, k: int
-) -> list[dict[str, Any]]:
+async def search(service: Asking, url: str, key: str, query: str, k: int) -> list[dict[str, Any]]:
     """Return PMID, title and abstract of the k most relevant articles."""
     common = {"db": "pubmed", "retmode": "xml", "tool": "medassay"}
     common |= {"api_key": key} if key else {}
     parameters = {**common, "term": query, "retmax": str(k), "sort": "relevance"}
     answer = read_xml(
-        await service.ask(
-            ServiceRequest(url=f"{url.rstrip('/')}/esearch.fcgi", params=parameters)
-        ),
+        await service.ask(ServiceRequest(url=f"{url.rstrip('/')}/esearch.fcgi", params=parameters)),
         _NAME,
     )
     if answer.tag != "eSearchResult":

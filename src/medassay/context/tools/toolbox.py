@@ -194,9 +194,7 @@ def _arguments(tool: Tool, arguments: str) -> dict[str, Any]:
     parameters = TOOLS[tool][1]["properties"]
     strange = sorted(str(name)[:40] for name in values if name not in parameters)
     if strange:
-        raise ToolError(
-            f"unknown argument {', '.join(strange)}; known are {', '.join(parameters)}"
-        )
+        raise ToolError(f"unknown argument {', '.join(strange)}; known are {', '.join(parameters)}")
     return values
 
 

@@ -57,9 +57,7 @@ async def search(
     answer = read_json(await service.ask(asking(rules, key, query, k)), _NAME)
     for name in place:
         answer = answer.get(name) if isinstance(answer, dict) else None
-    if (
-        answer is None and rules.search == "brave"
-    ):  # says nothing of results where there are none
+    if answer is None and rules.search == "brave":  # says nothing of results where there are none
         return []
     if not isinstance(answer, list):
         raise ToolError(f"{_NAME}: its reply holds no results")

@@ -205,19 +205,13 @@ def _from_edges(edges: Any, root: Any) -> DecisionGraph:
                     raise InputError(f"decision graph: edge {edge!r:.40}; expected two names")
                 below.setdefault(edge[0], {})[edge[1]] = None
         else:
-            raise InputError(
-                f"decision graph: edges are {edges!r:.40}; expected names or pairs"
-            )
+            raise InputError(f"decision graph: edges are {edges!r:.40}; expected names or pairs")
         names = set(below).union(*below.values())
     except TypeError:
-        raise InputError(
-            "decision graph: an end of an edge is no text; expected a name"
-        ) from None
+        raise InputError("decision graph: an end of an edge is no text; expected a name") from None
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise InputError(
-                f"decision graph: an edge has the end {name!r:.40}; expected a name"
-            )
+            raise InputError(f"decision graph: an edge has the end {name!r:.40}; expected a name")
     if not any(below.values()):
         raise InputError("decision graph: no edges; expected at least one pair of names")
     if root is not None and not isinstance(root, str):

@@ -42,7 +42,9 @@ def golden_told(golden: Golden, several: int) -> str:
         if golden == "one"
         else "any of them counts as the golden diagnosis, and a judge is shown the first"
     )
-    return f"In {counted(several, 'case')} several diseases are recorded; {which} (golden = {golden})."
+    return (
+        f"In {counted(several, 'case')} several diseases are recorded; {which} (golden = {golden})."
+    )
 
 
 @dataclass(frozen=True)

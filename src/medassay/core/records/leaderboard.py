@@ -182,9 +182,7 @@ class Leaderboard:
 
     def __str__(self) -> str:
         lines = self.lines()
-        shown_lines = [
-            f"{rank:>12}  {score:<28}  {name}" for rank, name, score in lines[:_SHOWN]
-        ]
+        shown_lines = [f"{rank:>12}  {score:<28}  {name}" for rank, name, score in lines[:_SHOWN]]
         if len(lines) > _SHOWN:
             shown_lines.append(f"… {len(lines) - _SHOWN} more")
         return "\n".join(shown_lines)

@@ -264,9 +264,7 @@ class ModelSpec:
         if self.protocol != "chat":
             return 'an endpoint of completions calls no tools; it needs protocol "chat"'
         if "tools" not in self.capabilities:
-            return (
-                'its entry does not say that it can; add "tools" to its capabilities if it does'
-            )
+            return 'its entry does not say that it can; add "tools" to its capabilities if it does'
         return None
 
 
@@ -343,9 +341,7 @@ def _of_provider(spec: ModelSpec) -> Iterator[str]:
     if spec.provider == "openai_compatible" and not _is_address(spec.url):
         yield f"field 'url': '{spec.url}'; expected http://host… or https://host…"
     if spec.logprobs and spec.provider not in _LIKELY:
-        yield (
-            f"field 'logprobs': provider '{spec.provider}' gives none; {', '.join(_LIKELY)} may"
-        )
+        yield (f"field 'logprobs': provider '{spec.provider}' gives none; {', '.join(_LIKELY)} may")
 
 
 def _is_address(url: str) -> bool:
@@ -377,9 +373,7 @@ def _out_of_range(spec: ModelSpec) -> Iterator[str]:
             yield _wrong("extra_body", name, "set by medassay itself; leave it out")
     for header, variable in spec.headers_env.items():
         if not re.fullmatch(r"[A-Za-z0-9-]+", header) or not variable:
-            yield _wrong(
-                "headers_env", header, "expected header names with environment variables"
-            )
+            yield _wrong("headers_env", header, "expected header names with environment variables")
 
 
 def _sampling_out_of_range(spec: ModelSpec) -> Iterator[str]:

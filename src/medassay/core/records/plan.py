@@ -150,17 +150,13 @@ class EngineRules:
         if not 1 <= self.shard <= _LARGEST_SHARD:
             return f"'engine.shard' is {self.shard}; 1 to {_LARGEST_SHARD} units are needed"
         if self.give_up_after < 1:
-            return (
-                f"'engine.give_up_after' is {self.give_up_after}; at least 1 request is needed"
-            )
+            return f"'engine.give_up_after' is {self.give_up_after}; at least 1 request is needed"
         for name in ("give_up_minutes", "grace"):
             if not 0 < getattr(self, name) <= _LONGEST_TIME:
                 return f"'engine.{name}' is {getattr(self, name):g}; a number above 0, at most {_LONGEST_TIME:g}, is needed"
         for name, times in self.replicas.items():
             if not 1 <= times <= _MOST_WORKERS:
-                return (
-                    f"'engine.replicas' of '{name}' is {times}; 1 to {_MOST_WORKERS} is needed"
-                )
+                return f"'engine.replicas' of '{name}' is {times}; 1 to {_MOST_WORKERS} is needed"
         return None
 
 

@@ -52,9 +52,7 @@ class Setting:
         'relaxed_perplexity[l=5,s=5,stride=8,max_tokens=128,beam]'
         """
         kind = "" if mode == "sum" else f"_{mode}"
-        text = (
-            f"l={self.keep},s={self.samples},stride={self.stride},max_tokens={self.max_tokens}"
-        )
+        text = f"l={self.keep},s={self.samples},stride={self.stride},max_tokens={self.max_tokens}"
         if self.sampler == "beam":
             return f"relaxed_perplexity{kind}[{text},beam]"
         usual = Setting()

@@ -184,9 +184,7 @@ class Answer:
             listed = json.loads(self.value or "")
         except ValueError:
             return ()
-        return tuple(
-            tuple(entry.get("codes", ())) for entry in listed if isinstance(entry, dict)
-        )
+        return tuple(tuple(entry.get("codes", ())) for entry in listed if isinstance(entry, dict))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -75,9 +75,7 @@ class Grader(Protocol):
     def audit(self) -> "Grader | None":
         """Return the judge that repeats a sample of the answers one by one; None if nothing differs."""
 
-    def step(
-        self, cases: Sequence[Case], replies: Sequence[Completion]
-    ) -> Prompt | list[Verdict]:
+    def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdicts, one for each case, when nothing is left to ask."""
 
     def opening(self, cases: Sequence[Case]) -> list[Prompt]:
@@ -97,9 +95,7 @@ class SingleQuestionGrader(ABC):
     """A judge that asks one question of its cases, and whose score has no parts."""
 
     @abstractmethod
-    def step(
-        self, cases: Sequence[Case], replies: Sequence[Completion]
-    ) -> Prompt | list[Verdict]:
+    def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdicts."""
 
     def opening(self, cases: Sequence[Case]) -> list[Prompt]:

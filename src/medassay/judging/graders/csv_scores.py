@@ -25,11 +25,7 @@ def read_scores(reply: str, ids: Sequence[str]) -> dict[str, int]:
     except csv.Error:  # a field beyond all measure
         return {}
     header = next(
-        (
-            n
-            for n, row in enumerate(rows)
-            if {"question_id", "score"} <= {c.strip() for c in row}
-        ),
+        (n for n, row in enumerate(rows) if {"question_id", "score"} <= {c.strip() for c in row}),
         None,
     )
     if header is None:
@@ -40,9 +36,7 @@ def read_scores(reply: str, ids: Sequence[str]) -> dict[str, int]:
     for row in rows[header + 1 :]:
         if len(row) > max(at, value) and row[at].strip() in ids:
             scores_by_id.setdefault(row[at].strip(), set()).add(integral(row[value]))
-    single = {
-        name: next(iter(scores)) for name, scores in scores_by_id.items() if len(scores) == 1
-    }
+    single = {name: next(iter(scores)) for name, scores in scores_by_id.items() if len(scores) == 1}
     return {name: score for name, score in single.items() if score is not None}
 
 

@@ -99,9 +99,7 @@ class GEval(SingleQuestionGrader):
         path_steps = self.steps.get(language) if with_path == self.with_path else None
         return path_steps or _STEPS.render(language, with_path=with_path)
 
-    def step(
-        self, cases: Sequence[Case], replies: Sequence[Completion]
-    ) -> Prompt | list[Verdict]:
+    def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdicts.
 
         Asked are all cases; then, at most twice, those without a valid score; then these singly.

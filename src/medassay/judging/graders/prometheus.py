@@ -63,9 +63,7 @@ class Prometheus(SingleQuestionGrader):
         """Return all that makes two such judges differ."""
         return (_PROMPT.texts,)
 
-    def step(
-        self, cases: Sequence[Case], replies: Sequence[Completion]
-    ) -> Prompt | list[Verdict]:
+    def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the prompt, or the verdict once a reply holds a grade or the retries are used."""
         [case] = cases
         for reply in replies:

@@ -58,10 +58,7 @@ class EvaluationSteps:
             "\n[prompts]",
             *(f'{language} = "{digest}"' for language, digest in self.prompts.items()),
             "\n[steps]",
-            *(
-                f'{language} = """\n{_escaped(text)}\n"""'
-                for language, text in self.texts.items()
-            ),
+            *(f'{language} = """\n{_escaped(text)}\n"""' for language, text in self.texts.items()),
         ]
         return "\n".join(lines) + "\n"
 

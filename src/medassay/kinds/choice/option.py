@@ -27,9 +27,7 @@ _STRONG = (
     rf"\s+(?:{_OPTION_WORD})|(?:{_OPTION_WORD})\s+correcta)\b" + _LINKS + _CHOSEN
 )
 _WEAK = (
-    rf"(?i:\b(?:(?:{_OPTION_WORD})|choose|select|pick|wähle|elijo|elegiría)\b"
-    + _LINKS
-    + _CHOSEN
+    rf"(?i:\b(?:(?:{_OPTION_WORD})|choose|select|pick|wähle|elijo|elegiría)\b" + _LINKS + _CHOSEN
 )
 _STATEMENT = (
     r"(?i:\b(?:answer|antwort|respuesta|réponse)(?:\s+(?:is|ist|es|lautet|est))?\s*[:=]\s*)"
@@ -90,9 +88,7 @@ class _Rules:
         self.s1 = rule(r"^[\(\[]?\s*([{both}])\s*[\)\].:,;]*$")
         self.strong, self.weak = rule(_STRONG), rule(_WEAK)
         self.is_correct, self.another = rule(_IS_CORRECT), rule(_ANOTHER)
-        self.s3 = rule(
-            r"^(?:[\(\[]([{both}])[\)\]]|([{both}])[\).:](?=\s|$)|([{upper}]),(?=\s))"
-        )
+        self.s3 = rule(r"^(?:[\(\[]([{both}])[\)\]]|([{both}])[\).:](?=\s|$)|([{upper}]),(?=\s))")
         self.s4 = rule(r"^([{upper}])\s*(?:\n|[-–—])")
         self.s5 = rule(rf"^(?:([{not_a}])\s+(?=\S)|(A)\s+(?=[A-Z]))")
         self.one_of_two = rule(
@@ -251,9 +247,7 @@ def _at_start(text: str, rules: _Rules) -> Found | None:
             if name != "S4" and rules.another.match(text[_letter_end(match) :][:40]):
                 return None, f"{name}:ambiguous"
             return letter, name
-    if (match := rules.one_of_two.match(text)) and rules.another.match(
-        text[match.end() :][:40]
-    ):
+    if (match := rules.one_of_two.match(text)) and rules.another.match(text[match.end() :][:40]):
         return None, "S5:ambiguous"
     return None
 

@@ -6,9 +6,7 @@ from medassay.core.records.trial import Prompt
 from medassay.kinds.choice.option import extract_option
 
 
-def read_choice(
-    item: Item, prompt: Prompt, text: str, mode: Extraction
-) -> tuple[str | None, str]:
+def read_choice(item: Item, prompt: Prompt, text: str, mode: Extraction) -> tuple[str | None, str]:
     """Return the bank's letter of the option chosen, undoing the order in which it was shown."""
     letters = prompt.letters or item.letters
     letter, rule = extract_option(text, letters, mode, prompt.options or item.options)

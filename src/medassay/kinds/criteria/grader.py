@@ -51,9 +51,7 @@ class CriteriaGrader(SingleQuestionGrader):
         """Return all that makes two such judges differ."""
         return (_PROMPT.texts,)
 
-    def step(
-        self, cases: Sequence[Case], replies: Sequence[Completion]
-    ) -> Prompt | list[Verdict]:
+    def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdict when everything is read or the retries are used."""
         [case] = cases
         met_by_id: dict[str, dict[str, Any]] = {}

@@ -67,9 +67,7 @@ class _RatioEstimate:
     more: dict[str, float]
 
 
-def case_estimates(
-    pool: CasePool, weighting: Weighting
-) -> dict[tuple[str, str], dict[str, Any]]:
+def case_estimates(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str], dict[str, Any]]:
     """Return every estimate of some cases as plain values; what has no case is left out.
 
     Keys are (number, aggregate): `raw` is the plain mean in units of the score, `mean` that of the
@@ -102,9 +100,7 @@ def _wanted(pool: CasePool, number: str, weighting: Weighting) -> list[_RatioEst
     values = pool.column(number)
     ones = np.ones(len(values))
     if number not in SCORES:
-        return [
-            _RatioEstimate((number, "mean"), values, ones, _SCALES.get(number, Scale()), {})
-        ]
+        return [_RatioEstimate((number, "mean"), values, ones, _SCALES.get(number, Scale()), {})]
     scale, rescaled = weighting.scale(number), weighting.rescaled(number, values)
     weighted = [
         _RatioEstimate(

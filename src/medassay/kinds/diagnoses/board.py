@@ -73,9 +73,7 @@ def _rows(body: Mapping[str, Any], rules: DdxRules) -> list[dict[str, Any]]:
         row = {**entry, "weight": step.weight}
         for name, total in totals.items():
             distance = getattr(step, f"{name}_distance")
-            is_known = distance is not None and (
-                name == "semantic" or case.severity is not None
-            )
+            is_known = distance is not None and (name == "semantic" or case.severity is not None)
             row[f"{name}_distance"] = distance if is_known else None
             row[f"{name}_adds"] = (
                 step.weight * (FARTHEST - distance) ** 2 / total if is_known else None

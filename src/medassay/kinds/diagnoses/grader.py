@@ -104,9 +104,7 @@ class DiagnosesGrader:
     def _matching(self) -> Matching:
         return Matching(self.synonyms)
 
-    def step(
-        self, cases: Sequence[Case], replies: Sequence[Completion]
-    ) -> Prompt | list[Verdict]:
+    def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdict when every list is labelled or the retries are used."""
         [case] = cases
         diagnoses = self._listed(case)
@@ -171,9 +169,7 @@ class DiagnosesGrader:
         if not self.asks:
             return
         diagnoses_in_limit = {d.rank: d for d in diagnoses if d.rank <= self.rules.rank_limit}
-        levels: dict[str, int | None] = dict.fromkeys(
-            SEVERITY_MAPS[self.rules.severity_map].levels
-        )
+        levels: dict[str, int | None] = dict.fromkeys(SEVERITY_MAPS[self.rules.severity_map].levels)
         golden = [{1: item.diagnoses[0]}] if self.golden_severity(item) is None else []
         for entries in (
             *golden,
@@ -265,9 +261,7 @@ def _ask(question: _Question, replies: Iterator[Completion], item: Item) -> Prom
     return _Heard(labels=labels, repaired=repaired, strange=strange)
 
 
-def _prompt(
-    question: _Question, missing: Mapping[int, str], item: Item, *, again: bool
-) -> Prompt:
+def _prompt(question: _Question, missing: Mapping[int, str], item: Item, *, again: bool) -> Prompt:
     listed = "\n".join(f"{at}. {name}" for at, name in missing.items())
     fields: dict[str, Any] = {
         "list": delimit(listed, "list"),
@@ -278,9 +272,7 @@ def _prompt(
         fields["golden"] = delimit(question.golden, "reference")
     else:
         fields |= {"levels": list(question.labels), "separate": "rare mild" in question.labels}
-    return question.text.prompt(
-        item.id, "en", schema=_schema(question, list(missing)), **fields
-    )
+    return question.text.prompt(item.id, "en", schema=_schema(question, list(missing)), **fields)
 
 
 def _schema(question: _Question, ids: Sequence[int]) -> dict[str, Any]:

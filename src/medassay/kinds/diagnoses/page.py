@@ -165,9 +165,7 @@ def violin_figure(
     named = _names(rows)
     keys = [(row["model"], row["setting"]) for row in rows[:_SHOWN]]
     jitter = random.Random(score)
-    groups = {
-        key: jitter.sample(scores[key], len(scores[key])) for key in keys if key in scores
-    }
+    groups = {key: jitter.sample(scores[key], len(scores[key])) for key in keys if key in scores}
     points = [
         {
             "group": named[key],
@@ -286,9 +284,7 @@ def _marked(figure: Figure, *, dark: bool) -> Markup:
 def _density(cases: Sequence[ShownCase]) -> Figure | None:
     """Return how many cases lie where, of more than can be told apart one by one; None of fewer."""
     points = [
-        {"severity": c.x, "semantics": c.y}
-        for c in cases
-        if c.x is not None and c.y is not None
+        {"severity": c.x, "semantics": c.y} for c in cases if c.x is not None and c.y is not None
     ]
     if len(points) <= _CROSSES:
         return None

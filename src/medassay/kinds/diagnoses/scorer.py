@@ -163,9 +163,7 @@ def _over_all(
     """Return Σ w (5 − D)² over the places with a name, by Σ w over all places."""
     if not distances:
         return None if considered else 0.0
-    return sum(w * (FARTHEST - d) ** 2 for w, d in distances) / (
-        rank_limit * (rank_limit + 1) / 2
-    )
+    return sum(w * (FARTHEST - d) ** 2 for w, d in distances) / (rank_limit * (rank_limit + 1) / 2)
 
 
 def _mean(values: Sequence[tuple[int, int]]) -> float:

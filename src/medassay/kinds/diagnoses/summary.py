@@ -96,9 +96,7 @@ class DdxCases:
         """Take one trial with its score record: null counts for nothing, no list scores 0 and 0."""
         domain = trial["domain"]
         cell = (domain, trial["model"], trial["setting"], trial["mode"])
-        place = self._table.add(
-            cell, trial["item"], zip(NUMBERS, self.numbers(score), strict=True)
-        )
+        place = self._table.add(cell, trial["item"], zip(NUMBERS, self.numbers(score), strict=True))
         cases = self._labelled.setdefault(cell, _Labelled())
         parts = score.get("parts", {})
         cases.unjudged += parts.get("unjudged", 0)
@@ -169,9 +167,7 @@ class DdxCases:
         return {
             "semantic_max": self._weighting.semantic_max,
             "leading": self.leading,
-            "presets": {
-                n: {"k": k, "x0": x0} for n, (k, x0) in self._weighting.presets.items()
-            },
+            "presets": {n: {"k": k, "x0": x0} for n, (k, x0) in self._weighting.presets.items()},
             "pairs": {
                 mode: {number: self._pairs(used_by_row, mode, number) for number in SCORES}
                 for mode, used_by_row in used.items()
@@ -244,9 +240,7 @@ class DdxCases:
             names, inverse = np.unique(np.array(labels), return_inverse=True)
             numbers = {name: number for number, name in enumerate(names.tolist())}
             for value, size in sorted(sizes.most_common(MOST_GROUPS)):
-                estimates = case_estimates(
-                    pool.only(inverse == numbers[value]), self._weighting
-                )
+                estimates = case_estimates(pool.only(inverse == numbers[value]), self._weighting)
                 errors.append(
                     {
                         "model": row[0],
@@ -297,9 +291,7 @@ class DdxCases:
         return severities
 
 
-def _pair(
-    first: Row, second: Row, difference: Difference, n: int, *, p: float
-) -> dict[str, Any]:
+def _pair(first: Row, second: Row, difference: Difference, n: int, *, p: float) -> dict[str, Any]:
     return {
         "first": list(first),
         "second": list(second),

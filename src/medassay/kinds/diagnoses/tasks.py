@@ -86,9 +86,7 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
         When the run holds no ranked diagnoses, or the rules are wrong.
     """
     if "ddx" not in run.manifest:
-        raise InputError(
-            f"run {run.id}: holds no ranked diagnoses; these rules are for task ddx"
-        )
+        raise InputError(f"run {run.id}: holds no ranked diagnoses; these rules are for task ddx")
     if (problem := rules.problem()) is not None:
         raise InputError(problem)
     rules_kept = rules_from_dict(run.manifest["ddx"]["rules"])

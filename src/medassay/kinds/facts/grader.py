@@ -86,9 +86,7 @@ class FactGrader(SingleQuestionGrader):
         """Return all that makes two such judges differ."""
         return (self.text.texts, repr(self.lam).encode())
 
-    def step(
-        self, cases: Sequence[Case], replies: Sequence[Completion]
-    ) -> Prompt | list[Verdict]:
+    def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdict when everything is read or the retries are used."""
         [case] = cases
         facts: dict[str, dict[str, str]] = {}
@@ -107,9 +105,7 @@ class FactGrader(SingleQuestionGrader):
             missing = [f"fact {fact.id}" for fact in left] + ["claims"] * (claims is None)
             return [Verdict(valid=False, reason=f"no usable verdict: {', '.join(missing)}")]
         body = {"facts": [facts[f.id] for f in case.item.facts], "claims": claims}
-        return [
-            Verdict(valid=True, body=body, repaired=repaired, unsupported_quotes=unsupported)
-        ]
+        return [Verdict(valid=True, body=body, repaired=repaired, unsupported_quotes=unsupported)]
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return the judge score; None unless the verdict is valid."""
@@ -118,9 +114,7 @@ class FactGrader(SingleQuestionGrader):
         verdicts = [fact["verdict"] for fact in verdict.body["facts"]]
         return fact_score(verdicts, [fact.weight for fact in item.facts], self.lam)
 
-    def _prompt(
-        self, case: Case, facts: Sequence[Fact], *, claims: bool, again: bool
-    ) -> Prompt:
+    def _prompt(self, case: Case, facts: Sequence[Fact], *, claims: bool, again: bool) -> Prompt:
         item = case.item
         question = f"{item.context}\n\n{item.question}" if item.context else item.question
         return self.text.prompt(
@@ -163,9 +157,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_reply(
-    reply: str, facts_asked: Iterable[Fact], answer: str, *, claims: bool
-) -> _FactReply:
+def read_reply(reply: str, facts_asked: Iterable[Fact], answer: str, *, claims: bool) -> _FactReply:
     """Return what can be used of a reply; whatever is doubtful is left out and asked again.
 
     Two different objects in one reply are doubtful as a whole: one may be quoted from the answer.

@@ -12,9 +12,7 @@ _LAST = 60  # characters shown before the place where a statement is likeliest
 _WIDTH, _HEIGHT = 320, 80  # of the curve
 
 
-def shown_likelihoods(
-    item: Mapping[str, Any], trial: Mapping[str, Any]
-) -> dict[str, Any] | None:
+def shown_likelihoods(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what a page shows of an answer that was asked for likelihoods; None for other answers.
 
     Returns
@@ -30,9 +28,7 @@ def shown_likelihoods(
     likelihoods = [
         {
             **likelihood,
-            "per_byte": likelihood["total"] / likelihood["n_bytes"]
-            if _known(likelihood)
-            else None,
+            "per_byte": likelihood["total"] / likelihood["n_bytes"] if _known(likelihood) else None,
         }
         for likelihood in trial["likelihoods"]
     ]

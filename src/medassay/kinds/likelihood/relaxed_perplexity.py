@@ -52,9 +52,7 @@ def combine(tables: Tables, mode: Mode) -> Relaxed:
         When there is no position, a target without tokens, or an unknown mode.
     """
     if not tables.positions or tables.target_tokens < 1:
-        raise ValueError(
-            "relaxed perplexity needs a position and a target of at least one token"
-        )
+        raise ValueError("relaxed perplexity needs a position and a target of at least one token")
     log_p = tuple(_combined(position.prefixes, mode) for position in tables.positions)
     entropy = -math.fsum(log_p) if all(map(math.isfinite, log_p)) else math.inf
     length = tables.positions[-1].at + tables.target_tokens
@@ -111,9 +109,9 @@ def relaxed_perplexity(item: Item, answer: Answer) -> tuple[float | None, str]:
     for target_values in values:
         if target_values.value is None:
             return None, target_values.reason
-    return math.fsum(
-        v for target_values in values if (v := target_values.value) is not None
-    ) / len(values), "drawn"
+    return math.fsum(v for target_values in values if (v := target_values.value) is not None) / len(
+        values
+    ), "drawn"
 
 
 def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
@@ -133,9 +131,7 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     target_parts = _targets(item, answer)
     parts: dict[str, Any] = {"per_position": {}, "log_p": {}}
     for role in ROLES:
-        results = [
-            {mode: combine(tables, mode) for mode in MODES} for tables in target_parts[role]
-        ]
+        results = [{mode: combine(tables, mode) for mode in MODES} for tables in target_parts[role]]
         for result in results:
             targets.append(
                 {

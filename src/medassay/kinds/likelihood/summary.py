@@ -116,9 +116,7 @@ class LikelihoodScores:
         if self._asks in ("alone", "conditional"):
             sizes = {name: _total(pool, name) for name in ("words", "bytes", "tokens")}
             columns |= sizes
-            columns["bytes_per_word"] = (
-                sizes["bytes"] / sizes["words"] if sizes["words"] else None
-            )
+            columns["bytes_per_word"] = sizes["bytes"] / sizes["words"] if sizes["words"] else None
             columns["texts_differ"] = any(cell in self._unlike for cell in cells)
         if self._asks == "relaxed":
             counts, distinct, n = (
@@ -148,7 +146,7 @@ class LikelihoodScores:
     def _along(
         self, pool: CasePool, role: str, means: dict[str, dict[str, Any]]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the mean log-probability at each position over the items that reach it; `made` gives up its estimates."""
+        """Yield the mean log-probability at each position over the items that reach it; `means` gives up its estimates."""
         for at in self._positions:
             estimate = means.pop(_place(role, at), {})
             values = pool.column(_place(role, at))

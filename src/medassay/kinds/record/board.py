@@ -42,8 +42,7 @@ def shown_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str,
         "going_on": stopped_names(state, details),
         "perhaps": details.perhaps,
         "wrong": [
-            keyed(wrong, "detail", "drug", "place", "expected", "found")
-            for wrong in details.wrong
+            keyed(wrong, "detail", "drug", "place", "expected", "found") for wrong in details.wrong
         ],
         "lost": state.lost,
         "invented": state.invented,

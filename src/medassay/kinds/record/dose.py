@@ -101,9 +101,7 @@ def _found(text: str, language: str) -> list[tuple[float, float, str, str]]:
         factor *= _PREFIXES.get((match["prefix"] or "").casefold(), 1.0)
         if match["per"] and (per := _unit(match["per"])) is not None:
             factor, base, written = factor / per[0], f"{base}/{per[1]}", f"{written}/{per[2]}"
-        numbers = (
-            _number(number, language) for number in re.split(r"\s*/\s*", match["numbers"])
-        )
+        numbers = (_number(number, language) for number in re.split(r"\s*/\s*", match["numbers"]))
         amounts += [(number, factor, base, written) for number in numbers]
     return amounts
 

@@ -59,9 +59,7 @@ def medication_state(expected: Mapping[str, Any], actual: Any) -> MedicationStat
     expected_places, actual_places = _places(expected), _places(actual)
     stopped = [name for name, places in expected_places.items() if places == {"discontinued"}]
     return MedicationState(
-        correct=sum(
-            actual_places.get(name) == places for name, places in expected_places.items()
-        ),
+        correct=sum(actual_places.get(name) == places for name, places in expected_places.items()),
         total=len(expected_places),
         stopped_as_current=tuple(n for n in stopped if "current" in actual_places.get(n, ())),
         lost=tuple(name for name in expected_places if name not in actual_places),
@@ -77,9 +75,7 @@ def _places(medications: Any) -> dict[str, set[str]]:
             drugs = medications.get(name)
             for drug in drugs if isinstance(drugs, list) else ():
                 drug_name = drug.get("name") if isinstance(drug, Mapping) else drug
-                if isinstance(drug_name, str) and (
-                    key := " ".join(drug_name.split()).casefold()
-                ):
+                if isinstance(drug_name, str) and (key := " ".join(drug_name.split()).casefold()):
                     places.setdefault(key, set()).add(name)
     return places
 
@@ -275,9 +271,7 @@ def _changed(
 ) -> Iterator[tuple[DrugEntry, tuple[Amount, ...]]]:
     """Yield the stopped entries, with their doses, of drugs that go on in another dose."""
     for old in (drug for drug in expected if drug.place == "discontinued"):
-        new = [
-            drug for drug in expected if drug.key == old.key and drug.place != "discontinued"
-        ]
+        new = [drug for drug in expected if drug.key == old.key and drug.place != "discontinued"]
         dose = read_amounts(old.dose, language)
         if dose and new and all(read_amounts(drug.dose, language) != dose for drug in new):
             yield old, dose

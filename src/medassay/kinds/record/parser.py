@@ -9,9 +9,7 @@ from medassay.core.reply.thoughts import strip_thoughts
 from medassay.kinds.record.reply import read_record_reply
 
 
-def read_record(
-    item: Item, prompt: Prompt, text: str, mode: str, *, cut: bool = False
-) -> Reading:
+def read_record(item: Item, prompt: Prompt, text: str, mode: str, *, cut: bool = False) -> Reading:
     """Return the JSON text of the record and how it was read, or None and why there is none.
 
     `truncated` is a reply that ended before its object, or the fence around it, closed. With the published rules ("paper") the longest

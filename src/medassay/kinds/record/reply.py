@@ -82,9 +82,7 @@ def record_value(value: str | None, outcome: str) -> Any:
     if outcome != "answered" or value is None:
         return None
     reply = read_json_reply(value)
-    return (
-        reply.value if reply.text.strip() == value.strip() else read_record_reply(value).value
-    )
+    return reply.value if reply.text.strip() == value.strip() else read_record_reply(value).value
 
 
 def _has_envelope(value: dict[str, Any]) -> bool:

@@ -39,7 +39,9 @@ _LATIN = {
     "od": 1.0,
 }
 _COUNT = "|".join(sorted(_COUNTS, key=len, reverse=True))
-_DAILY = r"täglich|tgl|tägl|pro tag|am tag|/ ?d\b|/ ?tag|daily|per day|a day|/ ?day|each day|every day"
+_DAILY = (
+    r"täglich|tgl|tägl|pro tag|am tag|/ ?d\b|/ ?tag|daily|per day|a day|/ ?day|each day|every day"
+)
 _WEEKLY = r"wöchentlich|pro woche|in der woche|/ ?woche|weekly|per week|a week|/ ?week"
 _MONTHLY = r"monatlich|pro monat|monthly|a month"
 _TIMES = r"(?:\s*(?:x|×|mal|times))?\s*"

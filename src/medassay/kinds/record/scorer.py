@@ -31,8 +31,7 @@ def record_similarity(item: Item, answer: Answer) -> tuple[float, str]:
     similarity = json_similarity({RECORD: item.record}, answer.value, exclude=(MONOLOGUE,))
     return (
         similarity.overall,
-        similarity.reason
-        or f"{len(similarity.missing)} of {len(similarity.leaf_scores)} missing",
+        similarity.reason or f"{len(similarity.missing)} of {len(similarity.leaf_scores)} missing",
     )
 
 

@@ -294,9 +294,7 @@ def _counted_drugs(drugs: Mapping[str, Any] | None) -> dict[str, int]:
         return {}
     counts = {_drug_count(name): drugs[name] for name in STOPPED}
     return counts | {
-        _drug_count(f"{name}_{side}"): drugs[side][name]
-        for side in _SIDES
-        for name in DRUG_DETAILS
+        _drug_count(f"{name}_{side}"): drugs[side][name] for side in _SIDES for name in DRUG_DETAILS
     }
 
 

@@ -8,9 +8,7 @@ from medassay.core.reply.refusal import SAID, only_declines
 from medassay.core.reply.thoughts import strip_thoughts
 
 
-def read_text(
-    item: Item, prompt: Prompt, text: str, mode: Extraction
-) -> tuple[str | None, str]:
+def read_text(item: Item, prompt: Prompt, text: str, mode: Extraction) -> tuple[str | None, str]:
     """Return the reply without thoughts and outer blanks; what only declines is no answer."""
     return _unless_declined(item, strip_thoughts(text)[0].strip(), "text")
 

@@ -24,9 +24,7 @@ def pages(board: Board) -> Iterator[Page]:
         drawing = pairs_figure(board.statistics, mode)
         if pairs:
             yield from figure_pages(drawing, name)
-        places = {
-            row: f"compare/{track}{_slug(board, row)}/" for row in _rows(board, mode, pairs)
-        }
+        places = {row: f"compare/{track}{_slug(board, row)}/" for row in _rows(board, mode, pairs)}
         common: dict[str, Any] = {
             "mode": mode,
             "total": len(pairs),
@@ -53,9 +51,7 @@ def pages(board: Board) -> Iterator[Page]:
             yield render("compare.html", board, place, pairs=own_pairs, row=row, **common)
 
 
-def _rows(
-    board: Board, mode: str, pairs: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, str]]:
+def _rows(board: Board, mode: str, pairs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield the rows that have pairs, in the order of their ranks."""
     paired = {row for pair in pairs for row in _ends(pair)}
     for row in board.rows(OVERALL, mode):

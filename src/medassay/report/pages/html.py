@@ -125,9 +125,7 @@ def _pair_name(row: Sequence[str], other: Sequence[str]) -> str:
     return row[0] if row[0] != other[0] else f"{row[0]} ({row[1]})"
 
 
-def render(
-    template: str, board: Board, path: str, *, up: str | None = None, **values: Any
-) -> Page:
+def render(template: str, board: Board, path: str, *, up: str | None = None, **values: Any) -> Page:
     """Return a page of a publication.
 
     `path` is its folder ("" for the first page); all links are relative to it by `up`.

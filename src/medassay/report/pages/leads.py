@@ -33,9 +33,7 @@ def leaders_text(board: Board) -> str:
             first.append({row["model"] for row in rows if row["rank"] == 1})
     if not first:
         return "No model is ranked."
-    where = (
-        "in every domain" if len(first) == len(board.domains) else "in every domain that ranks"
-    )
+    where = "in every domain" if len(first) == len(board.domains) else "in every domain that ranks"
     if len(board.domains) == 1:
         where = "here"
     everywhere = sorted(set.intersection(*first))

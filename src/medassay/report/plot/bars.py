@@ -122,9 +122,7 @@ def _told_apart(
     return rows, f"The {len(shown_values)} largest of {len(sizes)} are told apart."
 
 
-def before_after(
-    rows: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
-) -> Figure:
+def before_after(rows: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0) -> Figure:
     """Return scores before and after a change, joined for each row.
 
     Parameters

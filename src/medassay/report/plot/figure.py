@@ -99,9 +99,7 @@ class Figure:
         return {
             "$schema": _SCHEMA,
             "description": self.description,
-            "data": {
-                "values": [{k: _drawable(v) for k, v in row.items()} for row in self.rows]
-            },
+            "data": {"values": [{k: _drawable(v) for k, v in row.items()} for row in self.rows]},
             "config": config,
             **_drawable(dict(self.spec)),
         }
@@ -117,12 +115,8 @@ class Figure:
             lambda m: numbers.setdefault(m[0], f"{m[1]}{len(numbers)}"), svg_text
         )
         start = svg_text.index(">") + 1
-        words = (
-            f"<title>{_escaped(self.title)}</title><desc>{_escaped(self.description)}</desc>"
-        )
-        return (
-            svg_text[:start].replace("<svg ", '<svg role="img" ', 1) + words + svg_text[start:]
-        )
+        words = f"<title>{_escaped(self.title)}</title><desc>{_escaped(self.description)}</desc>"
+        return svg_text[:start].replace("<svg ", '<svg role="img" ', 1) + words + svg_text[start:]
 
     def save(self, path: str | Path, *, dark: bool = False) -> Path:
         """Write the figure; the ending of the name says the form.

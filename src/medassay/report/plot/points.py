@@ -140,9 +140,7 @@ def quadrant(
     limit : where the axes end, above and below 0
     """
     rows = [dict(point) for point in points]
-    for row, (label_left, top, align) in zip(
-        rows, _beside(rows, x, y, limit, names), strict=True
-    ):
+    for row, (label_left, top, align) in zip(rows, _beside(rows, x, y, limit, names), strict=True):
         row |= {"label_x": label_left, "label_y": top, "align": align}
     plane = _Plane(x, y, limit)
     has = f"isValid(datum['{x}_lo'])"
@@ -406,9 +404,7 @@ def _beside(
         free = (
             (at, box)
             for at in places
-            if _inside(
-                box := _box(at[0] + at[2] * width / 2, at[1], width, _LINE * pixel), limit
-            )
+            if _inside(box := _box(at[0] + at[2] * width / 2, at[1], width, _LINE * pixel), limit)
             and not any(_meet(box, other) for other in boxes)
         )
         (label_left, top, side), box = next(free, (places[0], _box(*places[0][:2], 0, 0)))
@@ -427,7 +423,5 @@ def _inside(box: tuple[float, float, float, float], limit: float) -> bool:
 def _meet(
     first: tuple[float, float, float, float], other: tuple[float, float, float, float]
 ) -> bool:
-    apart = (
-        first[2] < other[0] or other[2] < first[0] or first[3] < other[1] or other[3] < first[1]
-    )
+    apart = first[2] < other[0] or other[2] < first[0] or first[3] < other[1] or other[3] < first[1]
     return not apart

@@ -87,7 +87,9 @@ def _caption(rows: Sequence[Mapping[str, Any]]) -> str:
     if best is first[0]:
         text = f"likeliest at once ({start:.1f} nats)"
     else:
-        text = f"likeliest after {best['at']} tokens ({best['score']:.1f} nats, {start:.1f} at once)"
+        text = (
+            f"likeliest after {best['at']} tokens ({best['score']:.1f} nats, {start:.1f} at once)"
+        )
     fewer = first[-1]["n"] < first[0]["n"]
     ended = " Completions that ended earlier are missing further right." if fewer else ""
     return f"{first[0]['row']}: {text}.{ended}"

@@ -127,9 +127,7 @@ def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:
     return text
 
 
-def end_labels(
-    rows: Sequence[Mapping[str, Any]], over: str, height: int
-) -> list[dict[str, Any]]:
+def end_labels(rows: Sequence[Mapping[str, Any]], over: str, height: int) -> list[dict[str, Any]]:
     """Return a name beside the last point of every row, moved down where two would collide.
 
     Parameters

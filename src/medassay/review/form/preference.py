@@ -17,9 +17,7 @@ _BETTER = Aspect(
 def _aspects(content: Content) -> tuple[Aspect, ...]:
     if not content.get("swapped"):
         return (_BETTER,)
-    return (
-        replace(_BETTER, values=(("second", "left"), _BETTER.values[1], ("first", "right"))),
-    )
+    return (replace(_BETTER, values=(("second", "left"), _BETTER.values[1], ("first", "right"))),)
 
 
 def _comment_needed(scores: Mapping[str, Value]) -> str:

@@ -216,9 +216,7 @@ def disable(db: Session, account: Account, *, who: str) -> None:
     InputError
         When nobody would be left to administer the app.
     """
-    others = select(Account.id).where(
-        Account.admin, ~Account.disabled, Account.id != account.id
-    )
+    others = select(Account.id).where(Account.admin, ~Account.disabled, Account.id != account.id)
     if account.admin and db.scalar(others) is None:
         raise InputError("the last admin cannot be disabled; make another one first")
     account.disabled = True

@@ -70,9 +70,7 @@ def _reviewers(db: Session, study: Study) -> list[dict[str, Any]]:
 
 def frozen_document(db: Session, study: Study) -> dict[str, Any]:
     """Return everything that closing freezes: entries, reviewers without names, every revision of every review."""
-    entries = [
-        *db.scalars(select(Entry).where(Entry.study_id == study.id).order_by(Entry.number))
-    ]
+    entries = [*db.scalars(select(Entry).where(Entry.study_id == study.id).order_by(Entry.number))]
     number = {entry.id: entry.number for entry in entries}
     names = pseudonyms(db, study.id)
     settings = {key: value for key, value in study.settings.items() if key != "reviewers"}

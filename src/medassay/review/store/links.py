@@ -27,9 +27,7 @@ from medassay.review.store.trail import note
 LINK_DAYS = 7
 
 
-def invite(
-    db: Session, email: str, *, who: str, study: str | None = None, role: str = ""
-) -> str:
+def invite(db: Session, email: str, *, who: str, study: str | None = None, role: str = "") -> str:
     """Return the token of a new link; the database keeps only its hash.
 
     Parameters
@@ -91,9 +89,7 @@ def _is_over(link: Invitation) -> bool:
     return link.used_at is not None or link.ends_at < now() or is_of_wrong_clock(link.made_at)
 
 
-def accept(
-    db: Session, token: str, profile: Profile, *, signed_in: int | None = None
-) -> Account:
+def accept(db: Session, token: str, profile: Profile, *, signed_in: int | None = None) -> Account:
     """Return the account of an accepted invitation: a new one, or one that is there with its new role or password.
 
     A link that gives a role gives it to whoever it names and nobody else: an account that is there accepts it signed in. Only the link
@@ -142,9 +138,7 @@ def _own_email(db: Session, profile: Profile) -> str:
     try:
         email = checked_email(profile.email)
     except InputError:
-        raise ProfileError(
-            "email", "Write your e-mail address, such as ada@example.org."
-        ) from None
+        raise ProfileError("email", "Write your e-mail address, such as ada@example.org.") from None
     if account_of(db, email) is not None:
         raise ProfileError("email", "There is an account under this address already.")
     return email

@@ -179,9 +179,7 @@ def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]
     query = (
         select(Ticket, Assignment.number)
         .join(Assignment, Assignment.entry_id == Ticket.entry_id)
-        .where(
-            Ticket.study_id == study, Assignment.account_id == account, Assignment.revision > 0
-        )
+        .where(Ticket.study_id == study, Assignment.account_id == account, Assignment.revision > 0)
         .order_by(Assignment.number)
     )
     own_entries = set(
@@ -195,9 +193,7 @@ def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]
     for ticket, number in db.execute(query):
         steps = [
             *db.scalars(
-                select(TicketStep)
-                .where(TicketStep.ticket_id == ticket.id)
-                .order_by(TicketStep.id)
+                select(TicketStep).where(TicketStep.ticket_id == ticket.id).order_by(TicketStep.id)
             )
         ]
         # That others disagree is not theirs to know: only what they wrote themselves comes back.
@@ -253,9 +249,7 @@ def due_of(db: Session) -> list[dict[str, str]]:
         .join(Entry, Entry.study_id == Study.id)
         .join(Assignment, Assignment.entry_id == Entry.id)
         .join(Review, Review.assignment_id == Assignment.id)
-        .where(
-            Study.form == "item", ~Entry.training, Entry.withdrawn.is_(None), Review.complete
-        )
+        .where(Study.form == "item", ~Entry.training, Entry.withdrawn.is_(None), Review.complete)
         .group_by(Study.id, Entry.item)
     )
     last: dict[tuple[str, str], tuple[str, str]] = {}
@@ -288,8 +282,6 @@ def due_after(at: str, months: int) -> str:
 def ticket_counts(db: Session, study: Study) -> dict[str, int]:
     """Return state → number of tickets."""
     query = (
-        select(Ticket.state, func.count())
-        .where(Ticket.study_id == study.id)
-        .group_by(Ticket.state)
+        select(Ticket.state, func.count()).where(Ticket.study_id == study.id).group_by(Ticket.state)
     )
     return {state: n for state, n in db.execute(query)}

@@ -69,9 +69,7 @@ class Work:
         return self.own is not None
 
 
-def work_at(
-    db: Session, study: Study, account: int, number: int, *, lock: bool = False
-) -> Work:
+def work_at(db: Session, study: Study, account: int, number: int, *, lock: bool = False) -> Work:
     """Return what somebody is to review under a number.
 
     Raises
@@ -91,9 +89,7 @@ def work_at(
     form = FORMS[study.form]
     reviews = [
         *db.scalars(
-            select(Review)
-            .where(Review.assignment_id == assignment.id)
-            .order_by(Review.revision)
+            select(Review).where(Review.assignment_id == assignment.id).order_by(Review.revision)
         )
     ]
     draft = db.get(Draft, assignment.id)

@@ -63,9 +63,7 @@ def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
     if wait > 0:
         return wait, []
     # Those of a clock that ran ahead are forgotten, too: they would lock an account until that time comes.
-    over = or_(
-        Failure.at < later(at, minutes=-_FORGET_MINUTES), Failure.at > later(at, minutes=5)
-    )
+    over = or_(Failure.at < later(at, minutes=-_FORGET_MINUTES), Failure.at > later(at, minutes=5))
     db.execute(delete(Failure).where(over))
     noted = [Failure(key=key, at=at) for key in _failure_keys(email, address).values()]
     db.add_all(noted)
@@ -130,9 +128,7 @@ def wait_of(db: Session, email: str, address: str) -> int:
 
 
 def _seconds(start: str, end: str) -> int:
-    return int(
-        (dt.datetime.fromisoformat(end) - dt.datetime.fromisoformat(start)).total_seconds()
-    )
+    return int((dt.datetime.fromisoformat(end) - dt.datetime.fromisoformat(start)).total_seconds())
 
 
 def _failure_keys(email: str, address: str) -> dict[str, str]:

@@ -258,9 +258,7 @@ def give(db: Session, study: Study, pairs: Sequence[tuple[int, int]]) -> None:
     of: dict[int, list[int]] = {}
     for entry, reviewer in pairs:
         of.setdefault(reviewer, []).append(entry)
-    training = set(
-        db.scalars(select(Entry.id).where(Entry.study_id == study.id, Entry.training))
-    )
+    training = set(db.scalars(select(Entry.id).where(Entry.study_id == study.id, Entry.training)))
     for reviewer, entries in of.items():
         mine = (Assignment.study_id == study.id, Assignment.account_id == reviewer)
         number = db.scalar(select(func.max(Assignment.number)).where(*mine)) or 0

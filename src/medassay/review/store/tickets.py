@@ -104,9 +104,7 @@ def last_decision(db: Session, ticket: Ticket) -> TicketStep | None:
     """Return the decision that stands, None where none was made since feedback came."""
     decisions = [step for step in steps_of(db, ticket) if step.verb == "decide"]
     return (
-        decisions[-1]
-        if decisions and ticket.state in ("decided", "checked", "released")
-        else None
+        decisions[-1] if decisions and ticket.state in ("decided", "checked", "released") else None
     )
 
 
@@ -140,9 +138,7 @@ def ask_experts(db: Session, study: Study, entry: Entry, given_to: int, by: Acco
     _tell(db, study, entry, by, "more experts asked")
 
 
-def decide(
-    db: Session, study: Study, entry: Entry, fields: Mapping[str, str], by: Account
-) -> None:
+def decide(db: Session, study: Study, entry: Entry, fields: Mapping[str, str], by: Account) -> None:
     """Note what an adjudicator decides; it takes effect once a second person has checked it.
 
     Parameters
@@ -206,9 +202,7 @@ def _change(study: Study, entry: Entry, fields: Mapping[str, str]) -> dict[str, 
             f"rewrite: expected {len(letters)} options, one a line, and the right one of them"
         )
     if not change:
-        raise InputError(
-            "rewrite: nothing differs from the item; change something, or approve it"
-        )
+        raise InputError("rewrite: nothing differs from the item; change something, or approve it")
     return change
 
 
@@ -289,7 +283,5 @@ def _step(
     db.flush()
 
 
-def _tell(
-    db: Session, study: Study, entry: Entry, by: Account, what: str, **detail: Any
-) -> None:
+def _tell(db: Session, study: Study, entry: Entry, by: Account, what: str, **detail: Any) -> None:
     note(db, f"ticket {what}", who=by.name, study=study.id, entry=entry.number, **detail)

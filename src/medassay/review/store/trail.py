@@ -24,9 +24,7 @@ def note(
         head = Head(name=_TRAIL, hash=START)
         db.add(head)
     record = {"event": event, "at": now(), "who": who, "study": study, **detail}
-    line = TrailLine(
-        study_id=study, record=record, prev=head.hash, hash=chained(head.hash, record)
-    )
+    line = TrailLine(study_id=study, record=record, prev=head.hash, hash=chained(head.hash, record))
     db.add(line)
     head.hash = line.hash
     db.flush()

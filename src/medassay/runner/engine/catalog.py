@@ -21,9 +21,7 @@ ENGINES: dict[str, Callable[[EngineRules, Path, Mapping[str, str]], Engine]] = {
 }
 
 
-def engine_of(
-    name: str, rules: EngineRules, responses: Path, secrets: Mapping[str, str]
-) -> Engine:
+def engine_of(name: str, rules: EngineRules, responses: Path, secrets: Mapping[str, str]) -> Engine:
     """Return an engine by name.
 
     Parameters

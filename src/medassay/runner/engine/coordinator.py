@@ -245,9 +245,7 @@ class Coordinator:
 
     def _is_needless(self, hand: WorkerHandle) -> bool:
         """Return whether no unit of a worker's models is left, so that others may have its processor or device."""
-        held = {
-            shard.model for state in self._states.values() for shard in state.shards.values()
-        }
+        held = {shard.model for state in self._states.values() for shard in state.shards.values()}
         return not any(model in held or self._peek(model) for model in hand.models)
 
     def _orders(self, hand: WorkerHandle) -> WorkMessage:
@@ -339,9 +337,7 @@ class Coordinator:
     def _is_spent(self) -> bool:
         """Return whether the budget forbids to ask every model of which something is left."""
         unpaid = self._asker.tally.unpaid
-        held = {
-            shard.model for state in self._states.values() for shard in state.shards.values()
-        }
+        held = {shard.model for state in self._states.values() for shard in state.shards.values()}
         others = set(self._waiting) - unpaid
         return bool(unpaid) and not any(model in held or self._peek(model) for model in others)
 

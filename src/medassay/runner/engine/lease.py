@@ -137,9 +137,7 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
     lookout = LeaseWatcher(run)
     if not (alive := lookout.alive()):
         return
-    tell(
-        f"{len(alive)} worker(s) of an earlier call may still be at work; waiting until they end"
-    )
+    tell(f"{len(alive)} worker(s) of an earlier call may still be at work; waiting until they end")
     log.tell("waiting_for_leases", workers=alive)
     began = time.monotonic()
     while alive := lookout.alive():

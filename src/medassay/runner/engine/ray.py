@@ -129,9 +129,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
         When there is an address and nobody answers there, or nothing could be started.
     """
     address = os.environ.get("RAY_ADDRESS", "")
-    if (
-        not address
-    ):  # closed to everybody without its token; Ray reads these when it is imported
+    if not address:  # closed to everybody without its token; Ray reads these when it is imported
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         os.environ.setdefault("RAY_AUTH_TOKEN", random_names.token_hex(32))

@@ -94,9 +94,7 @@ class BudgetShare:
 
 def _covers(amount: Amount, need: Amount) -> bool:
     return (
-        need.calls <= amount.calls
-        and need.tokens <= amount.tokens
-        and need.money <= amount.money
+        need.calls <= amount.calls and need.tokens <= amount.tokens and need.money <= amount.money
     )
 
 

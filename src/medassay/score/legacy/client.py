@@ -193,9 +193,7 @@ class LegacyMetric:
 def _python(metric: str) -> Path:
     python = legacy_folder() / "bin" / "python"
     if not python.exists():
-        raise UnavailableError(
-            f"{metric}: `medassay metrics install legacy` brings its libraries"
-        )
+        raise UnavailableError(f"{metric}: `medassay metrics install legacy` brings its libraries")
     return python
 
 
@@ -236,9 +234,7 @@ def chexbert(place: str) -> LegacyMetric:
             'metrics = ["chexbert=FOLDER"]'
         )
     name = _digest(folder / "chexbert.pth")
-    return LegacyMetric(
-        "chexbert", folder.resolve(), f"chexbert@{name}/five observations", Scale()
-    )
+    return LegacyMetric("chexbert", folder.resolve(), f"chexbert@{name}/five observations", Scale())
 
 
 def _digest(path: Path) -> str:

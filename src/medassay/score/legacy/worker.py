@@ -46,12 +46,8 @@ def f1_radgraph(folder: str) -> Scores:
     """Return what scores pairs by the entities and relations that RadGraph finds in both; rewards are partial."""
     from radgraph import F1RadGraph
 
-    kind = next(
-        k for k in ("radgraph", "radgraph-xl") if os.path.isdir(os.path.join(folder, k))
-    )
-    scorer = F1RadGraph(
-        reward_level="partial", model_type=kind, model_cache_dir=folder, cuda=-1
-    )
+    kind = next(k for k in ("radgraph", "radgraph-xl") if os.path.isdir(os.path.join(folder, k)))
+    scorer = F1RadGraph(reward_level="partial", model_type=kind, model_cache_dir=folder, cuda=-1)
 
     def score(pairs: Pairs) -> list[list[float]]:
         _, rewards, _, _ = scorer(hyps=[p for p, _ in pairs], refs=[r for _, r in pairs])

@@ -112,9 +112,7 @@ def _checked(ratings: ArrayLike) -> Floats:
     return array
 
 
-def coincidences(
-    ratings: Floats, values: Floats, items: NDArray[np.int64], n_items: int
-) -> Floats:
+def coincidences(ratings: Floats, values: Floats, items: NDArray[np.int64], n_items: int) -> Floats:
     """Return the coincidence matrix of every item, flat, shape (n_items, n_values²).
 
     Every ordered pair of two raters' values in a unit of m ratings counts 1 / (m - 1).

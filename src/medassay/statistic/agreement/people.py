@@ -109,9 +109,7 @@ def _made(
     lo, hi = value - half, value + half
     if clip is not None:
         lo, hi = max(clip[0], lo), min(clip[1], hi)
-    return CorrectedMean(
-        value=value, lo=lo, hi=hi, se=se, lam=lam, n_labelled=n, n_unlabelled=rest
-    )
+    return CorrectedMean(value=value, lo=lo, hi=hi, se=se, lam=lam, n_labelled=n, n_unlabelled=rest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +128,7 @@ class Components:
         `fixed` takes the panel as given; otherwise its judges are a draw from many ("another panel").
         """
         item, judge, rest = (max(0.0, v) for v in (self.item, self.judge, self.residual))
-        return (
-            item / n_items + (0.0 if fixed else judge / n_judges) + rest / (n_items * n_judges)
-        )
+        return item / n_items + (0.0 if fixed else judge / n_judges) + rest / (n_items * n_judges)
 
 
 def variance_components(scores: ArrayLike) -> Components:
@@ -172,9 +168,7 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike) -> float | None:
     """
     a, b = np.asarray(first), np.asarray(second)
     if a.shape != b.shape or not a.size:
-        raise StatisticError(
-            f"{a.size} and {b.size} ratings; expected equally many, at least one"
-        )
+        raise StatisticError(f"{a.size} and {b.size} ratings; expected equally many, at least one")
     values = np.unique(np.concatenate([a, b]))
     shares = [((a == v).mean(), (b == v).mean()) for v in values]
     by_chance = sum(p * q for p, q in shares)
@@ -239,9 +233,7 @@ def score_agreement(
 
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or not a.size:
-        raise StatisticError(
-            f"{a.size} and {b.size} scores; expected equally many, at least one"
-        )
+        raise StatisticError(f"{a.size} and {b.size} scores; expected equally many, at least one")
     rows = np.stack([np.ones_like(a), (a - b) ** 2, a + b, a**2 + b**2], axis=1)
     numbers = number_clusters(items)
     sums = rows if numbers is None else cluster_sums(rows, numbers)[0]

@@ -73,9 +73,7 @@ def second_interval(
     """Return the second interval of one mean: cluster t, Wilson or BCa, as the data ask for."""
     unit = scale.unit
     if clusters is not None:
-        ends = cluster_t(
-            scores, clusters, level=level, clip=(scale.lo, scale.hi) if unit else None
-        )
+        ends = cluster_t(scores, clusters, level=level, clip=(scale.lo, scale.hi) if unit else None)
         return None if ends is None else Second(method="cluster_t", lo=ends[0], hi=ends[1])
     if unit and np.all((scores == 0) | (scores == 1)):
         lo, hi = wilson_interval(float(scores.sum()), len(scores), level=level)
@@ -89,9 +87,7 @@ def second_interval(
     return None
 
 
-def interval_flags(
-    lo: float, hi: float, second: Second | None, n: int, scale: Scale
-) -> list[str]:
+def interval_flags(lo: float, hi: float, second: Second | None, n: int, scale: Scale) -> list[str]:
     """Return the flags of one interval: `degenerate`, `small_n`, `intervals_differ`."""
     flags = []
     if hi - lo <= TIE:

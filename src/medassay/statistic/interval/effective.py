@@ -160,8 +160,7 @@ def effective_number(sizes: Sequence[Sequence[int]]) -> float:
     4.678201
     """
     parts = [
-        sum(s * s for s in sizes_of_domain) / sum(sizes_of_domain) ** 2
-        for sizes_of_domain in sizes
+        sum(s * s for s in sizes_of_domain) / sum(sizes_of_domain) ** 2 for sizes_of_domain in sizes
     ]
     return len(sizes) ** 2 / sum(parts)
 

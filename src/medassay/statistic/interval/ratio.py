@@ -47,9 +47,7 @@ class Strata:
     pool_seed : of draws over all domains, where a cluster spans several
     """
 
-    def __init__(
-        self, strata: Sequence[DrawnStratum], *, pool_seed: int, n_resamples: int
-    ) -> None:
+    def __init__(self, strata: Sequence[DrawnStratum], *, pool_seed: int, n_resamples: int) -> None:
         self._strata = [stratum for stratum in strata if len(stratum.clusters)]
         self._pool_seed = pool_seed
         self._n_resamples = n_resamples
@@ -118,9 +116,7 @@ class Strata:
             numbers = number_clusters(stratum.clusters)
             each = np.arange(len(own_residuals)) if numbers is None else numbers
             share = len(own_residuals) / len(values)
-            parts.append(
-                (share * linearised_se(own_residuals, each)) ** 2 * groups / (groups - 1)
-            )
+            parts.append((share * linearised_se(own_residuals, each)) ** 2 * groups / (groups - 1))
         variance = sum(parts)
         pairs = zip(parts, self._groups, strict=True)
         below = sum(part**2 / (groups - 1) for part, groups in pairs)

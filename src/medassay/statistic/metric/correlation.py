@@ -135,9 +135,7 @@ def pearson_intervals(
     # Far from 0 the sums of squares would lose the differences that matter.
     centre = np.nanmean(np.where(weights_known.any(axis=0), table, 0.0), axis=0)
     spread = np.nanstd(np.where(weights_known.any(axis=0), table, 0.0), axis=0)
-    scaled = np.where(
-        weights_known > 0, (table - centre) / np.where(spread > 0, spread, 1.0), 0.0
-    )
+    scaled = np.where(weights_known > 0, (table - centre) / np.where(spread > 0, spread, 1.0), 0.0)
     groups = np.arange(n) if clusters is None else clusters
     m = int(groups.max()) + 1
     rng = np.random.default_rng(seed)
@@ -164,9 +162,7 @@ def pearson_intervals(
         if has_interval.any():
             interval_ends[has_interval] = np.nanquantile(draws[:, has_interval], share, axis=0)
         ends.append(
-            tuple(
-                tuple(None if np.isnan(v) else float(v) for v in row) for row in interval_ends
-            )
+            tuple(tuple(None if np.isnan(v) else float(v) for v in row) for row in interval_ends)
         )
     return ends[0], ends[1]
 

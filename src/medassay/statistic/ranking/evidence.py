@@ -23,9 +23,7 @@ class Evidence:
     groups: int
 
     @classmethod
-    def of(
-        cls, strata: Sequence[Stratum], masks: Sequence[Bools], a: int, b: int
-    ) -> "Evidence":
+    def of(cls, strata: Sequence[Stratum], masks: Sequence[Bools], a: int, b: int) -> "Evidence":
         """Return the evidence on rows `a` and `b` over the items that `masks` keep."""
         pairs = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
         labels = [s.clusters[m] for s, m in pairs]

@@ -206,9 +206,7 @@ def field_of(
     )
 
 
-def _small_domains(
-    strata: Sequence[Stratum], common: list[Bools]
-) -> dict[str, tuple[int, int]]:
+def _small_domains(strata: Sequence[Stratum], common: list[Bools]) -> dict[str, tuple[int, int]]:
     """Return the domains of a pool that have fewer than 10 items or clusters in common, with the numbers of both."""
     if len(strata) == 1:
         return {}
@@ -262,9 +260,7 @@ def _marks(
     return tuple(marks)
 
 
-def _masks(
-    i: int, present: list[Bools], common: list[Bools], *, not_common: bool
-) -> list[Bools]:
+def _masks(i: int, present: list[Bools], common: list[Bools], *, not_common: bool) -> list[Bools]:
     """Return the items row i is scored on: the common ones where it has them all, else its own."""
     on_common = not not_common and all(
         bool(p[i][mask].all()) for p, mask in zip(present, common, strict=True)
@@ -383,9 +379,7 @@ def _second(
     numbers = [number_clusters(s.clusters[m]) for s, m in pairs]
     if len(pairs) > 1:
         return stratified_t(scores, numbers, scale=options.scale, level=options.level)
-    return second_interval(
-        scores[0], numbers[0], draws, scale=options.scale, level=options.level
-    )
+    return second_interval(scores[0], numbers[0], draws, scale=options.scale, level=options.level)
 
 
 def _with_bounds(
@@ -483,6 +477,4 @@ def _oracle(
     if scale.better == "low":
         scores, scale = -scores, Scale(lo=-scale.hi, hi=-scale.least)
     seed = strata[0].seed if len(strata) == 1 else options.pool_seed
-    return oracle(
-        scores, seed=seed, n_resamples=options.n_resamples, clusters=numbers, scale=scale
-    )
+    return oracle(scores, seed=seed, n_resamples=options.n_resamples, clusters=numbers, scale=scale)

@@ -150,7 +150,7 @@ def pairs_of_board(
 
     Parameters
     ----------
-    told : places among the ranked rows of those whose pairs are wanted; None for all
+    rows_told : places among the ranked rows of those whose pairs are wanted; None for all
     """
     relation = board.relation
     if relation is None or board.means is None:
@@ -270,9 +270,7 @@ def _difference(
     value = float(means.values[columns[0]] - means.values[columns[1]])
     difference = replace(difference, value=value)
     difference = (
-        difference
-        if len(common_strata) == 1
-        else _pooled_difference(difference, pairs, clusters)
+        difference if len(common_strata) == 1 else _pooled_difference(difference, pairs, clusters)
     )
     return difference, means.n
 
@@ -291,9 +289,7 @@ def _pooled_difference(
         len(np.unique(np.concatenate(clusters))) < apart
     ):  # domains share clusters: only the draws know
         different = outside and abs(difference.value) > TIE
-        return replace(
-            difference, p=difference.p_bootstrap, test="bootstrap", different=different
-        )
+        return replace(difference, p=difference.p_bootstrap, test="bootstrap", different=different)
     numbers = [number_clusters(names) for names in clusters]
     spread = stratified_spread([a - b for a, b in pairs], numbers)
     if spread is None or spread[1] == 0:

@@ -94,9 +94,7 @@ def means_of(
     if len(scores) == 1:
         draws = draw_means(scores[0], numbers[0], options.n_resamples, seeds[0])
         return PooledMeans(values, draws, micro, draws, n, n_clusters)
-    if n_clusters < sum(
-        groups
-    ):  # a cluster spans domains: resample clusters over the whole bank
+    if n_clusters < sum(groups):  # a cluster spans domains: resample clusters over the whole bank
         draws, micro_draws = _unstratified(scores, labels, options)
         return PooledMeans(values, draws, micro, micro_draws, n, n_clusters)
     # By the earlier rules a domain of one item leaves no interval; else it stays as it is in every draw.
@@ -107,9 +105,7 @@ def means_of(
     for h, (part, number, seed) in enumerate(zip(scores, numbers, seeds, strict=True)):
         draws_of_part = draw_means(part, number, options.n_resamples, seed)
         stretched = (
-            draws_of_part
-            if groups[h] < 2
-            else stretch(draws_of_part, domain_means[h], groups[h])
+            draws_of_part if groups[h] < 2 else stretch(draws_of_part, domain_means[h], groups[h])
         )
         draws += stretched / len(scores)
         micro_draws += stretched * (sizes[h] / sizes.sum())

@@ -40,9 +40,7 @@ class DifferenceInterval:
 def check_margin(margin: float) -> float:
     """Return a margin, or refuse one that is no positive number."""
     if not margin > 0 or not np.isfinite(margin):
-        raise StatisticError(
-            f"margin {margin:g}: expected a number above 0, in units of the score"
-        )
+        raise StatisticError(f"margin {margin:g}: expected a number above 0, in units of the score")
     return margin
 
 

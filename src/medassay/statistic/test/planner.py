@@ -141,9 +141,7 @@ def critical_value(models: int) -> float:
     if models < 2:
         raise StatisticError(f"{models} models: expected at least 2")
     return (
-        _C_OF_TWO
-        if models == 2
-        else float(studentized_range.ppf(0.95, models, np.inf) / sqrt(2))
+        _C_OF_TWO if models == 2 else float(studentized_range.ppf(0.95, models, np.inf) / sqrt(2))
     )
 
 
@@ -209,7 +207,9 @@ def fewest_items(power: Callable[[int], float]) -> int | None:
 
 
 _SWING = 0.03  # of n: power rises over a longer stretch than it goes up and down
-_EXACT_TO = 20_000  # items: from there on the stretch would take minutes, and the number is "about" anyway
+_EXACT_TO = (
+    20_000  # items: from there on the stretch would take minutes, and the number is "about" anyway
+)
 
 
 def items_to_show(

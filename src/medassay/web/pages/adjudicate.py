@@ -44,9 +44,7 @@ def _show(visit: RequestContext, n: int, status: int = 200, *, says: str = "") -
         entry = studies.entry_at(db, study.id, n)
         latest = tickets.latest_of(db, entry)
         ts = [
-            t
-            for t, ticket_entry in reading.tickets_of(db, study.id)
-            if ticket_entry.id == entry.id
+            t for t, ticket_entry in reading.tickets_of(db, study.id) if ticket_entry.id == entry.id
         ]
         steps = tickets.steps_of(db, ts[0]) if ts else []
         decision = tickets.last_decision(db, ts[0]) if ts else None

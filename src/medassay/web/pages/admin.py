@@ -16,9 +16,7 @@ def users_page(visit: Here) -> Response:
     return _show(visit)
 
 
-def _show(
-    visit: RequestContext, status: int = 200, *, says: str = "", link: str = ""
-) -> Response:
+def _show(visit: RequestContext, status: int = 200, *, says: str = "", link: str = "") -> Response:
     with visit.database.read() as db:
         people, names = accounts.everybody(db), accounts.study_names(db)
     return visit.page(

@@ -59,9 +59,7 @@ def _window(visit: RequestContext, status: int = 200, **more: Any) -> Response:
             if record.get("kind") == "synthetic"
         ]
     values = {"opened": [], "item": "", "says": "", "public": bool(source.get("publication"))}
-    return visit.page(
-        "window.html", status, names=names, run=Path(run).name, **{**values, **more}
-    )
+    return visit.page("window.html", status, names=names, run=Path(run).name, **{**values, **more})
 
 
 def open_window(visit: Here) -> Response:
@@ -73,9 +71,7 @@ def open_window(visit: Here) -> Response:
     item = visit.posted.get("item", "")[:300]
     where = source.get("publication") or None
     with visit.database.write() as db:
-        trail.note(
-            db, "private item viewed", who=visit.who.name, study=visit.study.id, item=item
-        )
+        trail.note(db, "private item viewed", who=visit.who.name, study=visit.study.id, item=item)
     try:
         opened = open_item(
             open_run(Path(source["private_run"])),

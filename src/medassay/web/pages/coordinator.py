@@ -64,9 +64,7 @@ def make_study(visit: Here) -> Response:
             accounts.grant(db, visit.who, study.id, "coordinator", who=visit.who.name)
             name = study.id
     except InputError as error:
-        return visit.page(
-            "new.html", 422, forms=FORMS, given=posted, wrong=str(error), size=None
-        )
+        return visit.page("new.html", 422, forms=FORMS, given=posted, wrong=str(error), size=None)
     return visit.to(f"/s/{name}/progress")
 
 
@@ -96,9 +94,7 @@ def _progress(
         study=study,
         rows=rows,
         entries=len(entries),
-        complete=sum(
-            entry_summary.reviews >= study.overlap for entry_summary in entry_summaries
-        ),
+        complete=sum(entry_summary.reviews >= study.overlap for entry_summary in entry_summaries),
         counts=summary.counts(entry_summaries),
         tickets=counts,
         says=says,
@@ -140,9 +136,7 @@ def _invite(visit: RequestContext, db: Any, study: str) -> tuple[str, str]:
         accounts.grant(db, account, study, "reviewer", who=who)
         return "", "The role was given."
     token = links.invite(db, email, who=who, study=study, role="reviewer")
-    says = (
-        "Send this link to the reviewer. It works once, for seven days, and is shown only now."
-    )
+    says = "Send this link to the reviewer. It works once, for seven days, and is shown only now."
     return visit.link(f"/invite/{token}"), says
 
 

@@ -47,15 +47,11 @@ def _kept_agreement(
         form = FORMS[db.get_one(Study, study).form]
         overlap = db.get_one(Study, study).overlap
         entries = {entry.id: entry for entry in reading.entries_of(db, study)}
-    reviews = [
-        review for review in _kept_given(database, study, state) if review.entry in entries
-    ]
+    reviews = [review for review in _kept_given(database, study, state) if review.entry in entries]
     seed = seed_of(study, form.name, "agreement", "review")
     contents = {number: entry.content for number, entry in entries.items()}
     places = {number: (entry.category, entry.iteration) for number, entry in entries.items()}
-    return agreements(form, contents, reviews, seed=seed), votes_of(
-        form, places, reviews, overlap
-    )
+    return agreements(form, contents, reviews, seed=seed), votes_of(form, places, reviews, overlap)
 
 
 def kept_agreement(visit: RequestContext) -> list[Any]:
@@ -104,9 +100,9 @@ def items_page(visit: Here) -> Response:
         )
     )
     again = visit.study.settings["again_months"]
-    summaries_shown = [
-        entry_summary for entry_summary in listed if entry_summary.entry in entries
-    ][:MOST_SHOWN]
+    summaries_shown = [entry_summary for entry_summary in listed if entry_summary.entry in entries][
+        :MOST_SHOWN
+    ]
     of: dict[int, list[Any]] = {entry_summary.entry: [] for entry_summary in summaries_shown}
     last: dict[int, str] = {}
     for review in reviews:
@@ -119,9 +115,7 @@ def items_page(visit: Here) -> Response:
             {
                 "standing": entry_summary,
                 "entry": entries[entry_summary.entry],
-                "shown": ShownEntry(
-                    FORMS[visit.study.form], entries[entry_summary.entry].content
-                ),
+                "shown": ShownEntry(FORMS[visit.study.form], entries[entry_summary.entry].content),
                 "state": states.get(entry_summary.entry, ""),
                 "given": of[entry_summary.entry],
                 "due": reading.due_after(last[entry_summary.entry], again),
@@ -140,17 +134,13 @@ def _may_read(visit: RequestContext) -> bool:
     """Return whether somebody may read others' reviews: auditors always, coordinators and maintainers once the study is closed."""
     if "auditor" in visit.roles:
         return True
-    return visit.study.closed_at is not None and bool(
-        visit.roles & {"coordinator", "maintainer"}
-    )
+    return visit.study.closed_at is not None and bool(visit.roles & {"coordinator", "maintainer"})
 
 
 def reviews_page(visit: Here, n: Number) -> Response:
     """Show all reviews of one item, every revision, without names."""
     if not _may_read(visit):
-        raise Forbidden(
-            "The study is open: nobody but auditors reads reviews before it is closed."
-        )
+        raise Forbidden("The study is open: nobody but auditors reads reviews before it is closed.")
     with visit.database.read() as db:
         entry = studies.entry_at(db, visit.study.id, n)
         reviews_given = tickets.latest_of(db, entry)

@@ -46,9 +46,7 @@ def item_page(visit: Here, n: Number) -> Response:
     return _first_duty(visit, work, queue) or _show(visit, work, work.fields, queue)
 
 
-def _first_duty(
-    visit: RequestContext, work: reviews.Work, queue: reviews.Queue
-) -> Response | None:
+def _first_duty(visit: RequestContext, work: reviews.Work, queue: reviews.Queue) -> Response | None:
     """Return where somebody has to go before this item: to the agreement, or to the training."""
     if not visit.who.qualification or visit.who.agreement != accounts.AGREEMENT:
         return visit.to(f"/me?next=/s/{visit.study.id}/i/{work.assignment.number}")
@@ -102,8 +100,7 @@ def _labels(work: reviews.Work) -> dict[str, str]:
 def _told(work: reviews.Work, fields: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return another version of what was filled in, field by field."""
     labels = {
-        aspect.name: aspect.label
-        for aspect in (*work.form.aspects(work.content), *work.form.then)
+        aspect.name: aspect.label for aspect in (*work.form.aspects(work.content), *work.form.then)
     }
     return [(labels.get(name, name), text) for name, text in sorted(fields.items())]
 
@@ -159,9 +156,7 @@ def _done(
         review = reviews.submit(db, study, work, fields, version=version)
         if not review.complete or work.entry.training:
             return visit.to(here)
-    return visit.to(
-        f"/s/{study.id}/done" if following is None else f"/s/{study.id}/i/{following}"
-    )
+    return visit.to(f"/s/{study.id}/done" if following is None else f"/s/{study.id}/i/{following}")
 
 
 def _fields(visit: RequestContext) -> dict[str, str]:

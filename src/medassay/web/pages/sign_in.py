@@ -44,7 +44,7 @@ def show_sign_in(
     next_page: str = "",
     draft: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return the sign-in page; `kept` is what was posted when the session had ended."""
+    """Return the sign-in page; `draft` is what was posted when the session had ended."""
     held = sent_again(draft or {})
     return visit.page(
         "login.html",
@@ -88,9 +88,7 @@ def sign_in(visit: Here) -> Response:
         return response
     # Looking at a password takes its time on purpose: no transaction waits for it.
     with visit.database.read() as db:
-        account = (
-            accounts.account_of(db, email.strip().lower()) if email.isprintable() else None
-        )
+        account = accounts.account_of(db, email.strip().lower()) if email.isprintable() else None
     if not sessions.is_password(account, password) or account is None:
         return again(401, visit.say("E-mail or password is wrong."))
     with visit.database.write() as db:
@@ -98,9 +96,7 @@ def sign_in(visit: Here) -> Response:
             sessions.sign_out(db, visit.cookie)  # somebody else at the same browser
         token = sessions.end_try(db, account, tries, email)
     if draft and draft.get("owner", str(account.id)) == str(account.id):
-        return _with_session(
-            _send_again(visit, account, token, own_page(next_page), draft), token
-        )
+        return _with_session(_send_again(visit, account, token, own_page(next_page), draft), token)
     return _signed_in(visit, token, own_page(next_page))
 
 
@@ -112,9 +108,7 @@ def _send_again(
     place = _ITEM.fullmatch(path)
     if place is not None and _keep_draft(account, visit, place, draft):
         return visit.to(path)
-    says = (
-        "Your session had ended, so nothing was done. What you wrote is below: send it again."
-    )
+    says = "Your session had ended, so nothing was done. What you wrote is below: send it again."
     return mine.page("resend.html", says=says, sent=sent_again(draft), target=visit.url(path))
 
 
@@ -157,7 +151,9 @@ def _keep_draft(
                 work, db, fields, int(version) if version.isascii() and version.isdigit() else 0
             )
     except MedassayError:
-        return False  # changed elsewhere, closed, or not theirs any more: it is shown to be sent again
+        return (
+            False  # changed elsewhere, closed, or not theirs any more: it is shown to be sent again
+        )
     return True
 
 
@@ -194,9 +190,7 @@ def _show_invitation(
         status,
         invitation=invitation,
         known=account is not None,
-        mine=account is not None
-        and visit.account is not None
-        and account.id == visit.account.id,
+        mine=account is not None and visit.account is not None and account.id == visit.account.id,
         reviewer=invitation.role == "reviewer",
         qualifications=accounts.QUALIFICATIONS,
         agreement=accounts.AGREEMENT,
@@ -222,9 +216,7 @@ def accept_invitation(visit: Here, token: Token) -> Response:
             cookie = sessions.open_session(db, account)
     except accounts.ProfileError as error:
         return _show_invitation(visit, invitation, account=own_account, wrong=error, status=422)
-    return _signed_in(
-        visit, cookie, "/" if invitation.study is None else f"/s/{invitation.study}/"
-    )
+    return _signed_in(visit, cookie, "/" if invitation.study is None else f"/s/{invitation.study}/")
 
 
 def _profile(visit: RequestContext) -> accounts.Profile:
@@ -283,9 +275,7 @@ def save_settings(visit: Here) -> Response:
     with visit.database.write() as db:
         account = db.get_one(Account, visit.who.id)
         account.keys_on = posted.get("keys") == "on"
-        account.language = (
-            posted.get("language", "") if posted.get("language") in LANGUAGES else ""
-        )
+        account.language = posted.get("language", "") if posted.get("language") in LANGUAGES else ""
         db.flush()
     if posted.get("qualification"):
         profile = _profile(visit)

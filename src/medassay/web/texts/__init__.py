@@ -46,6 +46,4 @@ def spoken(choice: str, accepted: str) -> str:
             offers.append((-float(weight or 1), name.partition("-")[0].lower()))
         except ValueError:
             continue
-    return next(
-        (name for _, name in sorted(offers, key=lambda o: o[0]) if name in LANGUAGES), "en"
-    )
+    return next((name for _, name in sorted(offers, key=lambda o: o[0]) if name in LANGUAGES), "en")

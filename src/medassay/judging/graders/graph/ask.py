@@ -54,9 +54,7 @@ async def run_async(
         while questions := walk.ready():
             for question in questions:
                 if question.path not in tasks:
-                    tasks[question.path] = asyncio.ensure_future(
-                        _asking(judge, question.prompt)
-                    )
+                    tasks[question.path] = asyncio.ensure_future(_asking(judge, question.prompt))
             await asyncio.wait(tasks.values(), return_when=asyncio.FIRST_COMPLETED)
             for path in [path for path, task in tasks.items() if task.done()]:
                 task = tasks.pop(path)

@@ -58,9 +58,7 @@ def faults(document: Any) -> list[Fault]:
     wrong_value, too_large.
     """
     if not isinstance(document, Mapping):
-        return [
-            Fault("wrong_value", "", "a graph is an object with name, version, roots, nodes")
-        ]
+        return [Fault("wrong_value", "", "a graph is an object with name, version, roots, nodes")]
     nodes = document.get("nodes")
     if not isinstance(nodes, Mapping) or not nodes:
         return [Fault("missing_field", "", "'nodes' must name at least one node")]
@@ -72,13 +70,9 @@ def faults(document: Any) -> list[Fault]:
     roots = _names(document.get("roots"))
     for name, after in [("", roots), *edges.items()]:
         faults_found += [
-            Fault("unknown_node", name, f"there is no node '{n}'")
-            for n in after
-            if n not in nodes
+            Fault("unknown_node", name, f"there is no node '{n}'") for n in after if n not in nodes
         ]
-    faults_found += [
-        Fault("cycle", path[0], " → ".join(path)) for path in _cycles(roots, edges)
-    ]
+    faults_found += [Fault("cycle", path[0], " → ".join(path)) for path in _cycles(roots, edges)]
     # Where an edge is broken, what hangs below it is not a second fault.
     if not {fault.code for fault in faults_found} & _EDGES:
         reached = _reached(roots, edges)

@@ -49,9 +49,7 @@ class GraphGrader:
         """Return all that makes two such judges differ."""
         return (TEXT.texts, *(graph.id.encode() for graph in self.graphs))
 
-    def step(
-        self, cases: Sequence[Case], replies: Sequence[Completion]
-    ) -> Prompt | list[Verdict]:
+    def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the next question, or the verdict when every graph has its result."""
         [case] = cases
         replies_left = list(replies)
@@ -65,9 +63,7 @@ class GraphGrader:
         first = walks[0]
         if replies_left:
             return [
-                Verdict(
-                    valid=False, reason="more replies than questions", body={"graphs": walks}
-                )
+                Verdict(valid=False, reason="more replies than questions", body={"graphs": walks})
             ]
         if first["score"] is None:
             failed = next(s for s in first["trace"] if s["status"] != "ok")
@@ -123,9 +119,7 @@ def _begun(
     return Walk(graph, context_of(case), replies=replies, hashing=hashing)
 
 
-def _told(
-    graph: Graph, case: Case, replies: Sequence[Completion], *, at: int
-) -> dict[str, Any]:
+def _told(graph: Graph, case: Case, replies: Sequence[Completion], *, at: int) -> dict[str, Any]:
     """Return a result as a verdict keeps it; of replies the places among all of the verdict, `at` before these."""
     walk = _begun(graph, case, replies, hashing=True)
     result = walk.result()
@@ -167,9 +161,7 @@ def _rehearsed(graph: Graph, case: Case) -> Iterator[Prompt]:
     walk = _begun(graph, case, ())
     while (question := walk.first()) is not None:
         yield question.prompt
-        walk.tell(
-            question.path, Completion(text=_stand_in(graph.nodes[question.path[-1]], case))
-        )
+        walk.tell(question.path, Completion(text=_stand_in(graph.nodes[question.path[-1]], case)))
 
 
 def _stand_in(node: GraphNode, case: Case) -> str:

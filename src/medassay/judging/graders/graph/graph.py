@@ -169,9 +169,7 @@ def recalled(remembered: Mapping[str, Any]) -> Graph:
     where = f"graph {remembered['name']}"
     graph = graph_from(_read_json(remembered["text"], where), where)
     if graph.remembered() != dict(remembered):
-        raise InputError(
-            f"{where}: its text is not the graph that the run says it was judged by"
-        )
+        raise InputError(f"{where}: its text is not the graph that the run says it was judged by")
     return graph
 
 
@@ -183,9 +181,7 @@ def graph_from(document: Any, where: str) -> Graph:
         raise InputError(f"{where}: {error}") from None
     if problems:
         raise InputError(_told(where, problems))
-    nodes = {
-        name: _node(name, node_document) for name, node_document in document["nodes"].items()
-    }
+    nodes = {name: _node(name, node_document) for name, node_document in document["nodes"].items()}
     options = {
         key: document[key]
         for key in ("on_error", "short_circuit", "deterministic_format", "parameters")
@@ -266,9 +262,7 @@ class _Loader(yaml.SafeLoader):
             raise ValueError("aliases are not read; write the node out")
         return super().compose_node(parent, index)
 
-    def construct_mapping(
-        self, node: yaml.MappingNode, deep: bool = False
-    ) -> dict[Hashable, Any]:
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         return _once(self._pairs(node))
 
     def _pairs(self, node: yaml.MappingNode) -> Iterator[tuple[str, Any]]:

@@ -156,9 +156,7 @@ class Walk:
         self._context = {name: _unicode(text) for name, text in context.items()}
         self._model = model
         self._asked: dict[Path, _StepRequest] = {}
-        self._is_json = graph.deterministic_format and is_json_alone(
-            self._context["actual_output"]
-        )
+        self._is_json = graph.deterministic_format and is_json_alone(self._context["actual_output"])
         self._evaluate()
 
     def ready(self) -> list[NodeQuestion]:
@@ -311,9 +309,7 @@ class Walk:
 
     def _note(self, place: _Place, node: GraphNode, **fields: Any) -> None:
         parent = place.path[-2] if len(place.path) > 1 else None
-        step = WalkStep(
-            node=node.id, type=node.type, parent=parent, branch=place.branch, **fields
-        )
+        step = WalkStep(node=node.id, type=node.type, parent=parent, branch=place.branch, **fields)
         self._trace.append(step)
         self._paths.append(place.path)
 
@@ -353,9 +349,7 @@ def read_verdict(node: GraphNode, text: str) -> tuple[str | None, str]:
     return _read(node.type, tuple(node.branches), text)
 
 
-@lru_cache(
-    maxsize=2048
-)  # a judge that is asked step by step reads earlier replies again and again
+@lru_cache(maxsize=2048)  # a judge that is asked step by step reads earlier replies again and again
 def _read(kind: str, options: tuple[str, ...], text: str) -> tuple[str | None, str]:
     if kind == "task":
         answer_text = _unicode(strip_thoughts(text)[0].strip())

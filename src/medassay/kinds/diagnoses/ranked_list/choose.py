@@ -49,9 +49,7 @@ def choose(candidates: Iterable[CandidateList]) -> CandidateList | None:
 def _with_first(chosen: CandidateList, singles: Sequence[CandidateList]) -> CandidateList:
     """Return a list with the one diagnosis that a label before it names at its head."""
     before = [
-        candidate
-        for candidate in singles
-        if candidate.start < chosen.start and candidate.entries
+        candidate for candidate in singles if candidate.start < chosen.start and candidate.entries
     ]
     if not before or chosen.strength == _JSON:
         return chosen
@@ -72,9 +70,7 @@ def _last_said(candidates: Sequence[CandidateList]) -> CandidateList:
         candidate.subject is not Subject.INITIAL for candidate in chosen
     ):
         last = next(
-            candidate
-            for candidate in reversed(chosen)
-            if candidate.subject is not Subject.INITIAL
+            candidate for candidate in reversed(chosen) if candidate.subject is not Subject.INITIAL
         )
     return last
 

@@ -76,9 +76,7 @@ _END = re.compile(
     r"|,?\s+(?:because|weil|porque|ya\s+que|parce\s+qu|puisqu)|,\s+(?:which|given|since|as\s+(?:the|it|they)|considering|characteri[sz]ed\s+by|suggested\s+by|based\s+on|due\s+to\s+the\s+presence|da\s|wegen|car\s|dado)\b"
 )
 # A cheap look before the dear one: no end is without one of these.
-_MAY_END = re.compile(
-    r"[:：\-–—−'\"`|\t;；。→=⇒.,]|\s(?:because|weil|porque|ya\s|parce\s|puisqu)"
-)
+_MAY_END = re.compile(r"[:：\-–—−'\"`|\t;；。→=⇒.,]|\s(?:because|weil|porque|ya\s|parce\s|puisqu)")
 _BRACKETED = re.compile(r"\s*(?P<o>[(\[（【])(?P<body>[^()\[\]（）【】]{0,200})[)\]）】]")
 _CODES = (
     (
@@ -164,9 +162,7 @@ def split_entry(text: str) -> ListEntry | None:
     if len(name) > LONGEST_NAME:  # no mark: the name is what stands before the sentence ends
         name, _, behind = name.partition(". ")
         ended = ended or bool(behind)
-    name = clean_name(
-        _OPENING_WORDS.sub("", name, count=1) if _OPENING_WORDS.match(name) else name
-    )
+    name = clean_name(_OPENING_WORDS.sub("", name, count=1) if _OPENING_WORDS.match(name) else name)
     return ListEntry(name=name, codes=codes, whole=ended) if name else None
 
 

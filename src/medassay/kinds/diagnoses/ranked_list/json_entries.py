@@ -137,9 +137,7 @@ def entry_in(part: Any) -> ListEntry | None:
         name, codes = entry_of(part)
         return ListEntry(name=name, codes=codes) if name else None
     if isinstance(part, list):
-        pair = (
-            1 < len(part) <= _PAIR and isinstance(part[0], str) and not isinstance(part[1], str)
-        )
+        pair = 1 < len(part) <= _PAIR and isinstance(part[0], str) and not isinstance(part[1], str)
         return entry_in(part[0]) if pair else None
     if not isinstance(part, dict):
         return None
@@ -200,6 +198,4 @@ def _codes_of_key(key: str, value: str) -> tuple[str, ...]:
         return (f"{system or 'ICD-10'}:{bare[1]}",) if bare else ()
     name = next((n for n in ("orpha", "omim", "mim", "mondo", "snomed") if n in key), "")
     digits = re.search(r"\d{1,18}", value)
-    return (
-        (f"{'OMIM' if name == 'mim' else name.upper()}:{digits[0]}",) if name and digits else ()
-    )
+    return (f"{'OMIM' if name == 'mim' else name.upper()}:{digits[0]}",) if name and digits else ()

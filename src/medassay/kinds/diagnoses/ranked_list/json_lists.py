@@ -67,9 +67,7 @@ def json_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
         else:
             yield from _bare_array(read.value, above, form, start, lost)
     if objects:  # an object a line
-        entries = tuple(
-            entry for _, value, _ in objects if (entry := entry_in(value)) is not None
-        )
+        entries = tuple(entry for _, value, _ in objects if (entry := entry_in(value)) is not None)
         lost = objects[-1][2].cut_off
         faults = any(read.faults for _, _, read in objects)
         yield CandidateList(
@@ -85,11 +83,7 @@ def json_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
 def _values(text: str) -> Iterator[tuple[int, LenientValue]]:
     """Yield the JSON values of a text that no other value holds."""
     position, tries, n = 0, 0, 0
-    while (
-        n < _MOST_VALUES
-        and tries < _MOST_TRIES
-        and (opening := _OPENING.search(text, position))
-    ):
+    while n < _MOST_VALUES and tries < _MOST_TRIES and (opening := _OPENING.search(text, position)):
         read = read_lenient(text, opening.start())
         if read is None or (read.cut_off and not _looks_meant(text, opening.start())):
             position, tries = opening.start() + 1, tries + 1
@@ -100,10 +94,7 @@ def _values(text: str) -> Iterator[tuple[int, LenientValue]]:
 
 def _looks_meant(text: str, start: int) -> bool:
     """Return whether a bracket that is never closed was meant as JSON: a quote, a key or another bracket follows."""
-    return (
-        re.match(r"[{\[]\s*(?:[\"'{\[“]|[^\W\d]\w*\s*:|$)", text[start : start + 80])
-        is not None
-    )
+    return re.match(r"[{\[]\s*(?:[\"'{\[“]|[^\W\d]\w*\s*:|$)", text[start : start + 80]) is not None
 
 
 def _words_before(text: str, start: int) -> str:
@@ -144,11 +135,7 @@ def _of_array(part: list[Any], subject: Subject) -> list[Found]:
     """Return the list in an array: any under a key that says so, else of objects that name a disease each."""
     if subject is Subject.UNKNOWN:
         entries = entries_of(
-            [
-                element
-                for element in part
-                if isinstance(element, dict) and is_of_disease(element)
-            ]
+            [element for element in part if isinstance(element, dict) and is_of_disease(element)]
         )
         return [(entries, Subject.DIAGNOSES)] if entries else []
     entries = entries_of(part)
@@ -157,10 +144,7 @@ def _of_array(part: list[Any], subject: Subject) -> list[Found]:
 
 def _of_object(part: Mapping[str, Any], subject: Subject, level: int) -> list[Found]:
     """Return the lists in an object under a key."""
-    if (
-        subject in (Subject.DIAGNOSES, Subject.INITIAL, Subject.EXCLUDED)
-        and entry_in(part) is None
-    ):
+    if subject in (Subject.DIAGNOSES, Subject.INITIAL, Subject.EXCLUDED) and entry_in(part) is None:
         named = _by_number(part) or _names_as_keys(part)
         if named:
             return [(named, subject)]
@@ -188,9 +172,7 @@ def _in_text(text: str) -> tuple[ListEntry, ...]:
         return chosen.entries
     name, codes = entry_of(text)
     return (
-        (ListEntry(name=name, codes=codes),)
-        if name and len(name.split()) <= _LONGEST_NAME
-        else ()
+        (ListEntry(name=name, codes=codes),) if name and len(name.split()) <= _LONGEST_NAME else ()
     )
 
 

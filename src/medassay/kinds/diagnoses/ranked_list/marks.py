@@ -111,9 +111,7 @@ def mark_of(line: str) -> Mark | None:
     if hashed := _HASHED.match(line):
         return Mark("number", int(hashed["n"]), indent, hashed.end(), style="#")
     if bullet := _BULLET.match(line):
-        return Mark(
-            "bullet", 0, indent, bullet.start("bare"), style=line.lstrip(" \t\u3000>")[:1]
-        )
+        return Mark("bullet", 0, indent, bullet.start("bare"), style=line.lstrip(" \t\u3000>")[:1])
     if bare := _BARE_NUMBER.match(line):
         return Mark("number", int(bare["n"]), indent, bare.end(), style="bare")
     return None
@@ -132,9 +130,7 @@ def _numbered(line: str, match: re.Match[str]) -> Mark | None:
     if match["plus"] or match["n"]:
         plus = bool(match["plus"] or match["late"])
         value = int(match["pn"] or match["n"])
-        return Mark(
-            "plus" if plus else "number", value, indent, end, style="" if plus else hashes
-        )
+        return Mark("plus" if plus else "number", value, indent, end, style="" if plus else hashes)
     if match["circled"]:
         code = ord(match["circled"])
         first = max(start for start in _CIRCLED if start <= code)

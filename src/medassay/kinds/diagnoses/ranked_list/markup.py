@@ -77,9 +77,7 @@ def html_lists(text: str, *, cut: bool) -> Iterator[CandidateList]:
 
 
 def _html_name(item: str) -> str:
-    bold = re.match(
-        r"\s*<(?:b|strong)>(.{1,200}?)</(?:b|strong)>", item, re.IGNORECASE | re.DOTALL
-    )
+    bold = re.match(r"\s*<(?:b|strong)>(.{1,200}?)</(?:b|strong)>", item, re.IGNORECASE | re.DOTALL)
     if bold:
         item = f"**{bold[1].strip()}**{item[bold.end() :]}"
     return _ANY_TAG.sub(" ", re.split(r"<br\s*/?>|<[ou]l", item, maxsplit=1)[0])
@@ -87,9 +85,7 @@ def _html_name(item: str) -> str:
 
 def tagged_names(text: str) -> Iterator[CandidateList]:
     """Yield the names that stand in tags of their own."""
-    entries = [
-        (tag.start(), split_entry(tag["body"].strip())) for tag in _NAME_TAG.finditer(text)
-    ]
+    entries = [(tag.start(), split_entry(tag["body"].strip())) for tag in _NAME_TAG.finditer(text)]
     named = [(at, entry) for at, entry in entries if entry is not None]
     if len(named) > 1:
         start = text.count("\n", 0, named[0][0])

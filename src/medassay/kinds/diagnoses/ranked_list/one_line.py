@@ -42,9 +42,7 @@ def on_one_line(
             split_entry(text.strip().strip(",;，；").removesuffix(" and")) for text in texts
         ]
         entries = [entry for entry in line_entries if entry is not None]
-        if len(entries) < 1 or (
-            len(texts) == 1 and len(entries[0].name.split()) > LONGEST_PLAIN
-        ):
+        if len(entries) < 1 or (len(texts) == 1 and len(entries[0].name.split()) > LONGEST_PLAIN):
             continue
         cut_off = (
             line.number == last

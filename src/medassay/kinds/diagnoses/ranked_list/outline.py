@@ -86,9 +86,7 @@ class MarkedList:
         if self.family in _UNNUMBERED:
             return True
         if self.family == "letter":
-            return mark.value == last + 1 or (
-                len(self.points) == 1 and last == 1 == mark.roman - 1
-            )
+            return mark.value == last + 1 or (len(self.points) == 1 and last == 1 == mark.roman - 1)
         lazy = all(point.value == self.points[0].value for point in self.points)
         return mark.value > last or (lazy and mark.value == last)
 
@@ -180,9 +178,7 @@ def marked_lists(lines: Sequence[OutlineLine]) -> list[MarkedList]:
                 open_lists = _after_heading(open_lists, line)
             above = line
             continue
-        subject = (
-            subject_of(above.text) if above is not None and above.heading else Subject.UNKNOWN
-        )
+        subject = subject_of(above.text) if above is not None and above.heading else Subject.UNKNOWN
         at = _continued(open_lists, mark, subject, above)
         if at is None:
             at = _opened(lists, open_lists, mark)
@@ -220,11 +216,7 @@ def _adopt(lines: Sequence[OutlineLine], lists: Sequence[MarkedList]) -> None:
 def _heading_above(lines: Sequence[OutlineLine], marked: MarkedList) -> str:
     """Return the words directly above a list."""
     above = next(
-        (
-            line
-            for line in reversed(lines[max(0, marked.first - 4) : marked.first])
-            if line.text
-        ),
+        (line for line in reversed(lines[max(0, marked.first - 4) : marked.first]) if line.text),
         None,
     )
     return "" if above is None or above.mark is not None else above.bare.casefold()
@@ -380,9 +372,7 @@ def headings_of(lines: Sequence[OutlineLine]) -> Iterator[list[OutlineLine]]:
             continue
         section = subject_of(line.bare) is not Subject.UNKNOWN
         for level in [
-            level
-            for level in runs
-            if level > line.heading or (level == line.heading and section)
+            level for level in runs if level > line.heading or (level == line.heading and section)
         ]:
             yield runs.pop(level)
         if not section:

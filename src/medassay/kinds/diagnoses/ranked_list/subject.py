@@ -137,9 +137,7 @@ def says_other_first(text: str) -> bool:
     return _OTHER.match(text) is not None or _EXCLUDED.match(text) is not None
 
 
-def _leads_to_diagnoses(
-    text: str, diagnosis_match: re.Match[str], other: re.Match[str]
-) -> bool:
+def _leads_to_diagnoses(text: str, diagnosis_match: re.Match[str], other: re.Match[str]) -> bool:
     """Return whether diagnoses are what the heading is about, though it names something else too."""
     if _CJK.search(text):  # the noun that counts stands last
         return _last(_DIAGNOSES, text) > _last(_OTHER, text)

@@ -124,12 +124,7 @@ def _name_column(
     if len(rows) < 2 or not _DIVIDER.match(rows[1].text):
         return None, False
     for at, head in enumerate(heads):
-        if (
-            head
-            and not other[at]
-            and not _RANK_COLUMN.match(head)
-            and _has_words(rows, split, at)
-        ):
+        if head and not other[at] and not _RANK_COLUMN.match(head) and _has_words(rows, split, at):
             return at, False
     return None, False
 
@@ -148,9 +143,7 @@ def _with_columns(
     return ListEntry(name=entry.name, rank=rank, codes=tuple(dict.fromkeys(codes)))
 
 
-def _has_words(
-    rows: Sequence[OutlineLine], split: Callable[[str], list[str]], column: int
-) -> bool:
+def _has_words(rows: Sequence[OutlineLine], split: Callable[[str], list[str]], column: int) -> bool:
     """Return whether the cells of a column hold words, and no numbers alone."""
     cells = [cells[column] for row in rows[1:] if column < len(cells := split(row.text))]
     return any(re.search(r"[^\W\d_]{3}|[\u4e00-\u9fff]", cell) for cell in cells)

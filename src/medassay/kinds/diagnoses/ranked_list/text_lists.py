@@ -69,10 +69,7 @@ def text_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
     if plus:  # no other layout counts beside the one that was asked for
         return
     in_list = {
-        point.line.number
-        for marked in lists
-        if len(marked.points) > 1
-        for point in marked.points
+        point.line.number for marked in lists if len(marked.points) > 1 for point in marked.points
     }
     yield from on_one_line(lines, in_list, last)
     yield from labelled_names(lines, last)
@@ -92,9 +89,7 @@ def _plus_alone(lines: Sequence[OutlineLine]) -> list[OutlineLine]:
     ]
 
 
-def _marked(
-    lines: Sequence[OutlineLine], marked: MarkedList, last: int
-) -> Iterator[CandidateList]:
+def _marked(lines: Sequence[OutlineLine], marked: MarkedList, last: int) -> Iterator[CandidateList]:
     """Yield a marked list, unless its entries are sections or points below a diagnosis."""
     if marked.parent is not None and not is_section(marked.parent):
         return
@@ -109,13 +104,9 @@ def _marked(
         or points[0].value <= 1
         or marked.subject is not Subject.UNKNOWN
     )
-    if (marked.family in ("letter", "roman") or marked.style == "bare") and points[
-        0
-    ].value != 1:
+    if (marked.family in ("letter", "roman") or marked.style == "bare") and points[0].value != 1:
         return
-    if len(points) < fewest and not (
-        marked.family == "bullet" and marked.subject.says_diagnoses
-    ):
+    if len(points) < fewest and not (marked.family == "bullet" and marked.subject.says_diagnoses):
         return
     entries, cut_off = _entries(lines, marked, points, last)
     if not entries or _is_advice(points):
@@ -142,9 +133,7 @@ def _entries(
 ) -> tuple[list[ListEntry], bool]:
     """Return the names of a list with the ranks that rising numbers give; the last is left out where it was cut off."""
     values = [point.value for point in points]
-    rising = marked.family in ("number", "plus", "word") and all(
-        a < b for a, b in pairwise(values)
-    )
+    rising = marked.family in ("number", "plus", "word") and all(a < b for a, b in pairwise(values))
     first = 1 if rising and values[0] == 0 else 0  # some count from 0
     entries: list[ListEntry] = []
     cut_off = False

@@ -63,9 +63,7 @@ def labelled_names(lines: Sequence[OutlineLine], last: int) -> Iterator[Candidat
         ]
         if entries:
             yield CandidateList(
-                entries=tuple(
-                    ListEntry(name=entry.name, codes=entry.codes) for entry in entries
-                ),
+                entries=tuple(ListEntry(name=entry.name, codes=entry.codes) for entry in entries),
                 subject=subject_of(label)
                 if subject_of(label).says_diagnoses
                 else Subject.DIAGNOSES,

@@ -6,11 +6,7 @@ from sqlalchemy import text
 from medassay.review.store.schema import Base
 
 with context.config.attributes["engine"].begin() as connection:
-    context.configure(
-        connection=connection, target_metadata=Base.metadata, render_as_batch=True
-    )
-    if (
-        connection.dialect.name == "postgresql"
-    ):  # of two that start at once, one makes the tables
+    context.configure(connection=connection, target_metadata=Base.metadata, render_as_batch=True)
+    if connection.dialect.name == "postgresql":  # of two that start at once, one makes the tables
         connection.execute(text("SELECT pg_advisory_xact_lock(8765)"))
     context.run_migrations()

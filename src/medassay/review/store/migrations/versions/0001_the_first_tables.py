@@ -264,9 +264,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     with op.batch_alter_table("ticket_step", schema=None) as batch_op:
-        batch_op.create_index(
-            batch_op.f("ix_ticket_step_ticket_id"), ["ticket_id"], unique=False
-        )
+        batch_op.create_index(batch_op.f("ix_ticket_step_ticket_id"), ["ticket_id"], unique=False)
 
     # The row that whoever adds to the trail holds.
     op.execute(f"INSERT INTO head (name, hash) VALUES ('trail', '{'0' * 64}')")
