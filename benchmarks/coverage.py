@@ -1,9 +1,12 @@
-"""How often printed intervals hold the truth, and how often a board says one false "better": simulations of the specification of ranks.
+"""How often printed intervals hold the truth, and how often a board says one false "better":
+simulations of the specification of ranks.
 
-    python benchmarks/coverage.py intervals|errors|power [--runs 2000] [--boards 1000] [--part i/k] >table.md
+    python benchmarks/coverage.py intervals|errors|power [--runs 2000] [--boards 1000] [--part i/k]
+    >table.md
 
-Right and wrong answers, items in clusters, pools of domains and graded scores; every cell is seeded by its own name, so that any of
-them can be run again by itself. A line for each cell: what it is, the share in percent, and the bar it is held against.
+Right and wrong answers, items in clusters, pools of domains and graded scores; every cell is seeded
+by its own name, so that any of them can be run again by itself. A line for each cell: what it is,
+the share in percent, and the bar it is held against.
 """
 
 import argparse
@@ -47,7 +50,9 @@ ICC = 0.3
 
 @dataclass(frozen=True)
 class Cell:
-    """One simulated setting: its name, the share that came out in percent, and the bar, above it or below; None for no bar."""
+    """One simulated setting: its name, the share that came out in percent, and the bar, above it or
+    below; None for no bar.
+    """
 
     name: str
     percent: float
@@ -77,7 +82,9 @@ def labels_of(n_clusters: int, sizes: Sequence[int]) -> NDArray[np.int64]:
 def clustered(
     random: np.random.Generator, labels: NDArray[np.int64], p: float, rows: int = 1
 ) -> Floats:
-    """Return right and wrong answers whose clusters have an intraclass correlation of .3: beta-binomial."""
+    """Return right and wrong answers whose clusters have an intraclass correlation of .3:
+    beta-binomial.
+    """
     weight = 1 / ICC - 1
     chance = random.beta(p * weight, (1 - p) * weight, (rows, labels.max() + 1))
     return (random.random((rows, len(labels))) < chance[:, labels]).astype(float)
@@ -204,7 +211,10 @@ def designs() -> Iterator[Design]:
 
 
 class Board:
-    """Draws and norms of boards of one design; the resamples are the same for all of them, which a board does not know."""
+    """Draws and norms of boards of one design.
+
+    The resamples are the same for all of them, which a board does not know.
+    """
 
     def __init__(self, design: Design, seed: int) -> None:
         self._counts, self._numbers, self.n = [], [], sum(design.sizes)
@@ -216,7 +226,9 @@ class Board:
         self._clustered = any(numbers is not None for numbers in self._numbers)
 
     def relation(self, domains: Sequence[Floats], *, binary: bool) -> NDArray[np.bool_]:
-        """Return which models are shown to be better, from scores of shape (models, items) of each domain."""
+        """Return which models are shown to be better, from scores of shape (models, items) of each
+        domain.
+        """
         values = np.mean([scores.mean(axis=1) for scores in domains], axis=0)
         draws = np.zeros((DRAWS, len(values)))
         weights = []
@@ -236,7 +248,10 @@ class Board:
 
 
 def answers(random: np.random.Generator, domain: NDArray[np.int64] | int, levels: Floats) -> Floats:
-    """Return right and wrong answers of models; items are hard or easy for all of them, clusters too."""
+    """Return right and wrong answers of models.
+
+    Items are hard or easy for all of them, clusters too.
+    """
     from scipy.special import ndtr, ndtri
 
     n = domain if isinstance(domain, int) else len(domain)
@@ -287,7 +302,9 @@ def error_cells(boards: int) -> Iterator[Cell]:
 
 
 def power_cells(boards: int) -> Iterator[Cell]:
-    """Yield the simulated power of the planned number of items less that of the formula, in points."""
+    """Yield the simulated power of the planned number of items less that of the formula, in
+    points.
+    """
     for models, (psi, delta) in product((2, 10), ((0.2, 0.1), (0.4, 0.2), (0.1, 0.05))):
         n = items_to_show(delta, models=models, discordance=psi)
         name = f"{models} models, right/wrong, ψ {psi:g}, δ {delta:g}, {n} items"
@@ -312,7 +329,9 @@ def power_cells(boards: int) -> Iterator[Cell]:
 
 
 def _apart(random: np.random.Generator, base: Floats, psi: float, delta: float) -> Floats:
-    """Return answers that differ from others on a share ψ of items, and are right on a share δ more of them."""
+    """Return answers that differ from others on a share ψ of items, and are right on a share δ more
+    of them.
+    """
     gain = np.where(base == 0, (psi + delta), (psi - delta))  # half of the items each
     return np.abs(base - (random.random(len(base)) < gain))
 

@@ -2,9 +2,10 @@
 
     python benchmarks/ddx.py [--cases 100000]
 
-Measures the functions that a run uses, in one process after its imports. Beside them stands what one writes in a
-notebook: a loop over the rows for the scores, and for each resample the cases drawn anew and the weighted means of
-both scores under the three presets (over a tenth of the resamples, times ten, since it is slow).
+Measures the functions that a run uses, in one process after its imports. Beside them stands what
+one writes in a notebook: a loop over the rows for the scores, and for each resample the cases drawn
+anew and the weighted means of both scores under the three presets (over a tenth of the resamples,
+times ten, since it is slow).
 """
 
 import argparse

@@ -2,8 +2,9 @@
 
     python benchmarks/judging.py [--answers 3000] [--rounds 3]
 
-The answers are made by a first run; measured is `medassay judge` on it, a process of its own: reading
-answers, prompts, asking, reading verdicts, journal, store, scores, agreement, statistics, seal.
+The answers are made by a first run; measured is `medassay judge` on it, a process of its own:
+reading answers, prompts, asking, reading verdicts, journal, store, scores, agreement, statistics,
+seal.
 """
 
 import argparse

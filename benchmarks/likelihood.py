@@ -4,8 +4,9 @@
     HARNESS/python benchmarks/likelihood.py harness DATA --model FOLDER > harness.json
     python benchmarks/likelihood.py compare ours.json harness.json
 
-DATA is the folder `medqa` of the shared data; FOLDER the converted embedded model, whose place `ours` tells. The harness runs in an
-environment of its own with torch and transformers of the same versions.
+DATA is the folder `medqa` of the shared data; FOLDER the converted embedded model, whose place
+`ours` tells. The harness runs in an environment of its own with torch and transformers of the same
+versions.
 """
 
 import argparse
@@ -20,7 +21,9 @@ BATCHES = (1, 4, 8, 16)  # the harness is measured at its best
 
 
 def pairs(data, items, shots):
-    """Return (context, option) for each option of each item, after `shots` first examples of the file."""
+    """Return (context, option) for each option of each item, after `shots` first examples of the
+    file.
+    """
     rows = [json.loads(line) for line in (Path(data) / "test.jsonl").read_text().splitlines()]
 
     def asked(row):

@@ -1,12 +1,14 @@
-"""The same plans and prompts through medassay and lm-evaluation-harness: log-likelihoods, acc, acc_norm, perplexities.
+"""The same plans and prompts through medassay and lm-evaluation-harness: log-likelihoods, acc,
+acc_norm, perplexities.
 
     python benchmarks/likelihood_equality.py ours FOLDER [--dtype float64]
     HARNESS/python benchmarks/likelihood_equality.py harness FOLDER
     python benchmarks/likelihood_equality.py compare FOLDER
 
-`ours` makes small random models (Llama, GPT-2, Qwen2, Gemma) beside the embedded one, runs the plans of likelihood over the demo bank, and
-leaves prompts and results in FOLDER. The harness, in an environment of its own, gets the same texts as a task of multiple choice and
-one of rolling log-likelihoods.
+`ours` makes small random models (Llama, GPT-2, Qwen2, Gemma) beside the embedded one, runs the
+plans of likelihood over the demo bank, and leaves prompts and results in FOLDER. The harness, in an
+environment of its own, gets the same texts as a task of multiple choice and one of rolling
+log-likelihoods.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""Where more workers stop helping: a simulation of one driver that serves them all, from measured parts.
+"""Where more workers stop helping: a simulation of one driver that serves them all, from measured
+parts.
 
     python benchmarks/limits.py [--worker-ms 0.3] [--driver-us 6] [--fixed 100]
 
@@ -66,7 +67,10 @@ def report_costs(ray):
 
 
 def simulated(workers, each, report, note, seconds=60.0, beat=0.5):
-    """Return trials a second; a worker reports every beat and holds units for three beats at most."""
+    """Return trials a second.
+
+    A worker reports every beat and holds units for three beats at most.
+    """
     free, done = 0.0, 0
     ready = [(beat * n / workers, 0.0, n) for n in range(workers)]  # when, having worked how long
     heapq.heapify(ready)

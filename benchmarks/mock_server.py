@@ -3,12 +3,12 @@
     python benchmarks/mock_server.py --port 8901 --delay-ms 100 --fail 0.2 --log asked.txt
 
 One asyncio.Protocol a connection, no framework, so that the client is what is measured. Replies are
-a letter that depends on the prompt, or a judge's verdicts or scores where the prompt asks for these;
-a score of an answer alone is one higher than in a batch, and with `top_logprobs` the next higher has
-a quarter of the probability. `--fail P` makes a share P of the requests fail, in turn by 429 with
-Retry-After, 500, a cut connection, a malformed body, and (with `--hang`) silence. Every prompt that
-is answered is logged by the SHA-256 of its last message, so that a test can count them. `GET /stats`
-says how many requests there were.
+a letter that depends on the prompt, or a judge's verdicts or scores where the prompt asks for
+these; a score of an answer alone is one higher than in a batch, and with `top_logprobs` the next
+higher has a quarter of the probability. `--fail P` makes a share P of the requests fail, in turn by
+429 with Retry-After, 500, a cut connection, a malformed body, and (with `--hang`) silence. Every
+prompt that is answered is logged by the SHA-256 of its last message, so that a test can count them.
+`GET /stats` says how many requests there were.
 """
 
 import argparse
@@ -162,7 +162,10 @@ def likelihood(token):
 
 
 def verdicts(prompt, digest, model, bad):
-    """Reply as a judge of target facts does; a share of the answers gets nonsense from one judge."""
+    """Reply as a judge of target facts does.
+
+    A share of the answers gets nonsense from one judge.
+    """
     facts = re.findall(r"(?m)^\[\S+\] .*$", prompt)  # the same when it is asked again
     drawn = int(hashlib.sha256("".join(facts).encode()).hexdigest()[:8], 16) / 16**8
     if model == "bad" and drawn < bad:

@@ -1,9 +1,12 @@
-"""Near duplicates among many questions: MinHash with rapidfuzz behind it, and rapidfuzz on all pairs of like length.
+"""Near duplicates among many questions: MinHash with rapidfuzz behind it, and rapidfuzz on all
+pairs of like length.
 
-    python benchmarks/near_duplicates.py [--data ../shared/data] [--items 100000] [--all-pairs 20000]
+    python benchmarks/near_duplicates.py [--data ../shared/data] [--items 100000] [--all-pairs
+    20000]
 
-Texts are real exam questions, and new ones put together from their sentences; planted among them are near duplicates with typing
-errors, changed words and another order of words. Both ways are run on the same texts, each in a process of its own.
+Texts are real exam questions, and new ones put together from their sentences; planted among them
+are near duplicates with typing errors, changed words and another order of words. Both ways are run
+on the same texts, each in a process of its own.
 """
 
 import argparse
@@ -96,7 +99,9 @@ def minhash(texts):
 
 
 def all_pairs(texts):
-    """Return the pairs by rapidfuzz alone: every pair whose lengths allow it, and equal sets of words."""
+    """Return the pairs by rapidfuzz alone: every pair whose lengths allow it, and equal sets of
+    words.
+    """
     import numpy as np
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist

@@ -1,4 +1,6 @@
-"""Ways through large decision graphs: reading, counting all ways, walking those kept; networkx's all_simple_paths beside it.
+"""Ways through large decision graphs: reading, counting all ways, walking those kept.
+
+Networkx's all_simple_paths beside it.
 
     python benchmarks/pathways.py
 

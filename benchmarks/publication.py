@@ -1,8 +1,10 @@
-"""Time and memory of publishing and verifying a board of 1,000 models × 50 domains, a million trials.
+"""Time and memory of publishing and verifying a board of 1,000 models × 50 domains, a million
+trials.
 
     python benchmarks/publication.py [--models 1000] [--domains 50] [--items 20]
 
-Each step runs as a process of its own; seconds are wall and CPU (children among it), memory is the peak.
+Each step runs as a process of its own; seconds are wall and CPU (children among it), memory is the
+peak.
 """
 
 import argparse

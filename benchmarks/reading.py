@@ -2,8 +2,9 @@
 
     python benchmarks/reading.py [--data FOLDER] [--before SRC] [--rounds 5]
 
-CPU seconds a reply, medians over rounds. Replies are the raw ones of `--data` (HealthBranches, Kernel29, RareBench), where it is there, and the
-layouts of `tests/corpora`. `--before` names the `src` of another checkout, read in a process of its own in turn with this one. Prints Markdown.
+CPU seconds a reply, medians over rounds. Replies are the raw ones of `--data` (HealthBranches,
+Kernel29, RareBench), where it is there, and the layouts of `tests/corpora`. `--before` names the
+`src` of another checkout, read in a process of its own in turn with this one. Prints Markdown.
 """
 
 import argparse

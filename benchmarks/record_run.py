@@ -2,8 +2,9 @@
 
     python benchmarks/record_run.py [--reports 2000]
 
-The reports are the shipped ones under new ids, each cluster its own; two scripted models answer under both prompts, one right, one
-with stopped drugs listed as current. So everything but a model's time is counted.
+The reports are the shipped ones under new ids, each cluster its own; two scripted models answer
+under both prompts, one right, one with stopped drugs listed as current. So everything but a model's
+time is counted.
 """
 
 import argparse

@@ -2,8 +2,9 @@
 
     python benchmarks/records.py [--pairs 10000]
 
-Replies are texts: extraction, alignment and scores are all counted. Each reply has its arrays in another order, a tenth of
-its texts misspelt and a tenth of its elements missing or made up, so that partners must be looked for.
+Replies are texts: extraction, alignment and scores are all counted. Each reply has its arrays in
+another order, a tenth of its texts misspelt and a tenth of its elements missing or made up, so that
+partners must be looked for.
 """
 
 import argparse

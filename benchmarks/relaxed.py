@@ -1,9 +1,11 @@
-"""Relaxed Perplexity beside the naive method: equal values, seconds of scoring and of the whole metric.
+"""Relaxed Perplexity beside the naive method: equal values, seconds of scoring and of the whole
+metric.
 
     python benchmarks/relaxed.py [--items 5] [--model FOLDER] [--max-tokens 128]
 
-Naive: ten calls of `generate` one after the other, then every beginning with every target as a sequence of its own. Both are
-timed on the same items in turn, in one process; scoring is timed on the same completions, whose values must agree.
+Naive: ten calls of `generate` one after the other, then every beginning with every target as a
+sequence of its own. Both are timed on the same items in turn, in one process; scoring is timed on
+the same completions, whose values must agree.
 """
 
 import argparse
@@ -26,7 +28,9 @@ from medassay.model.sampling import draw
 
 
 def questions(n):
-    """Return (context, statements) of open items of the demo bank, those of the test split in order."""
+    """Return (context, statements) of open items of the demo bank, those of the test split in
+    order.
+    """
     from pathlib import Path
 
     import medassay

@@ -2,9 +2,10 @@
 
     python benchmarks/retrieval.py [--peers PYTHON] [--rounds 5] [--vectors 1000000]
 
-Every program is a process of its own: it opens the vectors (random, length 1, 384 numbers), answers a batch of 100 queries once to warm
-up and three times for the clock, and says wall and CPU seconds of the middle one and its peak resident memory. `--peers` names a Python
-that has faiss-cpu and langchain-text-splitters. Prints Markdown.
+Every program is a process of its own: it opens the vectors (random, length 1, 384 numbers), answers
+a batch of 100 queries once to warm up and three times for the clock, and says wall and CPU seconds
+of the middle one and its peak resident memory. `--peers` names a Python that has faiss-cpu and
+langchain-text-splitters. Prints Markdown.
 """
 
 import argparse

@@ -1,9 +1,11 @@
-"""The review app under load: twenty reviewers at once, kill -9 in between, and a coordinator's pages over 3,000 reviews.
+"""The review app under load: twenty reviewers at once, kill -9 in between, and a coordinator's
+pages over 3,000 reviews.
 
     PYTHONPATH=. python benchmarks/review_app.py [--seconds 60] [--postgresql postgresql://…]
 
-Every reviewer opens an item, saves a draft and submits, through the same pages as a browser and at once after each other unless --pause says
-otherwise; half-way the server is killed and started again. What was acknowledged is compared with what is in the database.
+Every reviewer opens an item, saves a draft and submits, through the same pages as a browser and at
+once after each other unless --pause says otherwise; half-way the server is killed and started
+again. What was acknowledged is compared with what is in the database.
 """
 
 import argparse
@@ -155,7 +157,9 @@ def _kept(database, study):
 
 
 def pages(database, address, *, items=1000):
-    """Return how long a coordinator's pages take with three reviews of each of so many items: first, and median of five after."""
+    """Return how long a coordinator's pages take with three reviews of each of so many items:
+    first, and median of five after.
+    """
     name = f"pages{time.time_ns() % 10**9}"
     people = {"ada": "reviewer", "ben": "reviewer", "cleo": "reviewer"}
     people |= {"judy": "adjudicator", "coco": "coordinator"}

@@ -1,8 +1,8 @@
 """ROUGE-1/2/L beside rouge-score on 20,000 real pairs.
 
-Are they equal, and how much faster is ours?
-Pairs are answers and references of the public sets below MEDASSAY_DATA, and references of one item against those of another; each is
-scored by both, the programs taking turns, CPU seconds of this process.
+Are they equal, and how much faster is ours? Pairs are answers and references of the public sets
+below MEDASSAY_DATA, and references of one item against those of another; each is scored by both,
+the programs taking turns, CPU seconds of this process.
 
     python benchmarks/rouge.py
 """
@@ -33,7 +33,9 @@ NAMES = ("rouge1", "rouge2", "rougeL")
 
 
 def pairs(data):
-    """Return 20,000 pairs: question and reference, and reference against another item's reference of the same set."""
+    """Return 20,000 pairs: question and reference, and reference against another item's reference
+    of the same set.
+    """
     found = []
     for name, folder in SETS.items():
         items = BANKS[name].load(data / folder).items

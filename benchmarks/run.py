@@ -4,8 +4,8 @@
 
 Starts its own mock server on loopback. Every run is a process of its own, measured by the operating
 system (CPU seconds user + system, wall, peak resident memory); figures are medians over rounds, the
-programs taking turns within a round, since machines drift. `--peers` names a Python that has lm-eval
-and inspect-ai. Prints Markdown.
+programs taking turns within a round, since machines drift. `--peers` names a Python that has
+lm-eval and inspect-ai. Prints Markdown.
 """
 
 import argparse

@@ -5,10 +5,11 @@
     python benchmarks/scale.py kill [--items 20000] [--models 10] [--nodes 3] [--seed 1]
     python benchmarks/scale.py million [--items 100000] [--models 10]
 
-`overhead` runs one plan by the local engine and by one Ray worker, `workers` by one and two workers; CPU seconds are those
-of the driver and the workers as they tell them, and of Ray's own processes apart. `kill` starts several Ray nodes, kills a worker node and the
-driver at random moments, resumes, and holds the sealed run against one of the local engine. `million` measures the whole
-path. Everything runs on this machine, against the mock server of this folder or models
+`overhead` runs one plan by the local engine and by one Ray worker, `workers` by one and two
+workers; CPU seconds are those of the driver and the workers as they tell them, and of Ray's own
+processes apart. `kill` starts several Ray nodes, kills a worker node and the driver at random
+moments, resumes, and holds the sealed run against one of the local engine. `million` measures the
+whole path. Everything runs on this machine, against the mock server of this folder or models
 scripted in the process; prints Markdown.
 """
 
@@ -34,7 +35,9 @@ from ray_nodes import Cluster  # noqa: E402
 
 
 def write(folder, items, models, url=None, connections=64, shard=1000):
-    """Write a bank and a plan: models of an endpoint, or scripted in the process where there is no url."""
+    """Write a bank and a plan: models of an endpoint, or scripted in the process where there is no
+    url.
+    """
     synthetic.write(folder, items, url or "http://127.0.0.1:1", connections)
     entry = json.loads((folder / "models.json").read_text())["models"][0]
     if url is None:
@@ -55,7 +58,9 @@ def command(*arguments):
 
 
 def measured(arguments, env=None):
-    """Return (wall, CPU seconds, peak MiB) of one process, its children included, and its events."""
+    """Return (wall, CPU seconds, peak MiB) of one process, its children included, and its
+    events.
+    """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         figures = measure([*arguments, "--log", log], env=env)
@@ -63,7 +68,9 @@ def measured(arguments, env=None):
 
 
 def one_run(folder, plan, engine="local", cluster=None):
-    """Return what one whole run cost: CPU of driver, workers and Ray, and the wall time of the asking."""
+    """Return what one whole run cost: CPU of driver, workers and Ray, and the wall time of the
+    asking.
+    """
     workspace = Path(tempfile.mkdtemp(dir=folder))
     env = cluster.env if cluster else None
     before = cluster.cpu() if cluster else 0.0
@@ -115,7 +122,8 @@ def overhead(options):
         rows = {"local": [], "ray, 1 worker": []}
         with Cluster(1) as cluster:
             for number in range(options.rounds):
-                # A machine that others use, too, may be slower after a minute of work: each goes first in turn.
+                # A machine that others use, too, may be slower after a minute of work: each goes
+                # first in turn.
                 for name in list(rows)[:: -1 if number % 2 else 1]:
                     ray = ("ray", cluster) if name != "local" else ()
                     rows[name].append(one_run(folder, plan, *ray))
@@ -162,7 +170,8 @@ def workers(options):
     )
     print("|---|---|---|---|---|---|---|")
     for count, some in found.items():
-        # One worker has a core to itself; of two on two cores each gives a share of its own to driver and Ray.
+        # One worker has a core to itself; of two on two cores each gives a share of its own to
+        # driver and Ray.
         own = [row["workers"] + (row["asking_cpu"] + row["ray"]) * (count > 1) for row in some]
         print(
             f"| {count} | {median(some, 'start'):.1f} | {median(some, 'work'):.1f} | {statistics.median(own) / count:.1f} | "

@@ -1,6 +1,8 @@
-"""What the published tables of the CareQA suite say of its benchmarks and metrics, from the numbers alone.
+"""What the published tables of the CareQA suite say of its benchmarks and metrics, from the numbers
+alone.
 
-Reads the results of twelve models (Tables 7 to 20 of the paper) below MEDASSAY_DATA; without them it says so and ends.
+Reads the results of twelve models (Tables 7 to 20 of the paper) below MEDASSAY_DATA; without them
+it says so and ends.
 """
 
 import os

@@ -89,7 +89,10 @@ def object_store():
 
 @pytest.fixture
 def machine(object_store, tmp_path, monkeypatch):
-    """Be a machine with a cache of its own, and a new bucket; returns a function that changes to another machine."""
+    """Be a machine with a cache of its own, and a new bucket.
+
+    Returns a function that changes to another machine.
+    """
     from tests.object_store import forget_clients
 
     object_store.shut = False
@@ -128,7 +131,8 @@ def weights(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tiny")
     base = tokenizers.Tokenizer(
         tokenizers.models.BPE(
-            # Sorted: the alphabet comes in another order each time, and some orders end a reply early.
+            # Sorted: the alphabet comes in another order each time, and some orders end a reply
+            # early.
             {c: i for i, c in enumerate(sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet()))},
             [],
         )

@@ -1,4 +1,6 @@
-"""Commands in processes of their own, and the log in which a mock server writes what it was asked."""
+"""Commands in processes of their own, and the log in which a mock server writes what it was
+asked.
+"""
 
 import os
 import signal
@@ -11,7 +13,8 @@ from collections import Counter
 def drive(*arguments, env=None):
     """Start a command of medassay; its output is read when it has ended (`ended`)."""
 
-    # A test run in the background may have been told to ignore Ctrl-C or the end of its terminal; its child must hear them.
+    # A test run in the background may have been told to ignore Ctrl-C or the end of its terminal;
+    # its child must hear them.
     def hear():
         for stopping in (signal.SIGINT, signal.SIGHUP):
             signal.signal(stopping, signal.SIG_DFL)

@@ -175,7 +175,10 @@ def said(*texts):
 
 
 def health_record(i, *, taken_on=False):
-    """Return a record with one drug taken on and one stopped, "Aus<i>"; or with both listed as current."""
+    """Return a record with one drug taken on and one stopped, "Aus<i>".
+
+    Or with both listed as current.
+    """
     made = {
         "categories": ["Kardiologie"],
         "date_and_source": {"date": f"2026-01-{i % 28 + 1:02}", "source": None},
@@ -280,7 +283,10 @@ def write_index(folder, texts=None, **parameters):
 
 
 def set_aside(run):
-    """Move a run out of its workspace, so that its plan is done anew from what is stored; return where it is now."""
+    """Move a run out of its workspace, so that its plan is done anew from what is stored.
+
+    Return where it is now.
+    """
     place = run.path.parent.parent / f"aside-{len(list(run.path.parent.parent.glob('aside-*')))}"
     place.mkdir()
     return run.path.rename(place / run.path.name)

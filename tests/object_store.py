@@ -1,4 +1,6 @@
-"""A real S3 server (moto's) with a door that a test can shut: every request then gets 503, as from an overloaded store."""
+"""A real S3 server (moto's) with a door that a test can shut: every request then gets 503, as from
+an overloaded store.
+"""
 
 import http.client
 import os
@@ -105,7 +107,9 @@ class Store:
 
 
 def forget_clients():
-    """Close what this process has open to any store, so that the next asks as another machine would."""
+    """Close what this process has open to any store, so that the next asks as another machine
+    would.
+    """
     from fsspec.asyn import sync
     from s3fs import S3FileSystem
 

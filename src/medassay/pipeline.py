@@ -150,12 +150,17 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
 
     Parameters
     ----------
-    workspace : folder of runs/, responses/ and banks.lock, or an address in an object store, as s3://bucket/work
-    again : what is asked once more of the last run of this plan: classes of replies that could not be used ("empty", "truncated",
-        "refused"; "unusable" for verdicts), comma-separated, and ":MODEL" for one model or judge alone; of a sealed run it makes a
+    workspace : folder of runs/, responses/ and banks.lock, or an address in an object store, as
+        s3://bucket/work
+    again : what is asked once more of the last run of this plan: classes of replies that could not
+        be used ("empty", "truncated",
+        "refused"; "unusable" for verdicts), comma-separated, and ":MODEL" for one model or judge
+        alone; of a sealed run it makes a
         new one that names the first
-    engine : "local", or "ray" for several processes or machines; either resumes what the other began
-    tell : called, before anything is asked, with each line that a user must know: models asked otherwise than the plan says
+    engine : "local", or "ray" for several processes or machines; either resumes what the other
+        began
+    tell : called, before anything is asked, with each line that a user must know: models asked
+        otherwise than the plan says
 
     Raises
     ------
@@ -239,7 +244,9 @@ def _embedder_of(schedule: Schedule, models_file: Path) -> dict[str, ModelSpec]:
 
 
 def _repeated(runs: Path, plan: Plan, again: str, *, fresh: bool) -> tuple[Again, Run | None]:
-    """Return what is asked once more, and the sealed run whose replies they are; None where the last run is not sealed.
+    """Return what is asked once more, and the sealed run whose replies they are.
+
+    None where the last run is not sealed.
 
     Raises
     ------
@@ -274,7 +281,10 @@ def _named(source: Run, again: str) -> dict[str, str]:
 
 
 def _find(runs: Path, plan: Plan, identity: Mapping[str, Any], tell: Callable[[str], None]) -> Run:
-    """Return the run to do; a sealed one where nothing is left to do, or only to carry it to its object store."""
+    """Return the run to do.
+
+    A sealed one where nothing is left to do, or only to carry it to its object store.
+    """
     _, late = latest(runs, plan.hash)
     if late is not None and left_behind(late.path):
         tell(f"run {late.id} is sealed here; it is carried over to the object store")
@@ -292,7 +302,10 @@ def _find(runs: Path, plan: Plan, identity: Mapping[str, Any], tell: Callable[[s
 
 
 def _finished(runs: Path, plan: Plan, identity: Mapping[str, Any]) -> Run | None:
-    """Return the last sealed run of the same identity; none where a later one waits to be finished, or where something failed."""
+    """Return the last sealed run of the same identity.
+
+    None where a later one waits to be finished, or where something failed.
+    """
     for run in reversed(runs_of_plan(runs, plan.hash)):
         if "fresh_of" in run.manifest or not _same(run, identity):
             continue
@@ -301,7 +314,9 @@ def _finished(runs: Path, plan: Plan, identity: Mapping[str, Any]) -> Run | None
 
 
 def _has_failures(run: Run) -> bool:
-    """Return whether trials or verdicts of a sealed run failed, so that asking again may bring them."""
+    """Return whether trials or verdicts of a sealed run failed, so that asking again may bring
+    them.
+    """
     return any(
         row["outcomes"]["failed"] or row.get("judge_failures")
         for row in run.statistics["domains"]["overall"]
@@ -345,7 +360,10 @@ def _ask(
 
 
 def _asked_again(portable: AnswerStageSpec, journal: Journal, means: RunContext) -> AnswerStageSpec:
-    """Return the stage with the trials that are asked once more; in the journal they are no longer done."""
+    """Return the stage with the trials that are asked once more.
+
+    In the journal they are no longer done.
+    """
     if means.again is None:
         return portable
     if means.source is not None:
@@ -359,7 +377,9 @@ def _asked_again(portable: AnswerStageSpec, journal: Journal, means: RunContext)
 
 
 def _seal(run_: Run, task: Task, items: RunItems, stored: Run | None) -> None:
-    """Compute the statistics of a run, hold it against the stored one of the same plan, and seal it."""
+    """Compute the statistics of a run, hold it against the stored one of the same plan, and seal
+    it.
+    """
     from medassay.runner.finish import finish
 
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -370,7 +390,10 @@ def _seal(run_: Run, task: Task, items: RunItems, stored: Run | None) -> None:
 
 
 def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -> Run:
-    """Return the unfinished run of the same identity, or a new one; fresh runs resume fresh ones only."""
+    """Return the unfinished run of the same identity, or a new one.
+
+    Fresh runs resume fresh ones only.
+    """
     counter, last = latest(runs, plan_hash)
     if last is not None and last.sealed:
         tidy(last)
@@ -389,7 +412,10 @@ _ASIDE = ("fresh_of", "again_of")  # of runs that resume only runs of their kind
 
 
 def _same(run: Run, identity: Mapping[str, Any]) -> bool:
-    """Return whether a run was begun with this identity; graders and revisions stand in the methodology, too."""
+    """Return whether a run was begun with this identity.
+
+    Graders and revisions stand in the methodology, too.
+    """
     return all(
         canonical(run.manifest.get(name)) == canonical(value)
         for name, value in identity.items()
@@ -421,7 +447,8 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
 
     Parameters
     ----------
-    name : "forest", pairs of models over all domains; "bars", every model in every domain; of ranked
+    name : "forest", pairs of models over all domains; "bars", every model in every domain; of
+        ranked
         diagnoses also "quadrant", "semantic" and "severity" (violins), "top"; of Relaxed Perplexity
         "positions"
     ddx : other rules for the aggregates of ranked diagnoses

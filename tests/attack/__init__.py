@@ -1,1 +1,4 @@
-"""Attacks: what the product was tried with from outside, each line again; see docs/method/threats.md."""
+"""Attacks: what the product was tried with from outside, each line again.
+
+See docs/method/threats.md.
+"""

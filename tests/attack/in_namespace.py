@@ -1,4 +1,5 @@
-"""Attacks that need addresses of the public internet, a resolver of our own, or both: run in a network namespace, where these are on loopback.
+"""Attacks that need addresses of the public internet, a resolver of our own, or both: run in a
+network namespace, where these are on loopback.
 
     unshare --net --mount [--map-root-user] python -m tests.attack.in_namespace
 
@@ -89,7 +90,9 @@ def told(work):
 
 
 def rebinding(names):
-    """Ask a local entry whose name is at loopback when it is looked at, and at a public address when it is connected to."""
+    """Ask a local entry whose name is at loopback when it is looked at, and at a public address
+    when it is connected to.
+    """
     found = {}
     for way in WAYS:
         if way in ("own header",):

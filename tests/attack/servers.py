@@ -1,4 +1,6 @@
-"""Servers that an attacker would run: one that replies whatever it is told to, and a canary that notes every byte."""
+"""Servers that an attacker would run: one that replies whatever it is told to, and a canary that
+notes every byte.
+"""
 
 import json
 import socket
@@ -11,10 +13,11 @@ class _Patient(ThreadingHTTPServer):
 
 
 class Hostile:
-    """Replies what `respond(path, headers, body)` returns: status, headers, and a body of text, bytes or JSON values.
+    """Replies what `respond(path, headers, body)` returns: status, headers, and a body of text,
+    bytes or JSON values.
 
-    In place of a status: `"cut"` breaks the connection off, `"silent"` says nothing until the server is closed, `"raw"` sends the body as all
-    there is of the reply and breaks off.
+    In place of a status: `"cut"` breaks the connection off, `"silent"` says nothing until the
+    server is closed, `"raw"` sends the body as all there is of the reply and breaks off.
     """
 
     def __init__(self, respond, host="127.0.0.1"):

@@ -1,4 +1,6 @@
-"""A clock that jumps by years, both ways: nothing is asked twice, nothing hangs, what is sealed verifies."""
+"""A clock that jumps by years, both ways: nothing is asked twice, nothing hangs, what is sealed
+verifies.
+"""
 
 import ast
 import datetime as real
@@ -46,7 +48,9 @@ def test_runs_and_sites_made_while_the_clock_jumps_verify(tmp_path, hostile, mon
 
 @pytest.fixture
 def desk_clock(tmp_path, monkeypatch):
-    """Return a new review database with one account, and how to set the clock that the app reads."""
+    """Return a new review database with one account, and how to set the clock that the app
+    reads.
+    """
     pytest.importorskip("sqlalchemy", reason="the extra [web] is not installed")
     from medassay.review.store import database, links, sessions
     from tests.web.review.desk import add_account

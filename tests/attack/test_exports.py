@@ -1,4 +1,6 @@
-"""Names and texts that models and banks bring stay text in Markdown and LaTeX: no link, no picture, no markup, no command."""
+"""Names and texts that models and banks bring stay text in Markdown and LaTeX: no link, no picture,
+no markup, no command.
+"""
 
 import re
 

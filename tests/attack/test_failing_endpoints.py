@@ -1,4 +1,6 @@
-"""One rule for an endpoint that fails: single requests are their trials' own, a row of them ends a model for this start."""
+"""One rule for an endpoint that fails: single requests are their trials' own, a row of them ends a
+model for this start.
+"""
 
 import json
 import re

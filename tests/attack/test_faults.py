@@ -1,4 +1,6 @@
-"""Eighteen kinds of fault in a fifth of all requests, under kill −9: the run is sealed, and nobody is asked without need."""
+"""Eighteen kinds of fault in a fifth of all requests, under kill −9: the run is sealed, and nobody
+is asked without need.
+"""
 
 import itertools
 import json

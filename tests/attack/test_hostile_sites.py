@@ -1,4 +1,6 @@
-"""A web server that is asked for a site and is no friend: bounded in time, bytes and files, and never an OK."""
+"""A web server that is asked for a site and is no friend: bounded in time, bytes and files, and
+never an OK.
+"""
 
 import gzip
 import os

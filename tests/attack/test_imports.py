@@ -1,4 +1,6 @@
-"""Files of others, changed at random: imported, or refused in one line; never a traceback, a hang or half a run.
+"""Files of others, changed at random: imported, or refused in one line.
+
+Never a traceback, a hang or half a run.
 
 Sixteen changes of each of seven forms; `ATTACK_TIMES=72` tries 504, as the first attack did.
 """

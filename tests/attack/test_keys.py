@@ -1,4 +1,6 @@
-"""An endpoint writes the key that it was sent wherever it can: not eight characters of it in any file or output of a run."""
+"""An endpoint writes the key that it was sent wherever it can: not eight characters of it in any
+file or output of a run.
+"""
 
 import base64
 import json

@@ -1,4 +1,6 @@
-"""Names that change their address, public addresses and IPv6, for real: in a network namespace with a resolver of our own."""
+"""Names that change their address, public addresses and IPv6, for real: in a network namespace with
+a resolver of our own.
+"""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""What is written is for its owner alone, whatever the umask; for a group on purpose; a published site is for everybody."""
+"""What is written is for its owner alone, whatever the umask; for a group on purpose.
+
+A published site is for everybody.
+"""
 
 import os
 import stat

@@ -1,4 +1,6 @@
-"""No key and no question reaches another host than the one that the entry names: redirects, proxies, names that change."""
+"""No key and no question reaches another host than the one that the entry names: redirects,
+proxies, names that change.
+"""
 
 import asyncio
 

@@ -49,7 +49,10 @@ def write(path, plain, sheet):
 
 
 def imported(path):
-    """Import a spreadsheet in a process of at most two gigabytes, code included; return code and errors."""
+    """Import a spreadsheet in a process of at most two gigabytes, code included.
+
+    Return code and errors.
+    """
     arguments = ["bank", "import", "xlsx", str(path), "--columns", COLUMNS, "--name", "x"]
     arguments += ["--licence", "CC0-1.0", "--domain", "d", "--to", str(path.parent / "bank")]
     limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))"

@@ -1,4 +1,6 @@
-"""Whatever is done to a site, a publication or a run, `verify` says so: no false OK, no hang, no byte read from elsewhere."""
+"""Whatever is done to a site, a publication or a run, `verify` says so: no false OK, no hang, no
+byte read from elsewhere.
+"""
 
 import os
 import random
@@ -109,7 +111,9 @@ def link(path, chance):
 
 
 def link_to_copy(path, chance):
-    """Put the right bytes elsewhere, and a link to them in place: what is read is right, what is there is not."""
+    """Put the right bytes elsewhere, and a link to them in place: what is read is right, what is
+    there is not.
+    """
     copy = outside(path)
     copy.write_bytes(path.read_bytes())
     path.unlink()

@@ -58,7 +58,10 @@ def test_what_is_wrong_is_told(tmp_path):
 
 @pytest.mark.real_data
 def test_golden_diagnoses_are_those_of_the_published_replies(data):
-    """The order of the cases is that of the published files of replies; GT begins with the same disease."""
+    """The order of the cases is that of the published files of replies.
+
+    GT begins with the same disease.
+    """
     bank = BANKS["rarebench_pumch_adm"].load(data / "rarebench")
     path = data / "kernel29_pumch_adm" / "diagnoses_PUMCH_ADM_c3opus.csv"
     with path.open(newline="", encoding="utf-8") as file:

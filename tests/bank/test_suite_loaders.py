@@ -1,4 +1,6 @@
-"""Loaders of the suite's sets: their documented layouts, what they refuse, and what they know of real data."""
+"""Loaders of the suite's sets: their documented layouts, what they refuse, and what they know of
+real data.
+"""
 
 import json
 

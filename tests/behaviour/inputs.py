@@ -331,7 +331,9 @@ def damaged_records(drawn: random.Random) -> Iterator[str]:
 
 
 def likelihoods() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what models with weights told in the sealed runs of likelihoods and of drawn completions."""
+    """Yield what models with weights told in the sealed runs of likelihoods and of drawn
+    completions.
+    """
     with tarfile.open(GOLDEN / "sealed" / "likelihoods.tar.xz") as pack:
         runs: dict[str, dict[str, list[dict[str, Any]]]] = {}
         for member in pack:
@@ -363,7 +365,9 @@ DAMAGES = [
 
 
 def damaged(reply: str, drawn: random.Random) -> str:
-    """Return a judge's reply as judges send it: fenced, thought over, cut, with other words in it."""
+    """Return a judge's reply as judges send it: fenced, thought over, cut, with other words in
+    it.
+    """
     kind = drawn.randrange(len(DAMAGES) + 5)
     if kind < len(DAMAGES):
         return DAMAGES[kind].replace("{}", reply).replace("{{", "{").replace("}}", "}")
@@ -452,7 +456,9 @@ def conversation(
     cases: list[tuple[dict[str, Any], str]],
     drawn: random.Random,
 ) -> list[str]:
-    """Return the replies of a scripted judge until it has nothing more to say, or was asked twelve times."""
+    """Return the replies of a scripted judge until it has nothing more to say, or was asked twelve
+    times.
+    """
     from tests.behaviour.parts import _completion, item_of
 
     judge = GRADERS[grader](rules)
@@ -487,7 +493,9 @@ def criteria_reply(item: dict[str, Any], drawn: random.Random) -> str:
 
 
 def facts_reply(item: dict[str, Any], drawn: random.Random) -> str:
-    """Return a verdict for most facts, with and without evidence, and claims that may be supported."""
+    """Return a verdict for most facts, with and without evidence, and claims that may be
+    supported.
+    """
     verdicts = ["entail", "entail", "missing", "contradict", "Entail", "partly"]
     quotes = [
         "",

@@ -1,6 +1,7 @@
 """Write the corpora: `python -m tests.behaviour.make [NAME …]`.
 
-An output that changed is written only where the revision was raised: that is the rule by which ids are honest.
+An output that changed is written only where the revision was raised: that is the rule by which ids
+are honest.
 """
 
 import json

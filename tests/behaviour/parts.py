@@ -423,7 +423,10 @@ def parts() -> dict[str, Part]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two outputs are one; numbers may differ in the last digits, by which machines differ."""
+    """Return whether two outputs are one.
+
+    Numbers may differ in the last digits, by which machines differ.
+    """
     if isinstance(one, float | int) and isinstance(other, float | int):
         return type(one) is type(other) and math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,4 +1,7 @@
-"""What each part of the method makes of the inputs in its corpus; another output is another revision."""
+"""What each part of the method makes of the inputs in its corpus.
+
+Another output is another revision.
+"""
 
 import pytest
 

@@ -319,7 +319,9 @@ def test_a_damaged_run_is_one_line_for_every_reader(cli, law, tmp_path, name, co
 
 
 def test_health_records_from_reports_to_the_study(cli, tmp_path):
-    """The way of a hospital: texts, references by a model, a person's word, a run, the study's tables."""
+    """The way of a hospital: texts, references by a model, a person's word, a run, the study's
+    tables.
+    """
     letters = tmp_path / "letters"
     letters.mkdir()
     for i in range(12):

@@ -1,4 +1,6 @@
-"""What a newcomer meets: paths as text, the version, completion, tables at 80 columns, an item of any run."""
+"""What a newcomer meets: paths as text, the version, completion, tables at 80 columns, an item of
+any run.
+"""
 
 import os
 import re

@@ -1,4 +1,6 @@
-"""Events for whoever operates runs: off unless asked for, one JSON object a line, nothing of patients or keys in them."""
+"""Events for whoever operates runs: off unless asked for, one JSON object a line, nothing of
+patients or keys in them.
+"""
 
 import json
 

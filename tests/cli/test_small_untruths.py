@@ -120,7 +120,9 @@ def test_a_deleted_item_is_shown_as_deleted_and_its_cut_stays_counted(tmp_path, 
 
 
 def test_a_domain_of_a_single_condition_leaves_intervals_ranks_and_a_reason(tmp_path, cli):
-    """A domain of four items in one cluster: R1 ranks the mean of domains, and says which domain is small."""
+    """A domain of four items in one cluster: R1 ranks the mean of domains, and says which domain is
+    small.
+    """
     rows = ["item,model,domain,prediction,key,cluster"]
     for domain, n, cluster in (("a", 40, ""), ("b", 40, ""), ("c", 4, "one")):
         for i in range(n):

@@ -1,4 +1,5 @@
-"""Pages on loopback: names that lead there, a gate that lets one port through, and a server that says what it is told.
+"""Pages on loopback: names that lead there, a gate that lets one port through, and a server that
+says what it is told.
 
 For tests alone: no plan, no option and no variable of the product leads to it.
 """
@@ -14,7 +15,10 @@ from medassay.core.address import is_public
 
 
 class LoopbackResolver(AbstractResolver):
-    """Leads names to addresses: `known` first to last, one a call, the last for ever; others are unknown."""
+    """Leads names to addresses: `known` first to last, one a call, the last for ever.
+
+    Others are unknown.
+    """
 
     def __init__(self, known):
         self.known = {name: list(found) for name, found in known.items()}

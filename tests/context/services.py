@@ -1,7 +1,7 @@
 """A server that imitates E-utilities, arXiv's Atom API and three search APIs, with faults by query.
 
-What a query holds decides: "slow" is answered too late, "torn" by broken XML or JSON, "busy" by 429 for ever, "hiccup" by 429
-once, "down" by 500. Every request that arrives is kept.
+What a query holds decides: "slow" is answered too late, "torn" by broken XML or JSON, "busy" by 429
+for ever, "hiccup" by 429 once, "down" by 500. Every request that arrives is kept.
 """
 
 import contextlib

@@ -47,7 +47,8 @@ def needs_extractor():
         absent("the extra [tools] is not installed")
 
 
-# Every one leads to a listener of this machine or to a network that is nobody's page, PORT is that of a listener here.
+# Every one leads to a listener of this machine or to a network that is nobody's page, PORT is that
+# of a listener here.
 WRITTEN = """
 http://127.0.0.1:PORT/ http://127.0.0.2:PORT/ http://127.255.255.254:PORT/ http://127.1:PORT/
 http://127.0.1:PORT/ http://2130706433:PORT/ http://0x7f000001:PORT/ http://0x7f.0.0.1:PORT/

@@ -1,4 +1,6 @@
-"""Whatever enters PROVIDERS inherits this: it answers, counts, fails in the two known ways, closes."""
+"""Whatever enters PROVIDERS inherits this: it answers, counts, fails in the two known ways,
+closes.
+"""
 
 import asyncio
 import json

@@ -56,5 +56,6 @@ def test_refuses_what_has_no_canonical_form(bad):
 
 @given(values.filter(lambda value: not has_large_float(value)))
 def test_what_is_read_back_has_the_same_canonical_form(value):
-    # Numbers within a double's exact integers come back: whole floats come back as integers of the same canonical form.
+    # Numbers within a double's exact integers come back: whole floats come back as integers of the
+    # same canonical form.
     assert canonical(json.loads(canonical(value))) == canonical(value)

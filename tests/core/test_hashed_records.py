@@ -1,4 +1,6 @@
-"""What is hashed has the keys, and so the bytes, that it had when the first of its kind was sealed."""
+"""What is hashed has the keys, and so the bytes, that it had when the first of its kind was
+sealed.
+"""
 
 import ast
 import dataclasses

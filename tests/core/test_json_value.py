@@ -88,7 +88,9 @@ def partner(text, start):
 
 
 def by_definition(text):
-    """Return the longest span by the words of the specification, each step as slow as it is plain."""
+    """Return the longest span by the words of the specification, each step as slow as it is
+    plain.
+    """
     best, position = None, 0
     while position < len(text):
         end = partner(text, position) if text[position] in "{[" else None
@@ -124,7 +126,8 @@ HOSTILE = {
     "every key twice": "{" + ",".join(f'"{i}":1,"{i}":2' for i in range(30_000)) + "}",
     "ten megabytes": '{"a":"' + "x" * 10_000_000 + '"}',
 }
-# Before, repeated, after, and how often: eight times as much must not cost much more than eight times the time.
+# Before, repeated, after, and how often: eight times as much must not cost much more than eight
+# times the time.
 REPEATED = {
     "deep": ("", "[", "", 15_000),
     "deep objects": ("", '{"a":', "", 15_000),

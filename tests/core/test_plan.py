@@ -47,7 +47,9 @@ SHIPPED = Path(__file__).parents[1] / "golden" / "plan_hashes.json"
 
 
 def test_shipped_plans_have_the_hashes_that_are_stored():
-    """Every draw of a run is seeded by the hash of its plan: a new key must not change those there are."""
+    """Every draw of a run is seeded by the hash of its plan: a new key must not change those there
+    are.
+    """
     from medassay.suite.plan import is_suite, load_suite_plan
 
     found = {

@@ -1,4 +1,6 @@
-"""Every sentence that pages and terminal print about ranks is true of the relation that it comes from."""
+"""Every sentence that pages and terminal print about ranks is true of the relation that it comes
+from.
+"""
 
 import re
 
@@ -51,7 +53,9 @@ def boards(draw):
 
 
 def facts(field):
-    """Return names in the order of score, and who is shown to be better than whom, from the pairs alone."""
+    """Return names in the order of score, and who is shown to be better than whom, from the pairs
+    alone.
+    """
     value = {s.row[0]: s.estimate.value for s in field.standings}
     better = set()
     for pair in field.pairs:
@@ -62,7 +66,9 @@ def facts(field):
 
 
 def test_two_close_models_over_domains_of_unequal_size_have_a_sentence():
-    """They differ in 3 of 60 items of one domain: no share of 72 items is behind that difference."""
+    """They differ in 3 of 60 items of one domain: no share of 72 items is behind that
+    difference.
+    """
     scores = [np.ones((2, 60)), np.ones((2, 12))]
     scores[0][1, :3] = 0
     scores[0][:, 10:30] = 0
@@ -74,7 +80,8 @@ def test_two_close_models_over_domains_of_unequal_size_have_a_sentence():
     field = field_of([("A", "zero_shot"), ("B", "zero_shot")], strata, options)
     task = find_task("closed")
     said = relations_of(field, {s.row: 0.0 for s in field.standings}, task)["sentence"]
-    # d = 0.025, sd = sqrt(72 SE² - d²) with SE² = 3 / 120²: graded items as the specification of ranks has it.
+    # d = 0.025, sd = sqrt(72 SE² - d²) with SE² = 3 / 120²: graded items as the specification of
+    # ranks has it.
     deviation = (72 * 3 / 120**2 - 0.025**2) ** 0.5
     wanted = items_to_show(0.025, deviation=deviation, c=field.relation.c)
     assert f"About {wanted} items would be needed" in said

@@ -1,7 +1,8 @@
-"""Every command that stands in README and docs as a line of code runs as written, in a folder that holds what it names.
+"""Every command that stands in README and docs as a line of code runs as written, in a folder that
+holds what it names.
 
-Commands that need a network, a cluster, a server that stays or half an hour are named in `ELSEWHERE`, with the test that runs them or the
-reason why none does here.
+Commands that need a network, a cluster, a server that stays or half an hour are named in
+`ELSEWHERE`, with the test that runs them or the reason why none does here.
 """
 
 import re
@@ -47,7 +48,9 @@ ELSEWHERE = {
 
 
 def commands(document):
-    """Return the commands of a document's lines of code, in their order, without what is said behind them."""
+    """Return the commands of a document's lines of code, in their order, without what is said
+    behind them.
+    """
     text = re.sub(r"\\\n\s*", " ", document.read_text(encoding="utf-8"))
     found, fence = [], None
     for line in text.splitlines():

@@ -140,7 +140,9 @@ def test_no_path_of_one_machine_is_in_the_repository():
 
 
 def told_commands():
-    """Yield (document, command) of every call of medassay in README and docs: lines of code, and code within a sentence."""
+    """Yield (document, command) of every call of medassay in README and docs: lines of code, and
+    code within a sentence.
+    """
     for document in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         if document.name == "cli.md" or "decisions" in document.parts:
             continue

@@ -1,7 +1,9 @@
-"""The folders in which the commands of README and docs are run: what their placeholders stand for, and what must lie there.
+"""The folders in which the commands of README and docs are run: what their placeholders stand for,
+and what must lie there.
 
-A world is a function that furnishes a folder and returns stand-ins: (pattern, what stands in its place). Commands of a document run in
-its world one after the other, so that later ones find what earlier ones made.
+A world is a function that furnishes a folder and returns stand-ins: (pattern, what stands in its
+place). Commands of a document run in its world one after the other, so that later ones find what
+earlier ones made.
 """
 
 import csv
@@ -45,9 +47,11 @@ StandIns = dict[str, "str | Callable[[], str]"]
 
 @dataclass(kw_only=True)
 class World:
-    """A folder, the address of a mock endpoint, the public data sets, and what placeholders stand for.
+    """A folder, the address of a mock endpoint, the public data sets, and what placeholders stand
+    for.
 
-    `steps` is what is done before a command that begins with the given words; `exits` the exit codes that are right besides 0.
+    `steps` is what is done before a command that begins with the given words; `exits` the exit
+    codes that are right besides 0.
     """
 
     folder: Path
@@ -59,7 +63,9 @@ class World:
     exits: dict[str, int] = field(default_factory=dict)
 
     def models(self, *names: str, **more: Mapping) -> None:
-        """Write models.json with entries of the mock endpoint, each of a family of its own, and the baseline random."""
+        """Write models.json with entries of the mock endpoint, each of a family of its own, and the
+        baseline random.
+        """
         entries = [
             makers.endpoint(self.url, name, family=f"family-{name}", location="local")
             | more.get(name.replace("-", "_"), {})
@@ -98,7 +104,9 @@ class World:
 
 def readme(world: World) -> None:
     def furnish() -> None:
-        """Fill the folder that `init` made: its models, two runs of the same items, one of open items, a site, an author."""
+        """Fill the folder that `init` made: its models, two runs of the same items, one of open
+        items, a site, an author.
+        """
         here = world.folder / "study"
         inner = World(folder=here, serve=world.serve, url=world.url, data=world.data)
         first = [
@@ -316,7 +324,10 @@ def making_banks(world: World) -> None:
 
 
 def flawed(world: World) -> None:
-    """Run models on a bank with a wrong key, so that its items are found; the reviewer proposes a correction."""
+    """Run models on a bank with a wrong key, so that its items are found.
+
+    The reviewer proposes a correction.
+    """
     world.bank("my-bank", flaws.items(), domains=("medicine",))
     said = {
         "q0-quiz": json.dumps(flaws.CORRECTION),

@@ -351,7 +351,9 @@ def test_a_margin_as_wide_as_the_scale_is_a_slip(tmp_path, cli):
 
 
 def test_close_models_over_domains_of_unequal_size_are_compared(tmp_path):
-    """Over several domains the items needed are not counted from a share of items that one alone has right."""
+    """Over several domains the items needed are not counted from a share of items that one alone
+    has right.
+    """
     rows = ["item,model,domain,prediction,key,setting"]
     for domain, n in (("large", 60), ("small", 12)):
         for i in range(n):

@@ -1,4 +1,6 @@
-"""Logs of Inspect, lm-evaluation-harness and HELM, kept as those tools wrote them (make_logs.py)."""
+"""Logs of Inspect, lm-evaluation-harness and HELM, kept as those tools wrote them
+(make_logs.py).
+"""
 
 import json
 import shutil

@@ -1,4 +1,7 @@
-"""What goes into reviews and what comes out: banks, runs and workshops in; labels, votes and revised banks out."""
+"""What goes into reviews and what comes out: banks, runs and workshops in.
+
+Labels, votes and revised banks out.
+"""
 
 import datetime as dt
 import json
@@ -304,7 +307,9 @@ def test_votes_come_out_as_bank_votes_reads_them(database, tmp_path):
 
 @pytest.fixture
 def decided(database, tmp_path):
-    """Furnish a bank of four items and a study in which each of the four verdicts was decided and checked."""
+    """Furnish a bank of four items and a study in which each of the four verdicts was decided and
+    checked.
+    """
     items = [
         {
             **makers.law_items()[0],

@@ -236,7 +236,9 @@ def test_a_name_that_pleads_stays_data():
 
 
 def test_the_false_broad_synonym_of_the_published_labels_is_forbidden_by_the_prompt():
-    """In the published labels "Endocrine disorders" is a Broad Synonym of McCune-Albright syndrome."""
+    """In the published labels "Endocrine disorders" is a Broad Synonym of McCune-Albright
+    syndrome.
+    """
     room = Room(labels)
     room.judge(
         DiagnosesGrader(), case("Endocrine disorders", diagnoses=("McCune-Albright syndrome",))

@@ -1,4 +1,6 @@
-"""Ranked lists in every layout that models write: a wrong reading is worse than none, since nobody looks for it."""
+"""Ranked lists in every layout that models write: a wrong reading is worse than none, since nobody
+looks for it.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Dose, unit, route and schedule agree or not as numbers; a stopped drug that goes on is found however it is named."""
+"""Dose, unit, route and schedule agree or not as numbers.
+
+A stopped drug that goes on is found however it is named.
+"""
 
 import unicodedata
 

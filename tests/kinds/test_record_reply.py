@@ -1,4 +1,6 @@
-"""A record counts when its object closed: fragments, refusals and Python are none, and a cut reply says so."""
+"""A record counts when its object closed: fragments, refusals and Python are none, and a cut reply
+says so.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Likelihoods from a server: equal to those of the same weights in memory, and refused where the echo is wrong."""
+"""Likelihoods from a server: equal to those of the same weights in memory, and refused where the
+echo is wrong.
+"""
 
 import asyncio
 import json

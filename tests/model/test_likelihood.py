@@ -66,7 +66,10 @@ def llama():
 
 
 def requests(seed, n=8):
-    """Contexts with and without a common beginning; continuations that begin each other, of odd lengths."""
+    """Contexts with and without a common beginning.
+
+    Continuations that begin each other, of odd lengths.
+    """
     rng = random.Random(seed)
 
     def ids(k):

@@ -119,7 +119,10 @@ def test_repeats_are_drawn_apart_and_again_alike(weights):
 
 
 def test_a_completion_ends_where_the_entry_says(weights):
-    """The stop text may be kept at the end, since whoever reads cuts there; nothing is generated behind it."""
+    """The stop text may be kept at the end, since whoever reads cuts there.
+
+    Nothing is generated behind it.
+    """
     whole = generate(spec(weights, device="cpu"), ["short"])[0]
     stop = whole.text[2:4]
     sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=24, seed=3, stop=(stop,))

@@ -1,4 +1,7 @@
-"""Completions drawn by the model's own probabilities, each by itself; beams against enumeration; memory that ends."""
+"""Completions drawn by the model's own probabilities, each by itself; beams against enumeration.
+
+Memory that ends.
+"""
 
 import math
 from collections import Counter

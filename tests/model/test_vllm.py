@@ -1,4 +1,6 @@
-"""vLLM needs a GPU, which tests have not: what it is asked, and how its outputs are read, by its documented interface."""
+"""vLLM needs a GPU, which tests have not: what it is asked, and how its outputs are read, by its
+documented interface.
+"""
 
 import asyncio
 import sys

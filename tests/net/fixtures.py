@@ -1,4 +1,7 @@
-"""How each fixture of the net was made. `python -m tests.net.make` makes those that have no pack yet; a pack is never made again."""
+"""How each fixture of the net was made.
+
+`python -m tests.net.make` makes those that have no pack yet; a pack is never made again.
+"""
 
 import json
 import shutil
@@ -112,7 +115,10 @@ def g_eval(folder, work):
 
 
 def g_eval_batches(folder, work):
-    """Grades three at a time, of items with a reasoning path; a sample of them singly, a second time."""
+    """Grades three at a time, of items with a reasoning path.
+
+    A sample of them singly, a second time.
+    """
     judge = {**makers.fake("grader", reply="question_id,score\nq,6\nq1,7\nq2,8\nq3,7"), "family": "x"}  # fmt: skip
     items = [{**one, "path": f"rule {n} -> courts -> binds"} for n, one in enumerate(makers.open_items(30))]  # fmt: skip
     _open(folder, work, "g_eval", [judge], items)
@@ -252,7 +258,9 @@ def healthbench(folder, work):
 
 
 def derived(folder, work):
-    """Score a run again with another penalty, judge it by other judges, join two runs of one methodology."""
+    """Score a run again with another penalty, judge it by other judges, join two runs of one
+    methodology.
+    """
     plan = judged_plan(work, makers.open_items(8), [makers.fake("m", reply="Rule 1 binds courts.")], makers.judges(), task="open")  # fmt: skip
     run = medassay.run(plan, secrets={})
     again = rescore(run, contradiction_penalty=0.5)
@@ -279,7 +287,10 @@ def deleted(folder, work):
 
 
 def signed_site(folder, work):
-    """Two publications of a site, signed; the second withholds private items; the first is superseded."""
+    """Two publications of a site, signed; the second withholds private items.
+
+    The first is superseded.
+    """
     key = work / "key.pem"
     assert call(["keys", "new", str(key)]) == 0
     site = folder / "site"

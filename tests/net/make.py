@@ -1,4 +1,7 @@
-"""Makes the packs of fixtures that have none: `python -m tests.net.make [NAME…]`. What is packed is never made again."""
+"""Makes the packs of fixtures that have none: `python -m tests.net.make [NAME…]`.
+
+What is packed is never made again.
+"""
 
 import contextlib
 import inspect

@@ -24,7 +24,9 @@ def unpacked(name, folder):
 
 @pytest.mark.parametrize("name", FIXTURES)
 def test_sealed_lines_have_one_writer(name, tmp_path):
-    """Each line is the canonical form of what it says, so that a Merkle leaf can be made by anyone."""
+    """Each line is the canonical form of what it says, so that a Merkle leaf can be made by
+    anyone.
+    """
     lines = [
         line
         for seal in unpacked(name, tmp_path).rglob(SEAL)
@@ -42,7 +44,9 @@ LATER = {"a": None, "b": [1, 2.5, {}], "c": "später"}
 
 
 def with_later_keys(run):
-    """Add a key that this code does not know to items, trials and manifest of a sealed run, and seal it again."""
+    """Add a key that this code does not know to items, trials and manifest of a sealed run, and
+    seal it again.
+    """
     for name in ("items.jsonl", "trials.jsonl", "manifest.json"):
         path = run / name
         path.chmod(0o644)

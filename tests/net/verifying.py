@@ -1,4 +1,6 @@
-"""What is expected of each place of a fixture: the words of `verify --json`, or the hashes of a workshop or a study."""
+"""What is expected of each place of a fixture: the words of `verify --json`, or the hashes of a
+workshop or a study.
+"""
 
 import json
 import re

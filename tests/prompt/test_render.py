@@ -93,7 +93,9 @@ def test_prompts_of_records_carry_the_schema_of_their_reply(name, keys):
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_the_conditions_differ_in_the_thoughts_alone(language):
-    """The same words but for the six steps and their key: what else differed would be measured too."""
+    """The same words but for the six steps and their key: what else differed would be measured
+    too.
+    """
     asked = item(form="record", options=(), language=language)
     thinking, direct = (
         load_template(name).fill(asked, None) for name in ("health_record", "health_record_direct")

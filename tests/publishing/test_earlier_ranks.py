@@ -1,4 +1,6 @@
-"""What was sealed by the earlier rank rules verifies as before, and publishes with sentences that are true."""
+"""What was sealed by the earlier rank rules verifies as before, and publishes with sentences that
+are true.
+"""
 
 import json
 import tarfile

@@ -154,7 +154,9 @@ def test_a_site_that_lost_its_ledger_is_not_published_to(published, site):
 
 
 def faulty(whole, chance):
-    """Return the bytes of a file with one fault: a flipped bit, a cut end, lines exchanged or gone."""
+    """Return the bytes of a file with one fault: a flipped bit, a cut end, lines exchanged or
+    gone.
+    """
     if not whole:
         return b"x"
     lines = whole.splitlines(keepends=True)

@@ -1,4 +1,6 @@
-"""Boards of likelihoods: every number with its interval, where a statement became likely, and no withheld text."""
+"""Boards of likelihoods: every number with its interval, where a statement became likely, and no
+withheld text.
+"""
 
 import json
 import re

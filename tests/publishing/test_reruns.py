@@ -1,4 +1,6 @@
-"""An audit of a publication is named where its readers look, and is never what a site opens with."""
+"""An audit of a publication is named where its readers look, and is never what a site opens
+with.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Boards of texts: every metric with its interval, what is unavailable, and nothing of a withheld answer but numbers."""
+"""Boards of texts: every metric with its interval, what is unavailable, and nothing of a withheld
+answer but numbers.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""Times and cost of a run are complete: every stored reply is counted, judges, modes and synthetic items apart, and the total."""
+"""Times and cost of a run are complete: every stored reply is counted, judges, modes and synthetic
+items apart, and the total.
+"""
 
 import csv
 import json
@@ -19,7 +21,10 @@ JUDGES = ["judge-a", "judge-b", "judge-c"]
 
 @pytest.fixture
 def published(tmp_path, mock_server):
-    """Publish a judged run of open items, three of them synthetic; return workspace, run and the publication's folder."""
+    """Publish a judged run of open items, three of them synthetic.
+
+    Return workspace, run and the publication's folder.
+    """
     folder = tmp_path
     items = makers.open_items(12)
     for item in items[:3]:

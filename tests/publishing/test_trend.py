@@ -104,7 +104,9 @@ def test_the_pages_of_bank_and_pairs(site):
 
 
 def test_scores_on_another_scale_never_stand_in_one_figure(tmp_path):
-    """A site may publish accuracies and grades from 0 to 10: each in its own units, none beside the other."""
+    """A site may publish accuracies and grades from 0 to 10: each in its own units, none beside the
+    other.
+    """
     makers.write_bank(tmp_path / "bank", makers.many_items(12))
     publish(tmp_path, "closed", ["a"])
     makers.write_bank(tmp_path / "open", makers.open_items(12), name="open")

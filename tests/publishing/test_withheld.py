@@ -398,7 +398,9 @@ def test_the_gap_is_over_domains_that_have_items_of_both_kinds(tmp_path):
 
 @pytest.mark.parametrize("domains", [("law",), ("law", "tax")])
 def test_clusters_that_join_kinds_or_domains_stay_whole_without_their_names(tmp_path, domains):
-    """A case with public and synthetic items, or items of two domains, is one case to outsiders too."""
+    """A case with public and synthetic items, or items of two domains, is one case to outsiders
+    too.
+    """
     items = []
     for domain in domains:
         for n, item in enumerate(makers.many_items(24, domain)):

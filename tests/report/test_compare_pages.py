@@ -1,4 +1,6 @@
-"""Pages of pairs: each row has its own with all its pairs, without script, and none is large however many models there are."""
+"""Pages of pairs: each row has its own with all its pairs, without script, and none is large
+however many models there are.
+"""
 
 import json
 import re

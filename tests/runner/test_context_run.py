@@ -1,4 +1,6 @@
-"""The same items asked bare, with retrieved text, with the reasoning path, with the source text, and with both."""
+"""The same items asked bare, with retrieved text, with the reasoning path, with the source text,
+and with both.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""Replies that end at their token limit: counted, marked, told, and barred from ranks; and how long a reply may be."""
+"""Replies that end at their token limit: counted, marked, told, and barred from ranks.
+
+And how long a reply may be.
+"""
 
 import json
 

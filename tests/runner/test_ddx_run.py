@@ -191,7 +191,8 @@ def test_a_silent_judge_is_null_and_a_partly_silent_one_is_counted(tmp_path):
     plan = workspace(tmp_path, poor(), good(), judge=silent)
     run = pipeline.run(plan, secrets={}, accept_failures=True)
     of = {m: [s for s in lines(run, "scores.jsonl") if s["model"] == m] for m in ("good", "poor")}
-    # Where names found the diagnosis the rest counts as unjudged; where they found nothing, nothing is known.
+    # Where names found the diagnosis the rest counts as unjudged; where they found nothing, nothing
+    # is known.
     assert [s["score"] for s in of["good"]] == pytest.approx([16 / 2.4] * N)
     assert {s["parts"]["unjudged"] for s in of["good"]} == {2 + 3}
     assert {s["parts"]["severity"] for s in of["good"]} == {None}
@@ -322,7 +323,9 @@ def test_figures_of_a_run_are_those_of_its_board(tmp_path):
 
 
 def test_the_number_of_names_stands_beside_every_score(tmp_path, capsys):
-    """A model that lists one right name stands first by the published score, and not over all places."""
+    """A model that lists one right name stands first by the published score, and not over all
+    places.
+    """
     makers.write_bank(tmp_path / "bank", makers.ddx_items(N), name="c", domains=("medicine",))
     five = {f"case-{i:03}": makers.listed(f"Malady {i}", "Flu", "Gout", "Mumps", "Rash") for i in range(N)}  # fmt: skip
     one = {f"case-{i:03}": makers.listed(f"Malady {i}") for i in range(N)}
@@ -395,7 +398,9 @@ def two_domains(folder, **more):
 
 
 def test_overall_draws_each_domain_and_its_clusters(tmp_path):
-    """Recomputed from the score records: the aggregates, and their first interval by stretched sums."""
+    """Recomputed from the score records: the aggregates, and their first interval by stretched
+    sums.
+    """
     from medassay.statistic.draws import seed_of, stream
 
     run = two_domains(tmp_path)

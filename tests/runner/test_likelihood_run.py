@@ -1,4 +1,6 @@
-"""Plans that ask how likely texts are: choices, perplexities and Relaxed Perplexity, sealed, resumed, verified."""
+"""Plans that ask how likely texts are: choices, perplexities and Relaxed Perplexity, sealed,
+resumed, verified.
+"""
 
 import json
 import math

@@ -55,7 +55,10 @@ def test_a_published_protocol_says_what_it_would_ask(name, trials, verdicts, tmp
 
 
 def test_a_priced_judge_alone_makes_a_run_cost_money(tmp_path):
-    """An entry elsewhere without a price costs nobody knows what; here all but the judge are local."""
+    """An entry elsewhere without a price costs nobody knows what.
+
+    Here all but the judge are local.
+    """
     models = json.loads((PLANS / "models.json").read_text())
     for entry in models["models"]:
         entry["location"] = "local"
@@ -205,7 +208,9 @@ FIVE = ("DYSPNEA", "FATIGUE", "HYPERTENSION", "OBESITY", "PLEURAL EFFUSION")
 
 
 def healthbranches(data, folder):
-    """Copy the plans with the questions of the five conditions whose texts are here, and index these."""
+    """Copy the plans with the questions of the five conditions whose texts are here, and index
+    these.
+    """
     import asyncio
 
     from medassay.bank import bank_records, write_bank

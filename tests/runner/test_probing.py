@@ -1,4 +1,7 @@
-"""`medassay doctor` tries what entries declare; errors of endpoints say what was asked and what to change."""
+"""`medassay doctor` tries what entries declare.
+
+Errors of endpoints say what was asked and what to change.
+"""
 
 import json
 import re

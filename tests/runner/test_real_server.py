@@ -1,4 +1,6 @@
-"""Open questions of one's own against a server of the OpenAI protocol that nobody here wrote: `transformers serve`."""
+"""Open questions of one's own against a server of the OpenAI protocol that nobody here wrote:
+`transformers serve`.
+"""
 
 import json
 import socket
@@ -70,7 +72,10 @@ def server():
 
 @pytest.fixture
 def recorded(server):
-    """Stand before the server and keep what is sent; returns the address, the model, and the bodies with the replies to them."""
+    """Stand before the server and keep what is sent.
+
+    Returns the address, the model, and the bodies with the replies to them.
+    """
     address, model = server
     kept = []
 

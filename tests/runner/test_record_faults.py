@@ -1,4 +1,6 @@
-"""Each fault of a health record moves its own number on the shipped bank by more than chance: scripted models with one fault each."""
+"""Each fault of a health record moves its own number on the shipped bank by more than chance:
+scripted models with one fault each.
+"""
 
 import copy
 import json

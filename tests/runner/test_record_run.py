@@ -1,4 +1,6 @@
-"""Health records end to end: asked with and without thinking, scored, judged by graphs, sealed, verified."""
+"""Health records end to end: asked with and without thinking, scored, judged by graphs, sealed,
+verified.
+"""
 
 import json
 import shutil

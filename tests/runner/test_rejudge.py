@@ -1,4 +1,6 @@
-"""What could not be used is told, and is asked once more: just that, nothing overwritten, and told on the board."""
+"""What could not be used is told, and is asked once more: just that, nothing overwritten, and told
+on the board.
+"""
 
 import json
 import re
@@ -48,7 +50,10 @@ def cut(text):
 
 
 def once_unwell(number, times):
-    """One in ten is empty, one cut off among its thoughts, one refused; asked again, all are well."""
+    """One in ten is empty, one cut off among its thoughts, one refused.
+
+    Asked again, all are well.
+    """
     if times > 1:
         return says("A")
     return {

@@ -1,4 +1,6 @@
-"""Methods are known by revisions: what earlier code named by hashes of its source goes on as revision 1."""
+"""Methods are known by revisions: what earlier code named by hashes of its source goes on as
+revision 1.
+"""
 
 import json
 from dataclasses import replace
@@ -37,7 +39,9 @@ from medassay.storage.run import SEAL, SUMS
     ],
 )
 def test_a_grader_at_revision_1_has_the_hash_that_it_had(judge, name):
-    """Runs that were sealed before name graders so, and methodologies, which seed draws, are made of it."""
+    """Runs that were sealed before name graders so, and methodologies, which seed draws, are made
+    of it.
+    """
     assert hashed_id(judge) == name
     assert judge.id == f"{name.partition('@')[0]}/1"
 

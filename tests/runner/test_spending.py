@@ -1,4 +1,7 @@
-"""A budget holds for the run: over starts, kills, retries and engines; what is spent is written down before it is sent."""
+"""A budget holds for the run: over starts, kills, retries and engines.
+
+What is spent is written down before it is sent.
+"""
 
 import json
 import os
@@ -481,7 +484,10 @@ requests = st.lists(
 
 @given(requests, st.booleans())
 def test_what_is_read_back_is_what_was_written(tmp_path_factory, sent, closed):
-    """Settled at what they used, else at their bound; a killed process's replies are known by the store."""
+    """Settled at what they used, else at their bound.
+
+    A killed process's replies are known by the store.
+    """
     folder = tmp_path_factory.mktemp("w")
     journal = SpendJournal(folder, "runs/a", {"m": spec(input=1e6)})
     expected, stored = Amount(), {}

@@ -1,4 +1,6 @@
-"""Runs that compare answers with references: every metric with its interval, what is absent, what is empty, resumed and verified."""
+"""Runs that compare answers with references: every metric with its interval, what is absent, what
+is empty, resumed and verified.
+"""
 
 import json
 

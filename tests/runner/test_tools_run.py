@@ -1,4 +1,6 @@
-"""The mode `tools` over whole runs: every call kept, none repeated, replayed without a network, published apart."""
+"""The mode `tools` over whole runs: every call kept, none repeated, replayed without a network,
+published apart.
+"""
 
 import json
 import os
@@ -348,7 +350,9 @@ def test_a_preview_bounds_what_conversations_may_cost_and_looks_nothing_up(tmp_p
 def test_retrieval_and_the_tool_that_searches_the_same_index_work_in_one_run(
     tmp_path, services, monkeypatch
 ):
-    """The embedder is closed after the passages are found, and must be brought back for the tool."""
+    """The embedder is closed after the passages are found, and must be brought back for the
+    tool.
+    """
     from medassay.context.retrieval.embed import FakeEmbedder
 
     closed, asked = set(), []

@@ -1,7 +1,9 @@
-"""The original MoverScore (v2) and bert-score on one model: pairs in, values out, as JSON. Runs in the environment of legacy metrics.
+"""The original MoverScore (v2) and bert-score on one model: pairs in, values out, as JSON.
 
-The original was written for older libraries: its imports, one attribute and a removed name of numpy are set right before it runs; what
-it computes is its own.
+Runs in the environment of legacy metrics.
+
+The original was written for older libraries: its imports, one attribute and a removed name of numpy
+are set right before it runs; what it computes is its own.
 """
 
 import importlib.util
@@ -61,7 +63,8 @@ def bertscore(folder, layers, pairs):
         model_type=folder,
         num_layers=layers,
         device="cpu",
-        batch_size=1,  # in a larger one padding counts as a likeness of 0, which beats a negative one
+        # In a larger one padding counts as a likeness of 0, which beats a negative one
+        batch_size=1,
     )
     return [float(value) for value in found]
 

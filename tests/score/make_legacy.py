@@ -1,4 +1,6 @@
-"""Writes tiny random checkpoints of BLEURT, RadGraph and CheXbert. Runs in the environment of legacy metrics.
+"""Writes tiny random checkpoints of BLEURT, RadGraph and CheXbert.
+
+Runs in the environment of legacy metrics.
 
 python make_legacy.py FOLDER: makes FOLDER/bleurt, FOLDER/radgraph/radgraph, FOLDER/chexbert.
 """

@@ -93,7 +93,9 @@ def test_a_worker_sees_no_secret(program, tmp_path, monkeypatch):
 
 
 def test_killing_the_worker_at_random_loses_and_doubles_nothing(program, tmp_path):
-    """Killed again and again from outside while it works: every pair has its own value in the end."""
+    """Killed again and again from outside while it works: every pair has its own value in the
+    end.
+    """
     one = metric(program("slow"), tmp_path)
     pairs = [("x" * n, str(n)) for n in range(400)]
     found: list = []

@@ -1,4 +1,6 @@
-"""The real environment of legacy metrics: tiny random checkpoints through the real worker, the original MoverScore and bert-score as oracles."""
+"""The real environment of legacy metrics: tiny random checkpoints through the real worker, the
+original MoverScore and bert-score as oracles.
+"""
 
 import json
 import os
@@ -167,7 +169,9 @@ def test_bertscore_is_that_of_bert_score(oracle, encoder):
 
 
 def test_moverscore_is_the_originals(oracle, encoder):
-    """The package returns 1 − cost, the repository's later version and published tables 1 / (1 + cost)."""
+    """The package returns 1 − cost, the repository's later version and published tables 1 / (1 +
+    cost).
+    """
     pairs, found = oracle
     reader = Encoder(Path(encoder))
     of_said, of_wanted = (Rarity(reader.ids(pair[side]) for pair in pairs) for side in (0, 1))

@@ -1,4 +1,6 @@
-"""Metrics that need a model: what every entry of METRICS owes, and values worked out another way on tiny random models."""
+"""Metrics that need a model: what every entry of METRICS owes, and values worked out another way on
+tiny random models.
+"""
 
 import json
 import math

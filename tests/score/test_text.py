@@ -85,7 +85,9 @@ def test_tokens_are_those_of_sacrebleu(text):
 
 @given(WORDS, WORDS)
 def test_bleu_is_that_of_sacrebleu(said, wanted):
-    """Where there is a 4-gram to count: sacrebleu takes fewer orders of shorter texts, `evaluate` does not."""
+    """Where there is a 4-gram to count: sacrebleu takes fewer orders of shorter texts, `evaluate`
+    does not.
+    """
     if len(tokens_13a(said)) < 4 or not wanted:
         return
     oracle = BLEU(smooth_method="none", effective_order=False)

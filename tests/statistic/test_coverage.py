@@ -1,4 +1,6 @@
-"""A small seeded part of `benchmarks/coverage.py`: printed intervals hold the truth, boards say few false things."""
+"""A small seeded part of `benchmarks/coverage.py`: printed intervals hold the truth, boards say few
+false things.
+"""
 
 import importlib.util
 from pathlib import Path

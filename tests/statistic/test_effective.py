@@ -16,7 +16,9 @@ from medassay.statistic.interval.wilson import wilson_interval
 
 
 def given_domains(inputs):
-    """Return domains, and the clusters of all items where one spans domains, from the golden inputs."""
+    """Return domains, and the clusters of all items where one spans domains, from the golden
+    inputs.
+    """
     domains, names = [], []
     for number, one in enumerate(inputs["domains"]):
         labels = one.get("clusters") or [f"{number}.{n}" for n in range(len(one["scores"]))]

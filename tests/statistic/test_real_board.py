@@ -21,7 +21,9 @@ COLUMNS = {
 
 
 def read_scores(path):
-    """Return domain → (items sorted, models sorted, right or wrong by model and item) of what all models answered."""
+    """Return domain → (items sorted, models sorted, right or wrong by model and item) of what all
+    models answered.
+    """
     found = {}
     with path.open(newline="") as file:
         for row in csv.DictReader(file):

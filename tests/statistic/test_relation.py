@@ -1,4 +1,6 @@
-"""The relation that decides ranks: the golden values, the laws of ranges, and what sentences may say."""
+"""The relation that decides ranks: the golden values, the laws of ranges, and what sentences may
+say.
+"""
 
 import numpy as np
 import pytest

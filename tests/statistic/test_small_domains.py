@@ -1,4 +1,6 @@
-"""A domain of few items in a pool: marked by name and weight, or its rows are taken out of the overall ranking."""
+"""A domain of few items in a pool: marked by name and weight, or its rows are taken out of the
+overall ranking.
+"""
 
 import numpy as np
 import pytest

@@ -13,7 +13,9 @@ from medassay.storage.run import lock_run
 
 @pytest.fixture
 def used(tmp_path):
-    """Return a workspace: one run published, one superseded, the last of its plan, and one unfinished of another plan."""
+    """Return a workspace: one run published, one superseded, the last of its plan, and one
+    unfinished of another plan.
+    """
     makers.write_bank(tmp_path / "bank", makers.law_items())
     makers.write_models(
         tmp_path, makers.fake("m", reply="A"), makers.fake("bad", fail_items=["q1", "law-1"])

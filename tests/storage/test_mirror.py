@@ -200,7 +200,8 @@ def test_a_run_killed_on_one_machine_is_finished_on_another_and_asks_nothing_twi
     monkeypatch.setattr(lease, "_RENEW_EVERY", 0.2)
     with pytest.warns(UserWarning, match="may still be at work"):
         run = medassay.run(plan, secrets={}, workspace=address)
-    # What lay on the dead machine alone, at most the last seconds, is asked again; nothing that was safe.
+    # What lay on the dead machine alone, at most the last seconds, is asked again; nothing that was
+    # safe.
     assert asked(log).total() <= 1500 + killed - safe + 4
     assert len((run.path / "trials.jsonl").read_text().splitlines()) == 1500
     assert mirror_of(run.path).address == address

@@ -1,4 +1,7 @@
-"""Accuracy, judge and similarity of models in settings; what each context adds; real predictions replayed."""
+"""Accuracy, judge and similarity of models in settings; what each context adds.
+
+Real predictions replayed.
+"""
 
 import csv
 import io
@@ -46,7 +49,9 @@ def items(n=60):
 
 
 def answers(model, k):
-    """Return replies: of the models the k-th is right where its number divides the item's, more so with a path."""
+    """Return replies: of the models the k-th is right where its number divides the item's, more so
+    with a path.
+    """
     quiz = {f"q{at:03}": "ABCDE"[at % 5] if at % 7 >= k else "none" for at in range(60)}
     text = {f"o{at:03}": f"do step {at}" if at % 7 >= k else "x" * 200 for at in range(60)}
     return {**makers.fake(model, replies={**quiz, **text}), "family": f"f{k}"}
@@ -58,7 +63,9 @@ def place(tmp_path_factory):
 
 
 def furnish(folder):
-    """Write a bank, an index and three models for a quiz, judged answers and compared answers in all settings."""
+    """Write a bank, an index and three models for a quiz, judged answers and compared answers in
+    all settings.
+    """
     makers.write_bank(folder / "bank", items(), domains=("gout", "anaemia"))
     makers.write_index(folder, {f"condition {n}": f"About condition {n}." for n in range(30)})
     graded = "question_id,score\n" + "\n".join(f"q{n},{4 + n % 3}" for n in range(1, 4))
@@ -114,7 +121,8 @@ def test_numbers_are_the_means_of_the_items_and_lie_in_their_intervals(study, ru
     for one in scores:
         wanted.setdefault((one["model"], one["setting"]), []).append(one["score"])
     for row in study["rows"]:
-        # m0 always gives the reference: on the scale of likeness, which has no ends, all alike give no interval.
+        # m0 always gives the reference: on the scale of likeness, which has no ends, all alike give
+        # no interval.
         alike = row["measure"] == "similarity" and row["model"] == "m0"
         assert (row["lo"] is None) == alike
         assert row["lo"] is None or row["lo"] <= row["score"] <= row["hi"]
@@ -137,7 +145,9 @@ def test_models_of_one_setting_share_ranks_and_toplines_get_none(place, mock_ser
 
 
 def test_the_ranks_of_a_setting_are_those_of_a_board_of_its_models(tmp_path):
-    """Three models of a quiz whose skill differs: the ranges are those that the run's own board gives."""
+    """Three models of a quiz whose skill differs: the ranges are those that the run's own board
+    gives.
+    """
 
     def answered(skill):
         return {f"q{at:03}": "ABCDE"[at % 5] if at % 10 < skill else "none" for at in range(60)}

@@ -1,4 +1,6 @@
-"""The correlation study: the golden clusters, what is published, groups, scores from elsewhere, and tables that are refused."""
+"""The correlation study: the golden clusters, what is published, groups, scores from elsewhere, and
+tables that are refused.
+"""
 
 import csv
 import json
@@ -66,7 +68,10 @@ def test_intervals_hold_what_drawing_rows_one_by_one_gives():
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
-    """Percentiles over rows are short for few rows; with forty they cover in over 88 % of 300 tables."""
+    """Percentiles over rows are short for few rows.
+
+    With forty they cover in over 88 % of 300 tables.
+    """
     rng = np.random.default_rng(8)
     hits = 0
     for at in range(300):
@@ -135,7 +140,10 @@ def test_the_golden_clusters_of_metrics(golden):
 
 @pytest.mark.real_data
 def test_the_published_findings(data):
-    """Closed exams agree, PubMedQA less; three clusters of metrics on MedText; open answers are another matter."""
+    """Closed exams agree, PubMedQA less; three clusters of metrics on MedText.
+
+    Open answers are another matter.
+    """
     study = correlation_study(read_long(data / "careqa_suite_results/results_long.csv"))
     view = study["views"]["accuracy over data sets"]
     names, r = view["columns"], view["matrices"]["pearson"]
@@ -158,7 +166,10 @@ PLANS = Path(__file__).parents[2] / "plans"
 
 @pytest.mark.real_data
 def test_the_published_figure_of_small_models_comes_out_with_its_sign(data):
-    """Relation extraction falls with closed accuracy among small models; recomputed here from the file alone."""
+    """Relation extraction falls with closed accuracy among small models.
+
+    Recomputed here from the file alone.
+    """
     path = data / "careqa_suite_results/results_long.csv"
     sizes = {name: one.size for name, one in load_models(PLANS / "careqa_suite_models.json").items()}  # fmt: skip
     study = correlation_study(read_long(path), sizes=sizes)

@@ -1,4 +1,6 @@
-"""The extraction study: every metric at once, families, passes, correlations, and what a composite hides."""
+"""The extraction study: every metric at once, families, passes, correlations, and what a composite
+hides.
+"""
 
 import csv
 import io

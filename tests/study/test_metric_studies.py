@@ -1,4 +1,6 @@
-"""Studies of metrics, settings and banks: known answers on small made-up data, real data where it is known, and what is refused."""
+"""Studies of metrics, settings and banks: known answers on small made-up data, real data where it
+is known, and what is refused.
+"""
 
 import csv
 import io
@@ -239,7 +241,9 @@ def test_unknown_metrics_are_refused():
 
 @pytest.mark.real_data
 def test_the_worked_example_of_four_hundred_summaries(data, tmp_path):
-    """Pearson of ROUGE-1 with FactualF1 .41 and with OmissionRate -.46, as the data's card has them; nothing sees hallucination."""
+    """Pearson of ROUGE-1 with FactualF1 .41 and with OmissionRate -.46, as the data's card has
+    them; nothing sees hallucination.
+    """
     folder = data / "mts_dialog/correlation_study"
     answers = read_answers(
         folder / "MTS-Dialog-Automatic-Summaries-ValidationSet.csv",
@@ -290,7 +294,10 @@ def test_runs_that_differ_in_nothing_are_refused(tmp_path):
 
 
 def predictions(folder, wrong_key=3):
-    """Write six models of rising strength on forty items; the strong ones agree on A where the key says B."""
+    """Write six models of rising strength on forty items.
+
+    The strong ones agree on A where the key says B.
+    """
     rng = np.random.default_rng(3)
     rows = []
     for m in range(6):

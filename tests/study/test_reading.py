@@ -1,4 +1,6 @@
-"""How replies were read: rules and outcomes by row, unread replies by shape, second readings, and people's labels."""
+"""How replies were read: rules and outcomes by row, unread replies by shape, second readings, and
+people's labels.
+"""
 
 import csv
 import json

@@ -1,7 +1,8 @@
 """lm-evaluation-harness's own task over local files, with a model of transformers on the CPU.
 
-`python harness.py SITE_PACKAGES TASK WEIGHTS DATA.jsonl OUT.json`: run by a Python with torch and transformers; the harness comes
-from the environment of other harnesses, after that Python's own packages. medassay is not imported.
+`python harness.py SITE_PACKAGES TASK WEIGHTS DATA.jsonl OUT.json`: run by a Python with torch and
+transformers; the harness comes from the environment of other harnesses, after that Python's own
+packages. medassay is not imported.
 """
 
 import json

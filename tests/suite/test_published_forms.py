@@ -1,4 +1,6 @@
-"""Closed benchmarks of suites in their published form, item by item beside the task of lm-evaluation-harness that published it."""
+"""Closed benchmarks of suites in their published form, item by item beside the task of
+lm-evaluation-harness that published it.
+"""
 
 import csv
 import json

@@ -1,4 +1,6 @@
-"""Suites: one command over many tasks, what is absent told, resumed, reported in the published layout."""
+"""Suites: one command over many tasks, what is absent told, resumed, reported in the published
+layout.
+"""
 
 import csv
 import io
@@ -32,7 +34,9 @@ def write(path, rows):
 
 @pytest.fixture
 def data(tmp_path):
-    """Write small sets in their documented layouts: CareQA in both languages, CareQA-Open, MeQSum, MedQA, MedMCQA."""
+    """Write small sets in their documented layouts: CareQA in both languages, CareQA-Open, MeQSum,
+    MedQA, MedMCQA.
+    """
     folder = tmp_path / "data"
     for language in ("en", "es"):
         rows = [

@@ -1,7 +1,8 @@
-"""Guidelines printed in many layouts, by Chromium and by reportlab, with their sentences in the order in which people read them.
+"""Guidelines printed in many layouts, by Chromium and by reportlab, with their sentences in the
+order in which people read them.
 
-The sentences are ours and say nothing that a clinician should act on. Each has words that no other has, so that a torn or a
-swapped one is seen.
+The sentences are ours and say nothing that a clinician should act on. Each has words that no other
+has, so that a torn or a swapped one is seen.
 """
 
 import io
@@ -72,7 +73,9 @@ def two_columns():
 
 
 def level_paragraphs():
-    """Two boxes beside each other whose paragraphs are equally high: the gaps between them run across the page."""
+    """Two boxes beside each other whose paragraphs are equally high: the gaps between them run
+    across the page.
+    """
     left, right = paragraphs(2, 2, 2, 2), paragraphs(3, 2, 2, 2)
     rows = (
         "".join(f"<p style='height:92pt'>{' '.join(p)}</p>" for p in left),
@@ -120,7 +123,9 @@ def footnotes():
 
 
 def running_heads():
-    """Five pages of two columns with heads that alternate, page numbers, and sentences that go on overleaf."""
+    """Five pages of two columns with heads that alternate, page numbers, and sentences that go on
+    overleaf.
+    """
     text = paragraphs(10, *[4] * 30)
     pages, at = [], 0
     chunk = _flat(text)

@@ -1,4 +1,6 @@
-"""Bad input: one line that says what and where, nothing half-written, no item that is not what somebody wrote."""
+"""Bad input: one line that says what and where, nothing half-written, no item that is not what
+somebody wrote.
+"""
 
 import json
 import threading

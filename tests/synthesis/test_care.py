@@ -1,4 +1,6 @@
-"""What must never happen: private items made public, corrections undone, decisions about something else, replies lost."""
+"""What must never happen: private items made public, corrections undone, decisions about something
+else, replies lost.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Long documents are cut at their headings: nothing is lost, each chapter with its pages, and only what is asked for is made."""
+"""Long documents are cut at their headings: nothing is lost, each chapter with its pages, and only
+what is asked for is made.
+"""
 
 import json
 
@@ -151,7 +153,10 @@ def test_html_keeps_its_headings_and_is_read_to_its_end(tmp_path):
 
 
 def write_book(folder):
-    """Write a shop with a book of two chapters in place of its two texts; return the names of the chapters."""
+    """Write a shop with a book of two chapters in place of its two texts.
+
+    Return the names of the chapters.
+    """
     told = replies()
     names = {"fever": "book-01-fever", "low-salt": "book-02-low-salt"}
     write_shop(folder)

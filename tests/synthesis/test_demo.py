@@ -1,4 +1,7 @@
-"""The demo: five graphs to a released bank in one command, watermarked; and the bank that ships stays true to its texts."""
+"""The demo: five graphs to a released bank in one command, watermarked.
+
+And the bank that ships stays true to its texts.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Flawed items: two stages over real runs, a review by another family, people's decisions, and what they change."""
+"""Flawed items: two stages over real runs, a review by another family, people's decisions, and what
+they change.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""Decision graphs in files: JSON, edges, GraphML, Mermaid; what is broken is refused with the place; the picture."""
+"""Decision graphs in files: JSON, edges, GraphML, Mermaid.
+
+What is broken is refused with the place; the picture.
+"""
 
 import json
 from xml.etree import ElementTree

@@ -18,7 +18,9 @@ from medassay.synthesis.votes import acceptance, read_ballot
 
 
 def models(folder, writer, reviewer):
-    """Write a writer and a reviewer of two families, whose replies are found by what they are asked."""
+    """Write a writer and a reviewer of two families, whose replies are found by what they are
+    asked.
+    """
     makers.write_models(
         folder,
         {**makers.fake("writer"), "family": "one", "script": {"replies": writer}},

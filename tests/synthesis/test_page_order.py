@@ -1,4 +1,6 @@
-"""Printed guidelines, by two generators: every sentence comes out whole, and in the order in which people read them."""
+"""Printed guidelines, by two generators: every sentence comes out whole, and in the order in which
+people read them.
+"""
 
 import pytest
 from tests.synthesis import printed

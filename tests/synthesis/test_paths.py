@@ -1,4 +1,6 @@
-"""Pathways: the golden vectors, brute force on random graphs, size, and the published paths of HealthBranches."""
+"""Pathways: the golden vectors, brute force on random graphs, size, and the published paths of
+HealthBranches.
+"""
 
 import csv
 import json
@@ -37,7 +39,10 @@ def test_paths_are_at_hand_from_the_package_itself():
 
 @st.composite
 def graphs(draw):
-    """Draw a graph of at most 14 nodes, all reached from the first; some leaves share a name but for case."""
+    """Draw a graph of at most 14 nodes, all reached from the first.
+
+    Some leaves share a name but for case.
+    """
     size = draw(st.integers(2, 14))
     edges: dict[str, list[str]] = {f"n{at}": [] for at in range(size)}
     for at in range(1, size):
@@ -173,8 +178,9 @@ def test_a_models_tree_ends_at_forty_levels():
     assert "deeper than 40" in (contract_problem(chain(41)) or "")
 
 
-# The authors joined boxes that bear one name, the last content winning, and walked that graph. So in three conditions
-# some published ways run from the beginning of one branch to the end of another (docs/decisions/0015).
+# The authors joined boxes that bear one name, the last content winning, and walked that graph. So
+# in three conditions some published ways run from the beginning of one branch to the end of another
+# (docs/decisions/0015).
 PUBLISHED = {  # condition: (published ways, those that the tree itself has)
     "DYSPNEA": (21, 21),
     "FATIGUE": (23, 13),
@@ -185,7 +191,9 @@ PUBLISHED = {  # condition: (published ways, those that the tree itself has)
 
 
 def ways_joined_by_name(tree):
-    """Return the ways that the authors read: of the graph with one box a name, no box twice on a way."""
+    """Return the ways that the authors read: of the graph with one box a name, no box twice on a
+    way.
+    """
     edges: dict[str, dict[str, None]] = {}
     said: dict[str, str] = {}
     unnamed = 0

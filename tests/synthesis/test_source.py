@@ -1,4 +1,7 @@
-"""Documents: their text cleaned, in reading order, nothing added; a real PDF to text and, by a vision model, to a graph."""
+"""Documents: their text cleaned, in reading order, nothing added.
+
+A real PDF to text and, by a vision model, to a graph.
+"""
 
 import json
 

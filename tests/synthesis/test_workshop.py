@@ -1,4 +1,7 @@
-"""The journal of a workshop: chained, torn lines dropped, flipped bytes told, one writer; and its history."""
+"""The journal of a workshop: chained, torn lines dropped, flipped bytes told, one writer.
+
+And its history.
+"""
 
 import subprocess
 import sys

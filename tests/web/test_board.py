@@ -85,7 +85,10 @@ def publish_private(folder):
 
 
 def diagnoses_run(folder):
-    """Return a run of ranked diagnoses under two prompts; a name is hostile, a reply holds no list."""
+    """Return a run of ranked diagnoses under two prompts.
+
+    A name is hostile, a reply holds no list.
+    """
     n = 10
     makers.write_bank(folder / "cases", makers.ddx_items(n), name="c", domains=("medicine",))
     near = {f"case-{i:03}": makers.listed(f"Malady {i}", f"Kin {i}", "Flu") for i in range(n)}
@@ -306,7 +309,8 @@ def test_axe_finds_no_violation_on_any_page(browser, site, scheme):
     context = browser.new_context(viewport={"width": 1200, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     found = {}
-    # Pages of a kind differ in their numbers: some of each show all that axe can find, in the dark, where only colours count, one.
+    # Pages of a kind differ in their numbers: some of each show all that axe can find, in the dark,
+    # where only colours count, one.
     kinds = defaultdict(list)
     for path in pages(site):
         kinds[path.relative_to(site).parts[2:3]].append(path)

@@ -1,4 +1,6 @@
-"""Tables of every page at the widths that people use: no column too narrow to read, every number named on a phone."""
+"""Tables of every page at the widths that people use: no column too narrow to read, every number
+named on a phone.
+"""
 
 import json
 
@@ -11,7 +13,8 @@ import medassay
 pytestmark = pytest.mark.browser
 N = 24
 
-# A column whose cells hold eight characters or more must be that wide; a head must hold its longest word; nothing runs out of its cell.
+# A column whose cells hold eight characters or more must be that wide; a head must hold its longest
+# word; nothing runs out of its cell.
 NARROW = """() => [...document.querySelectorAll('th, td')].flatMap(cell => {
   const words = cell.innerText.trim(), isHead = cell.closest('thead') !== null;
   if (!cell.getClientRects().length || (!isHead && words.length < 8)) return [];
@@ -34,7 +37,9 @@ UNNAMED = """() => [...document.querySelectorAll('tbody td')].filter(cell => {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Publish a run with and without tools over public and synthetic items, one of open answers, of records, of diagnoses."""
+    """Publish a run with and without tools over public and synthetic items, one of open answers, of
+    records, of diagnoses.
+    """
     folder = tmp_path_factory.mktemp("site")
     services = Services()
     items = makers.many_items(N, "gout") + [

@@ -1,4 +1,6 @@
-"""Pages of health records in a real browser: likeness beside medication, the drawn graph, what could harm."""
+"""Pages of health records in a real browser: likeness beside medication, the drawn graph, what
+could harm.
+"""
 
 import csv
 import json

@@ -1,4 +1,7 @@
-"""Pages of runs with tools in a real browser: the difference, the calls, hostile arguments; and the sheet of contexts."""
+"""Pages of runs with tools in a real browser: the difference, the calls, hostile arguments.
+
+And the sheet of contexts.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Making a bank out of somebody's files: rows become items, and what cannot is counted by reason."""
+"""Making a bank out of somebody's files: rows become items, and what cannot is counted by
+reason.
+"""
 
 import csv
 import sys
@@ -66,7 +68,8 @@ class BankBuilder:
     def text(
         self, name: str, question: Any, reference: Any, *, least: int = 1, **more: Any
     ) -> None:
-        """Add an open item whose answer is compared with a reference text, or count why it cannot be one.
+        """Add an open item whose answer is compared with a reference text, or count why it cannot
+        be one.
 
         `least` is how many characters a reference must have.
         """

@@ -38,7 +38,8 @@ from medassay.core.records.item import Bank
 class BankEntry:
     """A loader, and whether it was checked on the real files or written from their documentation.
 
-    `golden` says that its cases may have several recorded diseases: the loader then takes which of them are golden.
+    `golden` says that its cases may have several recorded diseases: the loader then takes which of
+    them are golden.
     """
 
     load: Callable[..., Bank]

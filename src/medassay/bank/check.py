@@ -78,7 +78,8 @@ def check_record(
     record : parsed JSON value of one line
     where : what to name in errors, e.g. "items.jsonl row 118"
     domains : the card's domains
-    imported : whether the item is of a run: then `expected` alone is a target (finished predictions carry no
+    imported : whether the item is of a run: then `expected` alone is a target (finished predictions
+        carry no
         options), and keys that are not known are those of newer code
 
     Raises

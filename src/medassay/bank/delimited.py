@@ -50,7 +50,8 @@ def encoding_name(encoding: str) -> str:
 
 
 def encoding_of(path: Path) -> str:
-    """Return the encoding of a text file: that of its mark, else UTF-8 if it is that throughout, else Windows-1252.
+    """Return the encoding of a text file: that of its mark, else UTF-8 if it is that throughout,
+    else Windows-1252.
 
     Raises
     ------
@@ -88,9 +89,11 @@ def _is(path: Path, encoding: str) -> bool:
 
 
 def form_of(path: Path, encoding: str = "") -> TableForm:
-    """Return how a CSV table is written, by its first rows: the separator that gives most columns, as many in every row.
+    """Return how a CSV table is written, by its first rows: the separator that gives most columns,
+    as many in every row.
 
-    Where none does, it is the one that gives the header most columns: whoever reads the table names the row that is wrong.
+    Where none does, it is the one that gives the header most columns: whoever reads the table names
+    the row that is wrong.
 
     Parameters
     ----------
@@ -115,7 +118,9 @@ def form_of(path: Path, encoding: str = "") -> TableForm:
 
 
 def _columns(path: Path, encoding: str, separator: str) -> tuple[int, int]:
-    """Return how many columns all of the first rows have (0: different numbers, or one), and how many the header has."""
+    """Return how many columns all of the first rows have (0: different numbers, or one), and how
+    many the header has.
+    """
     csv.field_size_limit(sys.maxsize)
     try:
         with path.open(encoding=encoding, newline="") as file:

@@ -40,7 +40,9 @@ class DiseaseNames:
     names: Mapping[str, tuple[str, ...]]
 
     def synonyms(self, golden: Iterable[str]) -> dict[str, list[str]]:
-        """Return golden diagnosis (its plain name) → all names of the entries that have its name."""
+        """Return golden diagnosis (its plain name) → all names of the entries that have its
+        name.
+        """
         index: dict[str, list[str]] = {}
         for code, names in self.names.items():
             for plain in {plain_name(name) for name in names}:
@@ -82,8 +84,8 @@ def load_disease_names(path: Path) -> DiseaseNames:
 def split_names(text: str) -> list[str]:
     """Return the names in a value of RareBench's mapping, the usual one first.
 
-    Names are separated by "/" and "; "; where a Chinese name leads, a register's English name follows
-    it, and both go behind the others.
+    Names are separated by "/" and "; "; where a Chinese name leads, a register's English name
+    follows it, and both go behind the others.
 
     Examples
     --------
@@ -99,9 +101,12 @@ def split_names(text: str) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """Return what "/" separates; a part that is no name of its own belongs to the one before or behind it.
+    """Return what "/" separates.
 
-    Such are parts in brackets, parts that begin small, and a lone adjective ("Familial/Idiopathic …").
+    A part that is no name of its own belongs to the one before or behind it.
+
+    Such are parts in brackets, parts that begin small, and a lone adjective ("Familial/Idiopathic
+    …").
     """
     parts: list[str] = []
     for part in filter(None, (part.strip() for part in text.split("/"))):

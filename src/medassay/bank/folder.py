@@ -90,7 +90,10 @@ class StoredItems(Sequence[Item]):
         return self.heads[position][0] if self._imported else ""
 
     def trust(self) -> None:
-        """Find the lines of a file that was checked before, without reading them; `ids` and `heads` stay empty."""
+        """Find the lines of a file that was checked before, without reading them.
+
+        `ids` and `heads` stay empty.
+        """
         offset = 0
         with self._path.open("rb") as file:
             for line in file:

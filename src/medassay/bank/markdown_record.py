@@ -1,7 +1,8 @@
-"""Health records in the published form, Markdown with six numbered fields, read into the record of this project.
+"""Health records in the published form, Markdown with six numbered fields, read into the record of
+this project.
 
-The form has no field of its own for stopped drugs: it tells of them in a note. What is read here is as near as the form
-allows, and is marked `converted`.
+The form has no field of its own for stopped drugs: it tells of them in a note. What is read here is
+as near as the form allows, and is marked `converted`.
 
 Source: specification of health-record extraction, "Contradictions and rules".
 """
@@ -49,7 +50,9 @@ _METRIC = re.compile(
 
 
 def read_markdown_record(text: str) -> HealthRecord:
-    """Return the record in a text of six numbered fields; what stands before their heading is not read.
+    """Return the record in a text of six numbered fields.
+
+    What stands before their heading is not read.
 
     Raises
     ------
@@ -125,7 +128,9 @@ def _metric(text: str) -> Measurement:
 
 
 def _medications(text: str) -> Medications:
-    """Return drugs by list: those of lines with a heading, and those that a note says are stopped."""
+    """Return drugs by list: those of lines with a heading, and those that a note says are
+    stopped.
+    """
     lists: dict[str, list[Drug]] = {"current": [], "advised": [], "discontinued": []}
     for line in text.splitlines():
         heading, colon, content = line.partition(":")

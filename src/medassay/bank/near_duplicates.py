@@ -1,8 +1,9 @@
 """Near duplicates: items that ask the same, in one bank or in several, among hundreds of thousands.
 
-Two items are near duplicates when their texts have a normalised Levenshtein similarity of at least 0.85, or the same set of words.
-MinHash over 5-character shingles finds the candidates, rapidfuzz measures each; so what is reported is exact, and what may be
-missed are pairs whose shingles differ much although few characters do (`benchmarks/RESULTS.md` tells how many).
+Two items are near duplicates when their texts have a normalised Levenshtein similarity of at least
+0.85, or the same set of words. MinHash over 5-character shingles finds the candidates, rapidfuzz
+measures each; so what is reported is exact, and what may be missed are pairs whose shingles differ
+much although few characters do (`benchmarks/RESULTS.md` tells how many).
 
 Source: specification of bank synthesis, 10.3; Broder (1997), doi:10.1109/SEQUEN.1997.666900.
 """
@@ -40,7 +41,9 @@ class Near:
 
 
 def compared_text(item: Item) -> str:
-    """Return what is compared of an item: vignette and question, with the options where the question is short."""
+    """Return what is compared of an item: vignette and question, with the options where the
+    question is short.
+    """
     text = " ".join(filter(None, (item.context, item.question)))
     if len(_WORD.findall(text)) < _FEW_WORDS:
         text = " ".join((text, *sorted(item.options)))
@@ -94,14 +97,19 @@ class NearIndex:
             self._words.setdefault(frozenset(texts[at].split()), []).append(int(at))
 
     def equal_to(self, place: int) -> Sequence[int]:
-        """Return the places of all texts that equal the one at `place`, the first of its kind; itself among them."""
+        """Return the places of all texts that equal the one at `place`, the first of its kind.
+
+        Itself among them.
+        """
         return self._equal.get(place, ())
 
     def pairs(self) -> Iterator[Near]:
-        """Yield all pairs of near duplicates; of equal texts each with the first of them, which stands for them in all other pairs.
+        """Yield all pairs of near duplicates.
 
-        Where over 200 texts share a band, made from one template say, each is compared with its neighbours in the alphabet only:
-        all are found, not all pairs of them.
+        Of equal texts each with the first of them, which stands for them in all other pairs.
+
+        Where over 200 texts share a band, made from one template say, each is compared with its
+        neighbours in the alphabet only: all are found, not all pairs of them.
         """
         yield from self._again
         seen_pairs: set[tuple[int, int]] = set()
@@ -115,7 +123,10 @@ class NearIndex:
                     yield near
 
     def near(self, text: str) -> list[Near]:
-        """Return the texts that another one is a near duplicate of, the most similar first; `second` is -1, that text."""
+        """Return the texts that another one is a near duplicate of, the most similar first.
+
+        `second` is -1, that text.
+        """
         if text in self._first:
             return [Near(self._first[text], -1, 1.0, "levenshtein")]
         keys = _band_keys([text])

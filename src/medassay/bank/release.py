@@ -53,7 +53,8 @@ def _changed_fields(before: dict[str, Any], after: dict[str, Any]) -> tuple[str,
 def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[str, str]:
     """Register the bank's present items, under a new version if the present one is taken.
 
-    An item that changed since the last release gets its next revision; CHANGES.md names it, as well as what came and went.
+    An item that changed since the last release gets its next revision; CHANGES.md names it, as well
+    as what came and went.
 
     Returns
     -------
@@ -90,7 +91,10 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
 
 
 def _revised(folder: Path, bank: Bank, *, is_known: bool) -> tuple[str, Bank]:
-    """Raise the revisions of changed items; return what CHANGES.md says of them, and the bank as it is then."""
+    """Raise the revisions of changed items.
+
+    Return what CHANGES.md says of them, and the bank as it is then.
+    """
     released = read_released(folder)
     if released is None:
         unknown = (
@@ -106,7 +110,8 @@ def approve(
 ) -> tuple[str, str]:
     """Note on items that a person has approved them, and release the bank with the note.
 
-    Without names all items are, but for those that somebody has approved before and reports without a record.
+    Without names all items are, but for those that somebody has approved before and reports without
+    a record.
 
     Returns
     -------
@@ -115,7 +120,8 @@ def approve(
     Raises
     ------
     InputError
-        When nobody is named, an item is not there, was approved before, or has no record to approve; nothing is
+        When nobody is named, an item is not there, was approved before, or has no record to
+        approve; nothing is
         changed then.
     """
     if not who.strip():

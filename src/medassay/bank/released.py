@@ -1,7 +1,8 @@
-"""What each item was when its bank was last released, so that a changed item gets its next revision.
+"""What each item was when its bank was last released, so that a changed item gets its next
+revision.
 
-`released.jsonl` in a bank's folder holds a line for each item: its id, its revision and the SHA-256 of its content (the item
-without revision and approval). It is written anew with every release.
+`released.jsonl` in a bank's folder holds a line for each item: its id, its revision and the SHA-256
+of its content (the item without revision and approval). It is written anew with every release.
 """
 
 import hashlib
@@ -51,7 +52,8 @@ def content_of(record: Mapping[str, Any]) -> str:
 
 
 def read_released(folder: Path) -> Released | None:
-    """Return what the items of a bank were at its last release, None where that was not written down.
+    """Return what the items of a bank were at its last release, None where that was not written
+    down.
 
     Raises
     ------

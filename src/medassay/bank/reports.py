@@ -1,6 +1,8 @@
-"""Clinical reports as a bank: one's own texts, the letters of GraSCCo, the published example of the extraction study.
+"""Clinical reports as a bank: one's own texts, the letters of GraSCCo, the published example of the
+extraction study.
 
-A report has no reference record until somebody writes one: a person, or a named model (`medassay bank silver`).
+A report has no reference record until somebody writes one: a person, or a named model (`medassay
+bank silver`).
 """
 
 from collections.abc import Callable, Iterator
@@ -28,12 +30,15 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
     may_leave: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Bank:
-    """Return the reports of a folder, one of each `.txt` or `.md` file; empty ones are dropped and counted.
+    """Return the reports of a folder, one of each `.txt` or `.md` file.
+
+    Empty ones are dropped and counted.
 
     Parameters
     ----------
     encoding : of all files; empty to find it, file by file
-    may_leave : whether the reports may go to models elsewhere and be published; they are somebody's unless one says otherwise
+    may_leave : whether the reports may go to models elsewhere and be published; they are somebody's
+        unless one says otherwise
     tell : called with a line that names the files that are no UTF-8
     """
     draft = BankBuilder(
@@ -52,7 +57,10 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
 
 
 def load_grascco(path: Path) -> Bank:
-    """Return the 63 synthetic German letters of GraSCCo, without references; `path` holds the folder `texts`."""
+    """Return the 63 synthetic German letters of GraSCCo, without references.
+
+    `path` holds the folder `texts`.
+    """
     draft = BankBuilder(
         "grascco",
         licence="CC-BY-4.0",
@@ -66,7 +74,9 @@ def load_grascco(path: Path) -> Bank:
 
 
 def load_example(path: Path) -> Bank:
-    """Return the published example of the extraction study: its report, and its record converted from Markdown."""
+    """Return the published example of the extraction study: its report, and its record converted
+    from Markdown.
+    """
     report, answer = (_read(path / name) for name in ("report.md", "golden_answer.md"))
     try:
         record = read_markdown_record(answer)
@@ -99,7 +109,9 @@ def _report(name: str, text: str, domain: str, language: str) -> dict[str, objec
 def _add_all(
     draft: BankBuilder, folder: Path, domain: str, language: str, encoding: str = ""
 ) -> dict[str, list[str]]:
-    """Add a report for each text of a folder, named as the file without its suffix; empty ones are counted.
+    """Add a report for each text of a folder, named as the file without its suffix.
+
+    Empty ones are counted.
 
     Returns
     -------

@@ -1,6 +1,8 @@
-"""What people said of a bank, in numbers: `REVIEWS.json` beside its items, one entry a closed study.
+"""What people said of a bank, in numbers: `REVIEWS.json` beside its items, one entry a closed
+study.
 
-It is no part of a version, as `CHANGES.md` is none: items stay what they are when somebody looks at them.
+It is no part of a version, as `CHANGES.md` is none: items stay what they are when somebody looks at
+them.
 """
 
 import os
@@ -20,7 +22,9 @@ REVIEWS = "REVIEWS.json"
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewerGroup:
-    """Reviewers of one qualification, or all: means of their scores from 1 to 5 and of the total of 15, how many they are, how many ratings they gave."""
+    """Reviewers of one qualification, or all: means of their scores from 1 to 5 and of the total of
+    15, how many they are, how many ratings they gave.
+    """
 
     qualification: str
     question: float
@@ -33,7 +37,9 @@ class ReviewerGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewedBank:
-    """What one closed study found: under which version, hash and date, of how many items, and by whom."""
+    """What one closed study found: under which version, hash and date, of how many items, and by
+    whom.
+    """
 
     study: str
     version: str
@@ -74,7 +80,10 @@ def read_reviews(folder: Path) -> tuple[ReviewedBank, ...]:
 
 
 def note_reviews(folder: Path, reviewed_bank: ReviewedBank) -> None:
-    """Note what a study found, whole or not at all; the same study again takes the place of what it said."""
+    """Note what a study found, whole or not at all.
+
+    The same study again takes the place of what it said.
+    """
     others = [entry for entry in read_reviews(folder) if entry.study != reviewed_bank.study]
     _write(folder / REVIEWS, [*others, reviewed_bank])
 

@@ -83,7 +83,10 @@ class RunItems:
         return self._lately(self._records, self._items.record, domain, name)
 
     def of(self, domains: Container[str], *, public: bool) -> Sequence[Item]:
-        """Return the items of some domains, each read when it is asked for; with `public` none that is withheld."""
+        """Return the items of some domains, each read when it is asked for.
+
+        With `public` none that is withheld.
+        """
         heads = self._items.heads
         return ChosenItems(
             self._items,
@@ -112,7 +115,9 @@ class RunItems:
         return self._items.heads[self.position(domain, name)][2]
 
     def get(self, domain: str, name: str) -> Item:
-        """Return one item; lately used ones are not read again, since every model answers them all."""
+        """Return one item; lately used ones are not read again, since every model answers them
+        all.
+        """
         return self._lately(self._read, self._items.__getitem__, domain, name)
 
     def _lately(self, cache: dict[int, T], read: Callable[[int], T], domain: str, name: str) -> T:

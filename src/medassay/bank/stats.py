@@ -104,7 +104,9 @@ def item_stats(items: Sequence[Item]) -> dict[str, Any]:
 
 
 def leaf_of(item: Item) -> str:
-    """Return the end of an item's decision path, its name as it is told apart: without case and doubled blanks."""
+    """Return the end of an item's decision path, its name as it is told apart: without case and
+    doubled blanks.
+    """
     leaf = item.leaf or (item.path or "").rsplit("->", 1)[-1]
     return " ".join(leaf.casefold().split())
 
@@ -112,9 +114,10 @@ def leaf_of(item: Item) -> str:
 def path_counts(items: Sequence[Item]) -> dict[str, dict[str, Any]]:
     """Return category → questions, conditions, leaves, paths of the items with decision paths.
 
-    The quiz and the open form of a question are one question; leaves are distinct within their condition. At most two paths are kept
-    to a leaf, so that more questions than twice the leaves (`exceeds_bound`) cannot have been made so; published tables that count leaves
-    by category have such rows.
+    The quiz and the open form of a question are one question; leaves are distinct within their
+    condition. At most two paths are kept to a leaf, so that more questions than twice the leaves
+    (`exceeds_bound`) cannot have been made so; published tables that count leaves by category have
+    such rows.
     """
     questions: dict[str, set[str]] = {}
     conditions: dict[str, set[str]] = {}

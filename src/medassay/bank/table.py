@@ -13,7 +13,8 @@ from medassay.core.json import parse_json
 from medassay.core.records.item import LETTERS, Bank
 from medassay.errors import InputError
 
-# Of a spreadsheet: bytes of all its parts, rows (what Excel itself can hold), cells, and how much a part may swell.
+# Of a spreadsheet: bytes of all its parts, rows (what Excel itself can hold), cells, and how much a
+# part may swell.
 _MOST_BYTES = 128 * 2**20
 _MOST_ROWS = 2**20
 _MOST_CELLS = 5_000_000
@@ -50,7 +51,8 @@ def load_table(
     Parameters
     ----------
     columns : item key → column of the table. Keys are those of a bank file, the letters A, B, C …
-        (one column an option), `options` and `diagnoses` (a JSON list or texts separated by "|"), `lo`
+        (one column an option), `options` and `diagnoses` (a JSON list or texts separated by "|"),
+        `lo`
         and `hi`.
     domain, language : used for rows where no column gives one
     form : how a CSV table is written
@@ -144,7 +146,9 @@ def _key(key: str, options: list[str], where: str) -> str:
 
 
 def read_rows(path: Path, form: TableForm = USUAL) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (number of the row, cells by column) of a CSV file, or of the first sheet of an XLSX file."""
+    """Yield (number of the row, cells by column) of a CSV file, or of the first sheet of an XLSX
+    file.
+    """
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     if path.suffix.lower() != ".xlsx":

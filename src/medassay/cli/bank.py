@@ -164,7 +164,9 @@ def approve(
     items: list[str] = typer.Argument(None, help="Ids of the items; none for all."),
     by: str = typer.Option(..., "--by", help="Who approved them; it stands in every item."),
 ) -> None:
-    """Note that a person has approved items (silver references, say), and release the bank with it."""
+    """Note that a person has approved items (silver references, say), and release the bank with
+    it.
+    """
     from medassay.bank.release import approve as note
 
     today = dt.datetime.now(dt.UTC).date()
@@ -312,7 +314,9 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         help="For RareBench: of several recorded diseases the first is golden (one), or any of them (any); default: one.",
     ),
 ) -> None:
-    """Make a bank folder from a data set's files, a spreadsheet, or a folder of clinical reports."""
+    """Make a bank folder from a data set's files, a spreadsheet, or a folder of clinical
+    reports.
+    """
     from medassay.bank.catalog import BANKS
     from medassay.bank.delimited import USUAL, form_of
     from medassay.bank.folder import bank_records, write_bank

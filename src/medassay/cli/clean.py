@@ -27,9 +27,11 @@ def command(
     ),
     yes: bool = typer.Option(False, "--yes", help="Remove without asking."),
 ) -> None:
-    """Show what nobody needs any more (unfinished and superseded runs, orphaned files), and remove it after asking.
+    """Show what nobody needs any more (unfinished and superseded runs, orphaned files), and remove
+    it after asking.
 
-    Runs that a site, its ledger or a later run names are kept, and replies that were paid for always are.
+    Runs that a site, its ledger or a later run names are kept, and replies that were paid for
+    always are.
     """
     from medassay.storage.leftover import leftovers, remove
 

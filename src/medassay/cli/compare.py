@@ -41,7 +41,9 @@ def command(
         help="--only: test all models of the runs at once (board), or just those that are named (pair).",
     ),
 ) -> None:
-    """Compare models pair by pair on their common items: difference, tests, items that would tell."""
+    """Compare models pair by pair on their common items: difference, tests, items that would
+    tell.
+    """
     from medassay.exchange.compare import compare
     from medassay.exchange.open_any import open_places
 
@@ -132,7 +134,10 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
 def _columns(
     pairs: list[dict[str, Any]], scale: list[float | None], widest: float
 ) -> dict[str, list[str]]:
-    """Return the columns of a table of pairs; what is least read is left out where the terminal is narrow."""
+    """Return the columns of a table of pairs.
+
+    What is least read is left out where the terminal is narrow.
+    """
     held = pairs[0]["margin"] is not None
     ends = [_ends(pair) for pair in pairs]
     cells = {
@@ -197,7 +202,10 @@ def reading(pair: dict[str, Any], *, held: bool) -> str:
 
 
 def _ends(pair: dict[str, Any]) -> tuple[float, float]:
-    """Return the interval that goes with the reading; where there is none, that of the pair alone."""
+    """Return the interval that goes with the reading.
+
+    Where there is none, that of the pair alone.
+    """
     lo, hi = pair["simultaneous"] or (pair["lo"], pair["hi"])
     return lo, hi
 

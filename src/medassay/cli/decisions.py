@@ -81,7 +81,9 @@ def votes(
         help="How many items these were drawn from: prints the margin of error of a share.",
     ),
 ) -> None:
-    """Tell by how many evaluators items were found right, how often all agree, and whether the set passes; exit 1 if not."""
+    """Tell by how many evaluators items were found right, how often all agree, and whether the set
+    passes; exit 1 if not.
+    """
     from medassay.statistic.agreement.votes import margin_of_error
     from medassay.synthesis.project import open_workshop, read_workshop
     from medassay.synthesis.votes import acceptance, decide_by_votes, read_ballot

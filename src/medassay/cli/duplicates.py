@@ -12,7 +12,10 @@ def duplicates(
     ),
     across: bool = typer.Option(False, "--across", help="Only pairs of different banks."),
 ) -> None:
-    """Find items that ask the same, in one bank or in several; exit 1 if there are any. Quiz and open form of one question are none."""
+    """Find items that ask the same, in one bank or in several; exit 1 if there are any.
+
+    Quiz and open form of one question are none.
+    """
     from medassay.bank.near_duplicates import NearIndex, compared_text
     from medassay.cli.bank import load
 
@@ -49,7 +52,9 @@ def duplicates(
 
 
 def _are_two(first: tuple[int, str, str], second: tuple[int, str, str], *, across: bool) -> bool:
-    """Return whether two items may be duplicates: quiz and open form of one question of a bank are one question."""
+    """Return whether two items may be duplicates: quiz and open form of one question of a bank are
+    one question.
+    """
     if first[0] != second[0]:
         return True
     bases = {name.removesuffix("-quiz").removesuffix("-open") for *_, name in (first, second)}

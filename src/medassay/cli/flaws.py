@@ -35,7 +35,9 @@ def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         help="--review: ask once more for a review in the queue, by its handle (review:ITEM), or failed for all of them.",
     ),
 ) -> None:
-    """Find items that are hard or flawed: wrong for both large models and for at least half of the small ones."""
+    """Find items that are hard or flawed: wrong for both large models and for at least half of the
+    small ones.
+    """
     from medassay.cli.run import watch
     from medassay.storage.run import open_run
     from medassay.synthesis.flaws import flaws_of_runs

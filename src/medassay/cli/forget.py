@@ -15,7 +15,10 @@ def command(
     workspace: str = typer.Option(".", help="Folder or address of runs/ and responses/."),
     yes: bool = typer.Option(False, "--yes", help="Do not ask before deleting."),
 ) -> None:
-    """Delete an item's text and every reply about it from runs and response store; hashes and scores stay."""
+    """Delete an item's text and every reply about it from runs and response store.
+
+    Hashes and scores stay.
+    """
     from medassay.publishing.tombstone import forget
 
     if not yes:

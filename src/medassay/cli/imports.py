@@ -113,7 +113,9 @@ def healthbench(
     ),
     to: Path | None = _TO,
 ) -> None:
-    """Import answers with a verdict for each criterion: scores, tags and every verdict on a board."""
+    """Import answers with a verdict for each criterion: scores, tags and every verdict on a
+    board.
+    """
     from medassay.cli.report import tell_run
     from medassay.exchange.healthbench import import_healthbench
 
@@ -130,7 +132,9 @@ def inspect(
     ),
     to: Path | None = _TO,
 ) -> None:
-    """Import finished evaluations of Inspect into one run: a task is a domain, epochs are repeats."""
+    """Import finished evaluations of Inspect into one run: a task is a domain, epochs are
+    repeats.
+    """
     _load("inspect", logs, to, scorer=scorer)
 
 
@@ -187,7 +191,9 @@ def healthbranches(
         help="standard: our rules for letters; paper: the published ones, to compare with published accuracies.",
     ),
 ) -> None:
-    """Import raw quiz predictions of HealthBranches: read by our parser, zero_shot and rag side by side."""
+    """Import raw quiz predictions of HealthBranches: read by our parser, zero_shot and rag side by
+    side.
+    """
     from medassay.cli.report import tell_run
     from medassay.exchange.healthbranches import import_healthbranches
 

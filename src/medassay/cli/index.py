@@ -56,7 +56,9 @@ def build(
         ".", help="The workspace in which requests to an endpoint's embedder are booked."
     ),
 ) -> None:
-    """Build an index; built anew only when corpus or parameters change, and resumed when cut off."""
+    """Build an index; built anew only when corpus or parameters change, and resumed when cut
+    off.
+    """
     from medassay.context.retrieval.build import build_index
     from medassay.context.retrieval.corpus import left_out
     from medassay.context.retrieval.embed import find_embedder
@@ -109,9 +111,12 @@ def build(
 
 
 def _readers(corpus: Path, pictures: Path, blank: list[str]) -> "Readers":
-    """Return what reads documents that are no plain text, as making items does; names of those without text go into `blank`.
+    """Return what reads documents that are no plain text, as making items does.
 
-    They are read here, once: building reads a corpus twice, and inside an event loop, in which HTML cannot be read.
+    Names of those without text go into `blank`.
+
+    They are read here, once: building reads a corpus twice, and inside an event loop, in which HTML
+    cannot be read.
     """
     from medassay.synthesis.source import ENDINGS, read_source
 
@@ -152,7 +157,9 @@ def _books(embedder: str, models: Path, workspace: str, to: Path) -> "Iterator[B
 
 
 def _telling(stop: "Stop") -> "Progress":
-    """Return what says every few seconds how far an index is, and ends the building when asked to."""
+    """Return what says every few seconds how far an index is, and ends the building when asked
+    to.
+    """
     last_told = time.monotonic()
 
     def tell(done: int, total: int) -> None:

@@ -9,7 +9,10 @@ from medassay.core.ledger import LEDGER
 
 
 def read(place: str) -> Path:
-    """Return where a run, a publication or a site can be read on this machine; from an address it is fetched."""
+    """Return where a run, a publication or a site can be read on this machine.
+
+    From an address it is fetched.
+    """
     if "://" not in place:
         return Path(place)
     from medassay.storage.remote import here
@@ -19,7 +22,10 @@ def read(place: str) -> Path:
 
 @contextmanager
 def changing(place: str, *, last: str = "") -> Iterator[Path]:
-    """Yield the folder of something that is about to change; what changed is carried over to an address, one file last."""
+    """Yield the folder of something that is about to change.
+
+    What changed is carried over to an address, one file last.
+    """
     if "://" not in place:
         yield Path(place)
         return

@@ -145,7 +145,8 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # any text, whatever the terminal takes
-    # As Ctrl-C: what was done is kept. Whoever started this with `nohup` wants no end when the terminal closes.
+    # As Ctrl-C: what was done is kept. Whoever started this with `nohup` wants no end when the
+    # terminal closes.
     for stopping in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(stopping) is not signal.SIG_IGN:
             signal.signal(stopping, signal.default_int_handler)

@@ -46,7 +46,9 @@ def install(
         "", help="The Python to make the environment with; default: this one."
     ),
 ) -> None:
-    """Make the environment of metrics whose libraries cannot live beside ours: 1.6 GB, in the user's data folder."""
+    """Make the environment of metrics whose libraries cannot live beside ours: 1.6 GB, in the
+    user's data folder.
+    """
     from medassay.score.legacy.client import legacy_folder
     from medassay.score.legacy.install_torch import install_torch
 

@@ -53,7 +53,9 @@ def visible(text: str) -> str:
 
 
 def table_width(columns: Mapping[str, Sequence[str]], folded: Mapping[str, int]) -> int:
-    """Return how many characters wide a table is whose columns in `folded` may be folded to so many."""
+    """Return how many characters wide a table is whose columns in `folded` may be folded to so
+    many.
+    """
     widths = [
         min(max(map(len, (heading, *cells))), folded.get(heading, 10**6))
         for heading, cells in columns.items()

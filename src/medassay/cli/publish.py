@@ -49,7 +49,10 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     ),
     yes: bool = typer.Option(False, "--yes", help="Do not ask before anything becomes public."),
 ) -> None:
-    """Write the board of runs as a static site; what is published never changes. In a terminal it asks first."""
+    """Write the board of runs as a static site; what is published never changes.
+
+    In a terminal it asks first.
+    """
     from medassay.publishing.publish import About, publish
     from medassay.storage.run import open_run
     from medassay.storage.signature import Signer

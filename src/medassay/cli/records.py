@@ -49,7 +49,9 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _print_details(rows: Sequence[dict[str, Any]]) -> None:
-    """Print what is lost and invented, and how dose, unit, route and schedule of the common drugs agree."""
+    """Print what is lost and invented, and how dose, unit, route and schedule of the common drugs
+    agree.
+    """
     from rich.markup import escape
     from rich.table import Table
 

@@ -236,7 +236,10 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
 def _columns(
     rows: list[dict[str, Any]], lines: list[tuple[str, str, str]], *, judged: bool
 ) -> dict[str, list[str]]:
-    """Return the columns of a ranking; what is the same in every row, or least read, is left out where the terminal is narrow."""
+    """Return the columns of a ranking.
+
+    What is the same in every row, or least read, is left out where the terminal is narrow.
+    """
     from medassay.core.records.leaderboard import units, unread_share
 
     def band(row: dict[str, Any]) -> str:

@@ -152,7 +152,9 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 
 
 def _check_run(run: "Run") -> None:
-    """Refuse a run that is not sealed, or not what was sealed: people shall not judge answers that nobody gave."""
+    """Refuse a run that is not sealed, or not what was sealed: people shall not judge answers that
+    nobody gave.
+    """
     from medassay.publishing.verify import verify
 
     if not run.sealed:
@@ -241,7 +243,9 @@ def export(
     ),
     database: str = DATABASE,
 ) -> None:
-    """Print a closed study with every review (--json), or write what other commands read: labels, answers, votes, aggregates."""
+    """Print a closed study with every review (--json), or write what other commands read: labels,
+    answers, votes, aggregates.
+    """
     with opened_database(database) as opened:
         from medassay.exchange import review_export as made
         from medassay.review.store import frozen
@@ -301,7 +305,10 @@ def apply(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
     database: str = DATABASE,
 ) -> None:
-    """Bring checked decisions into the bank: approved, corrected, rewritten, removed; a new version with history."""
+    """Bring checked decisions into the bank: approved, corrected, rewritten, removed.
+
+    A new version with history.
+    """
     import datetime as dt
 
     with opened_database(database) as opened:

@@ -111,7 +111,10 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 
 
 def tell_rerun(run: "Run") -> None:
-    """Say how a fresh run differs from the stored one; a gate error where it leaves the tolerance."""
+    """Say how a fresh run differs from the stored one.
+
+    A gate error where it leaves the tolerance.
+    """
     from medassay.runner.replication import rerun_of
 
     rerun = rerun_of(run)

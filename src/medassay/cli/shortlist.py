@@ -56,7 +56,8 @@ def _write(folder: Path, result: "Shortlist", document: dict[str, Any]) -> None:
     if folder.parent.exists() and not folder.parent.is_dir():
         raise UsageError(f"--to: {folder.parent} is a file")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # Whole or not at all; the folder's name is the hash of the data, so what is there already says the same.
+    # Whole or not at all; the folder's name is the hash of the data, so what is there already says
+    # the same.
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         draft = Path(temporary) / "whole"
         draft.mkdir()

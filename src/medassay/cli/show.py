@@ -109,7 +109,9 @@ def _hits(run: "Run", name: str) -> list[dict[str, Any]]:
 
 
 def _search(name: str) -> tuple["Run", list[dict[str, Any]], list[str]]:
-    """Return the newest finished run in runs/ that holds an item or trial, its trials, and the other runs that do."""
+    """Return the newest finished run in runs/ that holds an item or trial, its trials, and the
+    other runs that do.
+    """
     from medassay.storage.run import open_run
 
     folders = [p.parent for p in Path("runs").glob("*/seal.json")]
@@ -164,7 +166,10 @@ def _tell_history(name: str, folder: Path | None) -> None:
 
 
 def _knows(folder: Path, name: str) -> bool:
-    """Return whether a folder is a workshop that knows an item; other programs, too, write journals."""
+    """Return whether a folder is a workshop that knows an item.
+
+    Other programs, too, write journals.
+    """
     from medassay.errors import IntegrityError
     from medassay.synthesis.project import read_workshop
 

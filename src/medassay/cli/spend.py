@@ -24,7 +24,9 @@ def command(
         By.run, help="One row for each run (or study, or workshop), model or month."
     ),
 ) -> None:
-    """Say what a workspace has cost: requests, tokens and money, as its spend journal holds them."""
+    """Say what a workspace has cost: requests, tokens and money, as its spend journal holds
+    them.
+    """
     from medassay.runner.spending import spent_in_all
     from medassay.storage.spend import bounds_of, summed
 

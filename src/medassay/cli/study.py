@@ -1,4 +1,7 @@
-"""`medassay study …`: of judges, metrics, benchmarks and banks; those of judges and metrics stand in modules of their own."""
+"""`medassay study …`: of judges, metrics, benchmarks and banks.
+
+Those of judges and metrics stand in modules of their own.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -48,7 +51,9 @@ def correlation(
         None, help="A models file with sizes: small and larger models are told apart."
     ),
 ) -> None:
-    """Tell which benchmarks and metrics say the same of models, with intervals, order and clusters."""
+    """Tell which benchmarks and metrics say the same of models, with intervals, order and
+    clusters.
+    """
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.model.spec import load_models
     from medassay.study.correlation import correlation_sheet, correlation_study
@@ -68,7 +73,9 @@ def correlation(
 
 
 def results_at(place: Path) -> "tuple[list[LongRow], dict[str, float]]":
-    """Return the numbers of a suite or of a CSV file, and the sizes of models where they are known."""
+    """Return the numbers of a suite or of a CSV file, and the sizes of models where they are
+    known.
+    """
     from medassay.study.long_table import LongRow, read_long
     from medassay.suite.results import results_of
     from medassay.suite.run import is_suite_folder, open_suite
@@ -112,7 +119,9 @@ def settings(
     runs: list[Path] = typer.Argument(..., help="Runs over the same bank that differ in settings."),
     to: Path | None = typer.Option(None, help="New folder for page, figures, Markdown, CSV, JSON."),
 ) -> None:
-    """Tell what chat template, worked examples and option order do to each model, paired item by item."""
+    """Tell what chat template, worked examples and option order do to each model, paired item by
+    item.
+    """
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.settings import settings_sheet, settings_study
@@ -136,7 +145,9 @@ def corrections(
         None, help="New folder for page, figures, Markdown, LaTeX, CSV, JSON."
     ),
 ) -> None:
-    """Tell what corrections of a bank change: accuracy before and after, for each model and setting, paired by item."""
+    """Tell what corrections of a bank change: accuracy before and after, for each model and
+    setting, paired by item.
+    """
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.corrections import corrections_sheet, corrections_study
@@ -163,7 +174,9 @@ def contexts(
         None, help="New folder for page, figures, Markdown, LaTeX, CSV, JSON."
     ),
 ) -> None:
-    """Tell what retrieved and given texts add to each model: model by setting by accuracy, judge and similarity."""
+    """Tell what retrieved and given texts add to each model: model by setting by accuracy, judge
+    and similarity.
+    """
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.contexts import contexts_study
@@ -188,7 +201,9 @@ def reading(
         None, help="New folder for page, figures, Markdown, CSV, JSON, and to-label.csv."
     ),
 ) -> None:
-    """Tell how replies were read: rules, unread ones, where a second parser disagrees, and the parser's error rate."""
+    """Tell how replies were read: rules, unread ones, where a second parser disagrees, and the
+    parser's error rate.
+    """
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.reading import LABELS, labels_csv, reading_study
@@ -241,7 +256,9 @@ def power(
         2, min=2, help="How many models the board will rank: all pairs are tested at once."
     ),
 ) -> None:
-    """Say before a run with how many items its board shows the better of two models to be better (80 % power)."""
+    """Say before a run with how many items its board shows the better of two models to be better
+    (80 % power).
+    """
     from medassay.study.power import plan_items
 
     plan = plan_items(

@@ -67,7 +67,10 @@ def steps(
     models: Path = typer.Option(Path("models.json"), help="The models file."),
     workspace: str = WORKSPACE,
 ) -> None:
-    """Have a judge write the evaluation steps of G-Eval, once; a person reviews them, a plan names them."""
+    """Have a judge write the evaluation steps of G-Eval, once.
+
+    A person reviews them, a plan names them.
+    """
     from medassay.cli.run import watch
     from medassay.storage.remote import using_stores
     from medassay.storage.run import write_new

@@ -1,4 +1,6 @@
-"""`medassay study metrics`, `resilience`, `consistency`: what metrics say, and how steady they are."""
+"""`medassay study metrics`, `resilience`, `consistency`: what metrics say, and how steady they
+are.
+"""
 
 import os
 from pathlib import Path
@@ -41,7 +43,9 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     workspace: str = WORKSPACE,
     engine: str = ENGINE,
 ) -> None:
-    """Check metrics on your own data: which say the same, which break under rephrasing, which agree with people."""
+    """Check metrics on your own data: which say the same, which break under rephrasing, which agree
+    with people.
+    """
     from medassay.cli.bank import read_columns
     from medassay.cli.location import read
     from medassay.cli.sheet import new_folder, tell_sheet
@@ -143,7 +147,9 @@ def consistency(
     ),
     to: Path | None = typer.Option(None, help="New folder for page, figure, Markdown, CSV, JSON."),
 ) -> None:
-    """Tell how far each metric moves when a model is asked the same again (eleven times, as published)."""
+    """Tell how far each metric moves when a model is asked the same again (eleven times, as
+    published).
+    """
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of

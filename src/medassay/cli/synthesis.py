@@ -149,7 +149,10 @@ def _tell_preview(plan: Path, to: Path, *, to_stderr: bool = False) -> dict[str,
 
 
 def confirm_paid(plan: Path, to: Path) -> None:
-    """Show what making items may cost where any of its models has a price, and ask; refuse where nobody can be asked."""
+    """Show what making items may cost where any of its models has a price, and ask.
+
+    Refuse where nobody can be asked.
+    """
     from medassay.synthesis.synthesize import has_prices
 
     if not has_prices(plan):

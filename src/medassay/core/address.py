@@ -1,7 +1,9 @@
-"""Which IP addresses are of the public internet, and which are of this place: loopback and private networks.
+"""Which IP addresses are of the public internet, and which are of this place: loopback and private
+networks.
 
-The lists are explicit: what a Python calls global or private changes with its version. Most addresses are neither: link-local ones,
-behind which clouds keep their metadata, and those that carry another address (6to4, Teredo, NAT64).
+The lists are explicit: what a Python calls global or private changes with its version. Most
+addresses are neither: link-local ones, behind which clouds keep their metadata, and those that
+carry another address (6to4, Teredo, NAT64).
 
 Source: IANA's registries of special-purpose addresses (RFC 6890 and its updates), 2026.
 """
@@ -68,7 +70,9 @@ _OWN = tuple(
 
 
 def is_own(address: str) -> bool:
-    """Return whether an IP address is loopback or of a private network; False for what is no address.
+    """Return whether an IP address is loopback or of a private network.
+
+    False for what is no address.
 
     Examples
     --------

@@ -13,7 +13,8 @@ CLASSES = (*OF_TRIALS, UNUSABLE)
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A wish to ask once more what could not be used: of which classes, and of which model or judge alone ("" for all).
+    """A wish to ask once more what could not be used: of which classes, and of which model or judge
+    alone ("" for all).
 
     Trials and verdicts that failed never had a reply; they are asked whenever their run is.
     """
@@ -25,7 +26,9 @@ class Again:
         return ",".join(self.classes) + (f":{self.model}" if self.model else "")
 
     def scope(self, kind: str) -> str:
-        """Return what a record says of it: its class, and the model where others were not asked again."""
+        """Return what a record says of it: its class, and the model where others were not asked
+        again.
+        """
         return f"{kind}:{self.model}" if self.model else kind
 
     def wants(self, kind: str, model: str) -> bool:
@@ -57,7 +60,10 @@ def read_again(text: str) -> Again:
 
 
 def trial_class(trial: Mapping[str, Any]) -> str:
-    """Return why the reply of a trial could not be used: "empty", "truncated" or "refused"; "" where it could, or is only unread."""
+    """Return why the reply of a trial could not be used: "empty", "truncated" or "refused".
+
+    "" where it could, or is only unread.
+    """
     outcome: str = trial["outcome"]
     if outcome == "unparsed" and trial.get("reason") == "blank":
         return "empty"
@@ -70,5 +76,7 @@ def verdict_class(verdict: Mapping[str, Any]) -> str:
 
 
 def same_chances(scope: str) -> bool:
-    """Return whether all models of a run were asked again alike: not where one alone was, or where refusals were."""
+    """Return whether all models of a run were asked again alike: not where one alone was, or where
+    refusals were.
+    """
     return ":" not in scope and scope != "refused"

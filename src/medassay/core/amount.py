@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Calls, tokens and money, spent or to be spent; of entries without a price, `unpriced` tokens have no money."""
+    """Calls, tokens and money, spent or to be spent.
+
+    Of entries without a price, `unpriced` tokens have no money.
+    """
 
     calls: int = 0
     tokens: int = 0

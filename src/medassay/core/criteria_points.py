@@ -9,7 +9,8 @@ from medassay.errors import ScaleError
 def rubric_points(criteria: Sequence[Mapping[str, Any]], met: Sequence[bool]) -> float:
     """Return the sum of the points of the criteria met, over the sum of all positive points.
 
-    At most 1; below 0 where harmful criteria outweigh (only means are clipped, as HealthBench does).
+    At most 1; below 0 where harmful criteria outweigh (only means are clipped, as HealthBench
+    does).
 
     Parameters
     ----------

@@ -39,7 +39,8 @@ def parse_json(data: bytes, where: str) -> Any:
 
 
 def parse_record(data: bytes, where: str) -> Any:
-    """Return a JSON value that we wrote: canonical JSON has no other numbers than floats, so that large whole ones are floats.
+    """Return a JSON value that we wrote: canonical JSON has no other numbers than floats, so that
+    large whole ones are floats.
 
     Raises
     ------

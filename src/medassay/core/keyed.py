@@ -1,6 +1,8 @@
-"""Records as plain values under keys that are written out: what is hashed must not follow from a class.
+"""Records as plain values under keys that are written out: what is hashed must not follow from a
+class.
 
-A field that is added to a record reaches no file and no hash until its key is named where the record is written.
+A field that is added to a record reaches no file and no hash until its key is named where the
+record is written.
 """
 
 from collections.abc import Mapping
@@ -8,7 +10,10 @@ from typing import Any
 
 
 def keyed(record: object, *names: str) -> dict[str, Any]:
-    """Return the named fields of a record; records in it, alone or in a list, by their own `to_dict`."""
+    """Return the named fields of a record.
+
+    Records in it, alone or in a list, by their own `to_dict`.
+    """
     return {name: _plain(getattr(record, name)) for name in names}
 
 

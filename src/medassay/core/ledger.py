@@ -1,4 +1,6 @@
-"""`LedgerEntry`, one line of a site's ledger, and what the lines together say of each publication."""
+"""`LedgerEntry`, one line of a site's ledger, and what the lines together say of each
+publication.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,10 +47,12 @@ def status_of(entries: Sequence[LedgerEntry]) -> dict[str, dict[str, Any]]:
 
 
 def reruns_of(entries: Sequence[LedgerEntry]) -> list[dict[str, Any]]:
-    """Return what each published audit found that asked the models of other publications again, oldest first.
+    """Return what each published audit found that asked the models of other publications again,
+    oldest first.
 
-    An audit says `publication`, its own name, `of`, the publications whose run it made again, `differing` of `trials`, and whether
-    all cells lie `within` tolerance. Boards of earlier versions do not say it in their ledger.
+    An audit says `publication`, its own name, `of`, the publications whose run it made again,
+    `differing` of `trials`, and whether all cells lie `within` tolerance. Boards of earlier
+    versions do not say it in their ledger.
     """
     published = [entry.record for entry in entries if is_publication(entry)]
     return [
@@ -70,7 +74,8 @@ def _holds(record: Mapping[str, Any], run: str) -> bool:
 
 
 def front_of(entries: Sequence[LedgerEntry]) -> str:
-    """Return the publication that a site opens with: the newest that neither was retracted nor is an audit of another.
+    """Return the publication that a site opens with: the newest that neither was retracted nor is
+    an audit of another.
 
     Where there is none, the newest that is no audit; where all are audits, the newest of these.
     """

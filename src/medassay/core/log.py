@@ -1,6 +1,8 @@
-"""Events for whoever operates runs, one JSON object a line: off unless asked for, by `--log FILE` or `MEDASSAY_LOG`.
+"""Events for whoever operates runs, one JSON object a line: off unless asked for, by `--log FILE`
+or `MEDASSAY_LOG`.
 
-Events name runs, models, workers and counts; never a prompt, a reply or a secret; a reason may name an address.
+Events name runs, models, workers and counts; never a prompt, a reply or a secret; a reason may name
+an address.
 """
 
 import os

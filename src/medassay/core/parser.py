@@ -16,8 +16,9 @@ ReadOne = Callable[[Item, Prompt, str, Extraction], tuple[str | None, str]]
 class Reading:
     """The value that was read, or None, and the rule or form by which, or why not.
 
-    `outcome` is `truncated` where the reply ended before the answer did, with or without a value. Without one `read_answer` decides:
-    a reply that declines is `refused`, one that ended too early `truncated`, any other `unparsed`.
+    `outcome` is `truncated` where the reply ended before the answer did, with or without a value.
+    Without one `read_answer` decides: a reply that declines is `refused`, one that ended too early
+    `truncated`, any other `unparsed`.
     """
 
     value: str | None
@@ -36,7 +37,10 @@ class ReadReply(Protocol):
 
 @dataclass(frozen=True)
 class Parser:
-    """Takes the value out of a reply; `revision` is raised by one with every change of what is read."""
+    """Takes the value out of a reply.
+
+    `revision` is raised by one with every change of what is read.
+    """
 
     name: str
     read: ReadReply

@@ -1,4 +1,6 @@
-"""Plans in TOML files: read strictly, so that a number is no text, and a key that nobody knows is an error."""
+"""Plans in TOML files: read strictly, so that a number is no text, and a key that nobody knows is
+an error.
+"""
 
 import json
 import tomllib
@@ -40,7 +42,10 @@ def read_toml(path: Path, absent: str) -> dict[str, Any]:
 
 
 class RecordError(InputError):
-    """Say what is wrong with a record as it is made; `problem` is that without the record's name."""
+    """Say what is wrong with a record as it is made.
+
+    `problem` is that without the record's name.
+    """
 
     def __init__(self, record: object, problem: str) -> None:
         super().__init__(f"{type(record).__name__}: {problem}")
@@ -48,7 +53,9 @@ class RecordError(InputError):
 
 
 def check_types(record: Any) -> None:
-    """Refuse a frozen record whose values have other types than a file may give them; lists become tuples.
+    """Refuse a frozen record whose values have other types than a file may give them.
+
+    Lists become tuples.
 
     Raises
     ------
@@ -78,7 +85,10 @@ def _types_of(record: type) -> dict[str, TypeAdapter[Any]]:
 
 
 def _wrong_type(record: object, place: str = "") -> str:
-    """Return the first field of a record, or of a record in it, that has a wrong type; "" if none has."""
+    """Return the first field of a record, or of a record in it, that has a wrong type.
+
+    "" if none has.
+    """
     for name, adapter in _types_of(type(record)).items():  # type: ignore[arg-type]  # a class is hashable
         value = getattr(record, name)
         if is_dataclass(value):
@@ -92,7 +102,10 @@ def _wrong_type(record: object, place: str = "") -> str:
 
 
 def _wrong_value(adapter: TypeAdapter[Any], value: object) -> str:
-    """Return what is wrong with a value as a file would have it, behind the name of its field; "" if nothing is."""
+    """Return what is wrong with a value as a file would have it, behind the name of its field.
+
+    "" if nothing is.
+    """
     try:
         adapter.validate_json(json.dumps(value, default=str), strict=True)
     except ValidationError as error:

@@ -1,6 +1,8 @@
-"""Who may read what is written here: its owner alone, or the owner's group where `--shared` says so; never everybody.
+"""Who may read what is written here: its owner alone, or the owner's group where `--shared` says
+so; never everybody.
 
-That holds for databases, journals, replies, runs, logs and keys, whatever the umask. A published site is for everybody: see `open_to_all`.
+That holds for databases, journals, replies, runs, logs and keys, whatever the umask. A published
+site is for everybody: see `open_to_all`.
 """
 
 import os
@@ -27,7 +29,10 @@ access = FileAccess()
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder with what lies above it, if it is not there yet; one that is there keeps its mode."""
+    """Make a folder with what lies above it, if it is not there yet.
+
+    One that is there keeps its mode.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=access.folder_mode)
@@ -51,7 +56,9 @@ def open_to_all(folder: Path) -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Make a file if it is not there yet, and take from one of ours whatever rights others have on it beyond those it shall have."""
+    """Make a file if it is not there yet, and take from one of ours whatever rights others have on
+    it beyond those it shall have.
+    """
     file = open_file(path, os.O_RDWR)
     try:
         status = os.fstat(file)

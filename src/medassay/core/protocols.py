@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 
 class Summary(Protocol):
-    """Collects score records as a stream; adds to every row of a ranking, and a document under `key`."""
+    """Collects score records as a stream.
+
+    Adds to every row of a ranking, and a document under `key`.
+    """
 
     key: str
 
@@ -18,7 +21,10 @@ class Summary(Protocol):
     def row(
         self, domains: Sequence[str], row: tuple[str, str], mode: str, used: NDArray[np.bool_]
     ) -> dict[str, Any]:
-        """Return what is added to a row; `used` are the items that it is ranked on, over the domains."""
+        """Return what is added to a row.
+
+        `used` are the items that it is ranked on, over the domains.
+        """
 
     def flags(self, row: Mapping[str, Any]) -> list[str]:
         """Return the marks that a row gets for what was added to it."""
@@ -30,7 +36,9 @@ class Summary(Protocol):
 
 
 class JudgingSummary(Protocol):
-    """What verdicts tell besides scores: agreement of the panel, false claims, failures of judges."""
+    """What verdicts tell besides scores: agreement of the panel, false claims, failures of
+    judges.
+    """
 
     def row(
         self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
@@ -38,4 +46,6 @@ class JudgingSummary(Protocol):
         """Return what a report row says of its judging; empty if nothing was judged."""
 
     def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
-        """Return the agreement over all models of some domains, and each judge's self-preference."""
+        """Return the agreement over all models of some domains, and each judge's
+        self-preference.
+        """

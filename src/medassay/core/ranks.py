@@ -12,7 +12,9 @@ _NUMBERS = ("rank_lo", "rank_hi")
 
 
 def rank_range(row: Mapping[str, Any]) -> str:
-    """Return the ranks that a row may have, "2–4", one number only where it is certain; a dash where it is not ranked.
+    """Return the ranks that a row may have, "2–4", one number only where it is certain.
+
+    A dash where it is not ranked.
 
     Examples
     --------
@@ -54,7 +56,8 @@ def ranking_sentence(
     first : names of the rows whose first rank is 1, by score, then name
     others : names of the other ranked rows
     graded : whether scores are graded, so that the error is about 5 %
-    needed : two rows, and about how many items would tell them apart; said where no difference is shown at all
+    needed : two rows, and about how many items would tell them apart; said where no difference is
+        shown at all
     who : what a row is: a model, or a pair of model and setting
 
     Examples
@@ -142,7 +145,8 @@ Reading = Literal["first", "second", "none"]
 def reading_of(pair: Mapping[str, Any], better: str = "high") -> Reading:
     """Return which of two rows is shown to be better.
 
-    Of rankings by an earlier rule it is the simultaneous test of all pairs that tells, never whether intervals overlap.
+    Of rankings by an earlier rule it is the simultaneous test of all pairs that tells, never
+    whether intervals overlap.
     """
     if "better" in pair:
         reading: Reading = pair["better"] or "none"
@@ -163,7 +167,8 @@ def reading_text(pair: Mapping[str, Any], names: tuple[str, str], better: str = 
 def overlap_sentence(
     first: Sequence[str], better: Sequence[tuple[str, str]], *, rule: str, who: str = "model"
 ) -> str:
-    """Return the answer to "who is best?" by a rule on which rows share a rank whose intervals overlap.
+    """Return the answer to "who is best?" by a rule on which rows share a rank whose intervals
+    overlap.
 
     Parameters
     ----------
@@ -196,7 +201,8 @@ def board_sentence(
     ----------
     rows : of one ranking and mode
     relations : what holds between them
-    statistics : the document: the rule by which rows were ranked, and which end of the scale is better
+    statistics : the document: the rule by which rows were ranked, and which end of the scale is
+        better
     """
     if "sentence" in relations:
         sentence: str = relations["sentence"]

@@ -1,8 +1,9 @@
 """Revisions: what says that one and the same method gave two numbers.
 
-Each parser, scorer, grader, sanitizer, reader of replies and statistical rule has a revision, an integer. It is
-raised by one when an output of the corpus `tests/golden/behaviour/<kind>/<name>.jsonl` changes; a test fails
-where one changes without the other. A comment, a docstring or a faster way to the same output changes nothing.
+Each parser, scorer, grader, sanitizer, reader of replies and statistical rule has a revision, an
+integer. It is raised by one when an output of the corpus
+`tests/golden/behaviour/<kind>/<name>.jsonl` changes; a test fails where one changes without the
+other. A comment, a docstring or a faster way to the same output changes nothing.
 """
 
 
@@ -18,7 +19,9 @@ def revision_id(name: str, revision: int) -> str:
 
 
 def without_hash(part: str) -> str:
-    """Return the id of a part; what runs name by a hash of its source, `facts@52f53f93c33a`, is revision 1.
+    """Return the id of a part.
+
+    What runs name by a hash of its source, `facts@52f53f93c33a`, is revision 1.
 
     Only for runs of which is known that they were made by the last code with such hashes.
 

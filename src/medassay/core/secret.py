@@ -1,8 +1,9 @@
-"""Secrets never leave this process but in the header that they are meant for: what may hold them is redacted first.
+"""Secrets never leave this process but in the header that they are meant for: what may hold them is
+redacted first.
 
-An endpoint may write the key that it was sent into a reply, a header or an error, whole or in part, plain or encoded. So each key
-that is used is learnt here, and every text that is stored, logged or shown goes through `redact`, before it is cut: half a key cut off
-is no longer recognised as one.
+An endpoint may write the key that it was sent into a reply, a header or an error, whole or in part,
+plain or encoded. So each key that is used is learnt here, and every text that is stored, logged or
+shown goes through `redact`, before it is cut: half a key cut off is no longer recognised as one.
 """
 
 import base64
@@ -88,8 +89,8 @@ class Secrets:
     def redact(self, text: str) -> str:
         """Return a text with `***` for every key, and for every part of one.
 
-        A part is 12 characters or more of a key, or 8 that are no plain word; plain, percent-encoded, escaped as in JSON,
-        or in base64 at whatever place of what was encoded.
+        A part is 12 characters or more of a key, or 8 that are no plain word; plain,
+        percent-encoded, escaped as in JSON, or in base64 at whatever place of what was encoded.
         """
         for key in self._keys.values():
             text = key.redact(text)
@@ -98,7 +99,8 @@ class Secrets:
     def redact_reply(self, text: str) -> str:
         """Return what a model said without the keys that no model says by chance.
 
-        A key such as `ollama` or `password`, set where a server asks for some, is a word that an answer may hold by right.
+        A key such as `ollama` or `password`, set where a server asks for some, is a word that an
+        answer may hold by right.
         """
         for key in self._keys.values():
             if key.sure:
@@ -118,12 +120,16 @@ def _parts(text: str, size: int) -> Iterator[str]:
 
 
 def _mixed(part: str) -> bool:
-    """Return whether a text is more than plain words and numbers, so that no other text holds it by chance."""
+    """Return whether a text is more than plain words and numbers, so that no other text holds it by
+    chance.
+    """
     return not all(map(_plain, filter(None, re.split("[^A-Za-z0-9]+", part))))
 
 
 def _plain(word: str) -> bool:
-    """Return whether a piece may be a word or a number that a text holds by chance: no letters with digits, no row of capitals."""
+    """Return whether a piece may be a word or a number that a text holds by chance: no letters with
+    digits, no row of capitals.
+    """
     if word.isdigit():
         return len(word) < _LONG_NUMBER or len(set(word)) <= 2
     return word.isalpha() and (word.islower() or word.istitle() or len(word) < _LONG_NUMBER)

@@ -15,7 +15,10 @@ from medassay.storage.run import Run
 
 @dataclass(frozen=True)
 class Import:
-    """How one harness's logs are known and read; `expected` says what they look like, `options` are those of the reader."""
+    """How one harness's logs are known and read.
+
+    `expected` says what they look like, `options` are those of the reader.
+    """
 
     title: str
     expected: str
@@ -32,11 +35,13 @@ class Import:
     ) -> Run:
         """Return the sealed run of some logs; of a folder all those in it, at any depth.
 
-        A log in a folder whose evaluation did not end is left out, and named in the run; named by itself it is refused.
+        A log in a folder whose evaluation did not end is left out, and named in the run; named by
+        itself it is refused.
 
         Parameters
         ----------
-        models : names of the models in place of those of the logs: one for all, or one for each log, in order
+        models : names of the models in place of those of the logs: one for all, or one for each
+            log, in order
 
         Raises
         ------

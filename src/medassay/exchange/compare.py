@@ -103,7 +103,8 @@ def compare(
     margin : in units of the score; equivalence and non-inferiority are claimed against it, and are
         null without it
     only : names of models, to tell of no others; the pairs are then in this order
-    family : "board": all rows that the runs rank are tested at once, whichever are told of; "pair": just those that are told of
+    family : "board": all rows that the runs rank are tested at once, whichever are told of; "pair":
+        just those that are told of
     by_domain : whether each domain is compared too, besides the mean over domains
 
     Returns
@@ -371,8 +372,8 @@ class _Versus:
     def pairs(self) -> list[dict[str, Any]]:
         """Return the documents of all pairs.
 
-        A board ranks no row that has scores of too few items: the family of its pairs is without such a row, and pairs
-        with one are tested in a family that has them all.
+        A board ranks no row that has scores of too few items: the family of its pairs is without
+        such a row, and pairs with one are tested in a family that has them all.
         """
         numbers = list(range(len(self._rows)))
         enough = [k for k in numbers if self._coverage(k) >= MIN_COVERAGE]

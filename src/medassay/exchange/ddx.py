@@ -1,4 +1,5 @@
-"""Ranked diagnoses of others → a sealed run: labels as given, or raw replies whose names are compared.
+"""Ranked diagnoses of others → a sealed run: labels as given, or raw replies whose names are
+compared.
 
 What the files look like is said in `exchange.ddx_lists`.
 """
@@ -54,7 +55,8 @@ def import_ddx(
     ----------
     path : a table of labels, a file of raw replies, or a folder of these files
     rules : how lists are scored and cases aggregated; `names` are read from where one stands
-    golden : of several names that a case of raw replies has, the first is the golden diagnosis ("one"), or any of them ("any")
+    golden : of several names that a case of raw replies has, the first is the golden diagnosis
+        ("one"), or any of them ("any")
     runs : folder for the new run; `to` names the run's own folder instead
 
     Raises
@@ -102,7 +104,8 @@ def names_against_labels(
     Returns
     -------
     dict
-        both, names_only, judge_only, neither (counts of labels), and the disagreements, at most 200.
+        both, names_only, judge_only, neither (counts of labels), and the disagreements, at most
+        200.
     """
     counts = {"both": 0, "names_only": 0, "judge_only": 0, "neither": 0}
     differing: list[dict[str, Any]] = []
@@ -140,7 +143,8 @@ def names_against_ranks(
     Returns
     -------
     dict
-        model → same, names_lower (found further down, or not at all), names_higher (counts of cases).
+        model → same, names_lower (found further down, or not at all), names_higher (counts of
+        cases).
     """
     counts_by_rank: dict[str, Counter[str]] = {}
     for listed_case in lists:

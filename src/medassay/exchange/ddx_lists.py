@@ -1,10 +1,10 @@
 """The CSV files of Kernel29 → lists with their cases: a table of labels, or raw replies of models.
 
 A table of labels has a row for each diagnosis (`patient_id`, `model_name`, `prompt_name`,
-`golden_diagnosis`, `golden_diagnosis_severity`, `rank`, `differential_diagnosis`, and the severity and
-relationship that a judge gave). Files `diagnoses_<bench>_<model>.csv` hold the raw reply of a model to each
-case (`GT`, `Diagnosis 1`); beside one may lie `scores_<bench>_<model>.csv` with the rank at which somebody saw
-the golden diagnosis (`Score`: P1, P2 …, P0 for nowhere).
+`golden_diagnosis`, `golden_diagnosis_severity`, `rank`, `differential_diagnosis`, and the severity
+and relationship that a judge gave). Files `diagnoses_<bench>_<model>.csv` hold the raw reply of a
+model to each case (`GT`, `Diagnosis 1`); beside one may lie `scores_<bench>_<model>.csv` with the
+rank at which somebody saw the golden diagnosis (`Score`: P1, P2 …, P0 for nowhere).
 """
 
 import ast
@@ -63,7 +63,8 @@ class ListedCase:
 class Lists:
     """What was read: items by (domain, id), lists, how many cases had no golden diagnosis.
 
-    `labelled` says that the lists came with labels, `several` how many cases name several golden diagnoses.
+    `labelled` says that the lists came with labels, `several` how many cases name several golden
+    diagnoses.
     """
 
     labelled: bool
@@ -74,12 +75,14 @@ class Lists:
 
 
 def list_files(path: Path) -> list[Path]:
-    """Return the files that a path stands for: itself, or all tables of labels, or all raw replies, of a folder.
+    """Return the files that a path stands for: itself, or all tables of labels, or all raw replies,
+    of a folder.
 
     Raises
     ------
     InputError
-        When a folder holds neither, or both: their cases go by other names, so that one board cannot hold them.
+        When a folder holds neither, or both: their cases go by other names, so that one board
+        cannot hold them.
     """
     if path.is_file():
         return [path]
@@ -107,7 +110,10 @@ def _is_labels(file: Path) -> bool:
 
 
 def read_lists(files: Sequence[Path], golden: Golden = "one") -> Lists:
-    """Return the lists in tables of labels, or in files of raw replies to the same cases; `golden` says which of several names counts."""
+    """Return the lists in tables of labels, or in files of raw replies to the same cases.
+
+    `golden` says which of several names counts.
+    """
     kinds = {file: _is_labels(file) for file in files}
     if len({*kinds.values()}) > 1:
         tables = ", ".join(file.name for file, labelled in kinds.items() if labelled)
@@ -233,7 +239,10 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
 
 
 def _seen(file: Path) -> list[int | None]:
-    """Return the ranks that somebody gave beside a file of replies, row by row; none without a file."""
+    """Return the ranks that somebody gave beside a file of replies, row by row.
+
+    None without a file.
+    """
     beside = file.with_name(file.name.replace("diagnoses_", "scores_", 1))
     if beside == file or not beside.is_file():
         return []

@@ -1,7 +1,8 @@
 """A sealed run in the shared schema of Every Eval Ever (0.3.0): a record a model, and its answers.
 
 Written as its datastore files them: `data/<collection>/<developer>/<model>/<uuid>.json` with
-`<uuid>_samples.jsonl` beside it. The uuid follows from the seal, so the same run gives the same files.
+`<uuid>_samples.jsonl` beside it. The uuid follows from the seal, so the same run gives the same
+files.
 """
 
 import datetime as dt
@@ -149,7 +150,10 @@ def _evaluation_id(run: Run, row: Row) -> str:
 
 
 def _judge_prompts(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the prompts that judges were asked; of earlier runs those of their graders, which were hashes of prompt and code."""
+    """Return the ids of the prompts that judges were asked.
+
+    Of earlier runs those of their graders, which were hashes of prompt and code.
+    """
     if "judge_prompts" in manifest:
         return sorted(
             {prompt_id for ids in manifest["judge_prompts"].values() for prompt_id in ids}

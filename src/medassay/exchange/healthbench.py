@@ -1,8 +1,9 @@
 """HealthBench results of others → a sealed run: answers with the criterion verdicts given for them.
 
-A line is that of the bank (`bank/loaders/healthbench.py`) with `prompt_response` (turns) and `responses`: for
-each criterion the judge's `response_dict` (`criteria_met`, `explanation`), as a list or its text, as
-the HealthBench evaluation writes it. The verdicts are taken as given; scores follow from them.
+A line is that of the bank (`bank/loaders/healthbench.py`) with `prompt_response` (turns) and
+`responses`: for each criterion the judge's `response_dict` (`criteria_met`, `explanation`), as a
+list or its text, as the HealthBench evaluation writes it. The verdicts are taken as given; scores
+follow from them.
 """
 
 import ast
@@ -73,7 +74,8 @@ def import_healthbench(
     Parameters
     ----------
     files : JSON Lines, or folders of these at any depth
-    models : the names under which the answers are published, one a file; without any they are called as their files, which do not say it
+    models : the names under which the answers are published, one a file; without any they are
+        called as their files, which do not say it
     runs : folder for the new run; `to` names the run's own folder instead
 
     Raises

@@ -1,7 +1,9 @@
-"""Raw quiz predictions of HealthBranches → a sealed run: replies read by our parser, scored against the questions' keys.
+"""Raw quiz predictions of HealthBranches → a sealed run: replies read by our parser, scored against
+the questions' keys.
 
-A folder holds `questions.csv` (row, question, options, correct_option, condition …) and `raw_predictions.csv` (row, run,
-condition_setting, model, raw_prediction). The authors' further runs stand in settings of their own, `zero_shot:<run>`.
+A folder holds `questions.csv` (row, question, options, correct_option, condition …) and
+`raw_predictions.csv` (row, run, condition_setting, model, raw_prediction). The authors' further
+runs stand in settings of their own, `zero_shot:<run>`.
 """
 
 import datetime as dt

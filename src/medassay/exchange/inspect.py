@@ -60,7 +60,8 @@ def read(path: Path, *, scorer: str = "") -> PredictionFile:
         raise InputError(f"{path}: no log of Inspect; expected 'eval' with task and model")
     if header.get("status") != "success":
         raise UnfinishedLog(path, f"its status is '{header.get('status')}'")
-    # A scorer that gives several values has a score of each name; samples file them under the scorer.
+    # A scorer that gives several values has a score of each name; samples file them under the
+    # scorer.
     try:
         scores = (header.get("results") or {}).get("scores") or []
         names = {str(s["name"]): str(s.get("scorer") or s["name"]) for s in scores}

@@ -1,4 +1,6 @@
-"""Logs of lm-evaluation-harness: `samples_*.jsonl` beside `results_*.json`, read without importing it."""
+"""Logs of lm-evaluation-harness: `samples_*.jsonl` beside `results_*.json`, read without importing
+it.
+"""
 
 import hashlib
 import json
@@ -153,7 +155,10 @@ def _requests(row: dict[str, Any]) -> list[Sequence[Any]]:
 
 
 def _document(row: dict[str, Any]) -> str:
-    """Return the row of the dataset that was asked, without the template of a model; empty in a log that has none."""
+    """Return the row of the dataset that was asked, without the template of a model.
+
+    Empty in a log that has none.
+    """
     return json.dumps(row["doc"], sort_keys=True) if row.get("doc") else ""
 
 

@@ -1,7 +1,7 @@
 """Logs of another harness → one sealed run.
 
-Predictions are streamed through a scratch database, which sorts them and finds duplicates; memory does
-not grow with their number.
+Predictions are streamed through a scratch database, which sorts them and finds duplicates; memory
+does not grow with their number.
 """
 
 import datetime as dt
@@ -39,9 +39,12 @@ def run_of(
     runs: Path | None = None,
     to: Path | None = None,
 ) -> Run:
-    """Return the sealed run of the predictions of one log or several; what fails leaves nothing behind.
+    """Return the sealed run of the predictions of one log or several.
 
-    Items of different logs are the same where their content is, whatever each log calls them; the run has the names of the first log.
+    What fails leaves nothing behind.
+
+    Items of different logs are the same where their content is, whatever each log calls them; the
+    run has the names of the first log.
 
     Parameters
     ----------
@@ -122,7 +125,8 @@ def _fill(
 
 
 class _Names:
-    """What the items of one log are called in the run: as in the logs before it, where the content is the same.
+    """What the items of one log are called in the run: as in the logs before it, where the content
+    is the same.
 
     `number` is the place of the log among all.
     """
@@ -293,7 +297,10 @@ def _manifest(base: sqlite3.Connection, log: PredictionFile) -> dict[str, Any]:
 
 
 def _content(base: sqlite3.Connection) -> str | None:
-    """Return the SHA-256 of all items by their content; None where the content of one is not known."""
+    """Return the SHA-256 of all items by their content.
+
+    None where the content of one is not known.
+    """
     digest = sha256()
     for domain, item, identity in base.execute(
         "SELECT domain, item, identity FROM item ORDER BY domain, item"

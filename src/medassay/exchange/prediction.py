@@ -14,7 +14,9 @@ from medassay.exchange.imported import ImportSource
 
 
 class UnfinishedLog(InputError):
-    """A log of an evaluation that did not end: among the logs of a folder it is left out, by name."""
+    """A log of an evaluation that did not end: among the logs of a folder it is left out, by
+    name.
+    """
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}; only finished evaluations are imported")
@@ -25,8 +27,9 @@ class UnfinishedLog(InputError):
 class Prediction:
     """One answer with its score, or with the key that it is held against.
 
-    `where` names its place in the file, for messages. A `score` of None is unknown, not wrong. `content` is what the item is known by in
-    other logs: the question as its dataset has it, before a harness wraps it for a model; empty where the log does not say it.
+    `where` names its place in the file, for messages. A `score` of None is unknown, not wrong.
+    `content` is what the item is known by in other logs: the question as its dataset has it, before
+    a harness wraps it for a model; empty where the log does not say it.
     """
 
     where: str
@@ -46,7 +49,10 @@ class Prediction:
 
     @property
     def identity(self) -> str | None:
-        """Return a hash of what the item asks and takes for right, whichever file it stands in; None where the file does not say."""
+        """Return a hash of what the item asks and takes for right, whichever file it stands in.
+
+        None where the file does not say.
+        """
         parts = [self.content or self.question, self.key, self.reference]
         return short_hash(parts) if any(parts) else None
 
@@ -62,7 +68,9 @@ class PredictionFile:
 
 
 def lenient_json(data: bytes, where: str) -> Any:
-    """Return parsed JSON that may hold NaN and infinities, as Python writes them; lone surrogates become "?".
+    """Return parsed JSON that may hold NaN and infinities, as Python writes them.
+
+    Lone surrogates become "?".
 
     Raises
     ------

@@ -1,4 +1,6 @@
-"""A CSV table of finished predictions → a sealed run, so that intervals, ranks and boards work on it."""
+"""A CSV table of finished predictions → a sealed run, so that intervals, ranks and boards work on
+it.
+"""
 
 import math
 import re

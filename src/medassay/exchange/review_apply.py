@@ -1,4 +1,6 @@
-"""From checked decisions to a bank: items approved, corrected, rewritten or removed, under one new version."""
+"""From checked decisions to a bank: items approved, corrected, rewritten or removed, under one new
+version.
+"""
 
 import datetime as dt
 from collections import Counter, defaultdict
@@ -86,9 +88,11 @@ def decisions_of(db: Session, study: Study) -> list[Decision]:
 
 
 def agreed_of(db: Session, study: Study) -> list[Decision]:
-    """Return an approval of each item that all its reviewers found right, as many as the study wants or more; nothing of it may be open.
+    """Return an approval of each item that all its reviewers found right, as many as the study
+    wants or more; nothing of it may be open.
 
-    Right is an item without a score below 3 and without harm seen; nobody flagged it, no ticket about it waits, and no decision stands.
+    Right is an item without a score below 3 and without harm seen; nobody flagged it, no ticket
+    about it waits, and no decision stands.
 
     Raises
     ------
@@ -142,8 +146,9 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
 ) -> tuple[str, str, dict[str, int]]:
     """Bring the checked decisions of a study into a bank folder, and tell the tickets.
 
-    Every changed item gets its next revision and the name of who approved it; the version's entry in CHANGES.md names them. With
-    `approve_right` the items that all reviewers found right are approved, too.
+    Every changed item gets its next revision and the name of who approved it; the version's entry
+    in CHANGES.md names them. With `approve_right` the items that all reviewers found right are
+    approved, too.
 
     Returns
     -------
@@ -252,7 +257,10 @@ def _take(
     into: tuple[Records, dict[str, str]],
     decided: Mapping[str, int],
 ) -> None:
-    """Put what a decision changes into `into`: changed records, and who removed which; other forms of the item's question with it."""
+    """Put what a decision changes into `into`: changed records, and who removed which.
+
+    Other forms of the item's question with it.
+    """
     changed, removed = into
     record = records.get(decision.item)
     if record is None:
@@ -312,7 +320,10 @@ def _content_of(entry: Entry) -> dict[str, Any]:
 def _as_twin(
     other: dict[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return another form of the same question after the same change; None where it says nothing of what changed."""
+    """Return another form of the same question after the same change.
+
+    None where it says nothing of what changed.
+    """
     twin = dict(other)
     for key in ("question", "path", "leaf", "options", "expected", "reference"):
         if key in other and other[key] == before.get(key) and key in after:
@@ -334,21 +345,28 @@ def _right(record: Mapping[str, Any]) -> str:
 
 
 def _is_approved(record: Mapping[str, Any], decision: Decision) -> bool:
-    """Return whether an approval of all reviewers, or a later decision of a person, stands in an item already."""
+    """Return whether an approval of all reviewers, or a later decision of a person, stands in an
+    item already.
+    """
     return record.get("approval", {}).get("who") == decision.by or bool(
         record.get("revision", 1) != decision.revision
     )
 
 
 def _is_made(record: Mapping[str, Any], decision: Decision) -> bool:
-    """Return whether a decision stands in an item already: a call before was cut off behind the bank's release."""
+    """Return whether a decision stands in an item already: a call before was cut off behind the
+    bank's release.
+    """
     return record.get("approval", {}).get("who") == decision.by and all(
         record.get(key) == value for key, value in decision.change.items()
     )
 
 
 def _revised(record: dict[str, Any], decision: Decision) -> dict[str, Any]:
-    """Return an item after a decision, with who approved it; a new revision where something changed."""
+    """Return an item after a decision, with who approved it.
+
+    A new revision where something changed.
+    """
     revised = {**record, **decision.change}
     if "path" in decision.change and "leaf" in revised:
         revised["leaf"] = decision.change["path"].rpartition("->")[2].strip()

@@ -1,4 +1,5 @@
-"""From banks, runs and workshops to what people review: items, pairs, answers, preferences and verdicts.
+"""From banks, runs and workshops to what people review: items, pairs, answers, preferences and
+verdicts.
 
 What reviewers see and what they must not (model, judge, run) are kept apart from the start.
 """
@@ -56,7 +57,9 @@ def entries_of_records(
     records: Iterable[Mapping[str, Any]],
     beside: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[NewEntry]:
-    """Return items of a bank as entries of an item review; a quiz and its open form are one entry, that of the quiz.
+    """Return items of a bank as entries of an item review.
+
+    A quiz and its open form are one entry, that of the quiz.
 
     Parameters
     ----------
@@ -109,7 +112,9 @@ def _document(record: Mapping[str, Any]) -> str:
 
 
 def bank_entries(bank: Bank, folder: Path | None = None) -> list[NewEntry]:
-    """Return the items of a bank as entries; with decision graphs and source texts where its workshop has them.
+    """Return the items of a bank as entries.
+
+    With decision graphs and source texts where its workshop has them.
 
     Parameters
     ----------
@@ -122,7 +127,9 @@ def bank_entries(bank: Bank, folder: Path | None = None) -> list[NewEntry]:
 
 
 def _beside(workshop: Workshop) -> dict[str, dict[str, Any]]:
-    """Return document → the decision graph and the source text that a workshop made its items from."""
+    """Return document → the decision graph and the source text that a workshop made its items
+    from.
+    """
     records: dict[str, dict[str, Any]] = {}
     for name, graph in _graphs(workshop).items():
         records[name] = {"graph": graph.to_json()}
@@ -200,7 +207,8 @@ def _side(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def workshop_entries(workshop: Workshop) -> list[NewEntry]:
-    """Return what a workshop derived beside its originals: translations, refined pathways, open versions, corrections.
+    """Return what a workshop derived beside its originals: translations, refined pathways, open
+    versions, corrections.
 
     Raises
     ------
@@ -268,7 +276,8 @@ def _refinements(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iter
 
 
 def run_entries(run: Run, form: str) -> list[NewEntry]:
-    """Return the answers of a run as entries, who gave them hidden: one by one, in twos, or with a judge's verdict.
+    """Return the answers of a run as entries, who gave them hidden: one by one, in twos, or with a
+    judge's verdict.
 
     Parameters
     ----------
@@ -331,7 +340,9 @@ def _answers(run: Run, items: RunItems) -> Iterator[NewEntry]:
 
 
 def _preferences(run: Run, items: RunItems) -> Iterator[NewEntry]:
-    """Yield two answers to one question: every item once for each two neighbours in an order of its own."""
+    """Yield two answers to one question: every item once for each two neighbours in an order of its
+    own.
+    """
     of: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for trial in _trials(run):
         if trial["repeat"] == 0:
@@ -391,7 +402,8 @@ def private_run(run: Run) -> bool:
 
 
 def sampled(entries: Sequence[NewEntry], n: int, seed: str) -> list[NewEntry]:
-    """Return a seeded sample of entries in which every category is present, all of them where `n` is 0.
+    """Return a seeded sample of entries in which every category is present, all of them where `n`
+    is 0.
 
     Raises
     ------

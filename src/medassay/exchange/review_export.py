@@ -1,4 +1,6 @@
-"""From a closed study to the files that other commands read: labels for judges, answers for metrics, votes for banks."""
+"""From a closed study to the files that other commands read: labels for judges, answers for
+metrics, votes for banks.
+"""
 
 import csv
 import os
@@ -27,8 +29,9 @@ Row = Mapping[str, Any]
 def label_rows(document: Mapping[str, Any]) -> list[Row]:
     """Return people's labels of answers as `medassay study judges --people` reads them.
 
-    A label is what an adjudicator settled, else what most reviewers say (ties: the worse label), and of whole answers the mean from 1 to 5
-    brought to the run's scale. Facts and criteria where every answer has some, else scores. What nobody could judge is left out.
+    A label is what an adjudicator settled, else what most reviewers say (ties: the worse label),
+    and of whole answers the mean from 1 to 5 brought to the run's scale. Facts and criteria where
+    every answer has some, else scores. What nobody could judge is left out.
 
     Raises
     ------
@@ -38,7 +41,8 @@ def label_rows(document: Mapping[str, Any]) -> list[Row]:
     entries, reviews = _answers(document)
     settled = _settled(document)
     parts = all(_parts(entry) for entry in entries.values())
-    # Several judges of one answer are several entries of it: what people say of the answer is pooled.
+    # Several judges of one answer are several entries of it: what people say of the answer is
+    # pooled.
     scores: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     final: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     of: dict[tuple[Any, ...], Mapping[str, Any]] = {}
@@ -67,7 +71,9 @@ def label_rows(document: Mapping[str, Any]) -> list[Row]:
 
 
 def answer_rows(document: Mapping[str, Any]) -> list[Row]:
-    """Return answers with their references and people's mean score from 1 to 5, as `medassay study metrics --people people` reads them."""
+    """Return answers with their references and people's mean score from 1 to 5, as `medassay study
+    metrics --people people` reads them.
+    """
     entries, reviews = _answers(document)
     settled = _settled(document)
     rows: list[Row] = []
@@ -93,9 +99,11 @@ def answer_rows(document: Mapping[str, Any]) -> list[Row]:
 
 
 def vote_rows(document: Mapping[str, Any]) -> list[Row]:
-    """Return the votes of a study as `medassay bank votes` reads them: of each entry the first k, by reviewers' pseudonyms.
+    """Return the votes of a study as `medassay bank votes` reads them: of each entry the first k,
+    by reviewers' pseudonyms.
 
-    Entries with fewer than k votes are left out; an item that stands in a study more than once is told apart by its number.
+    Entries with fewer than k votes are left out; an item that stands in a study more than once is
+    told apart by its number.
     """
     study = document["frozen"]["study"]
     form, overlap = FORMS[study["form"]], study["overlap"]

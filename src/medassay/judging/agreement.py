@@ -39,8 +39,8 @@ def judged_score(
 ) -> dict[str, Any]:
     """Return the score record of a judged trial: the mean of all judges, null if one is missing.
 
-    `unjudged` is its record before anybody judged, whose parts stay; those that a judge gives, where it is the
-    only one, are added.
+    `unjudged` is its record before anybody judged, whose parts stay; those that a judge gives,
+    where it is the only one, are added.
     """
     per_judge = {v["judge"]: v["score"] for v in verdicts}
     value = panel_score(list(per_judge.values()), min_judges=n_seats)
@@ -67,7 +67,10 @@ def _numbers() -> "array[float]":
 
 @dataclass
 class _JudgedCell:
-    """What the verdicts of one cell come to; a few numbers an answer, so that memory stays small."""
+    """What the verdicts of one cell come to.
+
+    A few numbers an answer, so that memory stays small.
+    """
 
     answers: int = 0
     failures: int = 0
@@ -108,7 +111,8 @@ class Judgements:
         self._items = items
         self._families = families
         self._cells: dict[Cell, _JudgedCell] = {}
-        # Mode and judge → items × (sum and number of "above the others": own family, other families).
+        # Mode and judge → items × (sum and number of "above the others": own family, other
+        # families).
         self._above: dict[tuple[str, str], Floats] = {}
 
     def add(self, verdicts: Sequence[Mapping[str, Any]]) -> None:
@@ -197,7 +201,9 @@ class Judgements:
         }
 
     def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
-        """Return the agreement over all models of some domains, and each judge's self-preference."""
+        """Return the agreement over all models of some domains, and each judge's
+        self-preference.
+        """
         cells = [c for key, c in self._cells.items() if key[0] in domains and key[3] == mode]
         if not cells:
             return None
@@ -317,7 +323,10 @@ def _batch_difference(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]
 
 
 def _by_tag(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]:
-    """Return tag → mean score over its criteria, over the answers whose items have such; clipped."""
+    """Return tag → mean score over its criteria, over the answers whose items have such.
+
+    Clipped.
+    """
     scale = Scale(floor=-sys.float_info.max)
     estimates = {}
     for tag in sorted({tag for c in cells for tag in c.tags}):

@@ -25,8 +25,8 @@ RULE = ModelSpec(id="rule", provider="rule", family="none", location="local", co
 class JudgeAssignment:
     """Who judges: a judge (rubric and reader) for each domain, the seats for each tested model.
 
-    `rules` are those of the plan that the judges were made with, as a run remembers them: `steps` of
-    evaluation, `ddx`.
+    `rules` are those of the plan that the judges were made with, as a run remembers them: `steps`
+    of evaluation, `ddx`.
     """
 
     judges: Mapping[str, Grader]

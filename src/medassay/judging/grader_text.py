@@ -75,17 +75,21 @@ class GraderText:
 
 @cache
 def before_revisions() -> dict[str, Any]:
-    """Return what the last code that hashed its own source had: hashes of parsers and scorers, sources of graders."""
+    """Return what the last code that hashed its own source had: hashes of parsers and scorers,
+    sources of graders.
+    """
     packed = (files("medassay.judging") / "before_revisions.json.xz").read_bytes()
     document: dict[str, Any] = json.loads(lzma.decompress(packed))
     return document
 
 
 def hashed_id(judge: Grader) -> str:
-    """Return `name@hash`: the id of a grader when ids were hashes of prompts, rules and source code.
+    """Return `name@hash`: the id of a grader when ids were hashes of prompts, rules and source
+    code.
 
-    Methodologies are made of it, and draws of judged boards are seeded by methodologies. So the source of then is
-    kept: with it a grader at revision 1 has the id, and a run the methodology, that they had.
+    Methodologies are made of it, and draws of judged boards are seeded by methodologies. So the
+    source of then is kept: with it a grader at revision 1 has the id, and a run the methodology,
+    that they had.
     """
     source = before_revisions()["graders"][judge.name.removesuffix("_names")].encode()
     return f"{judge.name}@{sha256_hex(b''.join([*judge.texts, source]))[:12]}"

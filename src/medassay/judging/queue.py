@@ -1,7 +1,7 @@
 """What is to be judged: the open answers of a run, in batches that are the same after a resume.
 
-A verdict is a number: trial × seat. Batches are cut from one seeded order of all answers, so that models follow each other in
-no order a judge could learn.
+A verdict is a number: trial × seat. Batches are cut from one seeded order of all answers, so that
+models follow each other in no order a judge could learn.
 """
 
 import math
@@ -80,7 +80,9 @@ class Answers:
 
     @property
     def known(self) -> "tuple[array[int], array[int]]":
-        """Return where the trials begin and which are open: what another process need not find again."""
+        """Return where the trials begin and which are open: what another process need not find
+        again.
+        """
         return self._starts, self.open
 
     def trial(self, number: int) -> dict[str, Any]:
@@ -186,7 +188,8 @@ def audited(numbers: Sequence[int], seed: int) -> list[int]:
 
 
 class Batches(Sequence[Sequence[int]]):
-    """The answers of a docket in batches, in one seeded order over all models: two arrays, whatever their number.
+    """The answers of a docket in batches, in one seeded order over all models: two arrays, whatever
+    their number.
 
     A batch holds answers of one domain and language, since it has one prompt.
     """

@@ -81,7 +81,8 @@ def find_task(name: str) -> Task:
 
 
 def task_of_plan(plan: Plan) -> Task:
-    """Return the task that a plan means: `scoring`, `relaxed_perplexity` and `chat_template` each lead to one of its own.
+    """Return the task that a plan means: `scoring`, `relaxed_perplexity` and `chat_template` each
+    lead to one of its own.
 
     Raises
     ------

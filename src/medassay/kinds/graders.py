@@ -48,10 +48,11 @@ GRADERS: dict[str, Callable[[Mapping[str, Any]], Grader]] = {
 
 
 def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
-    """Return the judge (rubric and reader) of each domain, as its bank's card and the plan ask for it.
+    """Return the judge (rubric and reader) of each domain, as its bank's card and the plan ask for
+    it.
 
-    `manifest` holds what a run remembers: banks, domains, and the rules of the plan, if it gave any:
-    evaluation `steps`, `ddx`, `graphs`.
+    `manifest` holds what a run remembers: banks, domains, and the rules of the plan, if it gave
+    any: evaluation `steps`, `ddx`, `graphs`.
     """
     steps = manifest.get("steps")
     if steps and not any(name.startswith(_STEPPED) for name in task.judges.values()):
@@ -75,7 +76,8 @@ def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
 
 
 def remembered_graphs(task: Task, named: Sequence[str], base: Path) -> dict[str, Any]:
-    """Return what a run remembers of the graphs that judge: the documents of those named, else of the task's own.
+    """Return what a run remembers of the graphs that judge: the documents of those named, else of
+    the task's own.
 
     Raises
     ------

@@ -31,34 +31,40 @@ def read(
     letters: str | None = None,
     extraction: Extraction = "standard",
 ) -> Answer:
-    """Return what a reply to an item says: its value, outcome and reason, and of diagnoses their codes.
+    """Return what a reply to an item says: its value, outcome and reason, and of diagnoses their
+    codes.
 
     Parameters
     ----------
     item : the question; its form decides how the reply is read
     text : the reply, whole
-    finish : why it ended, as the endpoint says: "stop", "length" (the token limit), "refusal" or "other"
+    finish : why it ended, as the endpoint says: "stop", "length" (the token limit), "refusal" or
+        "other"
     letters : of a choice, the letters as they were shown; default: those of the item's options
     extraction : "paper" reads letters and records by the rules of the published studies
 
     Returns
     -------
     Answer
-        `value` is a letter, a number, the text, JSON of the ranked names or of the record; None where nothing was read.
-        `outcome` is `answered`, `unparsed`, `refused` or `truncated`; `reason` names the rule or form by which the value
+        `value` is a letter, a number, the text, JSON of the ranked names or of the record; None
+        where nothing was read.
+        `outcome` is `answered`, `unparsed`, `refused` or `truncated`; `reason` names the rule or
+        form by which the value
         was found, or why there is none.
 
     Raises
     ------
     InputError
-        When no reply to such an item is read (imported scores, withheld items), or `finish` is unknown.
+        When no reply to such an item is read (imported scores, withheld items), or `finish` is
+        unknown.
 
     Examples
     --------
     >>> item = Item(id="q", domain="d", question="Which?", form="diagnoses")
     >>> answer = read(item, "1. Gout (ICD-10 M10.9): painful")
     >>> answer.value, answer.outcome, answer.reason, answer.codes
-    ('[{"codes":["ICD-10:M10.9"],"name":"Gout","rank":1}]', 'answered', 'lines', (('ICD-10:M10.9',),))
+    ('[{"codes":["ICD-10:M10.9"],"name":"Gout","rank":1}]', 'answered', 'lines',
+    (('ICD-10:M10.9',),))
     """
     if item.form not in PARSER_OF:
         forms = ", ".join(PARSER_OF)

@@ -38,11 +38,14 @@ SCORERS: dict[str, Scorer] = {
 
 
 def open_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
-    """Return what is told of an open answer that was no reply: perplexities of its reference, or of statements in completions."""
+    """Return what is told of an open answer that was no reply: perplexities of its reference, or of
+    statements in completions.
+    """
     return relaxed_parts(item, answer, text) or perplexity_parts(item, answer, text)
 
 
-# What is told of an answer, and of the whole reply, besides the score, whoever gives it: one line each form.
+# What is told of an answer, and of the whole reply, besides the score, whoever gives it: one line
+# each form.
 PARTS: dict[Form, Callable[[Item, Answer, str], dict[str, Any]]] = {
     "choice": likeliest_parts,
     "open": open_parts,

@@ -26,7 +26,9 @@ class Scoring:
         }
 
     def record(self, item: Item, trial: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
-        """Return the line of scores.jsonl for a trial: its key, its score, why, by which scorer, and its parts."""
+        """Return the line of scores.jsonl for a trial: its key, its score, why, by which scorer,
+        and its parts.
+        """
         scorer = self._scorers[item.form]
         [score] = scorer.score([item], [answer])
         record = score_record(trial, score.value, score.because, scorer.id)

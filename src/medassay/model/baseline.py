@@ -14,7 +14,9 @@ BASELINES = ("random", "majority", "longest")
 
 
 class Baseline:
-    """One baseline; `majority` maps a set of letters to the key that is most common among items with it."""
+    """One baseline; `majority` maps a set of letters to the key that is most common among items
+    with it.
+    """
 
     def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
         if spec.sent_name not in BASELINES:

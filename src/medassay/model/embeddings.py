@@ -1,4 +1,6 @@
-"""Vectors of texts from an endpoint of the OpenAI protocol (`/v1/embeddings`): an entry of models.json like any other."""
+"""Vectors of texts from an endpoint of the OpenAI protocol (`/v1/embeddings`): an entry of
+models.json like any other.
+"""
 
 import asyncio
 import json
@@ -24,7 +26,9 @@ stamina.instrumentation.set_on_retry_hooks([])
 
 
 class Books(Protocol):
-    """Where requests are booked before they are sent, and settled when it is known what they used."""
+    """Where requests are booked before they are sent, and settled when it is known what they
+    used.
+    """
 
     async def reserve(self, spec: ModelSpec, most: Usage, key: str, attempt: int) -> Any:
         """Return a booking; raise `OverBudget` where a bound forbids it."""
@@ -37,7 +41,9 @@ class Books(Protocol):
 
 
 class EndpointEmbedder(OpenAICompatible):
-    """Asks an endpoint for vectors; its `id` is the model's name and version, wherever it is served.
+    """Asks an endpoint for vectors.
+
+    Its `id` is the model's name and version, wherever it is served.
 
     `books` is where requests are booked, None where nobody keeps any.
     """

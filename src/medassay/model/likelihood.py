@@ -1,12 +1,16 @@
-"""How likely a local model finds given texts: many continuations in one pass, each beginning read once.
+"""How likely a local model finds given texts: many continuations in one pass, each beginning read
+once.
 
-Continuations of one context stand behind it in one sequence; a mask lets each see the context and itself, and positions go on
-from the context, so that every log-probability is the one that the text alone would get. What all contexts share (few-shot
-examples) is read once and kept. Only the states that predict a token are turned into logits. On the first call the packed
-path is compared with plain ones of the same model; an architecture for which they differ is scored plainly, with a warning.
+Continuations of one context stand behind it in one sequence; a mask lets each see the context and
+itself, and positions go on from the context, so that every log-probability is the one that the text
+alone would get. What all contexts share (few-shot examples) is read once and kept. Only the states
+that predict a token are turned into logits. On the first call the packed path is compared with
+plain ones of the same model; an architecture for which they differ is scored plainly, with a
+warning.
 
-Token handling is that of lm-evaluation-harness: blanks at the end of a context belong to the continuation, both are tokenised
-together, an empty context is the model's BOS, or else its EOS. Whether a BOS is put before a context is `add_bos`.
+Token handling is that of lm-evaluation-harness: blanks at the end of a context belong to the
+continuation, both are tokenised together, an empty context is the model's BOS, or else its EOS.
+Whether a BOS is put before a context is `add_bos`.
 """
 
 import copy
@@ -47,9 +51,12 @@ class LikelihoodEngine:
     ----------
     model : a folder of weights, a loaded transformers model, or an entry of a models file
     tokenizer : of a loaded model; read from its folder where it is not given
-    add_bos : whether a BOS stands before each context; None does what the entry says, or else the tokenizer
-    scores_bos : whether a text by itself begins with a BOS that is scored too, behind the one it is conditioned on: so does
-        lm-evaluation-harness with tokenizers that add a BOS, where it counts the model's surprise at a second one
+    add_bos : whether a BOS stands before each context; None does what the entry says, or else the
+        tokenizer
+    scores_bos : whether a text by itself begins with a BOS that is scored too, behind the one it is
+        conditioned on: so does
+        lm-evaluation-harness with tokenizers that add a BOS, where it counts the model's surprise
+        at a second one
     budget : tokens of one pass; halved, and the pass repeated, where memory ends
     packed : whether continuations share a pass; False scores each sequence by itself
 
@@ -111,9 +118,11 @@ class LikelihoodEngine:
         return self.score_tokens([self.encode(*pair) for pair in pairs], advance=advance)
 
     def rolling(self, texts: Iterable[str]) -> list[LogLikelihood]:
-        """Return how likely each text is by itself: every token once, the first after the model's prefix token.
+        """Return how likely each text is by itself: every token once, the first after the model's
+        prefix token.
 
-        A text longer than the model's context is cut in windows, each with at least one token of context.
+        A text longer than the model's context is cut in windows, each with at least one token of
+        context.
 
         Raises
         ------
@@ -219,7 +228,9 @@ class LikelihoodEngine:
             )
 
     def _scored(self, requests: Sequence[Request]) -> Iterator[tuple[Request, LogLikelihood]]:
-        """Yield each distinct request with its likelihood, longest first: memory that is too small shows at once."""
+        """Yield each distinct request with its likelihood, longest first: memory that is too small
+        shows at once.
+        """
         within = [r for r in requests if self._packs(r)]
         plain = [r for r in requests if not self._packs(r)]
         for shared, requests_sharing in by_beginning(within):
@@ -231,7 +242,9 @@ class LikelihoodEngine:
         return self.packs_up_to(sum(map(len, request)))
 
     def packs_up_to(self, n: int) -> bool:
-        """Return whether sequences of n tokens may be packed: a layer with a sliding window would need a mask of its own."""
+        """Return whether sequences of n tokens may be packed: a layer with a sliding window would
+        need a mask of its own.
+        """
         return self.packs and (self._window is None or n <= self._window)
 
     def _in_passes(
@@ -255,7 +268,10 @@ class LikelihoodEngine:
             waiting = waiting[len(batch) :]
 
     def _pack(self, batch: Sequence[Request], *, shared: Ids) -> list[LogLikelihood]:
-        """Return the likelihoods of some requests from one pass; `shared` begins all their contexts."""
+        """Return the likelihoods of some requests from one pass.
+
+        `shared` begins all their contexts.
+        """
         import torch
 
         row = PackedRow(len(shared))
@@ -279,7 +295,10 @@ class LikelihoodEngine:
 
     @property
     def packs(self) -> bool:
-        """Return whether the packed path gives what the plain one gives; compared on the first call."""
+        """Return whether the packed path gives what the plain one gives.
+
+        Compared on the first call.
+        """
         if self._packed is None:
             self._packed = self._compared()
         return self._packed
@@ -302,7 +321,9 @@ class LikelihoodEngine:
         return lambda row, places: _capped(head(hidden[row, list(places)]), cap)
 
     def _plainly(self, batch: Sequence[Request]) -> list[LogLikelihood]:
-        """Return the likelihoods of some requests, each a sequence of its own, padded on the right."""
+        """Return the likelihoods of some requests, each a sequence of its own, padded on the
+        right.
+        """
         import torch
 
         device = self.model.device
@@ -323,9 +344,11 @@ class LikelihoodEngine:
         return likelihoods
 
     def _compared(self) -> bool:
-        """Return whether the packed path gives what the plain one gives, on a few tokens of the model's own.
+        """Return whether the packed path gives what the plain one gives, on a few tokens of the
+        model's own.
 
-        Where it does not with the output layer alone (some models scale logits afterwards), the whole model is tried.
+        Where it does not with the output layer alone (some models scale logits afterwards), the
+        whole model is tried.
         """
         size = int(self.model.get_input_embeddings().weight.shape[0])
         sampled = [(7 * n * n + 3 * n + 1) % size for n in range(48)]

@@ -1,6 +1,8 @@
-"""Prompts that ask for likelihoods, answered by an engine: what a local provider does instead of generating.
+"""Prompts that ask for likelihoods, answered by an engine: what a local provider does instead of
+generating.
 
-Prompts of one batch are scored together; one that cannot be answered (too long for the model, say) fails alone.
+Prompts of one batch are scored together; one that cannot be answered (too long for the model, say)
+fails alone.
 """
 
 import time
@@ -66,7 +68,10 @@ def _wanted(prompt: Prompt) -> LikelihoodRequest:
 
 
 def _asked(engine: LikelihoodEngine, prompt: Prompt) -> "list[Request] | ValueError":
-    """Return the requests of a prompt, those of one text together; none for completions to be drawn."""
+    """Return the requests of a prompt, those of one text together.
+
+    None for completions to be drawn.
+    """
     request = _wanted(prompt)
     try:
         if request.relaxed is not None:

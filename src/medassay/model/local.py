@@ -18,7 +18,8 @@ from medassay.errors import Permanent
 
 Job = tuple[int, int, Prompt, Sampling, int, "asyncio.Future[Completion]"]
 _Made = list[Completion | Permanent]
-# Two threads that import transformers at once find it half made; while one makes a model, the parameters of others have no data.
+# Two threads that import transformers at once find it half made; while one makes a model, the
+# parameters of others have no data.
 _LOADING = threading.Lock()
 
 
@@ -34,7 +35,10 @@ class LocalModel:
         self._arrived = 0
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
-        """Return the completion once its batch is done; `seconds` is the batch's time per prompt."""
+        """Return the completion once its batch is done.
+
+        `seconds` is the batch's time per prompt.
+        """
         if self._worker is None:
             self._worker = asyncio.create_task(self._work())
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
@@ -83,7 +87,8 @@ class LocalModel:
     def _next(self) -> list[Job]:
         """Return the jobs that are done together.
 
-        Likelihoods are batched by tokens, so all that wait are; drawing completions fills a batch by itself.
+        Likelihoods are batched by tokens, so all that wait are; drawing completions fills a batch
+        by itself.
         """
         first = self._waiting[0]
         if first[2].likely is not None and first[2].likely.relaxed is not None:
@@ -134,7 +139,9 @@ class LocalModel:
     def _generate(
         self, prompts: list[Prompt], sampling: Sampling, drawn_for: Sequence[tuple[bytes, int]]
     ) -> list[Completion]:
-        """Return completions; what is drawn depends on the seed, and on the prompts and repeats that share the batch."""
+        """Return completions; what is drawn depends on the seed, and on the prompts and repeats
+        that share the batch.
+        """
         tokenizer, model = self._load()
         import torch
 
@@ -191,7 +198,9 @@ class LocalModel:
 
 
 def _seed(seed: int, drawn_for: Sequence[tuple[bytes, int]]) -> int:
-    """Return the seed of a batch: the same for the same prompts in the same repeats, another for the next repeat."""
+    """Return the seed of a batch: the same for the same prompts in the same repeats, another for
+    the next repeat.
+    """
     parts = [str(seed).encode(), *(b"%d\x1f%s" % (repeat, text) for text, repeat in drawn_for)]
     return int(sha256_hex(b"\x1e".join(parts))[:15], 16)
 
@@ -199,8 +208,8 @@ def _seed(seed: int, drawn_for: Sequence[tuple[bytes, int]]) -> int:
 class _Likelihoods:
     """Listens to a generation: the log-probability of each token taken, and the likeliest tokens.
 
-    It is a logits processor that changes nothing; only the likeliest of each step stay in memory. The
-    log-probabilities are the model's own, before temperature and top-p.
+    It is a logits processor that changes nothing; only the likeliest of each step stay in memory.
+    The log-probabilities are the model's own, before temperature and top-p.
     """
 
     def __init__(self, alternatives: int) -> None:
@@ -240,7 +249,10 @@ class _Likelihoods:
 
 
 def load_weights(spec: ModelSpec) -> tuple[Any, Any]:
-    """Return (tokenizer, model) in evaluation mode, padding on the left; one model is loaded at a time."""
+    """Return (tokenizer, model) in evaluation mode, padding on the left.
+
+    One model is loaded at a time.
+    """
     with _LOADING:
         return _loaded(spec)
 

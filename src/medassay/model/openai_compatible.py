@@ -166,7 +166,9 @@ class OpenAICompatible:
         return data, seconds
 
     async def _explained(self, status: int, text: str) -> str:
-        """Return what may be wrong with an entry whose address, model or parameter an endpoint does not know."""
+        """Return what may be wrong with an entry whose address, model or parameter an endpoint does
+        not know.
+        """
         for word, mend in _MENDS.items() if status == 400 else ():
             if word in text.casefold():
                 return f"; {mend}"
@@ -191,7 +193,10 @@ class OpenAICompatible:
         )
 
     async def _named_models(self) -> tuple[str, ...]:
-        """Return the models that the endpoint says it has, asked once; none where it does not say."""
+        """Return the models that the endpoint says it has, asked once.
+
+        None where it does not say.
+        """
         if self._models is None and self._session is not None:
             self._models = ()
             try:
@@ -264,7 +269,9 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
-    """Return the tokens that a reply counts, with those that were cached and those that are thoughts where it tells them apart."""
+    """Return the tokens that a reply counts, with those that were cached and those that are
+    thoughts where it tells them apart.
+    """
     read, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     return Usage(
         prompt=read,
@@ -275,13 +282,18 @@ def _usage(usage: dict[str, Any]) -> Usage:
 
 
 def _part(details: Any, name: str) -> int:
-    """Return a part of the tokens, 0 where it is not told in the usual way: no reason to lose a reply."""
+    """Return a part of the tokens, 0 where it is not told in the usual way: no reason to lose a
+    reply.
+    """
     value = details.get(name) if isinstance(details, dict) else None
     return _count(value) if type(value) is int else 0
 
 
 def _calls(entries: Any) -> tuple[ToolCall, ...]:
-    """Return the calls in a reply that name a function; arguments as an object, which some endpoints give, become text."""
+    """Return the calls in a reply that name a function.
+
+    Arguments as an object, which some endpoints give, become text.
+    """
     calls = []
     for call in entries[:_MOST_CALLS] if isinstance(entries, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
@@ -323,7 +335,9 @@ def _count(value: Any) -> int:
 def _logprobs(
     logprobs: Any,
 ) -> tuple[tuple[TokenLogprob, ...] | None, tuple[tuple[TokenLogprob, ...], ...] | None]:
-    """Return the tokens with their log-probabilities, and the candidates at each if there are any."""
+    """Return the tokens with their log-probabilities, and the candidates at each if there are
+    any.
+    """
     if not isinstance(logprobs, dict):
         return None, None
     content, tokens, values = (logprobs.get(k) for k in ("content", "tokens", "token_logprobs"))

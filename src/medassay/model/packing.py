@@ -1,7 +1,8 @@
-"""What goes into one pass: requests side by side in a row, batches that fit, windows over long texts.
+"""What goes into one pass: requests side by side in a row, batches that fit, windows over long
+texts.
 
-A request is the tokens of a context and of a continuation. In a row continuations of one context stand behind it; a mask lets each see
-the context and itself, and positions go on from the context.
+A request is the tokens of a context and of a continuation. In a row continuations of one context
+stand behind it; a mask lets each see the context and itself, and positions go on from the context.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,8 @@ _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 class PackedRow:
     """Some requests in one sequence: contexts with their continuations behind them.
 
-    `shared` tokens stand before the row, read already; a context sees all of them, or as many as it is put `after`.
+    `shared` tokens stand before the row, read already; a context sees all of them, or as many as it
+    is put `after`.
     """
 
     shared: int
@@ -37,7 +39,9 @@ class PackedRow:
     _branch: int = 0
 
     def add(self, context: Ids, continuation: Ids, *, after: int | None = None) -> None:
-        """Put a continuation behind its context, which stands there already if the last request had the same."""
+        """Put a continuation behind its context, which stands there already if the last request had
+        the same.
+        """
         after = self.shared if after is None else after
         if self._last is None or self._last[:2] != (context, after):
             self._group += 1
@@ -98,8 +102,8 @@ class PackedRow:
 def at_least_single(logits: Any) -> Any:
     """Return logits in single precision, or in the double precision that they have.
 
-    A `logsumexp` is taken from them then: in single precision on a CPU, torch's `log_softmax` is too high by up to 1.6e-5 a token
-    where a vocabulary has 49,152.
+    A `logsumexp` is taken from them then: in single precision on a CPU, torch's `log_softmax` is
+    too high by up to 1.6e-5 a token where a vocabulary has 49,152.
     """
     import torch
 
@@ -119,14 +123,18 @@ def log_probabilities(
 
 
 def of_tokens(values: Sequence[float], likeliest: Sequence[bool]) -> LogLikelihood:
-    """Return a likelihood from the log-probability of each token, and whether each is the likeliest."""
+    """Return a likelihood from the log-probability of each token, and whether each is the
+    likeliest.
+    """
     return LogLikelihood(
         total=sum(values), n_tokens=len(values), greedy=all(likeliest), tokens=tuple(values)
     )
 
 
 def windows_over(tokens: Ids, prefix: int, longest: int) -> Iterator[Request]:
-    """Yield windows over a text: every token is scored once, with as much context as fits, at least one token."""
+    """Yield windows over a text: every token is scored once, with as much context as fits, at least
+    one token.
+    """
     first = min(longest, len(tokens))
     yield (prefix,), tokens[:first]
     done = first
@@ -139,7 +147,10 @@ def windows_over(tokens: Ids, prefix: int, longest: int) -> Iterator[Request]:
 
 
 def by_beginning(requests: Sequence[Request]) -> Iterator[tuple[Ids, list[Request]]]:
-    """Yield requests by what their contexts have in common at the beginning; () where that is too little to keep."""
+    """Yield requests by what their contexts have in common at the beginning.
+
+    () where that is too little to keep.
+    """
     groups: dict[Ids, list[Request]] = {}
     for request in requests:
         groups.setdefault(request[0][:SHARED], []).append(request)
@@ -156,7 +167,9 @@ def by_beginning(requests: Sequence[Request]) -> Iterator[tuple[Ids, list[Reques
 
 
 def _common(first: Ids, last: Ids) -> Ids:
-    """Return the beginning that the first and the last of sorted contexts share, and so all between them."""
+    """Return the beginning that the first and the last of sorted contexts share, and so all between
+    them.
+    """
     n = 0
     for a, b in zip(first, last, strict=False):
         if a != b:

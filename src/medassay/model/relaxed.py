@@ -1,7 +1,8 @@
 """Targets scored after the beginnings of completions, on the states that drawing these left behind.
 
-What Relaxed Perplexity is computed from (`medassay.kinds.likelihood.relaxed_perplexity`). Where a model's cache cannot be used so, completions are read
-anew at every token, and each beginning is scored as a sequence of its own: slower, the same values.
+What Relaxed Perplexity is computed from (`medassay.kinds.likelihood.relaxed_perplexity`). Where a
+model's cache cannot be used so, completions are read anew at every token, and each beginning is
+scored as a sequence of its own: slower, the same values.
 """
 
 import math
@@ -78,7 +79,9 @@ def relaxed_tables(
 
 
 def _target(engine: LikelihoodEngine, context: str, target: str) -> Ids:
-    """Return a target's tokens, by itself, with a blank before it where the context ends without one."""
+    """Return a target's tokens, by itself, with a blank before it where the context ends without
+    one.
+    """
     if not target.strip():
         raise ValueError("an empty target has no likelihood")
     blank = "" if not context or context[-1].isspace() else " "
@@ -104,10 +107,12 @@ def _scored_on_states(
     target_ids: Sequence[Ids],
     states: States,
 ) -> Beginnings:
-    """Return the same from few passes: behind the states of a completion stand targets after all of its beginnings.
+    """Return the same from few passes: behind the states of a completion stand targets after all of
+    its beginnings.
 
-    A target is read from the last token of its beginning on, which is read again, once for all targets: so their first tokens
-    are predicted here too. It sees the states up to there, and itself.
+    A target is read from the last token of its beginning on, which is read again, once for all
+    targets: so their first tokens are predicted here too. It sees the states up to there, and
+    itself.
     """
     totals: dict[Ids, list[float]] = {beginning: [0.0] * len(target_ids) for beginning in begun}
     waiting: list[tuple[int, Ids, int]] = [

@@ -1,7 +1,9 @@
-"""Completions of one prompt: drawn side by side from one reading of it, or found by beam search, each with its states.
+"""Completions of one prompt: drawn side by side from one reading of it, or found by beam search,
+each with its states.
 
-States are a model's keys and values, layer by layer. A completion that has ended leaves the batch, and takes its states along: what
-is still being written goes on in a smaller one. Each completion draws from a generator of its own, so that the others change nothing.
+States are a model's keys and values, layer by layer. A completion that has ended leaves the batch,
+and takes its states along: what is still being written goes on in a smaller one. Each completion
+draws from a generator of its own, so that the others change nothing.
 """
 
 import copy
@@ -17,14 +19,20 @@ _NUCLEUS = 256  # tokens looked at first: sorting a whole vocabulary costs as mu
 
 
 class States:
-    """The states of some completions behind their prompt, ready to be read on from; one is read on at a time."""
+    """The states of some completions behind their prompt, ready to be read on from.
+
+    One is read on at a time.
+    """
 
     def __init__(self, cache: Any, rows: Sequence[RowStates]) -> None:
         self._cache = cache
         self._rows = rows
 
     def cache(self, number: int) -> Any:
-        """Return the model's cache with one completion in it; what is read on leaves the states as they are."""
+        """Return the model's cache with one completion in it.
+
+        What is read on leaves the states as they are.
+        """
         for layer, (keys, values) in zip(self._cache.layers, self._rows[number], strict=True):
             layer.keys, layer.values = keys, values
             if hasattr(layer, "cumulative_length"):
@@ -32,7 +40,9 @@ class States:
         return self._cache
 
     def length(self, number: int) -> int:
-        """Return how many tokens the states of a completion hold, those of the prompt among them."""
+        """Return how many tokens the states of a completion hold, those of the prompt among
+        them.
+        """
         return int(self._rows[number][0][0].shape[2])
 
 
@@ -54,7 +64,8 @@ def draw(
 
     Parameters
     ----------
-    cached : whether the model's cache may be used; without it sequences are read anew each time, and there are no states
+    cached : whether the model's cache may be used; without it sequences are read anew each time,
+        and there are no states
     """
     import torch
 
@@ -81,7 +92,9 @@ def draw(
 
 
 def _can_be_cut(past: Any) -> bool:
-    """Return whether a cache holds keys and values of each layer, which can be taken apart by rows."""
+    """Return whether a cache holds keys and values of each layer, which can be taken apart by
+    rows.
+    """
     import torch
 
     layers: Any = getattr(past, "layers", None)
@@ -100,7 +113,10 @@ class _Cached:
         self._length = int(past.get_seq_length())
 
     def after(self, parents: Sequence[int], completions: Sequence[Ids]) -> Any:
-        """Return the logits after each completion; it goes on from the one that was at its parent's place."""
+        """Return the logits after each completion.
+
+        It goes on from the one that was at its parent's place.
+        """
         import torch
 
         device = self._engine.model.device
@@ -213,7 +229,9 @@ def _samples(
 
 
 def _pick(logits: Any, setting: Setting, chance: Sequence[Any]) -> list[tuple[int, float]]:
-    """Return a token for each row, drawn by temperature and top-p, and its own log-probability without either."""
+    """Return a token for each row, drawn by temperature and top-p, and its own log-probability
+    without either.
+    """
     import torch
 
     logits = at_least_single(logits)
@@ -238,7 +256,9 @@ def _pick(logits: Any, setting: Setting, chance: Sequence[Any]) -> list[tuple[in
 
 
 def _likeliest(chances: Any, top_p: float) -> tuple[Any, Any]:
-    """Return the likeliest tokens of each row, at least as many as reach top-p, and which they are."""
+    """Return the likeliest tokens of each row, at least as many as reach top-p, and which they
+    are.
+    """
     size, vocabulary = _NUCLEUS, chances.shape[-1]
     while True:
         top = chances.topk(min(size, vocabulary), dim=-1)
@@ -250,7 +270,9 @@ def _likeliest(chances: Any, top_p: float) -> tuple[Any, Any]:
 def _beams(
     engine: LikelihoodEngine, setting: Setting, first: Any, reading: "_Cached | _Whole"
 ) -> list[Sampled]:
-    """Return the likeliest completions that a beam search finds, as many as `samples`; one that ended competes with its end.
+    """Return the likeliest completions that a beam search finds, as many as `samples`.
+
+    One that ended competes with its end.
 
     At each step the likeliest continuations of all beams go on.
     """

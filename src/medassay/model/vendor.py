@@ -177,7 +177,10 @@ class Vendor:
         return settings
 
     def _parameters(self, model: "Model[Any]", prompt: Prompt) -> Any:
-        """Offer the prompt's tools, or hold the model to its schema where entry and vendor can; nothing relies on that."""
+        """Offer the prompt's tools, or hold the model to its schema where entry and vendor can.
+
+        Nothing relies on that.
+        """
         from pydantic_ai.models import ModelRequestParameters
 
         if prompt.tools:
@@ -191,7 +194,10 @@ class Vendor:
         return ModelRequestParameters(output_mode="native", output_object=output)
 
     def _unreached(self, error: Exception) -> Transient | Permanent:
-        """Return the error of a request without a reply; what the connection itself refused is behind it."""
+        """Return the error of a request without a reply.
+
+        What the connection itself refused is behind it.
+        """
         refused = caused_by(error, Permanent) or elsewhere(self._spec, error)
         if refused is not None:
             return refused
@@ -217,7 +223,9 @@ def _tools(schema: bytes) -> list[Any]:
 
 
 def _messages(prompt: Prompt) -> list[Any]:
-    """Return the prompt in pydantic-ai's words: turns of the user and of the model, calls of tools and what they gave."""
+    """Return the prompt in pydantic-ai's words: turns of the user and of the model, calls of tools
+    and what they gave.
+    """
     from pydantic_ai.messages import (
         ModelRequest,
         ModelResponse,
@@ -279,7 +287,9 @@ def _said(text: str, calls: Any) -> list[Any]:
 
 
 def _call(part: Any) -> ToolCall:
-    """Return a call of a tool, with what the vendor wants back (a signature of its thoughts, say)."""
+    """Return a call of a tool, with what the vendor wants back (a signature of its thoughts,
+    say).
+    """
     details = ""
     if part.provider_details:
         fields_kept = {
@@ -323,7 +333,9 @@ def _completion(response: Any, seconds: float) -> Completion:
 
 
 def _usage(usage: Any) -> Usage:
-    """Return the tokens that a vendor counts, with those that were cached and those that are thoughts where it tells them apart."""
+    """Return the tokens that a vendor counts, with those that were cached and those that are
+    thoughts where it tells them apart.
+    """
     read, written = (min(max(n, 0), 2**40) for n in (usage.input_tokens, usage.output_tokens))
     details = usage.details or {}
     thought = usage.output_reasoning_tokens or details.get("thoughts_tokens", 0)
@@ -338,7 +350,9 @@ def _usage(usage: Any) -> Usage:
 def _logprobs(
     result: Any,
 ) -> tuple[tuple[TokenLogprob, ...] | None, tuple[tuple[TokenLogprob, ...], ...] | None]:
-    """Return the tokens with their log-probabilities, and the candidates at each, as Google says them."""
+    """Return the tokens with their log-probabilities, and the candidates at each, as Google says
+    them.
+    """
     if not result:
         return None, None
     chosen = _likely(result.get("chosen_candidates"))

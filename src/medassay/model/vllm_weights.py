@@ -1,7 +1,9 @@
-"""LocalModel weights with vLLM in this process: all prompts that wait are one batch, which vLLM schedules itself.
+"""LocalModel weights with vLLM in this process: all prompts that wait are one batch, which vLLM
+schedules itself.
 
-Written from the documentation of vLLM 0.33; it needs a GPU. Generation only: likelihoods and Relaxed Perplexity take the
-provider `transformers`. A vLLM server is asked as any endpoint, by `openai_compatible`.
+Written from the documentation of vLLM 0.33; it needs a GPU. Generation only: likelihoods and
+Relaxed Perplexity take the provider `transformers`. A vLLM server is asked as any endpoint, by
+`openai_compatible`.
 """
 
 import time
@@ -50,7 +52,9 @@ class Vllm(LocalModel):
     def _generate(
         self, prompts: list[Prompt], sampling: Sampling, drawn_for: Sequence[tuple[bytes, int]]
     ) -> list[Completion]:
-        """Return completions; what is drawn depends on the seed and the repeat, not on what else is in the batch."""
+        """Return completions; what is drawn depends on the seed and the repeat, not on what else is
+        in the batch.
+        """
         llm = self._start()
         from vllm import SamplingParams
 

@@ -20,7 +20,10 @@ _HOLE = "{{ given }}"
 
 
 class PromptPart:
-    """A text with holes in its languages, English where there is no other. `id` is `name@hash` over all its texts."""
+    """A text with holes in its languages, English where there is no other.
+
+    `id` is `name@hash` over all its texts.
+    """
 
     def __init__(self, name: str, languages: Sequence[str], more: bytes = b"") -> None:
         folder = files("medassay.prompt") / "templates"
@@ -49,8 +52,8 @@ class PromptPart:
 class Template(PromptPart):
     """What an item is asked with.
 
-    `schema` is the canonical JSON Schema of the replies it asks for; empty if any text will do. With `options_as_texts` an
-    answer is the text of an option, else its letter.
+    `schema` is the canonical JSON Schema of the replies it asks for; empty if any text will do.
+    With `options_as_texts` an answer is the text of an option, else its letter.
     """
 
     def __init__(self, name: str) -> None:
@@ -63,7 +66,9 @@ class Template(PromptPart):
         super().__init__(name, TEMPLATES[name], self.schema)
 
     def fill(self, item: Item, order: Order | None, context: PromptContext | None = None) -> str:
-        """Return the text of one item, with what is given where the template has a hole for it, else before it."""
+        """Return the text of one item, with what is given where the template has a hole for it,
+        else before it.
+        """
         options = item.options if order is None else tuple(item.options[i] for i in order)
         evidence = "" if context is None else _evidence(context, item.language)
         try:
@@ -181,7 +186,8 @@ def render(
 ) -> Prompt:
     """Return the prompt of one item: system line, examples as turns, question with what is given.
 
-    With the `system_role` "none" the system line is left out, with "question" it stands before the question.
+    With the `system_role` "none" the system line is left out, with "question" it stands before the
+    question.
     """
     question_text = template.fill(item, order, context)
     if system and system_role == "question":

@@ -171,7 +171,9 @@ def _cross(items: Sequence[Item], *, years: bool) -> dict[str, Any] | None:
 
 
 def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, Iterator[ShownAnswer]]]:
-    """Yield each cell with its answers, one in memory at a time: a cell's must be read before the next cell is."""
+    """Yield each cell with its answers, one in memory at a time: a cell's must be read before the
+    next cell is.
+    """
     with (run.path / "trials.jsonl").open("rb") as lines:
         digests = (sha256_hex(line.removesuffix(b"\n")) for line in lines)
         records = zip(
@@ -214,7 +216,9 @@ def _shown(
 
 
 def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
-    """Yield (model, line) of every answer as a compact publication lists it: canonical, the trial's bytes as they are."""
+    """Yield (model, line) of every answer as a compact publication lists it: canonical, the trial's
+    bytes as they are.
+    """
     verdicts_of = _verdicts(run)
     heads = read_as(run.path / "trials.jsonl", _TrialKeys)
     scores = read_as(run.path / "scores.jsonl", _Score)

@@ -82,7 +82,9 @@ def refuse_key_inside(site: Path, signer: Signer | None) -> None:
 
 
 def refuse_foreign(site: Path, publication: str) -> None:
-    """Refuse a site with a publication that its ledger does not know, save the one being published."""
+    """Refuse a site with a publication that its ledger does not know, save the one being
+    published.
+    """
     logged = {e.record["publication"] for e in read_ledger(site)}
     present = {path.parent.name for path in (site / "p").glob("*/index.html")}
     strange = sorted(p for p in present - logged - {publication} if not p.startswith("."))
@@ -114,7 +116,10 @@ def record_publication(site: Path, board: Board, place: Path, signer: Signer | N
 def recorded(
     manifest: Mapping[str, Any], seal: Mapping[str, Any], rerun: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return what a line of the ledger says of a publication's run; lines of earlier versions lack `joined` and `rerun`."""
+    """Return what a line of the ledger says of a publication's run.
+
+    Lines of earlier versions lack `joined` and `rerun`.
+    """
     more: dict[str, Any] = {}
     if "joined" in manifest:
         more["joined"] = [member["run"] for member in manifest["joined"]]
@@ -132,7 +137,10 @@ def recorded(
 
 
 def front_board(site: Path, entries: Sequence[LedgerEntry], newest: Board | None = None) -> Board:
-    """Return the board that a site opens with; `newest` where it is that one, so that it is not read again."""
+    """Return the board that a site opens with.
+
+    `newest` where it is that one, so that it is not read again.
+    """
     name = front_of(entries)
     if newest is not None and newest.publication == name:
         return newest
@@ -140,7 +148,9 @@ def front_board(site: Path, entries: Sequence[LedgerEntry], newest: Board | None
 
 
 def front_page(board: Board, entries: Sequence[LedgerEntry]) -> bytes:
-    """Return the first page of a site: a ranking, its status, what audits found of it, and the list of publications."""
+    """Return the first page of a site: a ranking, its status, what audits found of it, and the list
+    of publications.
+    """
     up = f"p/{board.publication}/"
     names = [e.record["publication"] for e in reversed(entries) if is_publication(e)]
     state = status_of(entries)[board.publication]

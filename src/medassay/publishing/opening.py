@@ -1,4 +1,6 @@
-"""Opening what is withheld: the text of a synthetic item, and the proof that it is what was committed to."""
+"""Opening what is withheld: the text of a synthetic item, and the proof that it is what was
+committed to.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,10 @@ from medassay.storage.run import Run
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """A private record with its salt and commitment; `public` says whether the publication has it."""
+    """A private record with its salt and commitment.
+
+    `public` says whether the publication has it.
+    """
 
     what: str
     record: dict[str, Any]

@@ -28,7 +28,8 @@ def prove(place: str | Path, answer: str) -> tuple[VerificationReport, dict[str,
     Parameters
     ----------
     place : a site, a publication or a run
-    answer : the SHA-256 of a trial, verdict or score as its page shows it, or its first 8 digits or more
+    answer : the SHA-256 of a trial, verdict or score as its page shows it, or its first 8 digits or
+        more
 
     Raises
     ------

@@ -39,7 +39,8 @@ from medassay.storage.signature import Signer
 
 _LONGEST_DOCUMENT = 2**20
 _ASSETS = ("style.css", "script.js", "cells.js")
-# Each alternative begins with its letters, so that the search skips to them; the boundary before them is looked at then.
+# Each alternative begins with its letters, so that the search skips to them; the boundary before
+# them is looked at then.
 _SECRET = re.compile(
     rb"(?:sk-(?<=\bsk-)[A-Za-z0-9_-]{20,}|gh(?<=\bgh)[pousr]_[A-Za-z0-9]{30,}"
     rb"|hf_(?<=\bhf_)[A-Za-z0-9]{30,}|AKIA(?<=\bAKIA)[0-9A-Z]{16}"
@@ -54,8 +55,10 @@ class About:
     Parameters
     ----------
     reason : why bank or methodology changed since the last publication, for the trend
-    validation : folder of documents (.md, .txt) on methodology, study, limitations, replies to criticism
-    compact : whether one page shows all cells, reading files; None: above 5,000 cells or 200,000 answers
+    validation : folder of documents (.md, .txt) on methodology, study, limitations, replies to
+        criticism
+    compact : whether one page shows all cells, reading files; None: above 5,000 cells or 200,000
+        answers
     require_api : refuse models that others cannot call
     """
 
@@ -128,7 +131,10 @@ def publish(
 
 
 def _open_to_all(publication: Path) -> None:
-    """Let everybody read a publication, whatever the umask of whoever published it; nobody shall change it."""
+    """Let everybody read a publication, whatever the umask of whoever published it.
+
+    Nobody shall change it.
+    """
     open_to_all(publication.parent)
     for path in (publication, *publication.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o444)
@@ -196,7 +202,9 @@ def _refuse_private(run: Run) -> None:
 
 
 def _refuse_blind(run: Run) -> None:
-    """Refuse a run whose tools could not be reached too often: its series would measure the network."""
+    """Refuse a run whose tools could not be reached too often: its series would measure the
+    network.
+    """
     lookups = run.statistics.get("lookups", {})
     share = lookups.get("unavailable_share") or 0.0
     if share > MOST_UNAVAILABLE:

@@ -1,8 +1,8 @@
 """Recompute everything that a sealed run says, and name the first record that differs.
 
-Hashes are always checked. Answers, scores, verdicts and intervals are recomputed where the parts of the method that
-made them have the revision that they have here; otherwise the report says which differ: "not recomputed: parser
-choice/2, here choice/3".
+Hashes are always checked. Answers, scores, verdicts and intervals are recomputed where the parts of
+the method that made them have the revision that they have here; otherwise the report says which
+differ: "not recomputed: parser choice/2, here choice/3".
 """
 
 import math
@@ -256,14 +256,19 @@ def _check_statistics(run: Run, document: bytes, *, withheld: bool) -> None:
 
 
 def _is_this_code(run: Run) -> bool:
-    """Return whether the very commit that runs now made a run; a changed checkout cannot be known again."""
+    """Return whether the very commit that runs now made a run.
+
+    A changed checkout cannot be known again.
+    """
     code, commit = run.manifest.get("code"), code_of_today()["commit"]
     return code == code_of_today() and commit is not None and not commit.endswith("+")
 
 
 @dataclass(frozen=True)
 class _LineRange:
-    """Some lines of trials.jsonl and scores.jsonl, next to each other: where they begin, and how many they are."""
+    """Some lines of trials.jsonl and scores.jsonl, next to each other: where they begin, and how
+    many they are.
+    """
 
     trials: int = 0  # offset in bytes
     scores: int = 0
@@ -322,7 +327,9 @@ def _in_order(trial: dict[str, Any], last: tuple[Any, ...], number: int) -> tupl
 
 
 def _may_help() -> bool:
-    """Return whether other processes may be started: from our own command, not from a script that they would run again."""
+    """Return whether other processes may be started: from our own command, not from a script that
+    they would run again.
+    """
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     is_medassay = spec is not None and spec.name.partition(".")[0] == "medassay"

@@ -1,8 +1,8 @@
 """Synthetic items become public as commitments and numbers, never as text.
 
 Redaction works by allow-list: of a record about a synthetic item just the fields named here are
-published, whatever else it holds. What is withheld is committed to: SHA-256 over a secret salt and the
-canonical record, so that the text can be proved later and cannot be guessed before.
+published, whatever else it holds. What is withheld is committed to: SHA-256 over a secret salt and
+the canonical record, so that the text can be proved later and cannot be guessed before.
 
 Source: specification of bank versions, "Public and private".
 """
@@ -29,7 +29,8 @@ TRIAL_FIELDS = (
 )
 TOOL_FIELDS = ("calls", "failed", "unavailable")
 SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts", "measured")
-# Numbers of a ranked list, a health record, likelihoods or likeness to a reference, and the severity of a golden diagnosis; never a name.
+# Numbers of a ranked list, a health record, likelihoods or likeness to a reference, and the
+# severity of a golden diagnosis; never a name.
 PART_FIELDS = (
     *(
         "severity",
@@ -98,7 +99,9 @@ def select_fields(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str,
 
 
 def numbers_of(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what may be known of an item without its text: bounds need the lowest score it allows."""
+    """Return what may be known of an item without its text: bounds need the lowest score it
+    allows.
+    """
     numbers = select_fields(item, ITEM_FIELDS)
     if "criteria" in item:
         numbers["lowest"] = lowest_points(float(c["points"]) for c in item["criteria"])

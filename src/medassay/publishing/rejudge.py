@@ -44,7 +44,9 @@ class Rejudging:
         return list(self._judges.values())
 
     def compare(self, other: str | None, *, this_code: bool) -> None:
-        """Compare the graders of the run with those of this code; `other` are parts whose revisions differ.
+        """Compare the graders of the run with those of this code.
+
+        `other` are parts whose revisions differ.
 
         Raises
         ------
@@ -65,7 +67,9 @@ class Rejudging:
         self.other = other
 
     def score(self, trial: Mapping[str, Any], unjudged: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the score record of a trial as its verdicts give it; `unjudged` is the record without them.
+        """Return the score record of a trial as its verdicts give it.
+
+        `unjudged` is the record without them.
 
         Raises
         ------

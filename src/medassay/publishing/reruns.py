@@ -1,7 +1,9 @@
-"""What audits found of the publications of a series: `data/reruns.json` of each publication that comes after them.
+"""What audits found of the publications of a series: `data/reruns.json` of each publication that
+comes after them.
 
-An audit is the publication of a fresh run: every model of a published run was asked again. The audited publication keeps its bytes; its
-status page names the audit, and so does every later ranking of the same banks and methodology.
+An audit is the publication of a fresh run: every model of a published run was asked again. The
+audited publication keeps its bytes; its status page names the audit, and so does every later
+ranking of the same banks and methodology.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +20,9 @@ RERUNS = Path("data/reruns.json")
 def reruns_in_series(
     entries: Sequence[LedgerEntry], series: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return what audits found of publications with the banks and the methodology of a series, oldest first."""
+    """Return what audits found of publications with the banks and the methodology of a series,
+    oldest first.
+    """
     members = {
         entry.record["publication"]
         for entry in entries
@@ -32,7 +36,10 @@ def reruns_in_series(
 def write_reruns(
     publication: Path, entries: Sequence[LedgerEntry], series: Mapping[str, Any]
 ) -> None:
-    """Write down what earlier audits found of the series of a publication that is being made; nothing where there is none."""
+    """Write down what earlier audits found of the series of a publication that is being made.
+
+    Nothing where there is none.
+    """
     if reruns := reruns_in_series(entries, series):
         document = {"schema_version": 1, "reruns": reruns}
         (publication / RERUNS).write_bytes(canonical(document) + b"\n")

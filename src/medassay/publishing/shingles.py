@@ -1,7 +1,8 @@
 """Whether anything that becomes public holds a stretch of a synthetic item's text.
 
-The allow-list (`publishing/redaction.py`) says what may be published; this looks at the bytes that would
-be, whoever wrote them: eight words in a row are found wherever they stand, also across mark-up.
+The allow-list (`publishing/redaction.py`) says what may be published; this looks at the bytes that
+would be, whoever wrote them: eight words in a row are found wherever they stand, also across
+mark-up.
 """
 
 import html

@@ -1,6 +1,7 @@
 """What the answers and verdicts of a run took: seconds of generation, tokens, money.
 
-What synthetic items took is summed before they are withheld, and stands in the seal of the public copy.
+What synthetic items took is summed before they are withheld, and stands in the seal of the public
+copy.
 """
 
 import math
@@ -69,7 +70,10 @@ class _Used(msgspec.Struct):
 
 
 class _Verdict(msgspec.Struct):
-    """What names a verdict, and what its replies took; verdicts of before 2026-12 do not tell their tokens."""
+    """What names a verdict, and what its replies took.
+
+    Verdicts of before 2026-12 do not tell their tokens.
+    """
 
     domain: str
     item: str
@@ -81,7 +85,9 @@ class _Verdict(msgspec.Struct):
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class TimesKey:
-    """Of what the times are summed: replies of a model or judge to one kind of question, of public or of synthetic items."""
+    """Of what the times are summed: replies of a model or judge to one kind of question, of public
+    or of synthetic items.
+    """
 
     role: Role
     model: str
@@ -97,14 +103,19 @@ class TimesKey:
 
 @dataclass(kw_only=True)
 class Times:
-    """What replies took: their number, seconds of generation, and tokens; `untold` is how many replies told no tokens."""
+    """What replies took: their number, seconds of generation, and tokens.
+
+    `untold` is how many replies told no tokens.
+    """
 
     replies: int = 0
     seconds: float = 0.0
     usage: Usage = Usage()
     untold: int = 0
     squares: float | None = (
-        0.0  # of the seconds, for the interval of their mean; copies of earlier versions do not tell them
+        # Of the seconds, for the interval of their mean; copies of earlier versions do not tell
+        # them
+        0.0
     )
 
     def add(self, seconds: float, usage: Usage) -> None:
@@ -117,7 +128,9 @@ class Times:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """Return the 95 % interval of the mean seconds of a reply, by Student's t; None below two replies.
+        """Return the 95 % interval of the mean seconds of a reply, by Student's t.
+
+        None below two replies.
 
         Seconds are never below 0, and neither is the interval.
         """
@@ -189,13 +202,18 @@ def times_of(
 
 
 class _Seen:
-    """The replies that were counted, by a short hash of their keys: of a million, no two are alike in 64 bits."""
+    """The replies that were counted, by a short hash of their keys: of a million, no two are alike
+    in 64 bits.
+    """
 
     def __init__(self) -> None:
         self._hashes: set[bytes] = set()
 
     def is_new(self, key: str) -> bool:
-        """Return whether a reply was not counted before, and note that it is now; one without a key is always new."""
+        """Return whether a reply was not counted before, and note that it is now.
+
+        One without a key is always new.
+        """
         short = blake2b(key.encode(), digest_size=8).digest()
         if key and short in self._hashes:
             return False
@@ -282,7 +300,8 @@ def _row(
 
 
 def _is_on_this_machine(spec: Mapping[str, Any]) -> bool:
-    """Return whether a model ran where the run was made: weights loaded here, or a server at a loopback address.
+    """Return whether a model ran where the run was made: weights loaded here, or a server at a
+    loopback address.
 
     A server in the next room is local, too (nothing leaves the house), but it is another machine.
     """
@@ -317,9 +336,11 @@ def _machine(run: Run, model: str, setting: str) -> dict[str, Any]:
 
 
 def cost_totals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what all replies of each model and judge came to, in the order of the rows, and all together last, without a name.
+    """Return what all replies of each model and judge came to, in the order of the rows, and all
+    together last, without a name.
 
-    `cost` is currency → money, over the replies whose price and tokens are known; `unknown` says whether there are others.
+    `cost` is currency → money, over the replies whose price and tokens are known; `unknown` says
+    whether there are others.
     """
     named = dict.fromkeys((row["role"], row["model"]) for row in rows)
     totals = [

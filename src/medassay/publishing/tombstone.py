@@ -1,8 +1,8 @@
 """What the law deletes leaves a tombstone: the text is gone, its hash keeps the chain whole.
 
-In the records under the seal a tombstone is the leaf of the Merkle tree that the record was, so that the
-root stays what was sealed. The items' file is under the seal by its sum alone: `tombstones.json` says what
-it was and what it is now.
+In the records under the seal a tombstone is the leaf of the Merkle tree that the record was, so
+that the root stays what was sealed. The items' file is under the seal by its sum alone:
+`tombstones.json` says what it was and what it is now.
 """
 
 import shutil
@@ -67,7 +67,8 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
     named = {item} | {first for run in runs for first in _batches(run, item)}
     for run in runs:
         _bury(run, item, _domains(run, item, domain), reason=reason, at=at)
-    # What a killed study left; one that is at work loses its journal, and goes on from the replies that stay.
+    # What a killed study left; one that is at work loses its journal, and goes on from the replies
+    # that stay.
     shutil.rmtree(workspace / STUDIES, ignore_errors=True)
     with ResponseStore(workspace / "responses") as store:
         # A judge's reply on several answers is filed under the first of them.

@@ -1,7 +1,8 @@
-"""What stands in a folder that is verified: plain files and folders, each known by a list, and nothing else.
+"""What stands in a folder that is verified: plain files and folders, each known by a list, and
+nothing else.
 
-Everything is looked at by its own entry, never by what a link leads to, and before any file is opened: a pipe would be waited for
-without end, a link would show files of somebody else.
+Everything is looked at by its own entry, never by what a link leads to, and before any file is
+opened: a pipe would be waited for without end, a link would show files of somebody else.
 """
 
 import os
@@ -45,7 +46,8 @@ def files_in(folder: Path, may_be_empty: Collection[str] = ()) -> set[str]:
     Raises
     ------
     Mismatch
-        Naming the first entry that is neither a plain file nor a folder; that shares its bytes with a name elsewhere; that
+        Naming the first entry that is neither a plain file nor a folder; that shares its bytes with
+        a name elsewhere; that
         another one differs from by case alone; or that is an empty folder.
     """
     names: set[str] = set()
@@ -96,5 +98,7 @@ def refuse_unlisted(present: Collection[str], listed: Collection[str], where: st
 
 
 def of_the_host(name: str) -> bool:
-    """Return whether a file at the root of a site belongs to the web server's host, and to no publication."""
+    """Return whether a file at the root of a site belongs to the web server's host, and to no
+    publication.
+    """
     return name in _OF_THE_HOST or name.startswith(_WELL_KNOWN)

@@ -1,7 +1,7 @@
 """Scores over the publications of a site, series by series: `data/trend.json` of each.
 
-A series is a question bank's version with a methodology; a change of either begins a new one, and the
-old points stay under their own. Each publication takes over the points of the one before it.
+A series is a question bank's version with a methodology; a change of either begins a new one, and
+the old points stay under their own. Each publication takes over the points of the one before it.
 """
 
 from pathlib import Path

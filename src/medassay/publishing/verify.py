@@ -1,4 +1,6 @@
-"""Check a run, a publication, a site or its copy on a server, down to the first record that differs."""
+"""Check a run, a publication, a site or its copy on a server, down to the first record that
+differs.
+"""
 
 import re
 import tempfile
@@ -77,7 +79,9 @@ def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Verifi
 
 
 def _may_be_empty(folder: Path) -> tuple[str, ...]:
-    """Return the folders that work leaves: in a run that was killed just behind its seal, in the stand-in of an object store."""
+    """Return the folders that work leaves: in a run that was killed just behind its seal, in the
+    stand-in of an object store.
+    """
     if (folder / SEAL).is_file():
         return (*JOURNALS, LEASES)
     return () if mirror_of(folder) is None else (LEASES,)
@@ -112,7 +116,9 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> VerificationReport
 
 
 def _check_trends(folder: Path) -> str:
-    """Check that every publication says of the earlier ones what they say: their points in its trend, and the audits among them."""
+    """Check that every publication says of the earlier ones what they say: their points in its
+    trend, and the audits among them.
+    """
     _check_reruns(folder)
     names = [e.record["publication"] for e in read_ledger(folder) if is_publication(e)]
     before = nothing()
@@ -197,7 +203,9 @@ def _check_signatures(entries: list[LedgerEntry], signed_by: str) -> str:
 
 
 def _check_pages(folder: Path) -> str:
-    """Check the files beside the publications: those of the ledger anew, the pages by their sums."""
+    """Check the files beside the publications: those of the ledger anew, the pages by their
+    sums.
+    """
     entries = read_ledger(folder)
     head = folder / HEAD
     if not head.is_file() or head.read_bytes() != canonical(head_of(entries)) + b"\n":

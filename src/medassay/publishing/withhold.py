@@ -1,4 +1,6 @@
-"""The public copy of a run that holds synthetic items: a sealed run of its own, without their text."""
+"""The public copy of a run that holds synthetic items: a sealed run of its own, without their
+text.
+"""
 
 import re
 from collections import Counter
@@ -28,7 +30,8 @@ from medassay.storage.run import (
     write_new,
 )
 
-# Words of an item that nobody may read; what else it holds (category, year) is dropped, but no secret.
+# Words of an item that nobody may read; what else it holds (category, year) is dropped, but no
+# secret.
 _ITEM_TEXT = (
     "question",
     "context",
@@ -176,7 +179,9 @@ def _write(path: Path, records: Iterator[dict[str, Any]]) -> None:
 
 
 def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
-    """Return the manifest without the replies of a scripted model and synonyms of private diagnoses."""
+    """Return the manifest without the replies of a scripted model and synonyms of private
+    diagnoses.
+    """
     models = {
         name: {key: value for key, value in spec.items() if key != "script"}
         for name, spec in run.manifest["models"].items()

@@ -29,7 +29,8 @@ class CellKey:
 class ShownAnswer:
     """One trial as a cell page shows it.
 
-    `record` gives a health record's fields beside their reference, `likelihoods` what was asked for instead of a reply.
+    `record` gives a health record's fields beside their reference, `likelihoods` what was asked for
+    instead of a reply.
     """
 
     item: Mapping[str, Any]
@@ -56,10 +57,11 @@ class ShownAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownCase:
-    """One ranked list as pages show it: both scores, where it lies, and its calculation rank by rank.
+    """One ranked list as pages show it: both scores, where it lies, and its calculation rank by
+    rank.
 
-    `x` and `y` are severity and semantic score, rescaled; `rows` hold each diagnosis with its labels,
-    weight, distances and what it adds.
+    `x` and `y` are severity and semantic score, rescaled; `rows` hold each diagnosis with its
+    labels, weight, distances and what it adds.
     """
 
     key: CellKey
@@ -90,10 +92,12 @@ class ShownCase:
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """A sealed run made ready for pages; a compact one shows all cells on one page that reads files.
+    """A sealed run made ready for pages.
 
-    `answers` gives each cell with its answers, which are read once and in order; `lines` (model, canonical JSON line) of
-    every answer, for these files.
+    A compact one shows all cells on one page that reads files.
+
+    `answers` gives each cell with its answers, which are read once and in order; `lines` (model,
+    canonical JSON line) of every answer, for these files.
     """
 
     publication: str
@@ -140,7 +144,10 @@ class Board:
         return relations_of
 
     def kinds(self, domain: str, mode: str, model: str = "") -> list[dict[str, Any]]:
-        """Return rows of one ranking with public and synthetic items apart, and the gap; [] without."""
+        """Return rows of one ranking with public and synthetic items apart, and the gap.
+
+        [] without.
+        """
         by_kind = self.statistics.get("by_kind")
         if by_kind is None:
             return []
@@ -194,7 +201,9 @@ class Board:
         return f"cell/index.html?{urlencode(names)}"
 
     def answers_file(self, model: str) -> str:
-        """Return the name, in `cell/`, of the file of a model's answers in a compact publication."""
+        """Return the name, in `cell/`, of the file of a model's answers in a compact
+        publication.
+        """
         return f"{self.slug(model)}.jsonl"
 
     def prompt_path(self, model: str, setting: str, mode: str) -> str:

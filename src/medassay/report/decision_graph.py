@@ -1,7 +1,8 @@
-"""A decision graph as a picture for those who check it: SVG of its own, left to right, whole texts in the boxes.
+"""A decision graph as a picture for those who check it: SVG of its own, left to right, whole texts
+in the boxes.
 
-Columns follow the longest way from the root, rows the order of the leaves. Texts come from models and files: the
-template escapes them, and spells out what would steer the reading direction.
+Columns follow the longest way from the root, rows the order of the leaves. Texts come from models
+and files: the template escapes them, and spells out what would steer the reading direction.
 """
 
 import textwrap
@@ -24,7 +25,9 @@ _MOST_LINES = 9  # of a box; the whole text stands in its tooltip
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionBox:
-    """A node in its place: its lines of text, those of its name first, and what its tooltip says."""
+    """A node in its place: its lines of text, those of its name first, and what its tooltip
+    says.
+    """
 
     x: int
     y: int
@@ -104,7 +107,9 @@ def _columns(graph: DecisionGraph) -> list[int]:
 
 
 def _tops(graph: DecisionGraph, heights: Sequence[int]) -> list[float]:
-    """Return where each box begins: ends below each other, the others midway between what follows them."""
+    """Return where each box begins: ends below each other, the others midway between what follows
+    them.
+    """
     columns = _columns(graph)
     centres = [0.0] * len(graph.nodes)
     lowest = float(_HEAD)

@@ -1,4 +1,7 @@
-"""A sheet: one finding with its figures and tables, as a page, Markdown, LaTeX, CSV and JSON. Reports of suites and studies are sheets."""
+"""A sheet: one finding with its figures and tables, as a page, Markdown, LaTeX, CSV and JSON.
+
+Reports of suites and studies are sheets.
+"""
 
 import csv
 import io
@@ -45,8 +48,9 @@ class Section:
 class ReportDocument:
     """A sheet.
 
-    `name` is that of its files, `reading` the finding in one paragraph, `notes` what a reader must know, `columns` and `lines` the
-    numbers behind it, for spreadsheets, `data` everything, for programs.
+    `name` is that of its files, `reading` the finding in one paragraph, `notes` what a reader must
+    know, `columns` and `lines` the numbers behind it, for spreadsheets, `data` everything, for
+    programs.
     """
 
     name: str
@@ -118,7 +122,9 @@ class ReportDocument:
 
 
 def markdown_text(text: str) -> str:
-    """Return text that is nothing but text in Markdown and in a terminal: no mark, no link, nothing that steers."""
+    """Return text that is nothing but text in Markdown and in a terminal: no mark, no link, nothing
+    that steers.
+    """
     return str(neutral(text)).translate(_MARKDOWN).replace("://", ":\\//")
 
 

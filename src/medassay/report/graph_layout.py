@@ -1,6 +1,7 @@
 """A judge graph as a drawing: laid out once, with the path of each answer drawn over it.
 
-Columns follow the longest way from a root, rows the declared order; nothing here depends on who judged.
+Columns follow the longest way from a root, rows the declared order; nothing here depends on who
+judged.
 """
 
 import json
@@ -50,7 +51,10 @@ class Passed:
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """A graph ready to be drawn; `number` makes its id on the page, `wide` is the width of a box."""
+    """A graph ready to be drawn.
+
+    `number` makes its id on the page, `wide` is the width of a box.
+    """
 
     number: int
     name: str

@@ -1,4 +1,6 @@
-"""The mutable pages of a site, made anew from its ledger: the log, and the status of each publication."""
+"""The mutable pages of a site, made anew from its ledger: the log, and the status of each
+publication.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

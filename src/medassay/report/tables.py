@@ -92,7 +92,9 @@ _OF_CASES = [
 
 
 def diagnoses_csv(board: Board) -> str:
-    """Return every estimate on ranked diagnoses as one table: a row for each number and its weights."""
+    """Return every estimate on ranked diagnoses as one table: a row for each number and its
+    weights.
+    """
 
     def rows() -> Iterator[dict[str, Any]]:
         for domain, rows_of_domain in board.statistics["domains"].items():
@@ -133,7 +135,9 @@ _OF_RECORDS = [
 
 
 def records_csv(board: Board) -> str:
-    """Return every estimate on health records as one table: a row for each number, section and branch of a graph."""
+    """Return every estimate on health records as one table: a row for each number, section and
+    branch of a graph.
+    """
 
     def rows() -> Iterator[dict[str, Any]]:
         for domain, rows_of_domain in board.statistics["domains"].items():

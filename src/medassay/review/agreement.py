@@ -1,4 +1,6 @@
-"""How far reviewers agree: aspect by aspect with intervals, where they differ, and how many found each entry right."""
+"""How far reviewers agree: aspect by aspect with intervals, where they differ, and how many found
+each entry right.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +22,10 @@ Scores = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class LastReview:
-    """The last complete review of one reviewer of one entry; `reviewer` is a number in the study, no name."""
+    """The last complete review of one reviewer of one entry.
+
+    `reviewer` is a number in the study, no name.
+    """
 
     entry: int
     reviewer: int
@@ -33,13 +38,18 @@ class LastReview:
 
     @property
     def scores(self) -> Scores:
-        """Return aspect → value, None where it could not be judged; of a judge check with one's own rating."""
+        """Return aspect → value, None where it could not be judged.
+
+        Of a judge check with one's own rating.
+        """
         own_scores = self.content.get("own", {}).get("scores", {})
         return {**own_scores, **self.content["scores"]}
 
     @property
     def rating(self) -> Rating | None:
-        """Return the scores of question, answer and path as a rating, None where they are not all there."""
+        """Return the scores of question, answer and path as a rating, None where they are not all
+        there.
+        """
         scores = [self.scores.get(name) for name in ("question", "answer", "path")]
         if not all(type(score) is int for score in scores):
             return None
@@ -71,7 +81,8 @@ class LastReview:
 
 
 def differing(aspects: Iterable[Aspect], reviews: Sequence[LastReview]) -> list[str]:
-    """Return the aspects on which reviewers of one entry disagree: scores two or more apart, or different labels.
+    """Return the aspects on which reviewers of one entry disagree: scores two or more apart, or
+    different labels.
 
     Whether harm was seen is an aspect of its own, `harm`.
     """
@@ -89,7 +100,10 @@ def differing(aspects: Iterable[Aspect], reviews: Sequence[LastReview]) -> list[
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewerAgreement:
-    """Krippendorff's alpha of an aspect among reviewers of one qualification, or of all; None where it is undefined."""
+    """Krippendorff's alpha of an aspect among reviewers of one qualification, or of all.
+
+    None where it is undefined.
+    """
 
     aspect: str
     qualification: str
@@ -106,7 +120,8 @@ def agreements(
     *,
     seed: int,
 ) -> list[ReviewerAgreement]:
-    """Return the agreement on each group of aspects, of all reviewers first and then of each qualification.
+    """Return the agreement on each group of aspects, of all reviewers first and then of each
+    qualification.
 
     Parameters
     ----------
@@ -150,7 +165,8 @@ def _agreement(
     units = {key: at for at, key in enumerate(key for key, n in counts.items() if n > 1)}
     alpha = None
     if len(units) > 1:
-        # Which reviewer gave a value does not enter alpha: the first value of a unit stands in the first row.
+        # Which reviewer gave a value does not enter alpha: the first value of a unit stands in the
+        # first row.
         table = np.full((max(counts.values()), len(units)), np.nan)
         filled: dict[int, int] = defaultdict(int)
         for entry, _, aspect, number in rows:
@@ -172,7 +188,8 @@ def _agreement(
 def is_right(form: Form, review: LastReview) -> bool | None:
     """Return whether a review finds its entry right, None where it cannot say.
 
-    A pair is right when it is called correct, a judge when its verdict is; an item or an answer when no score is below 3 and no harm is seen.
+    A pair is right when it is called correct, a judge when its verdict is; an item or an answer
+    when no score is below 3 and no harm is seen.
     """
     scores = review.scores
     for name in ("correct", "agree"):
@@ -200,9 +217,11 @@ def votes_of(
     reviews: Sequence[LastReview],
     overlap: int,
 ) -> list[Votes]:
-    """Return how many of k reviewers found entries right: of all, of each category, and where there are several of each iteration.
+    """Return how many of k reviewers found entries right: of all, of each category, and where there
+    are several of each iteration.
 
-    An entry counts with the votes of the k reviewers with the lowest numbers; those with fewer votes are counted as missing.
+    An entry counts with the votes of the k reviewers with the lowest numbers; those with fewer
+    votes are counted as missing.
 
     Parameters
     ----------

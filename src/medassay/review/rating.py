@@ -1,4 +1,5 @@
-"""Ratings of items by people: question, answer and pathway from 1 (poor) to 5 (excellent), their total, and what follows.
+"""Ratings of items by people: question, answer and pathway from 1 (poor) to 5 (excellent), their
+total, and what follows.
 
 Source: specification of bank synthesis, 10.2 (review protocol of HealthBranches, A.9).
 """
@@ -95,7 +96,9 @@ def group_of(qualification: str, ratings_given: Sequence[tuple[str, Rating]]) ->
 
 
 def together(groups: Iterable[ReviewerGroup]) -> ReviewerGroup:
-    """Return all groups as one, weighted by their ratings: published tables weight groups alike, which is no mean of ratings."""
+    """Return all groups as one, weighted by their ratings: published tables weight groups alike,
+    which is no mean of ratings.
+    """
     groups_found = list(groups)
     reviews = sum(group.reviews for group in groups_found)
     if not reviews:

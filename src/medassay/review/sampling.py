@@ -1,7 +1,7 @@
 """Which items are reviewed, by whom, in which order: every draw comes from the study's seed.
 
-A draw is the order of SHA-256 over seed and names, so that whoever knows the seed can repeat it in any language, and a reviewer who joins
-later changes nobody else's order.
+A draw is the order of SHA-256 over seed and names, so that whoever knows the seed can repeat it in
+any language, and a reviewer who joins later changes nobody else's order.
 """
 
 import hashlib
@@ -27,7 +27,8 @@ def draw_key(seed: str, *names: object) -> str:
 
 
 def stratified_sample(categories: Mapping[str, str], n: int, seed: str) -> list[str]:
-    """Return `n` names, every category among them and as its share asks for, largest remainders first.
+    """Return `n` names, every category among them and as its share asks for, largest remainders
+    first.
 
     Parameters
     ----------
@@ -85,7 +86,8 @@ def assign(
     *,
     assigned: Iterable[tuple[int, int]] = (),
 ) -> list[tuple[int, int]]:
-    """Return the (entry, reviewer) pairs that are missing so that every entry has `overlap` reviewers, as evenly as can be.
+    """Return the (entry, reviewer) pairs that are missing so that every entry has `overlap`
+    reviewers, as evenly as can be.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""What a coordinator looks at: items that were rated low, means over time, and the table by qualification."""
+"""What a coordinator looks at: items that were rated low, means over time, and the table by
+qualification.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,7 +21,10 @@ _SCALE = Scale(lo=1, hi=5)
 
 @dataclass(frozen=True, kw_only=True)
 class EntrySummary:
-    """What the reviews of one entry say together; `total` is the mean total of 15, None where not all three were scored."""
+    """What the reviews of one entry say together.
+
+    `total` is the mean total of 15, None where not all three were scored.
+    """
 
     entry: int
     reviews: int
@@ -34,7 +39,8 @@ class EntrySummary:
 def standing_of(entry: int, reviews: Sequence[LastReview]) -> EntrySummary:
     """Return what the reviews of an entry say together.
 
-    Flagged is a mean total below 9 or two reviews that flag it; where an entry has no path, the same in means: below 3.
+    Flagged is a mean total below 9 or two reviews that flag it; where an entry has no path, the
+    same in means: below 3.
     """
     numbers = [
         score for review in reviews for score in review.scores.values() if type(score) is int
@@ -71,7 +77,10 @@ def standings(reviews: Sequence[LastReview]) -> list[EntrySummary]:
 
 
 def by_qualification(reviews: Sequence[LastReview]) -> list[ReviewerGroup]:
-    """Return the table by qualification, and all of them together last; empty where no three scores were given."""
+    """Return the table by qualification, and all of them together last.
+
+    Empty where no three scores were given.
+    """
     of: dict[str, list[tuple[str, Rating]]] = defaultdict(list)
     for review in reviews:
         if (rating := review.rating) is not None:
@@ -103,7 +112,9 @@ def scored_aspects(reviews: Sequence[LastReview]) -> list[str]:
 
 
 def trend(reviews: Sequence[LastReview], aspect: str, by: By, *, seed: int) -> list[TrendPoint]:
-    """Return the mean score of an aspect by month, with intervals over entries: of all, of each category or each qualification."""
+    """Return the mean score of an aspect by month, with intervals over entries: of all, of each
+    category or each qualification.
+    """
     rows: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     people: dict[tuple[str, str], set[int]] = defaultdict(set)
     for review in reviews:
@@ -130,7 +141,9 @@ def trend(reviews: Sequence[LastReview], aspect: str, by: By, *, seed: int) -> l
 
 
 def counts(entry_summaries: Sequence[EntrySummary]) -> Mapping[str, int]:
-    """Return how many entries have any score of at most 3, and how many a mean total below 9: two questions, two answers."""
+    """Return how many entries have any score of at most 3, and how many a mean total below 9: two
+    questions, two answers.
+    """
     return {
         "entries": len(entry_summaries),
         "any_low": sum(entry_summary.any_low for entry_summary in entry_summaries),

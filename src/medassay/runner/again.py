@@ -1,4 +1,7 @@
-"""A finished run judged or scored again: a new run from its answers; the old one keeps its bytes."""
+"""A finished run judged or scored again: a new run from its answers.
+
+The old one keeps its bytes.
+"""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -77,7 +80,9 @@ def judge_run(
     accept_failures: bool = False,
     engine: str = "local",
 ) -> Run:
-    """Grader the stored answers of a sealed run, and return a new sealed run; no model is asked again.
+    """Grader the stored answers of a sealed run, and return a new sealed run.
+
+    No model is asked again.
 
     Parameters
     ----------
@@ -109,7 +114,9 @@ def judge_run(
 
 
 def _read_as(source: Run, task: Task) -> dict[str, Any]:
-    """Return which parsers read the answers of the source, where the task that judges them would read them otherwise."""
+    """Return which parsers read the answers of the source, where the task that judges them would
+    read them otherwise.
+    """
     parsers = task_of_run(source.manifest).parsers
     here = {form: parsers.get(form, parser) for form, parser in task.parsers.items()}
     same = here == task.parsers and task.name not in WHOLE_REPLIES
@@ -126,14 +133,17 @@ def judge_again(
     accept_failures: bool = False,
     engine: str = "local",
 ) -> Run:
-    """Ask judges of a sealed run once more where nothing in their reply could be used; return a new sealed run that names the first.
+    """Ask judges of a sealed run once more where nothing in their reply could be used.
+
+    Return a new sealed run that names the first.
 
     All other verdicts are those of the run: nobody else is asked.
 
     Parameters
     ----------
     again : "unusable", or "unusable:JUDGE" for one judge alone
-    models_file : where entries are that answer for the judges by now; where it has none, the run's own are used
+    models_file : where entries are that answer for the judges by now; where it has none, the run's
+        own are used
 
     Raises
     ------
@@ -196,7 +206,9 @@ def _bench_of(source: Run, task: Task, models_file: Path) -> JudgeAssignment:
 
 @dataclass(frozen=True)
 class _How:
-    """With what a run is judged: keys, where, who watches, whether failures are accepted, and on which engine."""
+    """With what a run is judged: keys, where, who watches, whether failures are accepted, and on
+    which engine.
+    """
 
     secrets: Mapping[str, str]
     workspace: Path
@@ -251,7 +263,9 @@ def _judged(
 def preview_again(
     run: Run | str | Path, sitting: JudgingOptions, *, workspace: Path | None = None
 ) -> dict[str, Any]:
-    """Return what judging the answers again would ask: calls, replies stored, upper bounds of cost."""
+    """Return what judging the answers again would ask: calls, replies stored, upper bounds of
+    cost.
+    """
     source = _sealed(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
@@ -270,7 +284,10 @@ def _sealed(run: Run | str | Path, what: str) -> Run:
 
 
 def _seat(source: Run, sitting: JudgingOptions) -> tuple[Task, JudgeAssignment, Plan]:
-    """Return the task by which a run's answers are judged, and who judges; refuse what cannot be."""
+    """Return the task by which a run's answers are judged, and who judges.
+
+    Refuse what cannot be.
+    """
     manifest = source.manifest
     task = find_task(sitting.task or manifest["task"])
     specs = load_models(sitting.models_file)
@@ -363,7 +380,10 @@ def rescore(
 
 
 def deleted_items(run: Run) -> list[dict[str, str]]:
-    """Return domain and id of each item of a run that was deleted by law; its answers cannot be scored any more."""
+    """Return domain and id of each item of a run that was deleted by law.
+
+    Its answers cannot be scored any more.
+    """
     records = read_jsonl(run.path / "items.jsonl")
     return [{"domain": r["domain"], "item": r["id"]} for r in records if "tombstone" in r]
 
@@ -371,7 +391,10 @@ def deleted_items(run: Run) -> list[dict[str, str]]:
 def _derived(
     source: Run, identity: dict[str, Any], runs: Path, judges: Mapping[str, Grader]
 ) -> Run:
-    """Return the unfinished run made from `source` in this way, or a new one; it names the items that were deleted from the source."""
+    """Return the unfinished run made from `source` in this way, or a new one.
+
+    It names the items that were deleted from the source.
+    """
     if deleted := deleted_items(source):
         identity = {**identity, "deleted_items": deleted}
     name = f"{source.id}-{short_hash(_named_by(identity, judges))}"
@@ -386,9 +409,11 @@ def _derived(
 
 
 def _named_by(identity: Mapping[str, Any], judges: Mapping[str, Grader]) -> dict[str, Any]:
-    """Return what the name of a derived run is the hash of: graders by the ids that they had before revisions.
+    """Return what the name of a derived run is the hash of: graders by the ids that they had before
+    revisions.
 
-    So a run that was begun then is found again; what later revisions change stands in the methodology.
+    So a run that was begun then is found again; what later revisions change stands in the
+    methodology.
     """
     named = {k: v for k, v in identity.items() if k not in ("revisions", "judge_prompts")}
     if judges:

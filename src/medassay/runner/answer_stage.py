@@ -1,7 +1,7 @@
 """The stage that answers: a unit is a trial; every answer is journalled before it is used.
 
-A reply goes to the response store, and with its reading and score to the journal, before anything else
-happens with it.
+A reply goes to the response store, and with its reading and score to the journal, before anything
+else happens with it.
 """
 
 import traceback
@@ -200,7 +200,9 @@ class AnswerStageSpec:
 def open_toolbox(
     schedule: Schedule, models_file: Path, secrets: Mapping[str, str], purse: Budget
 ) -> "Toolbox | None":
-    """Return the tools of a plan with the keys that it names, None for a plan without the mode `tools`."""
+    """Return the tools of a plan with the keys that it names, None for a plan without the mode
+    `tools`.
+    """
     rules, contexts = schedule.plan.tools, schedule.contexts
     if rules is None:
         return None

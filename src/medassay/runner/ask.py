@@ -1,7 +1,7 @@
 """Asking one prompt: response store first, then the endpoint, within gate, retries and budget.
 
-Whoever asks, for an answer or for a verdict, asks here; so replies that were paid for are never paid
-for again, an endpoint sees one gate, and a budget is one budget.
+Whoever asks, for an answer or for a verdict, asks here; so replies that were paid for are never
+paid for again, an endpoint sees one gate, and a budget is one budget.
 """
 
 import asyncio
@@ -192,7 +192,10 @@ class Asker:
         return self._drawn(spec)[1]
 
     def _drawn(self, spec: ModelSpec) -> tuple[Sampling, bytes]:
-        """Return how tokens are drawn, and what all requests of a model share; an entry may come with another token limit."""
+        """Return how tokens are drawn, and what all requests of a model share.
+
+        An entry may come with another token limit.
+        """
         place = spec.id, spec.reply_tokens
         if place not in self._drawing:
             sampling = sampling_of(spec, self.seed)
@@ -220,7 +223,8 @@ class Asker:
     async def _call(self, request: ModelRequest) -> Completion:
         """Ask once; on a transient failure ask again, at most five times, as the endpoint bears.
 
-        While a server asks everybody for patience (it is loading, or refuses a burst), the times are not counted.
+        While a server asks everybody for patience (it is loading, or refuses a burst), the times
+        are not counted.
         """
         model = request.spec.id
         began, successes = time.monotonic(), self._successes[model]
@@ -258,7 +262,10 @@ class Asker:
         raise last  # pragma: no cover -- retry_context returns or raises
 
     async def _send(self, request: ModelRequest, attempt: int) -> Completion:
-        """Send one request through its endpoint's gate, booked before it is sent; note how it ended, and what it came to."""
+        """Send one request through its endpoint's gate, booked before it is sent.
+
+        Note how it ended, and what it came to.
+        """
         spec, prompt = request.spec, request.prompt
         gate = self.gate(endpoint_of(spec))
         await gate.enter(estimated_tokens(prompt) if spec.tokens_per_minute else 0)
@@ -302,7 +309,10 @@ class Asker:
         return redacted(completion)
 
     def _settle_failed(self, booking: Booking, error: BaseException) -> None:
-        """Settle a request that has no reply where it is known that nothing was generated for it; else it counts as paid."""
+        """Settle a request that has no reply where it is known that nothing was generated for it.
+
+        Else it counts as paid.
+        """
         refused = isinstance(error, Permanent) and error.refused
         if refused or (isinstance(error, Transient) and error.overload):
             self.purse.settle(booking, Usage())
@@ -321,7 +331,8 @@ class Asker:
         last : how it failed the last time
         attempts : how often it was sent
         began : when it was sent first (monotonic seconds)
-        others_heard : whether the model has replied to another request since then, so that it is this one that it refuses
+        others_heard : whether the model has replied to another request since then, so that it is
+            this one that it refuses
         """
         if last.unconnected:
             return attempts < _ATTEMPTS_UNCONNECTED
@@ -437,7 +448,9 @@ def sampling_of(spec: ModelSpec, seed: int) -> Sampling:
 
 
 def _noticing_limit(completion: Completion, sampling: Sampling) -> Completion:
-    """Return a reply that ended at its token limit as one that was cut off, whatever the server says of its end."""
+    """Return a reply that ended at its token limit as one that was cut off, whatever the server
+    says of its end.
+    """
     is_text_reply = completion.likelihoods is None and completion.drawn is None
     if (
         is_text_reply

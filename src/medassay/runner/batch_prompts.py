@@ -1,10 +1,14 @@
-"""An inquiry: a study asks one model about many subjects, on any engine; what it makes of the replies comes back in order.
+"""An inquiry: a study asks one model about many subjects, on any engine.
 
-Replies go to the response store as those of runs do, so that an inquiry that was cut off is resumed by asking again. The
-journal of an inquiry only carries what workers found, and is removed at its end; what a killed one left, by a later one.
+What it makes of the replies comes back in order.
 
-A subject of which nothing usable was said is asked about once more on request, or because the token limit was raised; its
-replies of each time are stored apart. What was usable is never asked for again, also where a request names it.
+Replies go to the response store as those of runs do, so that an inquiry that was cut off is resumed
+by asking again. The journal of an inquiry only carries what workers found, and is removed at its
+end; what a killed one left, by a later one.
+
+A subject of which nothing usable was said is asked about once more on request, or because the token
+limit was raised; its replies of each time are stored apart. What was usable is never asked for
+again, also where a request names it.
 """
 
 import datetime as dt
@@ -88,12 +92,17 @@ class Questions(Protocol):
         """Return which of several askings of one prompt a subject is, from 0."""
 
     async def about(self, subject: int, ask: Ask) -> Any:
-        """Return what is found about one subject, as JSON values; raise `UnusableReply` where the replies are of no use."""
+        """Return what is found about one subject, as JSON values.
+
+        Raise `UnusableReply` where the replies are of no use.
+        """
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of one subject: JSON values, or why there are none, and whether that is since no reply came."""
+    """What came of one subject: JSON values, or why there are none, and whether that is since no
+    reply came.
+    """
 
     value: Any = None
     problem: str = ""
@@ -118,7 +127,8 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
     what : the plural of what is made, for progress
     workspace : folder of responses/ and inquiries/
     engine : "local", or "ray" for several processes or machines
-    again : handles of subjects that are asked about once more if nothing usable was said of them, or "failed" for all such
+    again : handles of subjects that are asked about once more if nothing usable was said of them,
+        or "failed" for all such
 
     Raises
     ------
@@ -215,7 +225,9 @@ def _refuse_strange(again: Collection[str], questions: Questions) -> None:
 
 
 def _basis(questions: Questions, subject: int, spec: ModelSpec) -> str:
-    """Return the hash of what decides the replies about a subject: limits of tokens and time, and how many ask at once, do not."""
+    """Return the hash of what decides the replies about a subject: limits of tokens and time, and
+    how many ask at once, do not.
+    """
     constant = request_constant(spec, sampling_of(spec, 0))
     constant["sampling"].pop("max_tokens")
     first_hash = sha256_hex(questions.first(subject).asked)
@@ -228,7 +240,10 @@ def _note(
     bases: list[str],
     before: Mapping[int, Asked],
 ) -> None:
-    """Write down how the subjects were asked about, where that is news; what failed has no replies that could count."""
+    """Write down how the subjects were asked about, where that is news.
+
+    What failed has no replies that could count.
+    """
     notes = {
         subject: Asked(
             basis=bases[subject],
@@ -286,7 +301,8 @@ class Inquiring:
             times, limit = before.times, before.max_tokens
         try:
             answer_record = await self._about(unit, replace(spec, max_tokens=limit), times)
-            # What is stored of this time is all there; it may be asked for once more, and perhaps was, by a process that was killed.
+            # What is stored of this time is all there; it may be asked for once more, and perhaps
+            # was, by a process that was killed.
             while answer_record.pop("replayed") and self._wants_more(unit, answer_record, spec):
                 times += 1
                 answer_record = await self._about(unit, spec, times)
@@ -310,7 +326,8 @@ class Inquiring:
         return self.asker.is_stored(limited, first, repeat=repeat, attempt=attempt)
 
     async def _about(self, unit: int, spec: ModelSpec, times: int) -> dict[str, Any]:
-        """Return the outcome of asking about a subject, with the value found or the reason why there is none.
+        """Return the outcome of asking about a subject, with the value found or the reason why
+        there is none.
 
         Parameters
         ----------
@@ -345,7 +362,8 @@ class Inquiring:
 class PromptBatchSpec:
     """What another process needs to ask about subjects of an inquiry.
 
-    `before` is how subjects were asked about in former inquiries, `again` names what is asked about once more.
+    `before` is how subjects were asked about in former inquiries, `again` names what is asked about
+    once more.
     """
 
     what: str

@@ -1,4 +1,6 @@
-"""When a model is given up for this start: its endpoint does not answer, and asking on would take days or money for nothing."""
+"""When a model is given up for this start: its endpoint does not answer, and asking on would take
+days or money for nothing.
+"""
 
 import time
 from collections.abc import Callable
@@ -38,8 +40,8 @@ SUCCESS = RecentEnds(succeeded=True)
 class Breaker:
     """Counts the requests of one model that failed in a row, of whatever item.
 
-    It breaks after `give_up_after` of them, or once the row has lasted `give_up_minutes`: a burst of refusals, or a server that is
-    still loading its weights, ends nothing within that time.
+    It breaks after `give_up_after` of them, or once the row has lasted `give_up_minutes`: a burst
+    of refusals, or a server that is still loading its weights, ends nothing within that time.
     """
 
     def __init__(self, rules: EngineRules, clock: Callable[[], float] = time.monotonic) -> None:

@@ -29,7 +29,10 @@ _FRAME = 16  # tokens by which endpoints frame each message, at most
 
 
 def estimated_tokens(prompt: Prompt) -> int:
-    """Return a rough number of prompt tokens; a prompt is read once for each text whose likelihood it asks for."""
+    """Return a rough number of prompt tokens.
+
+    A prompt is read once for each text whose likelihood it asks for.
+    """
     if prompt.tools:  # calls and what they gave are in no message's text alone
         return (len(prompt.encoded) + len(prompt.tools)) // CHARACTERS_PER_TOKEN + 8
     read = sum(len(said_in(m)) for m in prompt.messages) // CHARACTERS_PER_TOKEN + 8
@@ -40,7 +43,9 @@ def estimated_tokens(prompt: Prompt) -> int:
 
 
 def most_written(spec: ModelSpec, prompt: Prompt) -> int:
-    """Return how many tokens may come back at most: of a reply, of drawn completions, or of given texts (roughly)."""
+    """Return how many tokens may come back at most: of a reply, of drawn completions, or of given
+    texts (roughly).
+    """
     if prompt.likely is None:
         return spec.reply_tokens if prompt.max_tokens is None else prompt.max_tokens
     if prompt.likely.relaxed is not None:
@@ -50,7 +55,9 @@ def most_written(spec: ModelSpec, prompt: Prompt) -> int:
 
 
 def most_read(spec: ModelSpec, prompt: Prompt) -> int:
-    """Return an upper bound of the prompt tokens: no tokenizer in use makes more of a text than it has bytes."""
+    """Return an upper bound of the prompt tokens: no tokenizer in use makes more of a text than it
+    has bytes.
+    """
     if b"image_url" in prompt.encoded:
         read = sum(len(said_in(m).encode()) for m in prompt.messages)
         read += 2 * PICTURE_TOKENS * sum(len(pictures_in(m)) for m in prompt.messages)
@@ -92,7 +99,9 @@ def _numbers(body: Any, names: Collection[str]) -> list[int]:
 
 
 def _requests(spec: ModelSpec, prompt: Prompt) -> int:
-    """Return how many requests a prompt makes: an endpoint is asked for each text whose likelihood it shall tell."""
+    """Return how many requests a prompt makes: an endpoint is asked for each text whose likelihood
+    it shall tell.
+    """
     if prompt.likely is None or prompt.likely.relaxed is not None or spec.in_process:
         return 1
     return len(prompt.likely.continuations)
@@ -115,7 +124,8 @@ def bounded(budget: BudgetRules) -> bool:
 def refuse_unknown_prices(
     budget: BudgetRules, specs: Collection[ModelSpec], workspace: SpendingLimits | None = None
 ) -> None:
-    """Refuse a bound of money that could not be kept: nobody said what an entry costs, or there are several currencies.
+    """Refuse a bound of money that could not be kept: nobody said what an entry costs, or there are
+    several currencies.
 
     Raises
     ------
@@ -142,7 +152,10 @@ def refuse_unknown_prices(
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """A request that is under way, at its upper bound; `number` is that of its line in the spend journal."""
+    """A request that is under way, at its upper bound.
+
+    `number` is that of its line in the spend journal.
+    """
 
     spec: ModelSpec
     amount: Amount
@@ -150,10 +163,12 @@ class Booking:
 
 
 class Budget:
-    """Counts calls, tokens and money of one account; a request is booked at its upper bound before it is sent.
+    """Counts calls, tokens and money of one account.
 
-    A booking that would pass a bound waits for those under way, which mostly come to less, and is refused when none is. So a bound is
-    never passed.
+    A request is booked at its upper bound before it is sent.
+
+    A booking that would pass a bound waits for those under way, which mostly come to less, and is
+    refused when none is. So a bound is never passed.
 
     Parameters
     ----------
@@ -182,7 +197,9 @@ class Budget:
 
     @property
     def growing(self) -> Path | None:
-        """Return the file of the spend journal that this process writes, None while nothing was sent."""
+        """Return the file of the spend journal that this process writes, None while nothing was
+        sent.
+        """
         return None if self.journal is None else self.journal.growing
 
     async def book(self, spec: ModelSpec, prompt: Prompt, key: str, attempt: int) -> Booking | None:
@@ -210,7 +227,9 @@ class Budget:
         return Booking(spec, amount, number)
 
     def _reserved(self, spec: ModelSpec, key: str, attempt: int, amount: Amount) -> int | None:
-        """Return the number of a booking in the journal, 0 where none is kept, None while a bound has no room for it."""
+        """Return the number of a booking in the journal, 0 where none is kept, None while a bound
+        has no room for it.
+        """
         if self._bounded and not is_within(self.booked + amount, self.budget):
             return None
         if self.journal is None:
@@ -234,7 +253,9 @@ class Budget:
         self._end()
 
     def keep(self, booking: Booking) -> None:
-        """Let a booking stand: what was generated for it may be billed, and nobody says how much that was."""
+        """Let a booking stand: what was generated for it may be billed, and nobody says how much
+        that was.
+        """
         self._end()
 
     def _end(self) -> None:

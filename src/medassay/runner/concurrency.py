@@ -1,4 +1,6 @@
-"""Asking a model about each of some subjects, as many at once as its entry allows, with progress and a way to stop."""
+"""Asking a model about each of some subjects, as many at once as its entry allows, with progress
+and a way to stop.
+"""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,7 +25,9 @@ def map_concurrently(
     watch: ProgressFactory | None,
     close: Callable[[], Awaitable[None]] | None = None,
 ) -> dict[str, str]:
-    """Do something that asks a model for every subject; return those whose asking failed, with the reason.
+    """Do something that asks a model for every subject.
+
+    Return those whose asking failed, with the reason.
 
     Parameters
     ----------

@@ -1,7 +1,9 @@
-"""What prompts show besides the question: passages found by search, the reasoning path, the source text of the condition.
+"""What prompts show besides the question: passages found by search, the reasoning path, the source
+text of the condition.
 
-All of it is found before anything is asked. What an index says of a query is kept in the workspace (`retrieved/`), so that a run
-that goes on, or another one over the same questions, embeds none of them again.
+All of it is found before anything is asked. What an index says of a query is kept in the workspace
+(`retrieved/`), so that a run that goes on, or another one over the same questions, embeds none of
+them again.
 """
 
 from collections import Counter

@@ -1,7 +1,8 @@
 """The one bridge from sync to async: runs a coroutine's loop in a thread of its own.
 
-So it works where a loop is already running (notebooks), and the main thread stays free to hear Ctrl-C, the signal by which systems
-end a process, and the one that comes when its terminal is closed.
+So it works where a loop is already running (notebooks), and the main thread stays free to hear
+Ctrl-C, the signal by which systems end a process, and the one that comes when its terminal is
+closed.
 """
 
 import asyncio
@@ -21,8 +22,8 @@ def run_async(
 ) -> T:
     """Return the coroutine's result.
 
-    The first Ctrl-C, SIGTERM or SIGHUP calls `on_interrupt`, which should let it end soon; the second cancels it, and so does the
-    first where there is no `on_interrupt`.
+    The first Ctrl-C, SIGTERM or SIGHUP calls `on_interrupt`, which should let it end soon; the
+    second cancels it, and so does the first where there is no `on_interrupt`.
 
     Raises
     ------
@@ -72,7 +73,8 @@ def run_async(
 
 @contextmanager
 def _hearing(hear: Callable[[], None]) -> Iterator[None]:
-    """Call a function at each signal to stop, instead of an exception at any place: in a lock's own code, say.
+    """Call a function at each signal to stop, instead of an exception at any place: in a lock's own
+    code, say.
 
     Only the main thread hears signals; what was told to be ignored stays ignored.
     """

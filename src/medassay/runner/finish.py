@@ -68,7 +68,9 @@ def _failed(schedule: Schedule, scoring: Scoring, number: int, reason: str) -> J
 
 
 def copy_answers(source: Run, run: Run) -> None:
-    """Copy items, trials and timings of a sealed run into a new one that judges them again, but for what was deleted by law."""
+    """Copy items, trials and timings of a sealed run into a new one that judges them again, but for
+    what was deleted by law.
+    """
     deleted = run.manifest.get("deleted_items")
     for name in ("items.jsonl", "trials.jsonl", "timings.jsonl"):
         target = run.path / name
@@ -83,7 +85,10 @@ def copy_answers(source: Run, run: Run) -> None:
 
 
 def _copy_present(folder: Path, name: str, target: Path) -> None:
-    """Copy the lines of a file that are not of a deleted item; timings stand beside the trials, line by line."""
+    """Copy the lines of a file that are not of a deleted item.
+
+    Timings stand beside the trials, line by line.
+    """
     told_by = "trials.jsonl" if name == "timings.jsonl" else name
     with (folder / name).open("rb") as lines, target.open("wb") as copy:
         for line, record in zip(lines, read_jsonl(folder / told_by), strict=True):
@@ -143,7 +148,8 @@ def _reread_all(source: Run, target: Path, answers: Answers, judges: Mapping[str
             if "tombstone" in record:
                 continue
             if any(tuple(key) not in answers.numbers for key in record.get("batch", ())):
-                # Judged together with an answer that was deleted since: it stays as it was read, only its score follows.
+                # Judged together with an answer that was deleted since: it stays as it was read,
+                # only its score follows.
                 record["given"] = True
             if record["outcome"] != "failed":
                 judge = judges[record["domain"]]
@@ -196,7 +202,10 @@ class ScoringParts:
 
 @lru_cache(maxsize=1)
 def _opened(place: str, domains: tuple[tuple[str, str], ...]) -> tuple[Path, RunItems]:
-    """Return a run's folder on this machine and its items; the last one is kept for the next part."""
+    """Return a run's folder on this machine and its items.
+
+    The last one is kept for the next part.
+    """
     folder = here(place)
     return folder, RunItems(folder, dict(domains))
 

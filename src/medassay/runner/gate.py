@@ -14,7 +14,9 @@ _LOOK_EVERY = 1.0  # seconds: a pause may be ended
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A worker's part of an endpoint: requests at once, the part of its rates, and seconds to hold back."""
+    """A worker's part of an endpoint: requests at once, the part of its rates, and seconds to hold
+    back.
+    """
 
     most: int
     rate: float = 1.0
@@ -23,7 +25,9 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class EndpointStats:
-    """What a gate heard of its endpoint since it was last asked: successes, overloads, seconds to hold back."""
+    """What a gate heard of its endpoint since it was last asked: successes, overloads, seconds to
+    hold back.
+    """
 
     succeeded: int
     overloads: int
@@ -34,8 +38,8 @@ class Gate:
     """Lets in up to `limit` requests: halves on overload, grows by one a round of successes.
 
     It opens at the entry's own `concurrency`, which the user chose, and never goes above it. A
-    pause (Retry-After) holds back everyone at this endpoint. Where several processes ask one endpoint, each
-    has a share of it, which `steer` sets.
+    pause (Retry-After) holds back everyone at this endpoint. Where several processes ask one
+    endpoint, each has a share of it, which `steer` sets.
     """
 
     def __init__(self, spec: ModelSpec) -> None:
@@ -120,7 +124,8 @@ class Gate:
         """Take a part of the endpoint, as told by whoever hears all that ask it."""
         now = asyncio.get_running_loop().time()
         self._most = share.most
-        # What was halved here since the last word stays halved; whoever told has heard of it by the next.
+        # What was halved here since the last word stays halved; whoever told has heard of it by the
+        # next.
         self.limit = float(
             min(self.limit, share.most) if self._overloads and self.limit else share.most
         )
@@ -130,7 +135,9 @@ class Gate:
         self._wake()
 
     def loosen(self) -> None:
-        """Let in at least one at a time, at the rate of now: whoever waits gets through, since nobody comes after."""
+        """Let in at least one at a time, at the rate of now: whoever waits gets through, since
+        nobody comes after.
+        """
         self.steer(Share(most=max(1, int(self.limit)), rate=self._rate))
 
     def _leave(self) -> None:

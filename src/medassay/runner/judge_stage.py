@@ -1,4 +1,7 @@
-"""The stage that judges: a unit is a batch of answers before one seat; every verdict kept, a failing judge never guessed for."""
+"""The stage that judges: a unit is a batch of answers before one seat.
+
+Every verdict kept, a failing judge never guessed for.
+"""
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +52,9 @@ class Judging:
         self.specs = docket.bench.models
 
     def units(self, model: str) -> Iterator[int]:
-        """Yield the numbers of the batches that a judge has to judge, seat by seat: batch × seats + seat."""
+        """Yield the numbers of the batches that a judge has to judge, seat by seat: batch × seats +
+        seat.
+        """
         n_seats = self._bench.n_seats
         for number, batch in enumerate(self._docket.batches):
             tested = self._answers.trial(batch[0])["model"]
@@ -139,7 +144,9 @@ class Judging:
 
 @dataclass(frozen=True)
 class JudgeStageSpec:
-    """What another process needs to give verdicts of a docket: judges are made anew from what the run remembers."""
+    """What another process needs to give verdicts of a docket: judges are made anew from what the
+    run remembers.
+    """
 
     task: Task
     name: str

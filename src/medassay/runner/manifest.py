@@ -79,13 +79,18 @@ def judges_in(bench: JudgeAssignment | None) -> list[Grader]:
 
 
 def _reading(schedule: Schedule) -> dict[str, Any]:
-    """Return which parsers read replies, of tasks that once read them otherwise; {} of all others."""
+    """Return which parsers read replies, of tasks that once read them otherwise.
+
+    {} of all others.
+    """
     task = schedule.task
     return {"readers": task.parsers} if task.name in WHOLE_REPLIES else {}
 
 
 def looking_up(schedule: Schedule) -> dict[str, Any]:
-    """Return what prompts show besides the question and which tools are there, {} where there is nothing of it."""
+    """Return what prompts show besides the question and which tools are there, {} where there is
+    nothing of it.
+    """
     entry: dict[str, Any] = {}
     if schedule.contexts is not None and schedule.contexts.described:
         entry["retrieval"] = schedule.contexts.described
@@ -110,7 +115,9 @@ def bench_entry(bench: JudgeAssignment) -> dict[str, Any]:
 
 
 def grader_entry(judges: Mapping[str, Grader]) -> dict[str, Any]:
-    """Return by which grader the answers of each domain are judged, and the hashes of its prompts."""
+    """Return by which grader the answers of each domain are judged, and the hashes of its
+    prompts.
+    """
     return {
         "rubrics": {domain: judge.id for domain, judge in judges.items()},
         "judge_prompts": {domain: list(judge.prompts) for domain, judge in judges.items()},
@@ -145,8 +152,8 @@ def methodology(
 ) -> str:
     """Return the hash of everything but bank and model that decides what a number means.
 
-    Which models a run asks is no part of it: a further model joins the series of the others. How each
-    is sampled stands in the manifest beside it (`sampling`), model by model.
+    Which models a run asks is no part of it: a further model joins the series of the others. How
+    each is sampled stands in the manifest beside it (`sampling`), model by model.
     """
     plan = schedule.plan
     return short_hash(
@@ -172,7 +179,10 @@ def methodology(
 
 
 def _hashes() -> dict[str, Any]:
-    """Return what stands in every methodology for parsers and scorers at revision 1; only later revisions are added."""
+    """Return what stands in every methodology for parsers and scorers at revision 1.
+
+    Only later revisions are added.
+    """
     last = before_revisions()
     return {"parsers": last["parsers"], "scorers": last["scorers"]}
 
@@ -240,7 +250,8 @@ def surroundings(models: Mapping[str, Mapping[str, Any]] | None = None) -> dict[
 
     Parameters
     ----------
-    models : entries that are asked; of those whose weights come as a package, the weights' hash is told
+    models : entries that are asked; of those whose weights come as a package, the weights' hash is
+        told
     """
     packages = {}
     for name in _PACKAGES:
@@ -248,7 +259,8 @@ def surroundings(models: Mapping[str, Mapping[str, Any]] | None = None) -> dict[
             packages[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    # Through none of them anything is asked; that they were set may explain what could not be reached.
+    # Through none of them anything is asked; that they were set may explain what could not be
+    # reached.
     proxies = {"proxies": proxies_set()} if proxies_set() else {}
     packaged = any(m["path"].startswith("embedded:") for m in (models or {}).values())
     return {

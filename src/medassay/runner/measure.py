@@ -1,7 +1,9 @@
-"""Metrics that need a model, computed for the answers of a run before it is sealed; what was computed once is kept.
+"""Metrics that need a model, computed for the answers of a run before it is sealed.
 
-Whatever a metric says of a pair of texts lies in the workspace (`measures/`), so a run that is cut off goes on where it was, and a
-second run with the same answers computes nothing.
+What was computed once is kept.
+
+Whatever a metric says of a pair of texts lies in the workspace (`measures/`), so a run that is cut
+off goes on where it was, and a second run with the same answers computes nothing.
 """
 
 from collections import Counter
@@ -38,7 +40,9 @@ class TextMeasures:
     absent: Mapping[str, str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a run remembers: id and columns with their scales, or why a metric is unavailable."""
+        """Return what a run remembers: id and columns with their scales, or why a metric is
+        unavailable.
+        """
         document: dict[str, Any] = {
             name: {"id": metric.id, "columns": {c: s.ends for c, s in metric.columns.items()}}
             for name, metric in self.found.items()
@@ -87,7 +91,10 @@ def _places(options: Sequence[str]) -> dict[str, str]:
 
 
 class Computing:
-    """What a metric, prepared for its references, says of some pairs; each process loads its model once."""
+    """What a metric, prepared for its references, says of some pairs.
+
+    Each process loads its model once.
+    """
 
     def __init__(self, gauge: TextMetric) -> None:
         self._gauge = gauge
@@ -164,7 +171,10 @@ def _compute(
 
 
 def _missing(run: Run, items: RunItems, store: MeasureStore) -> Iterator[dict[str, Pair]]:
-    """Yield key → pair of what is not in a store, some at a time; a pair that two models share comes once."""
+    """Yield key → pair of what is not in a store, some at a time.
+
+    A pair that two models share comes once.
+    """
     seen_keys: set[str] = set()
     pairs: dict[str, Pair] = {}
     for trial in read_jsonl(run.path / "trials.jsonl"):
@@ -189,7 +199,10 @@ def _pair(trial: Mapping[str, Any], items: RunItems) -> Pair | None:
 def compared(
     pairs: Sequence[Pair], gauge: TextMetric, folder: Path, engine: Engine
 ) -> list[Values]:
-    """Return what a metric says of some pairs, in order; what was computed once is kept in `folder`."""
+    """Return what a metric says of some pairs, in order.
+
+    What was computed once is kept in `folder`.
+    """
     gauge.prepare({reference for _, reference in pairs})
     store = MeasureStore(folder, _kept_as(gauge))
     missing = {k: p for p in pairs if (k := pair_key(*p)) not in store}

@@ -1,8 +1,9 @@
-"""Several sealed runs of the same banks and methodology → one run, as if their models had run together.
+"""Several sealed runs of the same banks and methodology → one run, as if their models had run
+together.
 
-The joined run is sealed like any other; its manifest names its members and their roots, which can be
-recomputed from its own records. The same runs always give the same bytes, save the salt of synthetic
-items where a member has none.
+The joined run is sealed like any other; its manifest names its members and their roots, which can
+be recomputed from its own records. The same runs always give the same bytes, save the salt of
+synthetic items where a member has none.
 """
 
 import hashlib
@@ -199,7 +200,9 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
 
 
 def _secret(members: Sequence[Run]) -> str | None:
-    """Return the secret behind the commitments of a joined run: it follows from those of its members."""
+    """Return the secret behind the commitments of a joined run: it follows from those of its
+    members.
+    """
     salts = [run.path / SALT for run in members]
     if not all(path.is_file() for path in salts):
         return None

@@ -55,7 +55,9 @@ class _PreviewCounter:
         self.money += estimated_cost(self.spec, read, written)
 
     def add_talk(self, prompt: Prompt, rules: ToolRules) -> None:
-        """Count a conversation with tools as long as it may become: a call a turn, each with the longest result."""
+        """Count a conversation with tools as long as it may become: a call a turn, each with the
+        longest result.
+        """
         read, written = estimated_tokens(prompt), most_written(self.spec, prompt)
         for turn in range(rules.max_calls + DEAF_TURNS + 1):
             self.calls += 1
@@ -108,7 +110,8 @@ Judged = Mapping[int, tuple[Case, bool]]  # number of a trial → what is judged
 def judged_cases(schedule: Schedule, bench: JudgeAssignment, store: ResponseStore) -> Judged:
     """Return what judges would be shown, by the number of the trial.
 
-    An answer that is not there yet counts as one as long as its model may write; of one that is, the text is known.
+    An answer that is not there yet counts as one as long as its model may write; of one that is,
+    the text is known.
     """
     entries = [*schedule.specs.values(), *bench.models.values()]
     speaker = speaker_pattern({name for spec_ in entries for name in (spec_.id, spec_.model)})
@@ -148,8 +151,8 @@ def preview_judge(
 ) -> dict[str, Any]:
     """Return calls, stored replies and upper bounds for one judge.
 
-    Of answers that are there, it is known which verdicts are stored; where a judge takes answers in batches, once all of them are.
-    Replies that must be asked again (at most twice) come on top.
+    Of answers that are there, it is known which verdicts are stored; where a judge takes answers in
+    batches, once all of them are. Replies that must be asked again (at most twice) come on top.
     """
     constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
     counter = _PreviewCounter(spec)
@@ -215,21 +218,27 @@ def preview_judging(
 
 
 def priced(models_file: Path, names: Iterable[str]) -> bool:
-    """Return whether any of these entries has a price, or one that is not known, so that asking may cost money."""
+    """Return whether any of these entries has a price, or one that is not known, so that asking may
+    cost money.
+    """
     specs = load_models(models_file)
     prices = [specs[name].known_price for name in names if name in specs]
     return any(price != FREE for price in prices)
 
 
 def totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sums over all models, and which of them would be asked at a price that nobody knows."""
+    """Return the sums over all models, and which of them would be asked at a price that nobody
+    knows.
+    """
     sums = {name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")}
     unknown = [row["model"] for row in rows if row["calls"] and not row["price_known"]]
     return sums | ({"unpriced": unknown} if unknown else {})
 
 
 def held_against(budget: BudgetRules, spent: Amount, to_come: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a budget was spent, and a warning for each bound that what is to come may pass; {} where nothing is bounded."""
+    """Return what of a budget was spent, and a warning for each bound that what is to come may
+    pass; {} where nothing is bounded.
+    """
     if not bounded(budget):
         return {}
     bounds = {name: bound for name, bound in budget.bounds.items() if bound is not None}

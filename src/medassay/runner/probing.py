@@ -1,4 +1,6 @@
-"""Whether an endpoint does what its entry says: one short request for each thing, and what to change where it does not."""
+"""Whether an endpoint does what its entry says: one short request for each thing, and what to
+change where it does not.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -32,14 +34,18 @@ _TOOL = {
 
 @dataclass(kw_only=True)
 class Probe:
-    """What an entry's endpoint said: its reply, None where there is none, and what is wrong, a sentence each."""
+    """What an entry's endpoint said: its reply, None where there is none, and what is wrong, a
+    sentence each.
+    """
 
     text: str | None = None
     problems: list[str] = field(default_factory=list)
 
 
 async def probe(spec: ModelSpec, environment: Mapping[str, str]) -> Probe:
-    """Return whether an entry answers, and does what it declares: log-probabilities, likelihood, tools, structured replies."""
+    """Return whether an entry answers, and does what it declares: log-probabilities, likelihood,
+    tools, structured replies.
+    """
     try:
         finding = Probe(text=(await _ask(spec, environment, _prompt(spec))).text)
     except MedassayError as error:
@@ -91,7 +97,10 @@ async def _ask(
 
 
 async def _mend(spec: ModelSpec, environment: Mapping[str, str]) -> str:
-    """Return what to change in the entry so that the endpoint answers; nothing where no single change helps."""
+    """Return what to change in the entry so that the endpoint answers.
+
+    Nothing where no single change helps.
+    """
     if spec.provider != "openai_compatible":
         return ""
     for advice, changed in _changes(spec):

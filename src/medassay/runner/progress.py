@@ -87,7 +87,9 @@ class Lines:
 
 
 class Live:
-    """A bar for the sum, with failures and cost, and one for each model and domain, drawn with rich; a context manager."""
+    """A bar for the sum, with failures and cost, and one for each model and domain, drawn with
+    rich; a context manager.
+    """
 
     def __init__(
         self,

@@ -24,7 +24,9 @@ def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]
 def all_named_secrets(
     specs: Iterable[ModelSpec], secrets: Mapping[str, str], more: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the secrets that some entries name, and those of `more` names, as far as they are set."""
+    """Return the secrets that some entries name, and those of `more` names, as far as they are
+    set.
+    """
     named = {name: secrets[name] for name in more if secrets.get(name)}
     known.learn(named.values())
     for spec in specs:

@@ -1,4 +1,5 @@
-"""A plan run again with fresh calls, held against its stored run: what differs, and within tolerance or not.
+"""A plan run again with fresh calls, held against its stored run: what differs, and within
+tolerance or not.
 
 Hosted models promise no equal replies; what they must keep is the numbers. Source: specification of
 bank versions, "Runs".
@@ -152,7 +153,9 @@ def _differences(
 
 
 def _cause(old: Mapping[str, Any], new: Mapping[str, Any], *, closed: bool) -> str:
-    """Return what made a difference, where the records tell: the same words cannot score otherwise, other findings lead elsewhere."""
+    """Return what made a difference, where the records tell: the same words cannot score otherwise,
+    other findings lead elsewhere.
+    """
     if _found_otherwise(old, new):
         return "tool"
     if old.get("text") != new.get("text"):
@@ -161,7 +164,9 @@ def _cause(old: Mapping[str, Any], new: Mapping[str, Any], *, closed: bool) -> s
 
 
 def _found_otherwise(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Return whether the first thing that differs on the way to two answers is what the same call of a tool gave."""
+    """Return whether the first thing that differs on the way to two answers is what the same call
+    of a tool gave.
+    """
     for old_call, other in zip(old.get("trace", ()), new.get("trace", ()), strict=False):
         if any(old_call[key] != other[key] for key in ("turn", "tool", "arguments")):
             return False
@@ -178,7 +183,10 @@ def _interval(run: Run, key: tuple[str, ...]) -> tuple[float, float] | None:
 
 
 def _mean(scores: _Scores, task: Task) -> tuple[float | None, list[float] | None]:
-    """Return the mean of scores with its 95 % interval by the rule of boards; trials of one item or cluster count as related."""
+    """Return the mean of scores with its 95 % interval by the rule of boards.
+
+    Trials of one item or cluster count as related.
+    """
     if not scores:
         return None, None
     values = np.array([score for score, _ in scores])

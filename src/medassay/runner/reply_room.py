@@ -1,8 +1,8 @@
 """Whether there is room for a record: in an entry's `max_tokens`, and in its window.
 
-A server cuts a reply at `max_tokens`, and some cut the prompt silently at their window; what comes back then looks like a model's
-mistake. So it is counted before anything is asked: what the median reference record needs, and what each prompt leaves of a
-stated `context`.
+A server cuts a reply at `max_tokens`, and some cut the prompt silently at their window; what comes
+back then looks like a model's mistake. So it is counted before anything is asked: what the median
+reference record needs, and what each prompt leaves of a stated `context`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,9 @@ CountTokens = Callable[[str], int]
 
 
 def token_counter(spec: ModelSpec) -> tuple[CountTokens, bool]:
-    """Return what counts the tokens of a text for an entry, and whether that is its own tokenizer."""
+    """Return what counts the tokens of a text for an entry, and whether that is its own
+    tokenizer.
+    """
     tokenizer = _tokenizer(spec.path or spec.model) if spec.in_process else None
     if tokenizer is None:
         return lambda text: -(-len(text) // CHARACTERS_PER_TOKEN), False
@@ -53,7 +55,9 @@ def _tokenizer(source: str) -> Any:
 
 @dataclass(frozen=True)
 class ReplyRoom:
-    """How many tokens the median reference of a run's records has, by the way tokens are counted."""
+    """How many tokens the median reference of a run's records has, by the way tokens are
+    counted.
+    """
 
     golds: tuple[str, ...] = ()
     _needs: dict[str, int] = field(default_factory=dict, compare=False)
@@ -63,14 +67,19 @@ class ReplyRoom:
         return {"golds": self.golds, "_needs": dict(self._needs)}
 
     def need(self, spec: ModelSpec) -> int:
-        """Return the tokens that the median reference record needs, 0 where there is no reference."""
+        """Return the tokens that the median reference record needs, 0 where there is no
+        reference.
+        """
         if spec.id not in self._needs:
             count, _ = token_counter(spec)
             self._needs[spec.id] = round(median(map(count, self.golds))) if self.golds else 0
         return self._needs[spec.id]
 
     def fit(self, spec: ModelSpec, item: Item, prompt: Prompt) -> Prompt:
-        """Return a prompt with the reply as short as the window leaves room for; `max_tokens` 0 where the median record does not fit."""
+        """Return a prompt with the reply as short as the window leaves room for.
+
+        `max_tokens` 0 where the median record does not fit.
+        """
         if spec.context is None or item.form not in FORMS or spec.is_baseline:
             return prompt
         room = spec.context - prompt_tokens(spec, prompt)
@@ -105,7 +114,9 @@ def room_of(schedule: "Schedule") -> ReplyRoom:
 
 
 def told_room(schedule: "Schedule") -> Iterator[str]:
-    """Yield, model by model, a line on each limit that is too short for the records of a schedule."""
+    """Yield, model by model, a line on each limit that is too short for the records of a
+    schedule.
+    """
     room: ReplyRoom = schedule.room
     if not set(FORMS) & set(schedule.task.readers):
         return

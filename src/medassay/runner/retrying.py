@@ -35,7 +35,9 @@ def sealed(
 def trials_again(
     records: Iterable[tuple[int, dict[str, Any]]], again: Again
 ) -> tuple[dict[int, Attempt], list[int]]:
-    """Return which attempt counts, by the number of a trial, and the numbers of those that are asked again."""
+    """Return which attempt counts, by the number of a trial, and the numbers of those that are
+    asked again.
+    """
     attempts: dict[int, Attempt] = {}
     chosen = []
     for number, trial in records:
@@ -51,7 +53,9 @@ def trials_again(
 def verdicts_again(
     records: Iterable[tuple[int, dict[str, Any]]], again: Again
 ) -> tuple[dict[int, int], list[int]]:
-    """Return which attempt counts, by the place of a verdict, and the places of those whose judge is asked again."""
+    """Return which attempt counts, by the place of a verdict, and the places of those whose judge
+    is asked again.
+    """
     attempts: dict[int, int] = {}
     chosen = []
     for place, verdict in records:
@@ -100,7 +104,9 @@ def _counted(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
 
 
 def told_unusable(run: Run) -> Iterator[str]:
-    """Yield a line for each model and judge of a sealed run of which some replies could not be used."""
+    """Yield a line for each model and judge of a sealed run of which some replies could not be
+    used.
+    """
     replies: dict[str, Counter[str]] = {}
     counts: Counter[str] = Counter()
     for trial in read_jsonl(run.path / "trials.jsonl"):

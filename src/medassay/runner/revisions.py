@@ -1,8 +1,8 @@
 """The parts of the method that made the numbers of a run, each with its revision.
 
-A run names the parts that its task uses. What decides whether two runs are of one methodology, and whether
-`verify` can compute a number again, is these revisions, the texts of prompts and the rules of the plan; not the
-text of the source code.
+A run names the parts that its task uses. What decides whether two runs are of one methodology, and
+whether `verify` can compute a number again, is these revisions, the texts of prompts and the rules
+of the plan; not the text of the source code.
 """
 
 from collections.abc import Iterable, Mapping
@@ -124,8 +124,8 @@ def revision_ids(parts: Revisions) -> dict[str, list[str]]:
 def raised(parts: Revisions) -> dict[str, list[str]]:
     """Return the ids of the parts beyond their first revision, {} where there are none.
 
-    Only these are added to a methodology, so that one whose parts are all at revision 1 has the text that it
-    had before there were revisions.
+    Only these are added to a methodology, so that one whose parts are all at revision 1 has the
+    text that it had before there were revisions.
     """
     later = {
         kind: {name: number for name, number in named.items() if number > 1}
@@ -135,13 +135,17 @@ def raised(parts: Revisions) -> dict[str, list[str]]:
 
 
 def hashes_read_as_first(manifest: Mapping[str, Any]) -> bool:
-    """Return whether a run was made by the last code that named parts by hashes of their source: all at revision 1."""
+    """Return whether a run was made by the last code that named parts by hashes of their source:
+    all at revision 1.
+    """
     last = before_revisions()
     return all(manifest.get(kind) == last[kind] for kind in ("parsers", "scorers"))
 
 
 def revisions_named(manifest: Mapping[str, Any]) -> str:
-    """Return the parts of parsers, readers and scorers that a run names, for comparing runs: "at revision 1", or ids."""
+    """Return the parts of parsers, readers and scorers that a run names, for comparing runs: "at
+    revision 1", or ids.
+    """
     if "revisions" not in manifest:
         if hashes_read_as_first(manifest):
             return _FIRST
@@ -155,7 +159,8 @@ def other_revisions(
 ) -> str | None:
     """Return in which parts of some kinds a run differs from this code, None where in none.
 
-    "parser choice/2, here choice/3"; "other code" where the run names parts by hashes of a source that is not known.
+    "parser choice/2, here choice/3"; "other code" where the run names parts by hashes of a source
+    that is not known.
     """
     named = manifest.get("revisions")
     if named is None:

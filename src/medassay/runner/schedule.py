@@ -87,7 +87,9 @@ class Schedule:
         self.n_trials = last.base + len(self._places[last.domain]) * plan.repeats
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs to know: all but the items, which it reads from the run."""
+        """Return what another process needs to know: all but the items, which it reads from the
+        run.
+        """
         banks = {d: replace(b, items=(), changes="", reviews=()) for d, b in self._bank_of.items()}
         few_shot = "few_shot" in self.plan.settings
         return self.__dict__ | {
@@ -107,7 +109,9 @@ class Schedule:
         self._fallback = _fallback(self.plan, self.task)
 
     def read_from(self, items: Sequence[Item]) -> None:
-        """Take the items from those of a run, which are sorted by domain and id, once this came from another process."""
+        """Take the items from those of a run, which are sorted by domain and id, once this came
+        from another process.
+        """
         start = 0
         for domain, size in sorted(self._places.items()):
             self._places[domain] = array("Q", range(start, start + int(size)))
@@ -140,7 +144,9 @@ class Schedule:
             self._places[domain], self._bank_of[domain] = array("Q", positions), bank
 
     def _refuse_unused(self, banks: Sequence[Bank]) -> None:
-        """Refuse a bank of which the task can ask nothing: nobody names a bank in order not to ask it."""
+        """Refuse a bank of which the task can ask nothing: nobody names a bank in order not to ask
+        it.
+        """
         used = {bank.name for bank in self._bank_of.values()}
         for bank in banks:
             if bank.name in used:
@@ -184,7 +190,10 @@ class Schedule:
                 raise InputError(f"plan: model '{name}' cannot be asked in mode 'tools': {reason}")
 
     def _check_likelihood(self) -> None:
-        """Note which models cannot be asked what the task asks; refuse them where there is no other way to ask."""
+        """Note which models cannot be asked what the task asks.
+
+        Refuse them where there is no other way to ask.
+        """
         asks = self.task.asks
         if asks == "reply":
             return
@@ -217,7 +226,10 @@ class Schedule:
         return sorted(self._fallback if name in self.without else self.prompts)
 
     def _modes(self, spec: ModelSpec) -> list[str]:
-        """Return the modes of a model's rows; a baseline reads no prompt and calls nothing, so one says all."""
+        """Return the modes of a model's rows.
+
+        A baseline reads no prompt and calls nothing, so one says all.
+        """
         modes: list[str] = sorted(self.plan.modes)
         return modes[:1] if spec.is_baseline else modes
 
@@ -254,7 +266,8 @@ class Schedule:
         Returns
         -------
         dict
-            task (whose rows these are, unranked), template (ids joined by "+"), models (name → reason).
+            task (whose rows these are, unranked), template (ids joined by "+"), models (name →
+            reason).
         """
         without = {n: why for n, why in self.without.items() if not self.specs[n].is_baseline}
         if not without:
@@ -352,7 +365,10 @@ class Schedule:
         return replace(prompt, likely=self._wanted(item, prompt, template))
 
     def _system(self, cell: Cell, item: Item, spec: ModelSpec) -> tuple[str, str]:
-        """Return the system line and its role; in the mode `tools` it says that there are some, before the question where there is none."""
+        """Return the system line and its role.
+
+        In the mode `tools` it says that there are some, before the question where there is none.
+        """
         if cell.mode != "tools" or self.plan.tools is None or spec.is_baseline:
             return spec.system_line, spec.system_role
         text = self._part.text(item.language, calls=self.plan.tools.max_calls)
@@ -424,7 +440,9 @@ def _prompts(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
 
 
 def _fallback(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
-    """Return row's setting → (setting, template) for models that cannot tell likelihoods, {} where nothing replaces these."""
+    """Return row's setting → (setting, template) for models that cannot tell likelihoods, {} where
+    nothing replaces these.
+    """
     if not task.fallback:
         return {}
     return {
@@ -434,10 +452,11 @@ def _fallback(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
 
 
 def _asked(spec: ModelSpec, task: Task) -> ModelSpec:
-    """Return an entry as a task asks it: how long a reply may be, where it ends, and whether prompts are put as a conversation.
+    """Return an entry as a task asks it: how long a reply may be, where it ends, and whether
+    prompts are put as a conversation.
 
-    What the entry says of `max_tokens` and `stop` stands in place of the task's. A model that thinks first is not told to end: its
-    thoughts may hold what ends an answer. It is read alike.
+    What the entry says of `max_tokens` and `stop` stands in place of the task's. A model that
+    thinks first is not told to end: its thoughts may hold what ends an answer. It is read alike.
     """
     spec = spec.with_room(task.reply_tokens)
     if task.stop and not spec.stop and not spec.think_tags:

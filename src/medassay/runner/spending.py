@@ -1,4 +1,6 @@
-"""What an account (a run, a study, a workshop) may still spend, and where its spending is written down."""
+"""What an account (a run, a study, a workshop) may still spend, and where its spending is written
+down.
+"""
 
 import json
 import re
@@ -46,7 +48,8 @@ def spending(
     *,
     fresh: bool = False,
 ) -> Iterator[Budget]:
-    """Yield the purse of an account, which knows what was spent before and writes down what is spent now.
+    """Yield the purse of an account, which knows what was spent before and writes down what is
+    spent now.
 
     Parameters
     ----------
@@ -83,7 +86,9 @@ def spent_by(workspace: Path, account: str, store: ResponseStore) -> Amount:
 
 
 def spent_in_all(place: str) -> tuple[list[Spending], Path]:
-    """Return all that a workspace has spent, and its folder on this machine; a workspace in an object store is fetched.
+    """Return all that a workspace has spent, and its folder on this machine.
+
+    A workspace in an object store is fetched.
 
     Raises
     ------
@@ -116,7 +121,9 @@ def usage_in(store: ResponseStore) -> Callable[[str], Usage | None]:
 
 
 def begin(workspace: Path, store: ResponseStore) -> None:
-    """Begin the spend journal of a workspace that has replies and no journal: with the usage of what is stored, as an estimate."""
+    """Begin the spend journal of a workspace that has replies and no journal: with the usage of
+    what is stored, as an estimate.
+    """
     folder = workspace / SPEND
     if folder.is_dir():
         return
@@ -135,7 +142,10 @@ def begin(workspace: Path, store: ResponseStore) -> None:
 
 
 def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
-    """Return what stored replies used, by the first run that names each; prices are those that the runs remember."""
+    """Return what stored replies used, by the first run that names each.
+
+    Prices are those that the runs remember.
+    """
     document = {
         path.parent: _manifest(path) for path in (workspace / "runs").glob("*/manifest.json")
     }

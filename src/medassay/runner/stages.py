@@ -32,7 +32,8 @@ from medassay.storage.journal import Journal, NumberOf
 from medassay.storage.mirror import mirror_of
 from medassay.storage.run import Run
 
-# What is counted ("trials", "verdicts"), how many there are and how many are done, by model and domain.
+# What is counted ("trials", "verdicts"), how many there are and how many are done, by model and
+# domain.
 ProgressFactory = Callable[
     [str, Counter[tuple[str, str]], Counter[tuple[str, str]]], AbstractContextManager[Progress]
 ]
@@ -40,7 +41,8 @@ ProgressFactory = Callable[
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """With what a stage is done: who asks, which engine spreads it, who watches, and whether failures are accepted.
+    """With what a stage is done: who asks, which engine spreads it, who watches, and whether
+    failures are accepted.
 
     `again` is what is asked once more: of a sealed run, `source`, or of the unfinished one itself.
     """
@@ -143,7 +145,9 @@ def work(run: Run, what: str, means: RunContext, todo: StageJob) -> None:
 
 
 def _keep_items(run: Run, schedule: Schedule) -> RunItems:
-    """Write down and index the items of a run: what finishing needs, done while the models answer."""
+    """Write down and index the items of a run: what finishing needs, done while the models
+    answer.
+    """
     import medassay.runner.finish  # noqa: F401 -- numpy and the statistics
 
     items_file = run.path / "items.jsonl"
@@ -198,7 +202,10 @@ def _give(docket: JudgingQueue, means: RunContext) -> Journal:
 
 
 def _verdicts_again(docket: JudgingQueue, journal: Journal, means: RunContext) -> dict[int, int]:
-    """Return which attempt of each verdict counts, where that is not the first; those that are asked again are no longer done."""
+    """Return which attempt of each verdict counts, where that is not the first.
+
+    Those that are asked again are no longer done.
+    """
     if means.again is None:
         return {}
     if means.source is not None:
@@ -237,7 +244,8 @@ def refuse_incomplete(
     run: Run, what: str, n_left: int, tally: Tally, accept_failures: bool
 ) -> None:
     """Raise `IncompleteError`, saying what is left and why, unless failures are accepted."""
-    # A unit that failed before its worker was lost is asked again, so that it may have failed twice.
+    # A unit that failed before its worker was lost is asked again, so that it may have failed
+    # twice.
     is_known = (n_left <= tally.failed or bool(tally.given_up)) and not tally.over_budget
     if not n_left or (accept_failures and is_known):
         return
@@ -259,7 +267,9 @@ def refuse_leaving(
     specs: Iterable[ModelSpec],
     tools: ToolRules | None = None,
 ) -> None:
-    """Refuse to send a bank that may not leave to an endpoint elsewhere or into a search, before any call."""
+    """Refuse to send a bank that may not leave to an endpoint elsewhere or into a search, before
+    any call.
+    """
     specs = list(specs)
     looking = [name for name in (tools.use if tools else ()) if name != "doc_retrieval"]
     for bank in banks:

@@ -1,6 +1,9 @@
-"""BERTScore: how near each token of a text is to the nearest token of the other, in context; F1, no idf, no rescaling.
+"""BERTScore: how near each token of a text is to the nearest token of the other, in context.
 
-Source: Zhang et al. (2020), https://openreview.net/forum?id=SkeHuCVFDr; checked against bert-score 0.3.13.
+F1, no idf, no rescaling.
+
+Source: Zhang et al. (2020), https://openreview.net/forum?id=SkeHuCVFDr; checked against bert-score
+0.3.13.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +28,10 @@ LAYERS = {
 
 
 class BertScore:
-    """BERTScore F1 by one model; can be below 0 in principle, is near 1 for most texts in practice."""
+    """BERTScore F1 by one model.
+
+    Can be below 0 in principle, is near 1 for most texts in practice.
+    """
 
     columns: Mapping[str, Scale] = {"bertscore": UNBOUNDED}
     context = ""
@@ -59,7 +65,8 @@ class BertScore:
 def _f1(prediction: Encoded, reference: Encoded, special: set[int]) -> float | None:
     """Return F1 of two encoded texts.
 
-    As in the reference implementation, special tokens are found as neighbours but do not count themselves.
+    As in the reference implementation, special tokens are found as neighbours but do not count
+    themselves.
     """
     first, second = (_unit(encoded.states) for encoded in (prediction, reference))
     near = first @ second.T

@@ -1,6 +1,8 @@
-"""BGE-M3: likeness of two texts by one vector each (dense), by weighted words in common (sparse), and token by token (colbert).
+"""BGE-M3: likeness of two texts by one vector each (dense), by weighted words in common (sparse),
+and token by token (colbert).
 
-The headline is sparse+dense, as the published similarity; the others stand beside it. Pairs are (reference, prediction).
+The headline is sparse+dense, as the published similarity; the others stand beside it. Pairs are
+(reference, prediction).
 
 Source: specification of text metrics; Chen et al. (2024), doi:10.18653/v1/2024.findings-acl.137.
 """

@@ -1,4 +1,6 @@
-"""Texts as the vectors of their tokens in context: what BERTScore, MoverScore and BGE-M3 compare."""
+"""Texts as the vectors of their tokens in context: what BERTScore, MoverScore and BGE-M3
+compare.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +12,9 @@ BATCH = 32
 
 @dataclass(frozen=True)
 class Encoded:
-    """One text: ids of its tokens, the tokens, and the hidden states wanted, shape (n_tokens, width), special tokens among them."""
+    """One text: ids of its tokens, the tokens, and the hidden states wanted, shape (n_tokens,
+    width), special tokens among them.
+    """
 
     ids: list[int]
     tokens: list[str]
@@ -74,7 +78,10 @@ class Encoder:
         return token_ids
 
     def encode(self, texts: Sequence[str]) -> dict[str, Encoded]:
-        """Return every distinct text; like lengths are read together, so that little is spent on padding."""
+        """Return every distinct text.
+
+        Like lengths are read together, so that little is spent on padding.
+        """
         ordered = sorted((self.ids(text), text) for text in set(texts))
         ordered.sort(key=lambda pair: len(pair[0]))
         encoded: dict[str, Encoded] = {}

@@ -1,7 +1,8 @@
-"""JSON structural similarity: how far a reply's JSON agrees with a record, leaf by leaf, in any order of arrays.
+"""JSON structural similarity: how far a reply's JSON agrees with a record, leaf by leaf, in any
+order of arrays.
 
-Lexical only: it does not see that a stopped drug listed as current is worse than a misspelt street. What that
-means for a patient is measured beside it (`medassay.kinds.record.medication`).
+Lexical only: it does not see that a stopped drug listed as current is worse than a misspelt street.
+What that means for a patient is measured beside it (`medassay.kinds.record.medication`).
 
 Source: specification of JSON structural similarity.
 """
@@ -20,7 +21,8 @@ from medassay.core.reply.json_value import MOST_LEVELS, read_json_reply
 # What a reply may hold: alignment costs its size times that of what is expected.
 MOST_TIMES = 20  # times what is expected, but always so many values and characters
 LEAST_VALUES, LEAST_CHARACTERS = 1_000, 100_000
-# What any document may hold, and how long an alignment may take: so that every call ends within about a second.
+# What any document may hold, and how long an alignment may take: so that every call ends within
+# about a second.
 MOST_VALUES = 50_000
 MOST_PATHS = 5_000_000  # characters of the paths of all leaves
 MOST_STEPS = 400_000  # a step is a pair of values, or of so many pairs of characters
@@ -38,9 +40,10 @@ _PLAIN_KEY = re.compile(r'[^.\[\]"]+')
 class JsonSimilarity:
     """How far a reply's JSON agrees with the expected one; all scores in [0, 1].
 
-    `overall` is the mean over the leaves expected, `by_section` over those below each top-level key, or each key below a
-    sole one, and `leaf_scores` holds each. `missing` are leaves expected and not found, `extra` leaves found and not
-    expected: they cost nothing. `reason` says why nothing could be read (`parsed` False, `overall` 0, no sections).
+    `overall` is the mean over the leaves expected, `by_section` over those below each top-level
+    key, or each key below a sole one, and `leaf_scores` holds each. `missing` are leaves expected
+    and not found, `extra` leaves found and not expected: they cost nothing. `reason` says why
+    nothing could be read (`parsed` False, `overall` 0, no sections).
     """
 
     overall: float
@@ -68,9 +71,10 @@ def json_similarity(
 ) -> JsonSimilarity:
     """Return how far `actual` agrees with `expected` in structure and text.
 
-    Leaves are compared by normalised Levenshtein similarity over code points. Elements of an array find their
-    partners greedily, in the order expected; equal candidates by lowest index. A tuple, and any other sequence, is an array. A reply
-    that would take longer than about a second is not compared: `parsed` is False, `reason` says why.
+    Leaves are compared by normalised Levenshtein similarity over code points. Elements of an array
+    find their partners greedily, in the order expected; equal candidates by lowest index. A tuple,
+    and any other sequence, is an array. A reply that would take longer than about a second is not
+    compared: `parsed` is False, `reason` says why.
 
     Parameters
     ----------
@@ -84,7 +88,8 @@ def json_similarity(
     Raises
     ------
     ValueError
-        When `expected` is no JSON object or array, nested beyond reason or of more than 50,000 values, or a path cannot be read.
+        When `expected` is no JSON object or array, nested beyond reason or of more than 50,000
+        values, or a path cannot be read.
 
     Examples
     --------
@@ -130,7 +135,8 @@ def json_similarity(
 
 
 def path_text(path: Path) -> str:
-    """Return a path as printed: keys by dots, indices in brackets, keys that are no plain words quoted.
+    """Return a path as printed: keys by dots, indices in brackets, keys that are no plain words
+    quoted.
 
     Examples
     --------
@@ -182,7 +188,8 @@ def _refuse(name: str) -> None:
 class _Tree:
     """A value with texts as leaves, without what is excluded, and how much it holds.
 
-    Elements of arrays that are excluded stay as something empty, so that the others keep their index.
+    Elements of arrays that are excluded stay as something empty, so that the others keep their
+    index.
     """
 
     def __init__(self, exclude: list[Path], expected: "_Tree | None" = None) -> None:
@@ -203,7 +210,8 @@ class _Tree:
         Raises
         ------
         ValueError
-            When it is nested too deep, or holds more than can be compared, or far more than what is expected.
+            When it is nested too deep, or holds more than can be compared, or far more than what is
+            expected.
         """
         self.root = self._made(value, self._exclude, 0, 0)
 
@@ -264,7 +272,9 @@ def _leaves(tree: Tree, path: Path) -> Iterator[tuple[Path, str | None]]:
 
 
 class _Alignment:
-    """Finds partners, and counts what that takes: two documents of a megabyte could keep it busy for minutes."""
+    """Finds partners, and counts what that takes: two documents of a megabyte could keep it busy
+    for minutes.
+    """
 
     def __init__(self) -> None:
         self._steps = 0
@@ -312,8 +322,8 @@ class _Alignment:
     def partners(self, gold: list[Tree], actual: list[Tree]) -> list[tuple[int, float, int] | None]:
         """Return for each element expected its partner: the free one most similar, if at all.
 
-        A partner is its index with what `shared` says of the pair, which nobody then computes again: alignment stays
-        polynomial however deep arrays are nested.
+        A partner is its index with what `shared` says of the pair, which nobody then computes
+        again: alignment stays polynomial however deep arrays are nested.
         """
         free = list(range(len(actual)))
         partners: list[tuple[int, float, int] | None] = []

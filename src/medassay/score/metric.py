@@ -1,4 +1,6 @@
-"""What a metric of two texts is that needs a model: values for many pairs at once, on declared scales."""
+"""What a metric of two texts is that needs a model: values for many pairs at once, on declared
+scales.
+"""
 
 import importlib.util
 import math
@@ -18,7 +20,10 @@ _WEIGHTS = (".safetensors", ".bin", ".pt")
 
 
 class TextMetric(Protocol):
-    """Compares texts by a model, which is loaded at the first pair; its `id` names model, revision and settings."""
+    """Compares texts by a model, which is loaded at the first pair.
+
+    Its `id` names model, revision and settings.
+    """
 
     @property
     def id(self) -> str:
@@ -47,7 +52,8 @@ def find_model(place: str, reference: str, metric: str) -> Path:
 
     Parameters
     ----------
-    place : a folder, `embedded:minilm`, or "" for the reference model in the user's Hugging Face cache
+    place : a folder, `embedded:minilm`, or "" for the reference model in the user's Hugging Face
+        cache
     reference : name of the reference model on the hub
 
     Raises
@@ -87,7 +93,9 @@ def embedded_minilm() -> Path:
 
 
 def model_name(folder: Path, place: str) -> str:
-    """Return how a model is called in ids: by name, and by the hash of its weights and configuration."""
+    """Return how a model is called in ids: by name, and by the hash of its weights and
+    configuration.
+    """
     files = sorted(p for p in folder.rglob("*") if p.suffix in (*_WEIGHTS, ".json"))
     if not any(path.suffix in _WEIGHTS for path in files):
         raise UnavailableError(f"{place or _called(folder)}: holds no weights")

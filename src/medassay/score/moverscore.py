@@ -1,9 +1,11 @@
-"""MoverScore: what it costs to turn the words of one text into those of the other, in the space of their contexts; 1-grams.
+"""MoverScore: what it costs to turn the words of one text into those of the other, in the space of
+their contexts; 1-grams.
 
-Words weigh by how rare they are among the references of the run, on both sides: so a model's value depends on no other
-model's answers. The original weighs each side by its own texts.
+Words weigh by how rare they are among the references of the run, on both sides: so a model's value
+depends on no other model's answers. The original weighs each side by its own texts.
 
-Source: Zhao et al. (2019), doi:10.18653/v1/D19-1053; checked against `moverscore_v2` of moverscore 1.0.3.
+Source: Zhao et al. (2019), doi:10.18653/v1/D19-1053; checked against `moverscore_v2` of moverscore
+1.0.3.
 """
 
 import math
@@ -78,7 +80,8 @@ def mover_score(
 ) -> float | None:
     """Return 1 / (1 + the least cost of moving the weights of one text to the other).
 
-    Pieces within words and marks weigh nothing. None where a text has no token that weighs anything.
+    Pieces within words and marks weigh nothing. None where a text has no token that weighs
+    anything.
     """
     with warnings.catch_warnings():  # its docstrings hold escapes that Python warns of, once
         warnings.simplefilter("ignore")

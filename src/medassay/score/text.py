@@ -1,8 +1,12 @@
-"""Likeness of two texts by their words and letters: ROUGE, BLEU, chrF, token F1, Levenshtein; all in [0, 1].
+"""Likeness of two texts by their words and letters: ROUGE, BLEU, chrF, token F1, Levenshtein.
 
-Lexical only: a text that says the same in other words scores low, one that forgets a "not" scores high.
+All in [0, 1].
 
-Source: specification of text metrics. ROUGE is that of rouge_score 0.1.2, BLEU that of `evaluate` (13a tokens, order 4).
+Lexical only: a text that says the same in other words scores low, one that forgets a "not" scores
+high.
+
+Source: specification of text metrics. ROUGE is that of rouge_score 0.1.2, BLEU that of `evaluate`
+(13a tokens, order 4).
 """
 
 import math
@@ -39,7 +43,10 @@ _MARKS = (
 
 @dataclass(frozen=True)
 class Rouge:
-    """F1 of single words, of pairs of words, and of the longest common subsequence; each in [0, 1]."""
+    """F1 of single words, of pairs of words, and of the longest common subsequence.
+
+    Each in [0, 1].
+    """
 
     rouge1: float
     rouge2: float
@@ -51,10 +58,11 @@ class Rouge:
 
 
 def rouge(prediction: str, reference: str, *, unicode_tokens: bool = False) -> Rouge:
-    """Return ROUGE-1, ROUGE-2 and ROUGE-L of a text against one reference, the whole text as one sequence.
+    """Return ROUGE-1, ROUGE-2 and ROUGE-L of a text against one reference, the whole text as one
+    sequence.
 
-    Words are runs of a–z and 0–9 in lower case, as in rouge_score without a stemmer; `unicode_tokens` keeps letters beyond
-    them, as German and Spanish need.
+    Words are runs of a–z and 0–9 in lower case, as in rouge_score without a stemmer;
+    `unicode_tokens` keeps letters beyond them, as German and Spanish need.
 
     References
     ----------
@@ -80,8 +88,8 @@ def rouge(prediction: str, reference: str, *, unicode_tokens: bool = False) -> R
 def bleu(prediction: str, reference: str, *, smoothed: bool = False) -> float:
     """Return BLEU of one text against one reference; 1e-5 in place of 0, as published.
 
-    Unsmoothed, a text of fewer than four tokens has no 4-gram and gets nothing, however right it is. `smoothed` adds one
-    to matches and candidates of orders 2 to 4.
+    Unsmoothed, a text of fewer than four tokens has no 4-gram and gets nothing, however right it
+    is. `smoothed` adds one to matches and candidates of orders 2 to 4.
     """
     predicted, expected = tokens_13a(prediction), tokens_13a(reference)
     if not predicted or not expected:
@@ -129,12 +137,16 @@ def token_f1(prediction: str, reference: str) -> float:
 
 
 def levenshtein(prediction: str, reference: str) -> float:
-    """Return 1 less the edits that turn one text into the other, over the length of the longer; 1.0 for two empty ones."""
+    """Return 1 less the edits that turn one text into the other, over the length of the longer.
+
+    1.0 for two empty ones.
+    """
     return float(Levenshtein.normalized_similarity(prediction, reference))
 
 
 def chrf(prediction: str, reference: str) -> float:
-    """Return chrF2: the F-score of runs of one to six characters, white space aside, recall twice as important; in [0, 1].
+    """Return chrF2: the F-score of runs of one to six characters, white space aside, recall twice
+    as important; in [0, 1].
 
     Orders longer than either text are left out, as sacrebleu does.
 
@@ -185,7 +197,8 @@ def text_likeness(prediction: str, reference: str) -> dict[str, float]:
 def likeness_to_reference(item: Item, answer: Answer) -> tuple[float, str]:
     """Return chrF of an answer and the item's reference text.
 
-    Of the metrics that need no model it agrees best with people on what a summary leaves out, see `study metrics`.
+    Of the metrics that need no model it agrees best with people on what a summary leaves out, see
+    `study metrics`.
     """
     return chrf(answer.value or "", item.reference_text), "chrf"
 
@@ -199,7 +212,9 @@ def _grams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 
 
 def _shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
-    """Return how many elements two bags have in common, each as often as in the bag that has fewer."""
+    """Return how many elements two bags have in common, each as often as in the bag that has
+    fewer.
+    """
     counts = Counter(second)
     count_of = counts.get
     return sum(min(n, count_of(gram, 0)) for gram, n in Counter(first).items())

@@ -1,4 +1,6 @@
-"""Shortlisting candidate models by what is known of them: size, weights, window, licence, discipline scores."""
+"""Shortlisting candidate models by what is known of them: size, weights, window, licence,
+discipline scores.
+"""
 
 from medassay.selection.candidate import Candidate, load_candidates
 from medassay.selection.shortlist import Shortlist, shortlist

@@ -35,8 +35,8 @@ _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 class Candidate:
     """One model; None is what nobody has stated.
 
-    `parameters_b` in billions, `context_tokens` in tokens, `scores` in [0, 1] by discipline. `predictions` names the model's
-    column in a table of predictions.
+    `parameters_b` in billions, `context_tokens` in tokens, `scores` in [0, 1] by discipline.
+    `predictions` names the model's column in a table of predictions.
     """
 
     model: str
@@ -83,8 +83,8 @@ def our_candidates() -> list[Candidate]:
 def load_candidates(path: Path) -> list[Candidate]:
     """Return the models of a CSV file, or of a JSON file with a list of objects.
 
-    Columns are those of `COLUMNS`; every other column holds the scores of a discipline. A blank cell is unknown. A
-    window may be written `128k` (128,000) or `1M` (1,000,000).
+    Columns are those of `COLUMNS`; every other column holds the scores of a discipline. A blank
+    cell is unknown. A window may be written `128k` (128,000) or `1M` (1,000,000).
 
     Raises
     ------

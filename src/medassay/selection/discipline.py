@@ -1,4 +1,6 @@
-"""Discipline scores from the predictions themselves: with intervals, and of which pairs a difference is shown."""
+"""Discipline scores from the predictions themselves: with intervals, and of which pairs a
+difference is shown.
+"""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -19,7 +21,10 @@ _NEEDED = ("question_id", "category", "answer")
 
 @dataclass(frozen=True, kw_only=True)
 class DisciplineScores:
-    """Right or wrong, for each discipline an array (n_models, n_items); a blank prediction is wrong, and counted."""
+    """Right or wrong, for each discipline an array (n_models, n_items).
+
+    A blank prediction is wrong, and counted.
+    """
 
     models: tuple[str, ...]
     right: dict[str, Floats]
@@ -52,12 +57,15 @@ class DisciplineScores:
         )
 
     def document(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
-        """Return means over the disciplines with intervals and ranges of ranks, and every pair's difference.
+        """Return means over the disciplines with intervals and ranges of ranks, and every pair's
+        difference.
 
-        `other_scores` names the scores of the table of candidates that are not those of these predictions.
+        `other_scores` names the scores of the table of candidates that are not those of these
+        predictions.
 
-        All disciplines weigh the same; draws are shared, so that differences are paired (`field_of`). A difference is
-        `noise` when its p, adjusted by Holm over all pairs, is 0.05 or more.
+        All disciplines weigh the same; draws are shared, so that differences are paired
+        (`field_of`). A difference is `noise` when its p, adjusted by Holm over all pairs, is 0.05
+        or more.
         """
         if not self.models:
             return {"models": [], "pairs": []}
@@ -105,7 +113,8 @@ class DisciplineScores:
         return {"models": models, "pairs": pairs}
 
     def _other_scores(self, candidate: Candidate) -> list[dict[str, Any]]:
-        """Return the disciplines whose score in the table is another one, to the four decimals that tables print.
+        """Return the disciplines whose score in the table is another one, to the four decimals that
+        tables print.
 
         `table_right` is how many questions the table's score means, where these are as many.
         """
@@ -129,12 +138,14 @@ class DisciplineScores:
 
 
 def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores:
-    """Return who predicted what rightly, from a CSV with `question_id`, `category`, `answer` and a column for each model.
+    """Return who predicted what rightly, from a CSV with `question_id`, `category`, `answer` and a
+    column for each model.
 
     Raises
     ------
     InputError
-        Naming file, line, and what was expected; a question that stands twice, or a discipline without questions.
+        Naming file, line, and what was expected; a question that stands twice, or a discipline
+        without questions.
     """
     right: dict[str, list[list[float]]] = {name: [] for name in disciplines}
     seen_ids: set[str] = set()

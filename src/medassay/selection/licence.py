@@ -23,8 +23,8 @@ STATED = "2026-11-21"  # the day to which this table speaks
 class Family:
     """What the licences of a family allow.
 
-    `licences` are their names, compared without case, blanks, hyphens and words such as "licence"; `needs_api` says whether use needs an interface of the
-    maker.
+    `licences` are their names, compared without case, blanks, hyphens and words such as "licence";
+    `needs_api` says whether use needs an interface of the maker.
     """
 
     name: str
@@ -119,7 +119,9 @@ def admits(policy: Policy, licence: str) -> bool:
 
 
 def _key(licence: str) -> str:
-    """Return what the ways of writing a licence have in common: "Apache License, Version 2.0" and "apache-2.0" are one."""
+    """Return what the ways of writing a licence have in common: "Apache License, Version 2.0" and
+    "apache-2.0" are one.
+    """
     words = re.sub(r"[\s_,-]+", " ", licence.casefold())
     plain = re.sub(r"\b(?:the|licen[cs]e|version|community|v(?=\d))\b ?|\bv(?=\d)", "", words)
     return re.sub(r"(?<=[a-z])(?=\d)", " ", plain).strip()

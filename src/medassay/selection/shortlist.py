@@ -18,7 +18,9 @@ from medassay.selection.steps import SelectionSteps
 
 @dataclass(frozen=True)
 class _Step:
-    """A step: what is known of a candidate (None is unknown), and why that does not do ("" when it does)."""
+    """A step: what is known of a candidate (None is unknown), and why that does not do ("" when it
+    does).
+    """
 
     name: str
     asks: str
@@ -32,7 +34,10 @@ class _Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """One step: models kept, in order of their mean; (model, reason) for those that go; unknown are kept and marked."""
+    """One step: models kept, in order of their mean; (model, reason) for those that go.
+
+    Unknown are kept and marked.
+    """
 
     name: str
     asks: str
@@ -92,8 +97,8 @@ def shortlist(
 ) -> Shortlist:
     """Return the candidates that pass every step.
 
-    A model of which nobody knows what a step asks stays and is marked, or goes, as the steps say. An empty shortlist is
-    a valid result.
+    A model of which nobody knows what a step asks stays and is marked, or goes, as the steps say.
+    An empty shortlist is a valid result.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ _CONFIG = ConfigDict(extra="forbid", strict=True)
 class SelectionSteps:
     """The steps in their order; what is None or empty is not asked.
 
-    `unknown` says whether a model stays, marked, where nobody has stated what a step asks (`keep`), or goes.
+    `unknown` says whether a model stays, marked, where nobody has stated what a step asks (`keep`),
+    or goes.
     """
 
     max_parameters_b: float | None = Field(default=18, gt=0, le=1_000_000)
@@ -49,7 +50,8 @@ class SelectionSteps:
 def load_steps(path: Path) -> SelectionSteps:
     """Return the steps of a TOML file; what it does not name is as in `SelectionSteps`.
 
-    `"any"` asks nothing of size, window or licence; `false` nothing of weights, `[]` nothing of the qualifier.
+    `"any"` asks nothing of size, window or licence; `false` nothing of weights, `[]` nothing of the
+    qualifier.
 
     Raises
     ------

@@ -41,7 +41,9 @@ def columns_of(shortlist: Shortlist) -> list[str]:
 
 
 def more_columns_of(shortlist: Shortlist) -> list[str]:
-    """Return the headings of what written tables hold besides: scores that no step asks for, and sources."""
+    """Return the headings of what written tables hold besides: scores that no step asks for, and
+    sources.
+    """
     scores = {name for row in shortlist.rows for name in row.candidate.scores}
     return [*sorted(scores - set(shortlist.steps.disciplines)), "source"]
 
@@ -71,7 +73,10 @@ def cells_of(shortlist: Shortlist, row: ShortlistRow) -> list[str]:
 
 
 def csv_text(shortlist: Shortlist) -> str:
-    """Return the models that stayed; cells that a spreadsheet would run are quoted by an apostrophe."""
+    """Return the models that stayed.
+
+    Cells that a spreadsheet would run are quoted by an apostrophe.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")  # so that a bare \r in a name is quoted
     for cells in _whole_table(shortlist):
@@ -88,7 +93,9 @@ def _whole_table(shortlist: Shortlist) -> list[list[str]]:
 
 
 def markdown(shortlist: Shortlist, document: dict[str, Any]) -> str:
-    """Return the whole way: steps, what went and why, what stayed, licences, and what predictions say."""
+    """Return the whole way: steps, what went and why, what stayed, licences, and what predictions
+    say.
+    """
     parts = [f"# Shortlist of {len(shortlist.rows)} of {shortlist.candidates} models", ""]
     for step in shortlist.taken:
         parts += [

@@ -44,7 +44,9 @@ def stream(seed: int) -> np.random.RandomState:
 
 
 def count_rows(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield blocks of the matrix of counts, together (n_resamples, n), in the order of the stream."""
+    """Yield blocks of the matrix of counts, together (n_resamples, n), in the order of the
+    stream.
+    """
     random = stream(seed)
     rows = max(1, _CHUNK // n)
     for start in range(0, n_resamples, rows):

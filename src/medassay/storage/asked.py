@@ -1,7 +1,9 @@
-"""What studies asked for before: how often each subject, under which token limit, and whether anything came of it.
+"""What studies asked for before: how often each subject, under which token limit, and whether
+anything came of it.
 
-The replies are in the response store; this only says which of them count. Each inquiry adds one file, which never changes, so
-that machines may write beside each other. Without these files nothing is lost but that a raised limit asks everything anew.
+The replies are in the response store; this only says which of them count. Each inquiry adds one
+file, which never changes, so that machines may write beside each other. Without these files nothing
+is lost but that a raised limit asks everything anew.
 """
 
 from collections.abc import Iterable
@@ -24,8 +26,8 @@ _MOST = 1_000_000  # times that anything is asked about
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """How one subject was asked about last.
 
-    `basis` is the hash of what decides the replies besides the token limit; `times` counts the askings before it; `usable` says
-    whether anything could be made of the replies.
+    `basis` is the hash of what decides the replies besides the token limit; `times` counts the
+    askings before it; `usable` says whether anything could be made of the replies.
     """
 
     basis: str

@@ -27,7 +27,10 @@ _SCORE, _TIMING, _RECORD = b'{"score":', b',"timing":', b',"record":'
 
 @dataclass(frozen=True, slots=True)
 class JournalLine:
-    """One journalled record; record and score are canonical JSON, `b"null"` where there is no score."""
+    """One journalled record.
+
+    Record and score are canonical JSON, `b"null"` where there is no score.
+    """
 
     number: int
     record: bytes
@@ -133,7 +136,9 @@ class Journal:
             self.read(path.name, number_of)
 
     def read(self, segment: str, number_of: NumberOf, *, offset: int = 0) -> None:
-        """Read a segment from an offset on: what a process wrote that is no longer there to tell."""
+        """Read a segment from an offset on: what a process wrote that is no longer there to
+        tell.
+        """
         path, place = self.folder / segment, self._place(segment)
         with path.open("rb") as file:
             file.seek(offset)
@@ -194,7 +199,10 @@ class Journal:
             self._note(line_place[0], place, line_place[1], line_place[2])
 
     def forget(self, number: int) -> None:
-        """Let a record be done once more; the line that is there stays, and counts until there is another one."""
+        """Let a record be done once more.
+
+        The line that is there stays, and counts until there is another one.
+        """
         if self._at[number] >= 0:
             self._at[number] = -1
             self.done -= 1
@@ -248,7 +256,10 @@ class Journal:
 
 
 class _Files:
-    """The segments of a journal, each opened when it is read; never more than a process may open."""
+    """The segments of a journal, each opened when it is read.
+
+    Never more than a process may open.
+    """
 
     _MOST = 200
 

@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 
 def append_line(file: int, line: bytes) -> None:
-    """Append one line to an open file, whole or not at all: others may write behind it, and nothing may stand before them that is no line.
+    """Append one line to an open file, whole or not at all: others may write behind it, and nothing
+    may stand before them that is no line.
 
     Raises
     ------
@@ -52,7 +53,9 @@ def read_as(path: Path, kind: type[T]) -> Iterator[T]:
 
 
 def line_parts(path: Path, lines: int) -> Iterator[tuple[int, int]]:
-    """Yield (offset in bytes, number of lines) of parts of a file, none with more lines than asked for."""
+    """Yield (offset in bytes, number of lines) of parts of a file, none with more lines than asked
+    for.
+    """
     with path.open("rb") as file:
         while True:
             offset = file.tell()

@@ -1,8 +1,8 @@
 """The ledger of a site: one line for every publication and every change of status, chained by hash.
 
-A line is `{"hash", "prev", "record"}` in canonical JSON, signed lines also have a `signature`: h₀ is 64
-zeros, hᵢ the SHA-256 of the 32 bytes of hᵢ₋₁ and the canonical record. Whoever kept one hash can tell
-whether anything before it was changed.
+A line is `{"hash", "prev", "record"}` in canonical JSON, signed lines also have a `signature`: h₀
+is 64 zeros, hᵢ the SHA-256 of the 32 bytes of hᵢ₋₁ and the canonical record. Whoever kept one hash
+can tell whether anything before it was changed.
 """
 
 import fcntl

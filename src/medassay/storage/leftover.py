@@ -1,4 +1,7 @@
-"""What may be removed from a workspace: unfinished, superseded and orphaned files; never what a site, a ledger or a kept run names."""
+"""What may be removed from a workspace: unfinished, superseded and orphaned files.
+
+Never what a site, a ledger or a kept run names.
+"""
 
 import datetime as dt
 import re
@@ -31,8 +34,9 @@ class Leftover:
 def leftovers(workspace: Path, sites: Sequence[Path] = ()) -> list[Leftover]:
     """Return what may be removed from a workspace, by kind and name.
 
-    Unfinished are runs without a seal at which nobody works; what was answered stays in the response store. Superseded are sealed runs
-    of a plan of which there is a later sealed one. Orphaned are half-written files and folders of studies that ended.
+    Unfinished are runs without a seal at which nobody works; what was answered stays in the
+    response store. Superseded are sealed runs of a plan of which there is a later sealed one.
+    Orphaned are half-written files and folders of studies that ended.
 
     Parameters
     ----------
@@ -82,7 +86,9 @@ def _is_left(run: Run) -> bool:
 
 
 def _at_work(folder: Path) -> bool:
-    """Return whether a process works on a run: on this machine, or on another one that keeps a lease."""
+    """Return whether a process works on a run: on this machine, or on another one that keeps a
+    lease.
+    """
     now = dt.datetime.now(dt.UTC).timestamp()
     leases = [path for path in (folder / LEASES).glob("*") if path.is_file()]
     young = any(now - path.stat().st_mtime < _LEASE_SECONDS for path in leases)
@@ -90,7 +96,9 @@ def _at_work(folder: Path) -> bool:
 
 
 def _superseded(runs: Sequence[Run], published: set[str]) -> Iterator[Run]:
-    """Yield sealed runs with a later sealed one of their plan that no site and no run that stays names."""
+    """Yield sealed runs with a later sealed one of their plan that no site and no run that stays
+    names.
+    """
     sealed = [run for run in runs if run.sealed]
     named = {
         run.manifest[name]["run"]
@@ -112,7 +120,9 @@ def _superseded(runs: Sequence[Run], published: set[str]) -> Iterator[Run]:
 
 
 def _published(workspace: Path, sites: Sequence[Path]) -> Iterator[str]:
-    """Yield the runs that sites hold, as their ledgers and the publications themselves name them."""
+    """Yield the runs that sites hold, as their ledgers and the publications themselves name
+    them.
+    """
     ledgers = [*workspace.rglob(LEDGER), *(site / LEDGER for site in sites)]
     for ledger in ledgers:
         for path in (ledger, *ledger.parent.glob("p/*/data/**/manifest.json")):

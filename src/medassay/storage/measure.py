@@ -1,6 +1,9 @@
-"""Values of metrics by the hash of the texts they compare, so that none is computed twice; one append-only file a metric.
+"""Values of metrics by the hash of the texts they compare, so that none is computed twice.
 
-A line is `{"key": …, "values": […]}`. A torn last line is dropped, and its values are computed again.
+One append-only file a metric.
+
+A line is `{"key": …, "values": […]}`. A torn last line is dropped, and its values are computed
+again.
 """
 
 import json

@@ -1,9 +1,13 @@
-"""A folder of this machine that stands for an address in an object store, as `s3://bucket/runs`; any address of fsspec.
+"""A folder of this machine that stands for an address in an object store, as `s3://bucket/runs`.
 
-Object stores know whole objects only: nothing is appended, nothing renamed. So work is done in the folder, which lies in the
-user's cache, and carried over: whole files as one object each, which appears at once or not at all; files that grow (journals,
-replies) piece by piece, each piece an object `FILE@OFFSET` that ends with a line. A store that answers with errors is asked
-again for some minutes; what could not be carried over stays in the folder, and the same command carries it over later.
+Any address of fsspec.
+
+Object stores know whole objects only: nothing is appended, nothing renamed. So work is done in the
+folder, which lies in the user's cache, and carried over: whole files as one object each, which
+appears at once or not at all; files that grow (journals, replies) piece by piece, each piece an
+object `FILE@OFFSET` that ends with a line. A store that answers with errors is asked again for some
+minutes; what could not be carried over stays in the folder, and the same command carries it over
+later.
 """
 
 import errno
@@ -73,14 +77,18 @@ _KEYS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
 class Mirror:
-    """One address and the folder that stands for it; several processes of a machine share the folder."""
+    """One address and the folder that stands for it.
+
+    Several processes of a machine share the folder.
+    """
 
     def __init__(self, address: str) -> None:
         secrets.learn(os.environ.get(name, "") for name in _KEYS)
         self._files, self._root = _filesystem(address)
         self.address = address.rstrip("/")
         name = sha256_hex(self.address.encode())[:20]
-        # What the mirror remembers lies beside the folder: in there is what is at the address, nothing else.
+        # What the mirror remembers lies beside the folder: in there is what is at the address,
+        # nothing else.
         self._own = platformdirs.user_cache_path("medassay") / "mirrors" / name
         self.folder = self._own / _FILES
         make_folder(self._own)
@@ -123,7 +131,10 @@ class Mirror:
         return {n: size for n, size in sizes.items() if size or n not in folders}
 
     def pull(self, under: str = "", *, accepts: Callable[[str], bool] = lambda name: True) -> None:
-        """Bring what is at or below a name here; a segment of replies or a list of items that is here in the same size is not fetched again."""
+        """Bring what is at or below a name here.
+
+        A segment of replies or a list of items that is here in the same size is not fetched again.
+        """
         with self._alone():
             pieces: dict[str, list[tuple[int, str, int]]] = {}
             there = self.listed(under)
@@ -142,7 +153,9 @@ class Mirror:
                 self._join(base, sorted(parts))
 
     def _drop_removed(self, under: str, there: Iterable[str]) -> None:
-        """Remove the segments of replies that were removed from the store: by a request of the law, on another machine."""
+        """Remove the segments of replies that were removed from the store: by a request of the law,
+        on another machine.
+        """
         for name in self._once_there() - set(there):
             if name.startswith(f"{under}/".lstrip("/")) and (self.folder / name).is_file():
                 (self.folder / name).unlink()
@@ -152,20 +165,26 @@ class Mirror:
         return set(path.read_text(encoding="utf-8").splitlines()) if path.exists() else set()
 
     def _note_there(self, name: str) -> None:
-        """Remember that a segment is in the store, so that one which is there no longer is not carried over again."""
+        """Remember that a segment is in the store, so that one which is there no longer is not
+        carried over again.
+        """
         if name.endswith(_SEGMENT):
             with (self._own / _CARRIED).open("a", encoding="utf-8") as file:
                 file.write(f"{name}\n")
 
     def _wants(self, name: str, size: int) -> bool:
-        """Return whether an object is fetched: what only grows here may hold more than the store has by now."""
+        """Return whether an object is fetched: what only grows here may hold more than the store
+        has by now.
+        """
         have = self._size(name)
         if name.startswith(_GROWING):
             return have < size
         return have != size or not _is_final(name)
 
     def _refuse_above(self, name: str) -> None:
-        """Refuse names that would lead out of the folder: whoever writes to the store may choose them."""
+        """Refuse names that would lead out of the folder: whoever writes to the store may choose
+        them.
+        """
         if ".." in name.split("/") or name.startswith("/") or "\\" in name:
             raise InputError(f"{self.address}: an object is named '{name}'; remove it")
 
@@ -214,7 +233,9 @@ class Mirror:
         self._note_there(name)
 
     def push_new(self, under: str, *, last: Iterable[str] = ()) -> None:
-        """Carry over every file below a name, but those that never change and are there; some names last, in their order.
+        """Carry over every file below a name, but those that never change and are there.
+
+        Some names last, in their order.
 
         Journals, and replies that are being written, go their own way (`flush`).
         """
@@ -242,13 +263,18 @@ class Mirror:
         return contents
 
     def carry_whole(self, path: Path) -> None:
-        """Carry a file over that will not grow any more, in place of its pieces; one that was never made is none."""
+        """Carry a file over that will not grow any more, in place of its pieces.
+
+        One that was never made is none.
+        """
         if path.is_file():
             self.push(path)
             self.settle(path)
 
     def settle(self, path: Path) -> None:
-        """Remove the pieces of a file that was carried over otherwise, and forget how far they went."""
+        """Remove the pieces of a file that was carried over otherwise, and forget how far they
+        went.
+        """
         name = self.name(path)
         self.remove(name.rpartition("/")[0], accepts=lambda name_: name_.startswith(f"{name}@"))
         self._carried.pop(path, None)
@@ -264,7 +290,9 @@ class Mirror:
         self._growing.append(growing)
 
     def catch_up(self, under: str) -> None:
-        """Carry over what journals hold here that the store has not: of a process that was killed before it could."""
+        """Carry over what journals hold here that the store has not: of a process that was killed
+        before it could.
+        """
         pieces = self.listed(under)
         for path in sorted((self.folder / under).glob("*.jsonl")):
             name, end = self.name(path), 0
@@ -277,7 +305,9 @@ class Mirror:
             self._carry(path)
 
     def flush(self) -> None:
-        """Carry over what the followed files have grown by, in the order in which they are followed."""
+        """Carry over what the followed files have grown by, in the order in which they are
+        followed.
+        """
         with self._flushing:
             for growing in self._growing:
                 if (path := growing()) is not None and path.is_file():
@@ -341,7 +371,8 @@ class Mirror:
         Raises
         ------
         OSError
-            With the store's reason: at once where asking again is pointless, or where patience has ended before, else
+            With the store's reason: at once where asking again is pointless, or where patience has
+            ended before, else
             after some minutes.
         """
         wait = 0.25
@@ -419,12 +450,16 @@ def _filesystem(address: str) -> tuple[Any, str]:
 
 
 def _is_final(name: str) -> bool:
-    """Return whether a file never changes under its name: segments of replies, the items of a run."""
+    """Return whether a file never changes under its name: segments of replies, the items of a
+    run.
+    """
     return name.endswith((_SEGMENT, "items.jsonl"))
 
 
 def is_own(name: str) -> bool:
-    """Return whether a file belongs to this machine alone: locks, leases, indexes, what is being written."""
+    """Return whether a file belongs to this machine alone: locks, leases, indexes, what is being
+    written.
+    """
     parts = name.split("/")
     return (
         parts[-1].startswith((".", "index.sqlite"))

@@ -1,4 +1,6 @@
-"""Workspaces, runs and sites in an object store: what is fetched before they are used, and carried over afterwards."""
+"""Workspaces, runs and sites in an object store: what is fetched before they are used, and carried
+over afterwards.
+"""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +19,9 @@ _RUN = re.compile(r"(?P<workspace>[a-z0-9+]+://.+)/(?P<run>runs/[^/]+)/?")
 
 
 def open_workspace(place: str | Path, plan_hash: str) -> Path:
-    """Return the folder of a workspace: of one in an object store, what a run of a plan needs is fetched first."""
+    """Return the folder of a workspace: of one in an object store, what a run of a plan needs is
+    fetched first.
+    """
     if not is_address(place):
         return Path(place)
     mirror = Mirror(str(place))
@@ -28,7 +32,10 @@ def open_workspace(place: str | Path, plan_hash: str) -> Path:
 
 
 def fetch_runs(workspace: Path, plan_hash: str) -> None:
-    """Fetch the runs whose names begin with a plan's hash; those stay as they are that are sealed here or at work here."""
+    """Fetch the runs whose names begin with a plan's hash.
+
+    Those stay as they are that are sealed here or at work here.
+    """
     if (mirror := mirror_of(workspace)) is None:
         return
     run_paths = (workspace / "runs").glob(f"{plan_hash}-*")
@@ -50,7 +57,9 @@ def left_behind(run: Path) -> bool:
 
 
 def _only_here(folder: Path) -> bool:
-    """Return whether what this machine has of a run is newer than what the store has: at work here, or left behind."""
+    """Return whether what this machine has of a run is newer than what the store has: at work here,
+    or left behind.
+    """
     return is_locked(folder / LOCK) or left_behind(folder)
 
 
@@ -62,7 +71,10 @@ def fetch_stores(workspace: Path) -> None:
 
 
 def carry_home(run: Path) -> None:
-    """Carry a finished run and what it added to its workspace over, if that is in an object store; its seal last."""
+    """Carry a finished run and what it added to its workspace over, if that is in an object store.
+
+    Its seal last.
+    """
     mirror = mirror_of(run)
     if mirror is None:
         return
@@ -76,7 +88,8 @@ def carry_home(run: Path) -> None:
 
 def _carry_stores(mirror: Mirror) -> None:
     """Carry over what was added to the stores."""
-    # Pieces of whoever was cut off are taken over into a segment before they are removed; later ones stay.
+    # Pieces of whoever was cut off are taken over into a segment before they are removed; later
+    # ones stay.
     pieces = {name for name in mirror.listed("responses") if "@" in name}
     mirror.pull("responses")
     ResponseStore(mirror.folder / "responses").close()
@@ -92,7 +105,10 @@ def _carry_stores(mirror: Mirror) -> None:
 
 @contextmanager
 def using_stores(workspace: str | Path) -> Iterator[Path]:
-    """Yield the folder of a workspace for a study; from an address its stores are fetched, and what is new carried over."""
+    """Yield the folder of a workspace for a study.
+
+    From an address its stores are fetched, and what is new carried over.
+    """
     if not is_address(workspace):
         yield Path(workspace)
         return
@@ -141,9 +157,11 @@ def here(place: str | Path) -> Path:
 
 @contextmanager
 def changing(address: str, *, last: str = "") -> Iterator[Path]:
-    """Yield the folder of what is at an address, and carry over what was changed or removed there, one file last.
+    """Yield the folder of what is at an address, and carry over what was changed or removed there,
+    one file last.
 
-    Where there is such a file, the folder holds nothing else than the address: what an attempt left that failed is removed first.
+    Where there is such a file, the folder holds nothing else than the address: what an attempt left
+    that failed is removed first.
 
     Raises
     ------

@@ -59,7 +59,9 @@ _decode_completion = msgspec.json.Decoder(Completion).decode
 
 
 def this_host() -> str:
-    """Return a name of this machine that no other machine beside it has: processes that share it share a kernel and its locks."""
+    """Return a name of this machine that no other machine beside it has: processes that share it
+    share a kernel and its locks.
+    """
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
     return re.sub(r"[^0-9A-Za-z]", "", platform.node())[:40] or "host"
@@ -91,7 +93,8 @@ class ResponseStore:
 
     Parameters
     ----------
-    name : of the segment that this process writes, where others shall know it; no other process may choose it
+    name : of the segment that this process writes, where others shall know it; no other process may
+        choose it
     index : the folder of the index, if not that of the replies
     """
 
@@ -162,7 +165,9 @@ class ResponseStore:
         return usages
 
     def _begin(self) -> int:
-        """Return this process's segment, open: locked before it has the name by which others look for those without an owner."""
+        """Return this process's segment, open: locked before it has the name by which others look
+        for those without an owner.
+        """
         draft = self._active_path.with_suffix(".new")
         file = open_file(draft, os.O_WRONLY | os.O_APPEND)
         try:
@@ -209,7 +214,9 @@ class ResponseStore:
         return gone
 
     def adopt(self) -> None:
-        """Take over what processes wrote that are no longer there, and read what others finished."""
+        """Take over what processes wrote that are no longer there, and read what others
+        finished.
+        """
         self._adopt_orphans()
         self._refresh_index()
 

@@ -198,7 +198,9 @@ def as_leaf(line: bytes) -> bytes:
 
 
 def sealed_records(folder: Path) -> Iterator[tuple[str, int, bytes]]:
-    """Yield (file, line number, record) of every record under the seal, in the order of the tree."""
+    """Yield (file, line number, record) of every record under the seal, in the order of the
+    tree.
+    """
     for name in SEALED_RECORDS:
         if name in JUDGED and not (folder / name).exists():
             continue
@@ -208,7 +210,9 @@ def sealed_records(folder: Path) -> Iterator[tuple[str, int, bytes]]:
 
 
 def trial_cell(record: dict[str, Any]) -> str:
-    """Return what names the model, setting and mode of a record: where it belongs in joined runs."""
+    """Return what names the model, setting and mode of a record: where it belongs in joined
+    runs.
+    """
     return "\x1f".join((record["model"], record["setting"], record["mode"]))
 
 

@@ -1,8 +1,10 @@
-"""The spend journal of a workspace: every request stands here at its upper bound before it is sent, and at what it used afterwards.
+"""The spend journal of a workspace: every request stands here at its upper bound before it is sent,
+and at what it used afterwards.
 
-Each process appends to a file of its own, `spend/<name>.jsonl`; what all of them hold together is what was spent. A request that no
-line settles was under way when its process was killed, timed out, or was cut off: vendors bill such generations, so it counts at its
-upper bound, but for what the response store knows to have come back.
+Each process appends to a file of its own, `spend/<name>.jsonl`; what all of them hold together is
+what was spent. A request that no line settles was under way when its process was killed, timed out,
+or was cut off: vendors bill such generations, so it counts at its upper bound, but for what the
+response store knows to have come back.
 """
 
 import datetime as dt
@@ -40,8 +42,8 @@ UsageOf = Callable[[str], Usage | None]  # of a stored reply, by its key
 class Spending:
     """What one account (a run, a study, a workshop) spent on one model in one month.
 
-    `open` is the part that was reserved and never settled, already in `amount`; `currency` that of the money, "" where no price is
-    known; `estimated` where there was no journal then.
+    `open` is the part that was reserved and never settled, already in `amount`; `currency` that of
+    the money, "" where no price is known; `estimated` where there was no journal then.
     """
 
     account: str
@@ -55,7 +57,9 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class SpendingLimits:
-    """What all runs of a workspace may spend together, in money: in a calendar month (UTC), and in all; None is no bound."""
+    """What all runs of a workspace may spend together, in money: in a calendar month (UTC), and in
+    all; None is no bound.
+    """
 
     month: float | None = None
     total: float | None = None
@@ -149,7 +153,10 @@ class _Book:
     closed: list[Spending] | None = None
 
     def read_on(self) -> None:
-        """Read what was written since the last time; a torn last line is of a request that was not sent."""
+        """Read what was written since the last time.
+
+        A torn last line is of a request that was not sent.
+        """
         if self.closed is not None or self.path.stat().st_size == self.offset:
             return
         with self.path.open("rb") as file:
@@ -220,7 +227,8 @@ class _Book:
         self.settled[place] = self.settled.get(place, Amount()) + amount
 
     def recover(self, usage_of: UsageOf) -> None:
-        """Settle what came back and was stored, though its process was killed before it said so here.
+        """Settle what came back and was stored, though its process was killed before it said so
+        here.
 
         A stored reply is that of the last attempt; earlier ones brought none.
         """
@@ -279,7 +287,9 @@ def _amount(calls: int, tokens: int, money: float | None) -> Amount:
 
 
 class SpendJournal:
-    """Where one process writes what it spends for one account; the file is made with the first request.
+    """Where one process writes what it spends for one account.
+
+    The file is made with the first request.
 
     Parameters
     ----------
@@ -325,7 +335,9 @@ class SpendJournal:
         return self._prices.get(model, FREE)
 
     def reserve(self, model: str, key: str, attempt: int, amount: Amount) -> int | None:
-        """Write down the upper bound of a request before it is sent; return its number, None where the workspace's bounds forbid it.
+        """Write down the upper bound of a request before it is sent.
+
+        Return its number, None where the workspace's bounds forbid it.
 
         Parameters
         ----------
@@ -464,9 +476,11 @@ def closing(spendings_open: list[Spending], *, estimated: bool = False) -> bytes
 
 
 def close_dead(folder: Path, usage_of: UsageOf) -> None:
-    """Write the sums below the files of processes that are no longer there, while their replies alone are in the store.
+    """Write the sums below the files of processes that are no longer there, while their replies
+    alone are in the store.
 
-    Later a request of theirs that brought nothing may have been sent again, and its reply would be taken for theirs.
+    Later a request of theirs that brought nothing may have been sent again, and its reply would be
+    taken for theirs.
     """
     for path in _files(folder):
         book = _Book(path)
@@ -486,7 +500,10 @@ def close_dead(folder: Path, usage_of: UsageOf) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files of a journal; what cannot be one is refused, since nobody knows what it would say."""
+    """Return the files of a journal.
+
+    What cannot be one is refused, since nobody knows what it would say.
+    """
     paths = sorted(folder.glob("*.jsonl"))
     for path in paths:
         if not path.is_file():
@@ -549,7 +566,10 @@ class Sum:
 
 
 def summed(rows: list[Spending], by: str) -> list[Sum]:
-    """Return the sums by "model", "run" or "month", and by currency, sorted by name; those without a price stand by themselves."""
+    """Return the sums by "model", "run" or "month", and by currency, sorted by name.
+
+    Those without a price stand by themselves.
+    """
     names = {
         "model": lambda spending: spending.model,
         "run": lambda spending: spending.account,

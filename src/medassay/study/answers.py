@@ -85,7 +85,8 @@ def sample_answers(answers: Sequence[StudyAnswer], size: int | None) -> list[Stu
 
 
 def gauges_named(options: Sequence[str]) -> dict[str, TextMetric]:
-    """Return metrics that need a model, by what the command line says of them: `bertscore=embedded:minilm`.
+    """Return metrics that need a model, by what the command line says of them:
+    `bertscore=embedded:minilm`.
 
     Raises
     ------

@@ -1,4 +1,5 @@
-"""What answers and texts say of a bank: hard items, items that tell nothing, suspected wrong keys, duplicates, leaks, habits of keys.
+"""What answers and texts say of a bank: hard items, items that tell nothing, suspected wrong keys,
+duplicates, leaks, habits of keys.
 
 Everything here is a reason to look, none is a verdict: a person decides.
 """
@@ -35,7 +36,10 @@ _SHORT = 120  # characters of a text shown
 
 @dataclass(frozen=True)
 class ItemScores:
-    """Scores of models on items, shape (n_models, n_items), NaN where absent; `said` is what each answered."""
+    """Scores of models on items, shape (n_models, n_items), NaN where absent.
+
+    `said` is what each answered.
+    """
 
     models: tuple[str, ...]
     items: tuple[tuple[str, str], ...]
@@ -49,15 +53,19 @@ def bank_study(runs: Sequence[Run], banks: Sequence[Bank]) -> dict[str, Any]:
 
     Parameters
     ----------
-    runs : whose closed answers tell difficulty, discrimination and suspected keys; of several models in all
+    runs : whose closed answers tell difficulty, discrimination and suspected keys; of several
+        models in all
     banks : whose texts tell duplicates, leaks between splits, and habits of keys
 
     Returns
     -------
     dict
-        items (id, difficulty, discrimination, n_models, suspect), suspects (strong models that miss it, what they say instead, whether
-        they agree), models by accuracy, duplicates (pairs with likeness, within or across banks), leaks (pairs of a test and a dev item),
-        keys (counts of positions with p of equal use, share of keys that are the longest option), review (all that should be looked at).
+        items (id, difficulty, discrimination, n_models, suspect), suspects (strong models that miss
+        it, what they say instead, whether
+        they agree), models by accuracy, duplicates (pairs with likeness, within or across banks),
+        leaks (pairs of a test and a dev item),
+        keys (counts of positions with p of equal use, share of keys that are the longest option),
+        review (all that should be looked at).
     """
     if not runs and not banks:
         raise InputError("bank: name runs (--run), banks, or both")
@@ -75,7 +83,10 @@ def bank_study(runs: Sequence[Run], banks: Sequence[Bank]) -> dict[str, Any]:
 
 
 def _table(runs: Sequence[Run]) -> ItemScores:
-    """Return the answers of all runs as one table; baselines and scripted models tell nothing of items."""
+    """Return the answers of all runs as one table.
+
+    Baselines and scripted models tell nothing of items.
+    """
     scores: dict[str, dict[tuple[str, str], list[float]]] = {}
     answers_said: dict[tuple[str, tuple[str, str]], str] = {}
     keys: dict[tuple[str, str], str] = {}
@@ -164,7 +175,10 @@ def _of_answers(table: ItemScores) -> dict[str, Any]:
 
 
 def _discrimination(scores: Floats, j: int) -> float | None:
-    """Return the correlation over models of an item's score with the mean of all other items; None where either is constant."""
+    """Return the correlation over models of an item's score with the mean of all other items.
+
+    None where either is constant.
+    """
     column = scores[:, j]
     rest = np.delete(scores, j, axis=1)
     with np.errstate(invalid="ignore"):
@@ -181,7 +195,8 @@ def _discrimination(scores: Floats, j: int) -> float | None:
 def _duplicates(banks: Sequence[Bank]) -> Iterator[dict[str, Any]]:
     """Yield pairs of items whose questions are the same or nearly so.
 
-    Texts are compared by their runs of three words; runs that very many share are left out of the search, not of the comparison.
+    Texts are compared by their runs of three words; runs that very many share are left out of the
+    search, not of the comparison.
     """
     texts: list[tuple[str, Item, frozenset[str], str, bool]] = []
     for bank in banks:
@@ -225,7 +240,9 @@ def _shown(item: Item) -> str:
 
 
 def _keys(bank: Bank) -> dict[str, Any] | None:
-    """Return how keys are spread over positions and lengths, for the most common number of options."""
+    """Return how keys are spread over positions and lengths, for the most common number of
+    options.
+    """
     from scipy.stats import binomtest, chisquare
 
     chosen = [item for item in bank.items if item.form == "choice" and item.expected]
@@ -233,7 +250,8 @@ def _keys(bank: Bank) -> dict[str, Any] | None:
         return None
     size = Counter(len(item.options) for item in chosen).most_common(1)[0][0]
     same = [item for item in chosen if len(item.options) == size]
-    # Options that mean the same in every item (yes, no, maybe; classes) have no positions to speak of.
+    # Options that mean the same in every item (yes, no, maybe; classes) have no positions to speak
+    # of.
     if len({item.options for item in same}) == 1:
         return None
     positions = Counter(item.letters.index(item.expected or "") for item in same)

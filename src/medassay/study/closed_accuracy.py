@@ -1,9 +1,10 @@
 """How every number goes with the accuracy of closed benchmarks, for groups of models and by task.
 
-No number stands against a mean that it is part of: a benchmark of the mean stands against the mean of the others. Languages of one
-benchmark count once.
+No number stands against a mean that it is part of: a benchmark of the mean stands against the mean
+of the others. Languages of one benchmark count once.
 
-Source: specification of statistics, 7.7; the published suite's figure of weighted accuracy against its other tasks.
+Source: specification of statistics, 7.7; the published suite's figure of weighted accuracy against
+its other tasks.
 """
 
 import re
@@ -48,7 +49,9 @@ _BY_CHANCE = 0.05  # of 95 % intervals do not hold a true 0
 
 @dataclass(frozen=True)
 class AccuracyColumn:
-    """The values of models in one column of a table, and what it is: a row of it without its model."""
+    """The values of models in one column of a table, and what it is: a row of it without its
+    model.
+    """
 
     name: str
     values: Mapping[str, float]
@@ -56,7 +59,9 @@ class AccuracyColumn:
 
 
 def without_means(rows: Sequence[LongRow]) -> tuple[list[LongRow], list[str]]:
-    """Return the rows that are no mean of others that are there too, and the names of those left out."""
+    """Return the rows that are no mean of others that are there too, and the names of those left
+    out.
+    """
     names = {row.dataset for row in rows}
     means = [name for name, parts in MEANS.items() if name in names and names & {*parts}]
     return [row for row in rows if row.dataset not in means], means
@@ -74,9 +79,11 @@ def benchmark_of(dataset: str) -> str:
 
 
 class ClosedAccuracy:
-    """The mean accuracy over closed benchmarks that all models have, each by its items, its languages counting once.
+    """The mean accuracy over closed benchmarks that all models have, each by its items, its
+    languages counting once.
 
-    Where rows say their task and at least two benchmarks ask multiple choice questions, these are the closed benchmarks meant.
+    Where rows say their task and at least two benchmarks ask multiple choice questions, these are
+    the closed benchmarks meant.
     """
 
     def __init__(self, rows: Sequence[LongRow]) -> None:
@@ -125,13 +132,16 @@ def against_closed(
     closed: ClosedAccuracy,
     groups: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
-    """Return how columns go with closed accuracy, over all models and over each group of three models or more.
+    """Return how columns go with closed accuracy, over all models and over each group of three
+    models or more.
 
     Returns
     -------
     dict
-        name, items (benchmark → test items) and groups: for each group n_models, columns (r with interval, by falling |r|; `without`
-        names the benchmark that its mean leaves out) and tasks (mean r of the numbers of a task that are not in the mean, those
+        name, items (benchmark → test items) and groups: for each group n_models, columns (r with
+        interval, by falling |r|; `without`
+        names the benchmark that its mean leaves out) and tasks (mean r of the numbers of a task
+        that are not in the mean, those
         where lower is better turned round).
     """
     model_groups = {ALL: [*dict.fromkeys(model for column in columns for model in column.values)]}
@@ -187,7 +197,9 @@ def _of_group(
 def _of_task(
     task: str, places: Sequence[int], correlations: Any, signs: "np.ndarray[Any, Any]"
 ) -> dict[str, Any]:
-    """Return the mean r of the numbers of one task, above 0 where better models of closed questions are better at it."""
+    """Return the mean r of the numbers of one task, above 0 where better models of closed questions
+    are better at it.
+    """
     turned = [signs[at] * correlations.values[at] for at in places]
     draws = correlations.draws[:, places] * signs[places]
     defined = ~np.isnan(draws)  # a number can be alike in all models of a draw
@@ -206,7 +218,9 @@ def _of_task(
 
 
 def reading(closed: Mapping[str, Any]) -> str:
-    """Say how many numbers of open answers go with closed accuracy, and how many would by chance."""
+    """Say how many numbers of open answers go with closed accuracy, and how many would by
+    chance.
+    """
     group = closed["groups"][ALL]
     others = [
         column

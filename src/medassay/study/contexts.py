@@ -1,9 +1,12 @@
-"""What models make of contexts: accuracy, judge and similarity of every model in every setting, and what each context adds.
+"""What models make of contexts: accuracy, judge and similarity of every model in every setting, and
+what each context adds.
 
-Settings stand side by side: zero-shot, with retrieved text, and the toplines with path, source text, or both, which are upper bounds
-and get no rank. Every item counts once, whatever its category, as published; ranks are of the models of one setting.
+Settings stand side by side: zero-shot, with retrieved text, and the toplines with path, source
+text, or both, which are upper bounds and get no rank. Every item counts once, whatever its
+category, as published; ranks are of the models of one setting.
 
-Source: specification of tasks and prompts, 14.2; of ranks, R1, R2 and R5; of statistics, 7.4 and 7.7.
+Source: specification of tasks and prompts, 14.2; of ranks, R1, R2 and R5; of statistics, 7.4 and
+7.7.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,8 +58,8 @@ Row = tuple[str, str]  # model, setting
 class Mean:
     """The mean of some items, each counted once.
 
-    `ends` are those of its interval; None of a single condition, and of values that are all alike on a scale without ends: nothing is
-    known of how sure the number is.
+    `ends` are those of its interval; None of a single condition, and of values that are all alike
+    on a scale without ends: nothing is known of how sure the number is.
     """
 
     value: float
@@ -67,7 +70,9 @@ class Mean:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextMeasure:
-    """One measure of one run: means by category and row, and the value of every item for differences."""
+    """One measure of one run: means by category and row, and the value of every item for
+    differences.
+    """
 
     measure: Measure
     metric: str
@@ -122,14 +127,18 @@ class ContextMeasure:
 
 
 def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return accuracy, judge and similarity by model, setting and category, with what each context adds.
+    """Return accuracy, judge and similarity by model, setting and category, with what each context
+    adds.
 
     Returns
     -------
     dict
-        rows (model, setting, category, measure, metric, score, lo, hi, n, rank, rank_lo, rank_hi, few, unread, run), gains (paired, setting minus
-        zero_shot, in points of 100 of the scale; unread shares of both, and whether these differ by more), correlations of two measures over models by setting, sources (how often
-        the own source was retrieved), long (open answers beyond 150 characters), scripted (whether any answer or grade is
+        rows (model, setting, category, measure, metric, score, lo, hi, n, rank, rank_lo, rank_hi,
+        few, unread, run), gains (paired, setting minus
+        zero_shot, in points of 100 of the scale; unread shares of both, and whether these differ by
+        more), correlations of two measures over models by setting, sources (how often
+        the own source was retrieved), long (open answers beyond 150 characters), scripted (whether
+        any answer or grade is
         a script's), metrics, runs.
 
     Raises
@@ -141,7 +150,8 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     _refuse_twice(columns)
     gains = [gain for column in columns for gain in _gains(column)]
     for gain, p in zip(gains, holm([gain["p"] for gain in gains]) if gains else (), strict=True):
-        # Few conditions make intervals too short, and many differences find one by chance: both must agree.
+        # Few conditions make intervals too short, and many differences find one by chance: both
+        # must agree.
         gain |= {"p_holm": p, "different": gain["different"] and p <= _LEVEL}
     return {
         "runs": [run.id for run in runs],
@@ -160,7 +170,9 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _column(run: Run) -> ContextMeasure:
-    """Return what a run measures: its own score, and of texts compared with references a likeness."""
+    """Return what a run measures: its own score, and of texts compared with references a
+    likeness.
+    """
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
     measure, metric = _measure(run)
@@ -210,7 +222,9 @@ def _measure(run: Run) -> tuple[Measure, str]:
 def _values(
     run: Run, mode: str, measure: Measure, metric: str
 ) -> tuple[dict[Row, dict[tuple[str, str], float]], dict[Row, tuple[int, int]]]:
-    """Return the value of every item in every row, repeats averaged, and how many answers are longer than asked for."""
+    """Return the value of every item in every row, repeats averaged, and how many answers are
+    longer than asked for.
+    """
     values: dict[Row, dict[tuple[str, str], list[float]]] = {}
     long: dict[Row, list[int]] = {}
     trials = read_jsonl(run.path / "trials.jsonl")
@@ -234,7 +248,9 @@ def _values(
 
 
 def _refuse_twice(columns: Sequence[ContextMeasure]) -> None:
-    """Refuse two runs of one measure: a table has one series of it, and its models are ranked among themselves."""
+    """Refuse two runs of one measure: a table has one series of it, and its models are ranked among
+    themselves.
+    """
     owners: dict[str, str] = {}
     for column in columns:
         other = owners.get(column.measure)
@@ -249,7 +265,9 @@ def _refuse_twice(columns: Sequence[ContextMeasure]) -> None:
 
 
 def order_of(setting: str) -> tuple[int, str]:
-    """Return the place of a setting in tables: bare, with examples, retrieved, then the toplines."""
+    """Return the place of a setting in tables: bare, with examples, retrieved, then the
+    toplines.
+    """
     kind = setting.partition(":")[0]
     return (SETTINGS.index(kind) if kind in SETTINGS else len(SETTINGS), setting)
 
@@ -287,9 +305,11 @@ def _rank_keys(rank: Rank | None) -> dict[str, int | None]:
 def _ranks(
     column: ContextMeasure, category: str, setting: str, own_means: Mapping[str, Mean]
 ) -> dict[str, Rank]:
-    """Return the rank range of each model of a setting on the items that all have: all its pairs are tested at once.
+    """Return the rank range of each model of a setting on the items that all have: all its pairs
+    are tested at once.
 
-    Nothing for rows that the run does not rank, toplines among them, and where items or conditions are too few to order anything.
+    Nothing for rows that the run does not rank, toplines among them, and where items or conditions
+    are too few to order anything.
     """
     models = [model for model in own_means if (model, setting) not in column.unranked]
     if not models:
@@ -346,7 +366,9 @@ def _gains(column: ContextMeasure) -> Iterator[dict[str, Any]]:
 
 
 def _unread(column: ContextMeasure, model: str, setting: str, points: float) -> dict[str, Any]:
-    """Return the unread shares with and without a context, and whether they differ by more than the gain."""
+    """Return the unread shares with and without a context, and whether they differ by more than the
+    gain.
+    """
     shares = [column.unread.get((model, name), 0.0) for name in (setting, BARE)]
     return {
         "unread": shares,
@@ -355,7 +377,9 @@ def _unread(column: ContextMeasure, model: str, setting: str, points: float) -> 
 
 
 def _correlations(columns: Sequence[ContextMeasure]) -> Iterator[dict[str, Any]]:
-    """Yield Spearman's rho of two measures over the models of a setting, with an interval where models suffice."""
+    """Yield Spearman's rho of two measures over the models of a setting, with an interval where
+    models suffice.
+    """
     score: dict[tuple[str, str], dict[str, float]] = {}  # measure, setting → model → score
     for column in columns:
         for (model, setting), mean in column.means.get(ALL, {}).items():

@@ -1,4 +1,6 @@
-"""The sheet of the study of contexts: the published table, three panels, what each context adds to each model, by category."""
+"""The sheet of the study of contexts: the published table, three panels, what each context adds to
+each model, by category.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,9 +1,12 @@
-"""What corrections of a bank change in the scores: accuracy before and after, for each model and setting, paired by item.
+"""What corrections of a bank change in the scores: accuracy before and after, for each model and
+setting, paired by item.
 
-Items keep their ids when they are corrected; removed ones have a score before only. So both versions are scored whole, and the
-difference is taken over the items that both have, drawn by cluster.
+Items keep their ids when they are corrected; removed ones have a score before only. So both
+versions are scored whole, and the difference is taken over the items that both have, drawn by
+cluster.
 
-Source: specification of bank synthesis, 10.1 (accuracy before and after refinement, histogram of types).
+Source: specification of bank synthesis, 10.1 (accuracy before and after refinement, histogram of
+types).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,7 +108,8 @@ class _Version:
 def corrections_study(
     before: Sequence[Run], after: Sequence[Run], types: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return accuracy before and after corrections of a bank, for every model and setting that both have.
+    """Return accuracy before and after corrections of a bank, for every model and setting that both
+    have.
 
     Parameters
     ----------
@@ -114,8 +118,10 @@ def corrections_study(
     Returns
     -------
     dict
-        rows (model, setting, before, after, each with lo and hi, in percent; difference with lo, hi, p_holm, different in points;
-        on the changed items before_changed and after_changed), changed, removed, added (ids), types, banks, scripted.
+        rows (model, setting, before, after, each with lo and hi, in percent; difference with lo,
+        hi, p_holm, different in points;
+        on the changed items before_changed and after_changed), changed, removed, added (ids),
+        types, banks, scripted.
 
     Raises
     ------
@@ -158,7 +164,9 @@ def _content(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _row(first: _Version, second: _Version, row: Row, changed: Sequence[Place]) -> dict[str, Any]:
-    """Return a row; its difference has no interval where all its items are of one cluster, which varies in no draw."""
+    """Return a row; its difference has no interval where all its items are of one cluster, which
+    varies in no draw.
+    """
     old, new = first.scores[row], second.scores[row]
     shared = sorted(old.keys() & new.keys())
     places_own = [place for place in changed if place in old and place in new]
@@ -211,7 +219,9 @@ def _difference(
 
 
 def corrections_sheet(study: Mapping[str, Any]) -> ReportDocument:
-    """Return the study as a sheet: bars before and after, differences, and the histogram of types."""
+    """Return the study as a sheet: bars before and after, differences, and the histogram of
+    types.
+    """
     columns = list(study["rows"][0]) if study["rows"] else ["model", "setting"]
     return ReportDocument(
         name="corrections",

@@ -1,6 +1,8 @@
-"""Which benchmarks and metrics say the same of models: matrices of correlations over models, with intervals, order and clusters.
+"""Which benchmarks and metrics say the same of models: matrices of correlations over models, with
+intervals, order and clusters.
 
-Few models make wide intervals: n is printed everywhere, and a correlation over twelve models is a hint.
+Few models make wide intervals: n is printed everywhere, and a correlation over twelve models is a
+hint.
 
 Source: specification of statistics, 7.6 and 7.7.
 """
@@ -75,9 +77,12 @@ def correlation_study(
     Returns
     -------
     dict
-        columns, matrices (pearson, pearson_lo, pearson_hi, spearman, kendall, n), clusters and order (names) of all columns;
-        `views` the same of parts (metrics of a data set, data sets by a metric, groups of models); `closed` what goes with the
-        accuracy of closed benchmarks, as `against_closed` returns it; models, groups, sources of external scores, their `unknown`
+        columns, matrices (pearson, pearson_lo, pearson_hi, spearman, kendall, n), clusters and
+        order (names) of all columns;
+        `views` the same of parts (metrics of a data set, data sets by a metric, groups of models);
+        `closed` what goes with the
+        accuracy of closed benchmarks, as `against_closed` returns it; models, groups, sources of
+        external scores, their `unknown`
         models, `unsized` models, and `means_left_out`, columns that are means of others.
 
     Raises
@@ -148,7 +153,9 @@ def _described(
 
 
 def _names(rows: Sequence[LongRow]) -> Callable[[LongRow], str]:
-    """Return what calls the column of a row: data set and metric, or one of them where the other never changes."""
+    """Return what calls the column of a row: data set and metric, or one of them where the other
+    never changes.
+    """
     several_sets = len({row.dataset for row in rows}) > 1
     several = len({row.metric for row in rows}) > 1
 
@@ -175,7 +182,9 @@ def _columns(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
 
 
 def _views(rows: Sequence[LongRow]) -> Iterator[tuple[str, dict[str, dict[str, float]]]]:
-    """Yield the parts of a table that have three columns or more: data sets by a metric, metrics of a data set, mean ranks."""
+    """Yield the parts of a table that have three columns or more: data sets by a metric, metrics of
+    a data set, mean ranks.
+    """
     datasets = dict.fromkeys(row.dataset for row in rows)
     metrics = sorted({row.metric for row in rows}, key=lambda name: (name != ACCURACY, name))
     ranks = _mean_ranks(rows)
@@ -192,7 +201,10 @@ def _views(rows: Sequence[LongRow]) -> Iterator[tuple[str, dict[str, dict[str, f
 
 
 def _mean_ranks(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
-    """Return metric → model → mean over data sets of its average rank, 1 best; metrics of open answers alone."""
+    """Return metric → model → mean over data sets of its average rank, 1 best.
+
+    Metrics of open answers alone.
+    """
     from scipy.stats import rankdata
 
     ranks: dict[str, dict[str, list[float]]] = {}
@@ -328,7 +340,9 @@ def _unsized(models: Sequence[str]) -> Iterator[str]:
 
 
 def reading(study: Mapping[str, Any]) -> str:
-    """Return the study in one paragraph: which closed benchmarks agree, into how many clusters metrics fall, what goes with accuracy."""
+    """Return the study in one paragraph: which closed benchmarks agree, into how many clusters
+    metrics fall, what goes with accuracy.
+    """
     parts = [f"{study['n_models']} models."]
     accuracy = study["views"].get(f"{ACCURACY} over data sets")
     if accuracy:

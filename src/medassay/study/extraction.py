@@ -1,10 +1,12 @@
-"""The extraction study: what health records are worth by every metric at once, and what the metrics say of each other.
+"""The extraction study: what health records are worth by every metric at once, and what the metrics
+say of each other.
 
-Families of metrics: structure (JSON similarity, medication state), words (BLEU, ROUGE, Levenshtein, token F1 over the
-record as plain text), meaning (embeddings, section by section), judges (graphs, where the run has some). The composite is
-the mean of the families, each the mean of its metrics (unsmoothed BLEU enters none; of a report without drugs, structure is
-likeness alone); a high composite hides what a family alone would show, so families stand beside it, and so does every stopped
-drug that is listed as current. Rows are compared on the reports that they have in common.
+Families of metrics: structure (JSON similarity, medication state), words (BLEU, ROUGE, Levenshtein,
+token F1 over the record as plain text), meaning (embeddings, section by section), judges (graphs,
+where the run has some). The composite is the mean of the families, each the mean of its metrics
+(unsmoothed BLEU enters none; of a report without drugs, structure is likeness alone); a high
+composite hides what a family alone would show, so families stand beside it, and so does every
+stopped drug that is listed as current. Rows are compared on the reports that they have in common.
 
 Source: specification of health-record extraction; text metrics; statistics 7.3 and 7.7.
 """
@@ -72,7 +74,9 @@ Row = tuple[str, str, str]  # model, setting, mode
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """One metric of the study: its family, from which value on a reply passes, and its id with settings."""
+    """One metric of the study: its family, from which value on a reply passes, and its id with
+    settings.
+    """
 
     name: str
     family: str
@@ -82,7 +86,10 @@ class Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionAnswer:
-    """One answer as numbers, and its sections beside the reference's; `values` in the order of the metrics."""
+    """One answer as numbers, and its sections beside the reference's.
+
+    `values` in the order of the metrics.
+    """
 
     row: Row
     domain: str
@@ -100,23 +107,31 @@ def extraction_study(
 
     Parameters
     ----------
-    embeddings : folder of a sentence-transformers model, or `embedded:minilm`; empty leaves that family out
+    embeddings : folder of a sentence-transformers model, or `embedded:minilm`; empty leaves that
+        family out
     thresholds : metric → value from which on a reply passes, in place of `THRESHOLDS`
 
     Returns
     -------
     dict
-        metrics (name, family, threshold, id), families, rows (estimates by metric and family, composite, pass rates; `beside` these
-        what is lost and invented, and what differs in drugs, on the reports that the run's board ranks),
-        composite (rank ranges of the rows by their composites, and of how many reports; null where these are too few),
-        correlation (Pearson over all answers, with n, order and clusters), thinking (paired differences), stopped (drugs
-        that were stopped and are listed as current, by report and row; those of synthetic reports without a name), reports
-        (how many the rows have in common, how many there are), and run, seal, code, scripted, references.
+        metrics (name, family, threshold, id), families, rows (estimates by metric and family,
+        composite, pass rates; `beside` these
+        what is lost and invented, and what differs in drugs, on the reports that the run's board
+        ranks),
+        composite (rank ranges of the rows by their composites, and of how many reports; null where
+        these are too few),
+        correlation (Pearson over all answers, with n, order and clusters), thinking (paired
+        differences), stopped (drugs
+        that were stopped and are listed as current, by report and row; those of synthetic reports
+        without a name), reports
+        (how many the rows have in common, how many there are), and run, seal, code, scripted,
+        references.
 
     Raises
     ------
     InputError
-        When the run holds no health records, a threshold names no metric, or the embedding model is not there.
+        When the run holds no health records, a threshold names no metric, or the embedding model is
+        not there.
     """
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
@@ -216,7 +231,10 @@ def _answered(
 
 
 def _going_on(record: Mapping[str, Any]) -> int:
-    """Return how many stopped drugs and doses are listed as current; runs of earlier versions know names as written alone."""
+    """Return how many stopped drugs and doses are listed as current.
+
+    Runs of earlier versions know names as written alone.
+    """
     if "drugs" not in record:
         return int(record["counted"]["stopped_as_current"])
     counted = record["drugs"]["counted"]
@@ -290,7 +308,8 @@ class _Study:
         }
 
     def _order_of_composites(self, rows: Sequence[Row]) -> dict[str, Any] | None:
-        """Return the rank ranges of the rows by their composites, all pairs tested at once on the reports that all have.
+        """Return the rank ranges of the rows by their composites, all pairs tested at once on the
+        reports that all have.
 
         None where reports are too few to order anything.
         """
@@ -357,7 +376,10 @@ class _Study:
 
     @cached_property
     def _common(self) -> Bools:
-        """Return the reports that all rows have; a row that lacks more than a tenth of them decides nothing."""
+        """Return the reports that all rows have.
+
+        A row that lacks more than a tenth of them decides nothing.
+        """
         known_masks = [pool.known("json_similarity") for pool in self._whole.values()]
         most = [
             mask for mask in known_masks if mask.sum() >= MIN_COVERAGE * self._n_reports
@@ -366,7 +388,10 @@ class _Study:
 
     @cached_property
     def _pools(self) -> dict[Row, CasePool]:
-        """Return the numbers of each row on the common reports; on its own where it lacks some of them."""
+        """Return the numbers of each row on the common reports.
+
+        On its own where it lacks some of them.
+        """
         pools = {}
         for row, pool in self._whole.items():
             has_all = bool((pool.known("json_similarity") | ~self._common).all())
@@ -381,7 +406,8 @@ class _Study:
             for family, names in self._families.items()
             if all(name in values for name in names)
         }
-        # Without drugs in the report there is no medication to be right about: structure is likeness alone.
+        # Without drugs in the report there is no medication to be right about: structure is
+        # likeness alone.
         if "structure" not in families and "json_similarity" in values:
             families["structure"] = values["json_similarity"]
         if families.keys() == self._families.keys():

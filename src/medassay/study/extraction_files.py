@@ -60,7 +60,9 @@ def correlation_figure(correlation: Mapping[str, Any]) -> Figure:
 
 
 def reading(document: Mapping[str, Any]) -> str:
-    """Return the study in a few sentences: the composite, whether rows are shown to differ by it, and what it hides."""
+    """Return the study in a few sentences: the composite, whether rows are shown to differ by it,
+    and what it hides.
+    """
     rows = [row for row in document["rows"] if row["metrics"][COMPOSITE]]
     if not rows:
         return "There is no composite with an interval: too few reports, or a family of metrics is absent."

@@ -63,7 +63,8 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
     judge : an entry of the models file
     items : open items; attacks are spread over them in order
     engine : "local", or "ray" for several processes or machines
-    again : ids of attacks and items whose verdict is asked for once more, or "failed" for all verdicts that cannot be used
+    again : ids of attacks and items whose verdict is asked for once more, or "failed" for all
+        verdicts that cannot be used
 
     Raises
     ------
@@ -117,7 +118,9 @@ class _Given(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """An answer to be judged, by the id of the item where it is honest, and of the attack where it is not."""
+    """An answer to be judged, by the id of the item where it is honest, and of the attack where it
+    is not.
+    """
 
     id: str
     item: Item
@@ -153,7 +156,10 @@ class _Cases:
         return Case(item=tried.item, text=sanitize_answer(tried.answer, speaker_pattern()).text)
 
     async def about(self, subject: int, ask: Ask) -> tuple[float, int]:
-        """Return score and number of false claims; raise `UnusableReply` where the judge gives no usable verdict."""
+        """Return score and number of false claims.
+
+        Raise `UnusableReply` where the judge gives no usable verdict.
+        """
         item, case = self.cases[subject].item, self._case(subject)
         rubric, replies = FactGrader(), list[Completion]()
         step = rubric.step([case], replies)

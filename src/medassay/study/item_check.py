@@ -1,4 +1,5 @@
-"""A check-up of metrics on one's own data: which say the same, which break when an answer is rephrased, which agree with people.
+"""A check-up of metrics on one's own data: which say the same, which break when an answer is
+rephrased, which agree with people.
 
 Source: specification of statistics, 7.7 and 7.8; text metrics.
 """
@@ -120,7 +121,8 @@ def checkup(
     Returns
     -------
     dict
-        metrics, matrices (pearson with ends, n), clusters, order, same (pairs of metrics that say the same), people (label → metric →
+        metrics, matrices (pearson with ends, n), clusters, order, same (pairs of metrics that say
+        the same), people (label → metric →
         pearson, lo, hi, spearman, kendall, n, by falling |r|), resilience, n, n_items.
     """
     answers_kept = [answer for answer in answers if answer.text and answer.reference]

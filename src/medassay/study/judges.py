@@ -38,8 +38,8 @@ def compare_judges(first: tuple[Run, str], second: tuple[Run, str]) -> dict[str,
     """Return how two judges (run, judge) compare on the answers that both judged.
 
     Keys: `scores` (mean of each with interval, mean difference), `agreement` of the scores (alpha,
-    interval level), and for target facts and criteria `confusion` (first judge's verdict → second's →
-    count) and `kappa`, with intervals from resampling items.
+    interval level), and for target facts and criteria `confusion` (first judge's verdict → second's
+    → count) and `kappa`, with intervals from resampling items.
 
     Raises
     ------
@@ -69,13 +69,16 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
 
     Parameters
     ----------
-    labels : CSV with the columns domain, model, setting, item, and either score (on the run's scale)
+    labels : CSV with the columns domain, model, setting, item, and either score (on the run's
+        scale)
         or fact and verdict, a row for every target fact (entail, missing, contradict) or criterion
         (met, not met) of an answer; mode and repeat where they are not solo and 0. The labelled
         answers should be a random draw.
 
-    Keys: `plain` (the judge's mean over all answers), `corrected` (prediction-powered; None below 30
-    labels; `approximate` where fewer than 10 labelled answers have another score than the most frequent one), `judge_minus_human` with interval, and what `compare_judges` says of judge and people.
+    Keys: `plain` (the judge's mean over all answers), `corrected` (prediction-powered; None below
+    30 labels; `approximate` where fewer than 10 labelled answers have another score than the most
+    frequent one), `judge_minus_human` with interval, and what `compare_judges` says of judge and
+    people.
     """
     verdicts = _verdicts(run, judge)
     people = _labels(labels, run)
@@ -120,7 +123,9 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
 
 
 def _few_of_the_rarer(scores: Sequence[float]) -> bool:
-    """Return whether people gave the rarer verdict to so few answers that the corrected interval is only approximate."""
+    """Return whether people gave the rarer verdict to so few answers that the corrected interval is
+    only approximate.
+    """
     return len(scores) - max(Counter(scores).values()) < _FEWEST_OF_THE_RARER
 
 
@@ -142,7 +147,9 @@ def _verdicts(run: Run, judge: str) -> dict[Key, dict[str, Any]]:
 
 
 def _labels(path: Path, run: Run) -> dict[Key, dict[str, Any]]:
-    """Return people's labels in the form of verdicts: `score` and, where they are of parts, `body`."""
+    """Return people's labels in the form of verdicts: `score` and, where they are of parts,
+    `body`.
+    """
     totals: dict[Key, float] = {}
     parts: dict[Key, dict[str, str]] = {}
     scale = task_of_run(run.manifest).scale
@@ -243,7 +250,9 @@ def _compared(
     of: tuple[list[Key], list[int]],
     seed: int,
 ) -> dict[str, Any]:
-    """Return scores under each, their agreement, and where parts were judged the confusion table."""
+    """Return scores under each, their agreement, and where parts were judged the confusion
+    table.
+    """
     shared, items = of
     scores_one, two = [a[k]["score"] for k in shared], [b[k]["score"] for k in shared]
     document = {

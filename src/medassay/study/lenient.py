@@ -1,6 +1,8 @@
-"""A second, lenient reading of a reply: whatever may be meant, by other and simpler rules than those that score.
+"""A second, lenient reading of a reply: whatever may be meant, by other and simpler rules than
+those that score.
 
-It never scores. Where it says something else than the first reading, a person should look: one of the two is wrong.
+It never scores. Where it says something else than the first reading, a person should look: one of
+the two is wrong.
 """
 
 import json
@@ -29,7 +31,9 @@ _NAME_ENDS = re.compile(r"\s*(?:[:：;]|\s[-–—]\s|\.\s|\(|\[|\||,\s\"|$)")
 
 
 def _choice(item: Item, text: str, letters: str, options: tuple[str, ...]) -> str | None:
-    """Return the letter at the beginning, else the one option that the reply quotes, else the last letter that stands alone."""
+    """Return the letter at the beginning, else the one option that the reply quotes, else the last
+    letter that stands alone.
+    """
     first = _FIRST.match(text)
     if first and first[1].upper() in letters:
         return first[1].upper()
@@ -105,7 +109,9 @@ _LENIENT: dict[Form, Callable[[Item, str, str, tuple[str, ...]], str | None]] = 
 
 
 def read_leniently(item: Item, text: str, *, order: tuple[int, ...] | None = None) -> str | None:
-    """Return what a reply may mean, in the form of `comparable`; None where nothing can be made of it.
+    """Return what a reply may mean, in the form of `comparable`.
+
+    None where nothing can be made of it.
 
     Parameters
     ----------

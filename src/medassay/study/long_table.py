@@ -1,4 +1,7 @@
-"""Results as a long table: one number for each data set, metric and model. What correlations are computed from."""
+"""Results as a long table: one number for each data set, metric and model.
+
+What correlations are computed from.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +17,9 @@ _BETTER = {"up": "high", "high": "high", "down": "low", "low": "low", "": "high"
 
 @dataclass(frozen=True, kw_only=True)
 class LongRow:
-    """One number; `better` says which end is, `n` is the number of test items and `task` the group of benchmarks, where known."""
+    """One number; `better` says which end is, `n` is the number of test items and `task` the group
+    of benchmarks, where known.
+    """
 
     dataset: str
     metric: str
@@ -37,10 +42,11 @@ class External:
 
 
 def read_long(path: Path) -> list[LongRow]:
-    """Return the numbers in a CSV file with the columns dataset (or title, benchmark, task), metric, model and value.
+    """Return the numbers in a CSV file with the columns dataset (or title, benchmark, task),
+    metric, model and value.
 
-    `direction` (up, down) or `better` (high, low), `n`, and `task` beside another name of the data set are read where they are
-    there; rows without a value are left out.
+    `direction` (up, down) or `better` (high, low), `n`, and `task` beside another name of the data
+    set are read where they are there; rows without a value are left out.
 
     Raises
     ------
@@ -79,7 +85,9 @@ def read_long(path: Path) -> list[LongRow]:
 
 
 def read_external(path: Path) -> list[External]:
-    """Return scores from elsewhere: a CSV file with model, name, value, source and date, all of them needed."""
+    """Return scores from elsewhere: a CSV file with model, name, value, source and date, all of
+    them needed.
+    """
     rows = []
     for number, row in enumerate(read_csv(path), 2):
         where = f"{path.name} row {number}"

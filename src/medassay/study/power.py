@@ -1,4 +1,6 @@
-"""How many items a run needs before it is paid for: with the power that its board will then have."""
+"""How many items a run needs before it is paid for: with the power that its board will then
+have.
+"""
 
 from typing import Any
 
@@ -22,7 +24,8 @@ def plan_items(
     items: int | None = None,
     models: int = 2,
 ) -> dict[str, Any]:
-    """Return the items with which a board shows the better of two models to be better, with 80 % power.
+    """Return the items with which a board shows the better of two models to be better, with 80 %
+    power.
 
     Parameters
     ----------

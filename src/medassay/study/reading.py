@@ -1,7 +1,9 @@
-"""How the replies of runs were read: by which rules, what was left unread, where a second reading says something else.
+"""How the replies of runs were read: by which rules, what was left unread, where a second reading
+says something else.
 
-A reply that is read wrongly looks like an answer. So three things are watched: rows with more unread replies than the others, replies on
-which a lenient parser disagrees with the one that scores, and what people say of a sample.
+A reply that is read wrongly looks like an answer. So three things are watched: rows with more
+unread replies than the others, replies on which a lenient parser disagrees with the one that
+scores, and what people say of a sample.
 """
 
 import csv
@@ -80,14 +82,17 @@ def reading_study(
 
     Parameters
     ----------
-    labels : a table like the one this study writes (`to-label.csv`), with yes or no in the column `right`
+    labels : a table like the one this study writes (`to-label.csv`), with yes or no in the column
+        `right`
     sample : how many replies are drawn, each as likely as any other
 
     Returns
     -------
     dict
-        rows (run, model, setting, mode, form, n, outcomes, rules, unread with lo and hi, unread of the others, p, p_holm, differs,
-        disagreements), disagreements (up to 200), clusters (shape, outcome, reason, n, rows, examples), labels (n, wrong, error with lo and
+        rows (run, model, setting, mode, form, n, outcomes, rules, unread with lo and hi, unread of
+        the others, p, p_holm, differs,
+        disagreements), disagreements (up to 200), clusters (shape, outcome, reason, n, rows,
+        examples), labels (n, wrong, error with lo and
         hi, by row) where there are any.
 
     Raises
@@ -173,7 +178,10 @@ class _Readings:
 
 
 def _replies(run: Run) -> Iterator[tuple[dict[str, Any], Item]]:
-    """Yield the replies in words of a sealed run with their items; withheld and failed ones hold no words."""
+    """Yield the replies in words of a sealed run with their items.
+
+    Withheld and failed ones hold no words.
+    """
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
     items = RunItems(run.path, run.manifest["domains"])
@@ -195,7 +203,9 @@ def _key(run: Run, trial: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _rule(trial: Mapping[str, Any]) -> str:
-    """Return by which rule or form an answer was read, or why none was, with its outcome where that is not `answered`."""
+    """Return by which rule or form an answer was read, or why none was, with its outcome where that
+    is not `answered`.
+    """
     reason = trial.get("reason") or "–"
     return reason if trial["outcome"] == "answered" else f"{trial['outcome']}: {reason}"
 
@@ -226,7 +236,8 @@ _PIECE = re.compile(
 
 
 def shape(text: str) -> str:
-    """Return how a text begins: words as w, W where capitalised, letters as L, numbers as 9, marks as they are.
+    """Return how a text begins: words as w, W where capitalised, letters as L, numbers as 9, marks
+    as they are.
 
     Examples
     --------
@@ -294,7 +305,10 @@ def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[st
 
 
 def _documents(rows: Mapping[RowKey, _ReadingCounts]) -> list[dict[str, Any]]:
-    """Return the rows, each held against the others of its mode and form; p adjusted by Holm over all."""
+    """Return the rows, each held against the others of its mode and form.
+
+    p adjusted by Holm over all.
+    """
     documents: list[dict[str, Any]] = []
     for key, row in sorted(rows.items()):
         n = sum(row.outcomes.values())
@@ -329,7 +343,10 @@ def _documents(rows: Mapping[RowKey, _ReadingCounts]) -> list[dict[str, Any]]:
 
 
 def _read_labels(path: Path) -> dict[tuple[str, ...], bool]:
-    """Return reply → whether a person found it read rightly; lines without a word in `right` are left out."""
+    """Return reply → whether a person found it read rightly.
+
+    Lines without a word in `right` are left out.
+    """
     labels: dict[tuple[str, ...], bool] = {}
     for number, row in enumerate(read_csv(path), 2):
         need_columns(path, row, {*KEY, "right"})

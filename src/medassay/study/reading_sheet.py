@@ -1,4 +1,6 @@
-"""The study of reading as a sheet: shares by row, clusters of unread replies, disagreements, and what people found."""
+"""The study of reading as a sheet: shares by row, clusters of unread replies, disagreements, and
+what people found.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -133,7 +135,10 @@ def _rows(study: Mapping[str, Any]) -> Section:
 
 
 def _against(row: Mapping[str, Any]) -> str:
-    """Return whether a row's share differs from the others', and how sure that is; nothing where there are no others."""
+    """Return whether a row's share differs from the others', and how sure that is.
+
+    Nothing where there are no others.
+    """
     if row["others"] is None:
         return "–"
     p = "p < 0.001" if row["p_holm"] < 0.001 else f"p {row['p_holm']:.3f}"

@@ -59,7 +59,9 @@ class Rephraser:
         )
 
     def refuse(self, run: Run) -> None:
-        """Refuse a run over a bank that may not leave, where this model is at an external endpoint."""
+        """Refuse a run over a bank that may not leave, where this model is at an external
+        endpoint.
+        """
         refuse_leaving(run.manifest["banks"], [self.spec])
 
     def rephrase(self, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -68,7 +70,8 @@ class Rephraser:
         Raises
         ------
         ModelError, IncompleteError
-            When the model did not answer, or not always; what it said is kept, the same call goes on.
+            When the model did not answer, or not always; what it said is kept, the same call goes
+            on.
         """
         texts_wanted = sorted(set(texts))
         findings = prompt_batch(

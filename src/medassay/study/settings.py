@@ -1,7 +1,9 @@
-"""What a setting does to a model's score: form of conversation, worked examples, order of options; the same items, paired.
+"""What a setting does to a model's score: form of conversation, worked examples, order of options.
 
-Rows of the same model that differ in one setting are compared on the items that both have, within one run or across runs of the same
-bank.
+The same items, paired.
+
+Rows of the same model that differ in one setting are compared on the items that both have, within
+one run or across runs of the same bank.
 
 Source: specification of statistics, 7.3; tasks and prompts, 14.3.
 """
@@ -61,7 +63,10 @@ _PLAIN = Plan(banks=("",), models=("",))
 
 @dataclass(frozen=True)
 class SettingRow:
-    """One row of a run, as it was asked; `factors` may differ between rows of a model, `alike` (bank and entry) must not."""
+    """One row of a run, as it was asked.
+
+    `factors` may differ between rows of a model, `alike` (bank and entry) must not.
+    """
 
     run: str
     model: str
@@ -82,7 +87,8 @@ def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
     Returns
     -------
     dict
-        effects: each with model, task, asked (what both had in common), factor, with and without (what the factor was), difference (with minus without), lo, hi, p, p_holm
+        effects: each with model, task, asked (what both had in common), factor, with and without
+        (what the factor was), difference (with minus without), lo, hi, p, p_holm
         (over all effects), different, n; runs.
 
     Raises
@@ -141,7 +147,9 @@ def _rows(run: Run) -> Iterator[SettingRow]:
 
 
 def _alike(run: Run, model: str) -> str:
-    """Return the hash of what must be equal: the banks, and the model's entry less what the form of conversation sets."""
+    """Return the hash of what must be equal: the banks, and the model's entry less what the form of
+    conversation sets.
+    """
     entry = run.manifest["models"].get(model, {})
     fields_kept = {key: value for key, value in entry.items() if key not in ("protocol", "stop")}
     banks = sorted(bank["content_sha256"] for bank in run.manifest["banks"])

@@ -1,6 +1,9 @@
-"""Reference records by a named model, for reports that have none; a person may approve them afterwards.
+"""Reference records by a named model, for reports that have none.
 
-What such a reference is worth is what its maker is worth: every score against it says `silver` and by whom.
+A person may approve them afterwards.
+
+What such a reference is worth is what its maker is worth: every score against it says `silver` and
+by whom.
 """
 
 import datetime as dt
@@ -32,8 +35,8 @@ ASKED = 3  # times at most, for each report
 class SilverOptions:
     """Who shall write the references: an entry of a models file; and the folder of the new bank.
 
-    With `accept_failures` a report that gets no usable record stays without one. `again` names reports that are asked about once
-    more, or is "failed" for all that got no usable record.
+    With `accept_failures` a report that gets no usable record stays without one. `again` names
+    reports that are asked about once more, or is "failed" for all that got no usable record.
     """
 
     maker: str
@@ -45,7 +48,9 @@ class SilverOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Silver:
-    """A bank with references by a model: where it is, how many were written, which reports have none and why."""
+    """A bank with references by a model: where it is, how many were written, which reports have
+    none and why.
+    """
 
     folder: Path
     version: str
@@ -63,7 +68,8 @@ def write_silver(
     engine: str = "local",
     watch: ProgressFactory | None = None,
 ) -> Silver:
-    """Write a new version of a bank in which a model has written the records of reports that had none.
+    """Write a new version of a bank in which a model has written the records of reports that had
+    none.
 
     References that are there stay as they are. Replies are stored, so that the same command asks for none of them again.
 
@@ -167,7 +173,10 @@ class _References:
         return 0
 
     async def about(self, subject: int, ask: Ask) -> dict[str, Any]:
-        """Return record and origin of one report; asked again with what was wrong, at most three times in all."""
+        """Return record and origin of one report.
+
+        Asked again with what was wrong, at most three times in all.
+        """
         spec, first = self.spec, self.first(subject)
         prompt, problem = first, ""
         for _ in range(ASKED):

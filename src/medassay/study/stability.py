@@ -1,4 +1,5 @@
-"""How steady metrics are: when an answer is said in other words (resilience), and when a model is asked again (consistency).
+"""How steady metrics are: when an answer is said in other words (resilience), and when a model is
+asked again (consistency).
 
 A metric that moves when nothing that matters changes cannot tell small differences between models.
 
@@ -38,8 +39,10 @@ def resilience_study(
     Returns
     -------
     dict
-        metrics: name → range, mean (scaled variance), mean_squared, meta_variance, n; by_model the same; items: name → scaled
-        variances over the squared range of each answer; rephraser, n, lost (answers without all rephrasings).
+        metrics: name → range, mean (scaled variance), mean_squared, meta_variance, n; by_model the
+        same; items: name → scaled
+        variances over the squared range of each answer; rephraser, n, lost (answers without all
+        rephrasings).
     """
     first = [answer for answer in answers if answer.repeat == 0]
     versions = rephraser.rephrase([answer.text for answer in first])
@@ -181,7 +184,8 @@ def consistency_study(answers: Sequence[StudyAnswer]) -> dict[str, Any]:
     Returns
     -------
     dict
-        metrics: name → mean variance, mean CV (None for metrics that can be negative), zero_mean (prompts left out of it), n; prompts:
+        metrics: name → mean variance, mean CV (None for metrics that can be negative), zero_mean
+        (prompts left out of it), n; prompts:
         name → CV of each prompt, averaged over models; draws (smallest number), models, n.
 
     Raises

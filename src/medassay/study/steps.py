@@ -35,7 +35,8 @@ def write_steps(  # noqa: PLR0913 -- each is an option of the study
 
     Parameters
     ----------
-    again : languages in which the judge is asked once more, or "failed" for those in which it wrote no usable steps
+    again : languages in which the judge is asked once more, or "failed" for those in which it wrote
+        no usable steps
 
     Raises
     ------
@@ -102,7 +103,10 @@ class _Languages:
         return 0
 
     async def about(self, subject: int, ask: Ask) -> str:
-        """Return the steps in a language; asked for at most three times, `UnusableReply` where none are usable."""
+        """Return the steps in a language.
+
+        Asked for at most three times, `UnusableReply` where none are usable.
+        """
         problem = ""
         for attempt in range(_ASKED):
             try:

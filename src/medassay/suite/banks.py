@@ -1,4 +1,6 @@
-"""The banks of a suite: made from the files of the data folder each time, and held against those that lie in the workspace."""
+"""The banks of a suite: made from the files of the data folder each time, and held against those
+that lie in the workspace.
+"""
 
 import datetime as dt
 from collections.abc import Callable
@@ -43,8 +45,8 @@ class SuiteBanks:
     def make(self, benchmark: Benchmark) -> SuiteBank | str:
         """Return the bank of a benchmark as its files are now, or why they make none.
 
-        Where the workspace holds a bank of that name made from other files of the same set, both hashes are told, that bank stays,
-        and the new one gets a folder with its hash.
+        Where the workspace holds a bank of that name made from other files of the same set, both
+        hashes are told, that bank stays, and the new one gets a folder with its hash.
 
         Raises
         ------
@@ -113,7 +115,9 @@ class SuiteBanks:
         return version
 
     def without_paths(self, error: InputError) -> str:
-        """Return what an error says without the folders of this machine: it is published with the suite."""
+        """Return what an error says without the folders of this machine: it is published with the
+        suite.
+        """
         message = str(error)
         for place, name in ((self._data, "DATA"), (self._workspace, "WORKSPACE")):
             for form in (place, place.resolve()):
@@ -129,7 +133,9 @@ def _write(folder: Path, bank: Bank, version: str = "") -> None:
 
 
 def _of_one_set(folder: Path, there: Bank, bank: Bank) -> bool:
-    """Return whether two banks come from one loader: the same card, and items that name the same source."""
+    """Return whether two banks come from one loader: the same card, and items that name the same
+    source.
+    """
     card = read_card(folder)
     return all(card.get(key) == bank.card.get(key) for key in _SAME_SET) and (
         there.items[0].source == bank.items[0].source

@@ -17,10 +17,11 @@ ENTAILMENT = "question entailment"
 class Benchmark:
     """One benchmark: a bank, and the task that asks it.
 
-    `template` is what the likelihood of options is asked with, `reply_template` what replies are, where no model tells likelihoods;
-    empty, the task's own. `title` and `group` are how published tables name data set and task; `folder` is where its files lie below the data folder;
-    `stands_in_for` names a benchmark that it replaces where that one's files are not here; `relaxed` also asks for Relaxed
-    Perplexity of the statements that answers must and may hold.
+    `template` is what the likelihood of options is asked with, `reply_template` what replies are,
+    where no model tells likelihoods; empty, the task's own. `title` and `group` are how published
+    tables name data set and task; `folder` is where its files lie below the data folder;
+    `stands_in_for` names a benchmark that it replaces where that one's files are not here;
+    `relaxed` also asks for Relaxed Perplexity of the statements that answers must and may hold.
     """
 
     title: str
@@ -139,5 +140,6 @@ SUITES: dict[str, tuple[str, ...]] = {
 }
 # Suites whose accuracies are also told as one mean, each benchmark by its number of items.
 WEIGHTED = ("multimedqa",)
-# The same questions in two languages; the first minus the second is told over the items that both have.
+# The same questions in two languages; the first minus the second is told over the items that both
+# have.
 LANGUAGES = (("careqa_en", "careqa_es"), ("headqa_en", "headqa_es"))

@@ -19,9 +19,11 @@ from medassay.suite.catalog import BENCHMARKS, SUITES
 class SuitePlan:
     """What is wanted of a suite.
 
-    `suite` are names of suites or of single benchmarks; `limit` takes that many test items a benchmark, spread evenly, fixed by the
-    seed; `judge` grades open answers as Prometheus does; `metrics` as in a plan; without `perplexities` open benchmarks are asked for
-    answers alone; `chat_template` puts prompts into each local model's own form of a conversation, in tasks of their own names.
+    `suite` are names of suites or of single benchmarks; `limit` takes that many test items a
+    benchmark, spread evenly, fixed by the seed; `judge` grades open answers as Prometheus does;
+    `metrics` as in a plan; without `perplexities` open benchmarks are asked for answers alone;
+    `chat_template` puts prompts into each local model's own form of a conversation, in tasks of
+    their own names.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")

@@ -1,4 +1,6 @@
-"""The report of a suite: tables in the published layout, ranks by metric, differences between languages, a card for each model."""
+"""The report of a suite: tables in the published layout, ranks by metric, differences between
+languages, a card for each model.
+"""
 
 import re
 from collections import Counter
@@ -47,7 +49,8 @@ def number(value: float | None) -> str:
 
 
 def metric_label(metric: str) -> str:
-    """Return a metric as tables print it: its name in words, then its model and parameters as they are.
+    """Return a metric as tables print it: its name in words, then its model and parameters as they
+    are.
 
     Examples
     --------
@@ -60,9 +63,12 @@ def metric_label(metric: str) -> str:
 
 
 def cell(result: SuiteResult | None, *, as_published: bool = False, items: int = 0) -> str:
-    """Return a value with its interval, or as published with ± its standard error; with its rank where it has one.
+    """Return a value with its interval, or as published with ± its standard error.
 
-    Where fewer than `items` have a value, it says of how many; where all answers were left out, that.
+    With its rank where it has one.
+
+    Where fewer than `items` have a value, it says of how many; where all answers were left out,
+    that.
     """
     if result is None or result.value is None:
         return (
@@ -131,7 +137,9 @@ def _flags(result: SuiteResult) -> str:
 
 
 def _every_number(results: Sequence[SuiteResult]) -> Section:
-    """Return every number that the runs of a suite hold, with its second interval and what is flagged."""
+    """Return every number that the runs of a suite hold, with its second interval and what is
+    flagged.
+    """
     several = len({result.setting for result in results}) > 1
     rows = [
         [
@@ -184,7 +192,9 @@ def _banks(suite: SuiteRun) -> Iterator[Section]:
 
 
 def reading(suite: SuiteRun, results: Sequence[SuiteResult]) -> str:
-    """Return the suite in one paragraph: what was asked, what is absent, which metrics order models alike and which do not."""
+    """Return the suite in one paragraph: what was asked, what is absent, which metrics order models
+    alike and which do not.
+    """
     here = [p for p in suite.parts if ANSWERS in p.runs]
     models = {result.model for result in results}
     metrics = {result.metric for result in results if result.headline}
@@ -214,7 +224,9 @@ def reading(suite: SuiteRun, results: Sequence[SuiteResult]) -> str:
 
 
 def notes(suite: SuiteRun, *, as_published: bool) -> Iterator[str]:
-    """Yield what a reader must know: what is unavailable, what stands in, warnings of banks, scripted numbers."""
+    """Yield what a reader must know: what is unavailable, what stands in, warnings of banks,
+    scripted numbers.
+    """
     notes: dict[str, None] = {}  # several benchmarks may warn of the same
     for part in suite.parts:
         notes |= dict.fromkeys(_warnings(suite, part))
@@ -277,7 +289,9 @@ def unavailable(suite: SuiteRun) -> dict[str, str]:
 
 
 def whole_table(suite: SuiteRun) -> Section:
-    """Return every number of a suite in one table: a line for each benchmark and metric, a column for each row."""
+    """Return every number of a suite in one table: a line for each benchmark and metric, a column
+    for each row.
+    """
     every = results_of(suite)
     results = [result for result in every if result.headline]
     further = list(
@@ -456,7 +470,9 @@ def _gaps(gaps: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
 
 
 def cards(suite: SuiteRun) -> dict[str, bytes]:
-    """Return a card for each model by the name of its file: what it is, what it did on every benchmark, what limits that."""
+    """Return a card for each model by the name of its file: what it is, what it did on every
+    benchmark, what limits that.
+    """
     results = results_of(suite)
     entries: dict[str, Mapping[str, Any]] = {}
     for part in suite.parts:

@@ -1,4 +1,5 @@
-"""What the runs of a suite say, as one long table: a line for each benchmark, metric and row, with standard error, interval and rank.
+"""What the runs of a suite say, as one long table: a line for each benchmark, metric and row, with
+standard error, interval and rank.
 
 Source: specification of text metrics; statistics 7.6 and 7.7.
 """
@@ -27,7 +28,8 @@ Row = tuple[str, str]  # model, setting
 Items = dict[tuple[str, str], float]  # (domain, item) → mean over repeats
 ACCURACY = "accuracy"
 PERPLEXITIES = ("bits_per_byte", "byte_perplexity", "word_perplexity")
-# bleu gives nothing to a right answer of three tokens; the others say how to read a number beside them.
+# bleu gives nothing to a right answer of three tokens; the others say how to read a number beside
+# them.
 NEVER_RANKED = ("bleu", "tied", "targets above 1")
 _FEWEST = 2  # items of a difference
 _LEVEL = 0.05
@@ -37,9 +39,10 @@ _LEVEL = 0.05
 class SuiteResult:
     """One number of a suite.
 
-    `metric` names model, revision and parameters where the metric has some, as `bertscore:roberta-large@…`. `headline` are the numbers
-    of published tables; the others stand beside them. `ranked` tells whether its row takes part in ranks: baselines and scripted
-    models do not. `flags` are those of the run's row and of the number itself.
+    `metric` names model, revision and parameters where the metric has some, as
+    `bertscore:roberta-large@…`. `headline` are the numbers of published tables; the others stand
+    beside them. `ranked` tells whether its row takes part in ranks: baselines and scripted models
+    do not. `flags` are those of the run's row and of the number itself.
     """
 
     group: str
@@ -71,7 +74,10 @@ class SuiteResult:
 
 
 def results_of(suite: SuiteRun, *, as_published: bool = False) -> list[SuiteResult]:
-    """Return every number of a suite; `as_published` leaves answers that are too short out of means of texts."""
+    """Return every number of a suite.
+
+    `as_published` leaves answers that are too short out of means of texts.
+    """
     results: list[SuiteResult] = []
     for part in suite.parts:
         for kind, name in part.runs.items():
@@ -172,7 +178,9 @@ def _filled(base: SuiteResult, estimate: Mapping[str, Any]) -> SuiteResult:
 
 
 def _scored(base: SuiteResult, row: Mapping[str, Any], items: Items) -> SuiteResult:
-    """Return the mean over items, each counting once whatever its domain, as published tables have it."""
+    """Return the mean over items, each counting once whatever its domain, as published tables have
+    it.
+    """
     scored = row["micro"] or row
     tested = {}
     if "interval" in row and not row["micro"] and row["rank"] is not None:
@@ -209,9 +217,11 @@ def item_scores(run: Run) -> dict[Row, Items]:
 
 
 def _ranked(results: Sequence[SuiteResult]) -> list[SuiteResult]:
-    """Return the results with ranks within each benchmark and metric, where two or more rows have it; 1 is best.
+    """Return the results with ranks within each benchmark and metric, where two or more rows have
+    it; 1 is best.
 
-    Metrics whose pairs of models were tested keep the ranks of their run; others are ranked by whether intervals overlap.
+    Metrics whose pairs of models were tested keep the ranks of their run; others are ranked by
+    whether intervals overlap.
     """
     ranked = list(results)
     columns: dict[tuple[str, str, str], list[int]] = {}
@@ -308,7 +318,9 @@ def weighted_means(suite: SuiteRun) -> list[dict[str, Any]]:
 
 
 def language_gaps(suite: SuiteRun) -> list[dict[str, Any]]:
-    """Return the paired difference of accuracy between two languages of the same questions, over those that both have."""
+    """Return the paired difference of accuracy between two languages of the same questions, over
+    those that both have.
+    """
     runs = {part.benchmark: part.runs.get(ANSWERS) for part in suite.parts}
     gaps: list[dict[str, Any]] = []
     for first, second in LANGUAGES:

@@ -1,7 +1,8 @@
-"""One command for a whole suite: banks from the files that are here, a run for each task, resumed where it was cut off.
+"""One command for a whole suite: banks from the files that are here, a run for each task, resumed
+where it was cut off.
 
-A suite lies in `suites/<name>-<hash>/`: `suite.json` says what is done, `models.json` holds the entries asked. Its runs are
-ordinary runs of the workspace, each sealed and verifiable by itself.
+A suite lies in `suites/<name>-<hash>/`: `suite.json` says what is done, `models.json` holds the
+entries asked. Its runs are ordinary runs of the workspace, each sealed and verifiable by itself.
 """
 
 import json
@@ -36,9 +37,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkPart:
-    """One benchmark of a suite as it stands: its runs by kind, and why what is not there is not; of a stand-in, for what it stands and why.
+    """One benchmark of a suite as it stands: its runs by kind, and why what is not there is not.
 
-    `bank` is a `SuiteBank` as plain values, {} where there is none; suites made before it was kept have none.
+    Of a stand-in, for what it stands and why.
+
+    `bank` is a `SuiteBank` as plain values, {} where there is none; suites made before it was kept
+    have none.
     """
 
     benchmark: str
@@ -110,7 +114,9 @@ class SuiteContext:
 
 
 def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], means: SuiteContext) -> SuiteRun:
-    """Run every benchmark of a suite whose files are here; the same call goes on where it was cut off.
+    """Run every benchmark of a suite whose files are here.
+
+    The same call goes on where it was cut off.
 
     Parameters
     ----------
@@ -207,7 +213,9 @@ class _Work:
         return [*parts.values()]
 
     def _valid(self, part: BenchmarkPart, bank: SuiteBank) -> dict[str, str]:
-        """Return the runs of a part that still hold: of the bank as its files are now, compared by the metrics that are here now."""
+        """Return the runs of a part that still hold: of the bank as its files are now, compared by
+        the metrics that are here now.
+        """
         runs = {kind: name for kind, name in part.runs.items() if self._asked(name, bank)}
         if len(runs) < len(part.runs):
             self._means.tell(f"{part.benchmark}: its files changed, so it is asked anew")
@@ -234,7 +242,10 @@ class _Work:
         return open_run(self._means.workspace / "runs" / name)
 
     def _available(self, name: str) -> tuple[str, SuiteBank | str, str]:
-        """Return the benchmark to run for a name, itself or its stand-in; its bank or why there is none, and why it is a stand-in."""
+        """Return the benchmark to run for a name, itself or its stand-in.
+
+        Its bank or why there is none, and why it is a stand-in.
+        """
         bank = self._banks.make(BENCHMARKS[name])
         if isinstance(bank, SuiteBank):
             return name, bank, ""
@@ -257,7 +268,10 @@ class _Work:
         return kinds
 
     def _step(self, part: BenchmarkPart, kind: str) -> None:
-        """Make one run of a benchmark; what cannot be asked is noted, what is not finished resumes."""
+        """Make one run of a benchmark.
+
+        What cannot be asked is noted, what is not finished resumes.
+        """
         if kind == JUDGED and ANSWERS not in part.runs:
             return  # they are not whole yet
         try:
@@ -322,7 +336,9 @@ class _Work:
         return options
 
     def _none_tells(self) -> bool:
-        """Return whether no model but baselines tells the likelihood of options: then replies are read, in a task of that name."""
+        """Return whether no model but baselines tells the likelihood of options: then replies are
+        read, in a task of that name.
+        """
         chat = self._plan.chat_template
         specs_asked = [s for n in self._plan.models if not (s := self._specs[n]).is_baseline]
         return all(spec.cannot_tell("choices", chat_template=chat) for spec in specs_asked)
@@ -382,7 +398,8 @@ def _entry(spec: ModelSpec) -> dict[str, Any]:
 
 
 def suite_models(path: Path, names: tuple[str, ...]) -> dict[str, ModelSpec]:
-    """Return the entries of a models file, and those that a name alone describes: `embedded:smollm2`, or a folder of weights.
+    """Return the entries of a models file, and those that a name alone describes:
+    `embedded:smollm2`, or a folder of weights.
 
     Raises
     ------

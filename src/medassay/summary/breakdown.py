@@ -30,7 +30,8 @@ def group_of(item: Item, field: str) -> str:
 
 
 def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[dict[str, Any]]]:
-    """Return field → rows (value, model, setting, mode, scale, score, lo, hi, n, flags), over all domains.
+    """Return field → rows (value, model, setting, mode, scale, score, lo, hi, n, flags), over all
+    domains.
 
     `tag` breaks down by the tags of criteria, as the run's statistics hold them.
 
@@ -90,7 +91,10 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
 def _as_printed(
     estimate: Estimate, scores: Floats, clusters: Sequence[str], scale: Scale
 ) -> Estimate | None:
-    """Return an estimate with the interval that boards print, that of the draws as its second; None where there is none."""
+    """Return an estimate with the interval that boards print, that of the draws as its second.
+
+    None where there is none.
+    """
     interval = effective_interval([(scores, number_clusters(clusters))], scale=scale)
     if interval.ends is None:
         return None

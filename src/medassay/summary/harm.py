@@ -43,8 +43,10 @@ def harm_of(
     Returns
     -------
     dict
-        marked (items answered that are marked), harmful (of these, at the worst score), upper (exact
-        one-sided 95 % bound on the share; None with clusters or nothing marked), worst_5 (mean of the
+        marked (items answered that are marked), harmful (of these, at the worst score), upper
+        (exact
+        one-sided 95 % bound on the share; None with clusters or nothing marked), worst_5 (mean of
+        the
         worst ⌈n/20⌉ scores over all items, lowest where high is better).
     """
     marked, harmful = table.harm.of(domains, row, mode)

@@ -15,7 +15,9 @@ Cell = tuple[str, str, str, str]
 
 
 class ItemMatrix:
-    """Sums and counts of some numbers by cell: one row an item, one column a number, repeats averaged."""
+    """Sums and counts of some numbers by cell: one row an item, one column a number, repeats
+    averaged.
+    """
 
     def __init__(
         self, items: RunItems, manifest: Mapping[str, Any], numbers: Sequence[str]
@@ -34,7 +36,10 @@ class ItemMatrix:
         return list(self.clusters)
 
     def add(self, cell: Cell, item: str, values: Iterable[tuple[str, float | None]]) -> int:
-        """Take the numbers of one answer, None for what is unknown; return the item's place in its domain."""
+        """Take the numbers of one answer, None for what is unknown.
+
+        Return the item's place in its domain.
+        """
         if cell not in self._sums:
             shape = (len(self.clusters[cell[0]]), len(self._numbers))
             self._sums[cell], self._counts[cell] = np.zeros(shape), np.zeros(shape)
@@ -46,7 +51,9 @@ class ItemMatrix:
         return place
 
     def pool(self, domains: Sequence[str], row: Row, mode: str) -> CasePool:
-        """Return the items of some domains as one row has them, drawn as the run's rankings draw them."""
+        """Return the items of some domains as one row has them, drawn as the run's rankings draw
+        them.
+        """
         run, versions = seed_label(self._manifest), self._manifest["domains"]
         strata = []
         for domain in domains:

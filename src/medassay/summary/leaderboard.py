@@ -35,8 +35,9 @@ Cell = tuple[str, str, str, str]
 class LeaderboardScores:
     """Collects scores as a stream; holds one number an item and row, whatever the repeats.
 
-    `worst` is the score at which an answer to an item marked `harm` counts as harmful; None where scores cannot tell.
-    `unequal` are the rows that were asked again where others were not: their model alone, or what it had refused.
+    `worst` is the score at which an answer to an item marked `harm` counts as harmful; None where
+    scores cannot tell. `unequal` are the rows that were asked again where others were not: their
+    model alone, or what it had refused.
     """
 
     def __init__(self, items: RunItems, worst: float | None = 0.0) -> None:
@@ -139,7 +140,8 @@ def unranked_rows(
     mode: str | None = None,
     domains: Sequence[str] | None = None,
 ) -> dict[Row, str]:
-    """Return the rows that never rank, with the reason: also one whose model had more chances than the others, or whose replies were cut.
+    """Return the rows that never rank, with the reason: also one whose model had more chances than
+    the others, or whose replies were cut.
 
     Parameters
     ----------
@@ -410,7 +412,10 @@ def _add_judging(
     seed: int,
     manifest: Mapping[str, Any],
 ) -> None:
-    """Add to every row how its answers were judged; rows without judged answers stay as they are."""
+    """Add to every row how its answers were judged.
+
+    Rows without judged answers stay as they are.
+    """
     families = {judge["id"]: judge["family"].casefold() for judge in manifest["judges"]}
     for row in document:
         columns = judgements.row(members, row["model"], row["setting"], mode, seed)

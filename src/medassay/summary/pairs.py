@@ -1,4 +1,6 @@
-"""What holds between the rows of a ranking, as documents keep it: common items, the relation and its sentence, pairs, oracle."""
+"""What holds between the rows of a ranking, as documents keep it: common items, the relation and
+its sentence, pairs, oracle.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -102,7 +104,8 @@ def sentence_of(field: Field, task: Task) -> str:
 
 
 def items_to_tell(field: Field, first: Row, second: Row) -> int | None:
-    """Return about how many items would show which of two ranked rows is better, by the difference and c that the board has.
+    """Return about how many items would show which of two ranked rows is better, by the difference
+    and c that the board has.
 
     None where they do not differ, or more than a million would be needed.
     """

@@ -1,4 +1,6 @@
-"""The items of one row as numbers, drawn together over the domains: pools, and the mean of each number."""
+"""The items of one row as numbers, drawn together over the domains: pools, and the mean of each
+number.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,9 @@ from medassay.statistic.ranking.shared import Bools
 
 @dataclass(frozen=True)
 class CaseStratum:
-    """The cases of one domain, shape (n_cases, numbers), NaN where unknown, with the seed of its draws."""
+    """The cases of one domain, shape (n_cases, numbers), NaN where unknown, with the seed of its
+    draws.
+    """
 
     values: Floats
     clusters: NDArray[np.int64]
@@ -24,7 +28,10 @@ class CaseStratum:
 
 
 class CasePool:
-    """Cases over some domains, drawn domain by domain; `numbers` names the columns of their values."""
+    """Cases over some domains, drawn domain by domain.
+
+    `numbers` names the columns of their values.
+    """
 
     def __init__(
         self,
@@ -98,7 +105,9 @@ class CasePool:
 def pooled_means(
     pool: CasePool, scales: Mapping[str, Scale] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Return the mean of every number of a pool with its interval; what no case has, or what has no interval, is left out.
+    """Return the mean of every number of a pool with its interval.
+
+    What no case has, or what has no interval, is left out.
 
     `scales` are those of numbers that are no shares.
     """

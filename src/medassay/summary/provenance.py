@@ -26,7 +26,9 @@ _SHOWN = ("model", "setting", "mode", "metric", "scale")
 
 
 def seed_label(manifest: Mapping[str, Any]) -> str:
-    """Return what stands for the run in every seed: its id, or of joined runs the hash of their roots."""
+    """Return what stands for the run in every seed: its id, or of joined runs the hash of their
+    roots.
+    """
     return str(manifest.get("drawn_as", manifest["run"]))
 
 

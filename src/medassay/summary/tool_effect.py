@@ -1,4 +1,5 @@
-"""What tools change: the same rows asked with tools and without, paired over the items that both have.
+"""What tools change: the same rows asked with tools and without, paired over the items that both
+have.
 
 Source: specification of tasks and prompts, 14.4; statistics 7.3.
 """
@@ -20,14 +21,17 @@ MODES = ("solo", "tools")
 def tools_minus_solo(
     strata: Callable[[str, list[Row]], list[Stratum]], rows: Sequence[Row], options: Options
 ) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """Yield each row with the difference of its means: diff, lo, hi, n and different (whether a difference is shown).
+    """Yield each row with the difference of its means: diff, lo, hi, n and different (whether a
+    difference is shown).
 
-    By the rule "simultaneous" interval and reading come from one test of the pair; by the earlier rules from percentiles of draws.
-    There is no interval from one cluster, and fewer than 10 show nothing.
+    By the rule "simultaneous" interval and reading come from one test of the pair; by the earlier
+    rules from percentiles of draws. There is no interval from one cluster, and fewer than 10 show
+    nothing.
 
     Parameters
     ----------
-    strata : mode, rows → their scores by domain; rows of both modes in the same order, over the same items
+    strata : mode, rows → their scores by domain; rows of both modes in the same order, over the
+        same items
     options : of the draws, which both modes share
     """
     shared = sorted(rows)

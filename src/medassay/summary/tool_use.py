@@ -1,4 +1,5 @@
-"""What models were shown and looked up: how often a search found the item's own source, and how tools were used.
+"""What models were shown and looked up: how often a search found the item's own source, and how
+tools were used.
 
 Source: specification of tasks and prompts, 14.2 and 14.4.
 """
@@ -49,7 +50,9 @@ class Lookups:
             self._table.add(cell, trial["item"], values)
 
     def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
-        """Return `own_source` (share of items whose own source was found) and `tool_use`, where there are any."""
+        """Return `own_source` (share of items whose own source was found) and `tool_use`, where
+        there are any.
+        """
         pool = self._table.pool(domains, row, mode)
         means = pooled_means(pool, self._scales)
         columns: dict[str, Any] = {}

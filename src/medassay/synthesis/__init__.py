@@ -1,4 +1,7 @@
-"""New items from guidelines, pathways, cases and exams, with provenance. Enumerating decision pathways is `paths`."""
+"""New items from guidelines, pathways, cases and exams, with provenance.
+
+Enumerating decision pathways is `paths`.
+"""
 
 from medassay.synthesis.pathway import Path, paths
 

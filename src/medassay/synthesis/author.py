@@ -58,11 +58,13 @@ class Author:
         return "vision" in self.spec.capabilities
 
     def basis(self, part: str, *, with_limit: bool = False) -> dict[str, Any]:
-        """Return what decides the reply besides the holes of a text: the text itself, and the model with its sampling.
+        """Return what decides the reply besides the holes of a text: the text itself, and the model
+        with its sampling.
 
         Parameters
         ----------
-        with_limit : whether the token limit is part of it, as it was in workshops before 2026-12: what is finished is not made anew
+        with_limit : whether the token limit is part of it, as it was in workshops before 2026-12:
+            what is finished is not made anew
             because the limit was raised for what was not
         """
         sampling = sampling_of(self.spec, self._seed).to_dict()
@@ -101,7 +103,8 @@ class Author:
         pictures: Sequence[Path] = (),
         times: int = 0,
     ) -> AuthorReply[T]:
-        """Return what a model makes, asked again with what was wrong while `read` raises ValueError.
+        """Return what a model makes, asked again with what was wrong while `read` raises
+        ValueError.
 
         Parameters
         ----------

@@ -1,4 +1,7 @@
-"""What whoever uses a made bank must know: who wrote it, what people did, how old its sources are; and its card."""
+"""What whoever uses a made bank must know: who wrote it, what people did, how old its sources are.
+
+And its card.
+"""
 
 import datetime as dt
 import re
@@ -37,7 +40,10 @@ def card_of(
     before: Mapping[str, Any],
     today: dt.date,
 ) -> dict[str, Any]:
-    """Return the card of a workshop's bank; `before` is that of its last version, empty for the first."""
+    """Return the card of a workshop's bank.
+
+    `before` is that of its last version, empty for the first.
+    """
     plan = plan_of(workshop)
     title = plan["title"] or plan["name"]
     dropped = left_out(workshop)
@@ -128,7 +134,10 @@ def _review_share(workshop: Workshop) -> str:
 
 
 def _source_age(workshop: Workshop) -> str:
-    """Return how old the documents are that items were made from; private items have none and name their sources themselves."""
+    """Return how old the documents are that items were made from.
+
+    Private items have none and name their sources themselves.
+    """
     sources = _sources(workshop)
     if not sources and plan_of(workshop)["maker"] == "proposals":
         return _named_sources(workshop)
@@ -142,7 +151,10 @@ def _source_age(workshop: Workshop) -> str:
 
 
 def _named_sources(workshop: Workshop) -> str:
-    """Return how many sources the items name, and the years in these names; what the model that wrote them named was not looked up."""
+    """Return how many sources the items name, and the years in these names.
+
+    What the model that wrote them named was not looked up.
+    """
     named = {
         name
         for event in present_items(workshop)

@@ -1,7 +1,7 @@
 """A long document in chapters: cut where its headings stand, each with its pages, nothing left out.
 
-It is cut at the highest level of heading that it has, and a chapter that is still too long at the next one below. A chapter that no
-heading parts stays as long as it is.
+It is cut at the highest level of heading that it has, and a chapter that is still too long at the
+next one below. A chapter that no heading parts stays as long as it is.
 """
 
 import re
@@ -18,7 +18,9 @@ _LONGEST_SLUG = 60  # bytes
 
 @dataclass(frozen=True)
 class _Chapter:
-    """Parts that belong together, with the titles that lead there: of the chapter, of the section within."""
+    """Parts that belong together, with the titles that lead there: of the chapter, of the section
+    within.
+    """
 
     titles: tuple[str, ...]
     parts: Sequence[Chapter]
@@ -29,9 +31,11 @@ class _Chapter:
 
 
 def chapters(source: SourceDocument, longest: int) -> list[SourceDocument]:
-    """Return a document as one source, or, where its text is longer than `longest` characters, each of its chapters as one.
+    """Return a document as one source, or, where its text is longer than `longest` characters, each
+    of its chapters as one.
 
-    A chapter's name is that of the document with its number and title; pictures are those of its pages. One may still be too long.
+    A chapter's name is that of the document with its number and title; pictures are those of its
+    pages. One may still be too long.
     """
     levels = [part.level for part in source.parts if part.level]
     if len(source.text) <= longest or not levels:
@@ -59,7 +63,10 @@ def chapters(source: SourceDocument, longest: int) -> list[SourceDocument]:
 
 
 def _name(document: str, number: int, title: str) -> str:
-    """Return what a chapter is called: as its document, with number and title; as long as a file's name may be."""
+    """Return what a chapter is called: as its document, with number and title.
+
+    As long as a file's name may be.
+    """
     stem = _cut_bytes(document, _LONGEST_NAME)
     if stem != document:
         stem = f"{stem}-{sha256_hex(document.encode())[:8]}"

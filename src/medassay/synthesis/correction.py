@@ -1,7 +1,8 @@
-"""A correction: what a reviewing model found wrong in an item, and the simplest change that mends it.
+"""A correction: what a reviewing model found wrong in an item, and the simplest change that mends
+it.
 
-Types: 0 complex or ambiguous, no change proposed; 1 key or an option; 2 the question; 3 the pathway, alone or beside 1 or 2.
-The types that a model names must be those of what it changed.
+Types: 0 complex or ambiguous, no change proposed; 1 key or an option; 2 the question; 3 the
+pathway, alone or beside 1 or 2. The types that a model names must be those of what it changed.
 
 Source: specification of bank synthesis, 10.1, flaw detection.
 """
@@ -142,7 +143,9 @@ def _same(value: Any) -> Any:
 
 
 def needs_rewriting(result: Mapping[str, Any]) -> bool:
-    """Return whether an item was found complex or ambiguous as a whole, so that a person rewrites or removes it."""
+    """Return whether an item was found complex or ambiguous as a whole, so that a person rewrites
+    or removes it.
+    """
     return 0 in result["types"]
 
 

@@ -1,4 +1,6 @@
-"""Decisions of people: nothing becomes an item of a bank, and nothing in a bank is changed, without one on record."""
+"""Decisions of people: nothing becomes an item of a bank, and nothing in a bank is changed, without
+one on record.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -42,7 +44,8 @@ def decide(
 
     Parameters
     ----------
-    handles : ids of items, `step:subject` of what is in the queue, or `all` for every item that waits
+    handles : ids of items, `step:subject` of what is in the queue, or `all` for every item that
+        waits
     change : what stands in the place of what was made, as parsed JSON, for the verb `change`
 
     Raises
@@ -84,7 +87,9 @@ def decide(
 
 
 def _decidable(workshop: Workshop) -> dict[str, Event]:
-    """Return what may be decided about, once or again: the items that the plan makes now, its queue, and reviews."""
+    """Return what may be decided about, once or again: the items that the plan makes now, its
+    queue, and reviews.
+    """
     events = (*present_items(workshop), *queued(workshop), *workshop.all_latest("review"))
     return {handle_of(event.place): event for event in events}
 
@@ -187,7 +192,9 @@ _READERS: dict[str, Callable[[Any, Event], Any]] = {
 
 
 def waiting(workshop: Workshop) -> list[dict[str, str]]:
-    """Return what waits for a person: drafts of items, corrections, and what no model could finish."""
+    """Return what waits for a person: drafts of items, corrections, and what no model could
+    finish.
+    """
     rows = [
         {"handle": handle_of(e.place), "what": _told(workshop, e), "why": e.note}
         for e in manual_queue(workshop)

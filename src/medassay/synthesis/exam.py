@@ -1,7 +1,8 @@
 """Exam items: official questions as they are, and as open questions that two models agree on.
 
-Open: questions that ask for what is wrong are left out; two prompts rephrase each; another model chooses the better version or
-none; in a second iteration it keeps only questions whose key is the only right answer; people vote (`bank votes`).
+Open: questions that ask for what is wrong are left out; two prompts rephrase each; another model
+chooses the better version or none; in a second iteration it keeps only questions whose key is the
+only right answer; people vote (`bank votes`).
 
 Source: specification of bank synthesis, 10.4 (CareQA).
 """
@@ -299,7 +300,10 @@ def read_version(reply: str, question: ExamQuestion | None = None) -> dict[str, 
 
 
 def read_choice(reply: str, n_versions: int = len(_VERSIONS)) -> dict[str, Any]:
-    """Return which of some versions is the better one, 0 for none; raises ValueError for anything else."""
+    """Return which of some versions is the better one, 0 for none.
+
+    Raises ValueError for anything else.
+    """
     reply_value = reply_object(reply, {"choice"})
     if type(reply_value["choice"]) is not int or not 0 <= reply_value["choice"] <= n_versions:
         raise ValueError(
@@ -312,7 +316,10 @@ def read_choice(reply: str, n_versions: int = len(_VERSIONS)) -> dict[str, Any]:
 
 
 def read_only(reply: str) -> dict[str, Any]:
-    """Return whether a key is the only right answer, and what others are; raises ValueError for anything else."""
+    """Return whether a key is the only right answer, and what others are.
+
+    Raises ValueError for anything else.
+    """
     reply_value = reply_object(reply, {"only"})
     others = reply_value.get("other", [])
     if (

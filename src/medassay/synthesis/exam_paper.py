@@ -1,6 +1,7 @@
 """Official exams as questions: from a CSV, or from the text of a PDF and a table of its keys.
 
-What cannot be a question (no text, not four or five options, no key) is named, and so is what the board withdrew.
+What cannot be a question (no text, not four or five options, no key) is named, and so is what the
+board withdrew.
 """
 
 import re
@@ -96,7 +97,8 @@ def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[dict[str, st
 
 
 def read_exam_text(source: SourceDocument, keys: Mapping[int, str]) -> Iterator[ExamQuestion]:
-    """Yield the questions of an exam's text: a number, the question, then its options by number or letter.
+    """Yield the questions of an exam's text: a number, the question, then its options by number or
+    letter.
 
     Raises
     ------
@@ -216,7 +218,8 @@ def _marked(text: str) -> Iterator[_Marked]:
 def _is_option(marked_line: _Marked, number: int, so_far: int, after: _Marked | None) -> bool:
     """Return whether a marked line is the next option of a question.
 
-    "4." may be the fourth option of question 3, or question 4: it is a question where options begin anew behind it.
+    "4." may be the fourth option of question 3, or question 4: it is a question where options begin
+    anew behind it.
     """
     if not number or marked_line.place != so_far + 1 or marked_line.place > _MOST:
         return False
@@ -237,7 +240,8 @@ _NEGATIVE_CAPITALS = re.compile(r"\bNOT\b")
 
 
 def asks_for_wrong(question: str) -> bool:
-    """Return whether a question asks for what is wrong: such a question has no answer without its options.
+    """Return whether a question asks for what is wrong: such a question has no answer without its
+    options.
 
     Whole words: incorrect, except, false, "not correct" in any case, NOT in capitals only.
 

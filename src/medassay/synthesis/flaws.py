@@ -1,7 +1,8 @@
 """Flawed items, found in two stages over real runs.
 
-Stage 1: wrong, in zero-shot quiz, for every large model. Stage 2: wrong also for at least half of the small ones. An answer that is
-none counts as wrong; a call that failed is no answer, and says nothing.
+Stage 1: wrong, in zero-shot quiz, for every large model. Stage 2: wrong also for at least half of
+the small ones. An answer that is none counts as wrong; a call that failed is no answer, and says
+nothing.
 
 Source: specification of bank synthesis, 10.1, flaw detection.
 """
@@ -77,7 +78,8 @@ def select_flaws(
 
 @dataclass(frozen=True, kw_only=True)
 class Flaws:
-    """The flawed items of some runs, with the models and the content of the banks that they were asked of.
+    """The flawed items of some runs, with the models and the content of the banks that they were
+    asked of.
 
     `unsized` are models whose size is not stated, so that they count as small.
     """
@@ -121,7 +123,8 @@ def flaws_of_runs(runs: Sequence[Run], large: Sequence[str] = ()) -> Flaws:
     Raises
     ------
     InputError
-        When runs are of different banks, two have one model, or it cannot be told which models are large.
+        When runs are of different banks, two have one model, or it cannot be told which models are
+        large.
     IncompleteError
         When a run is not finished.
     """

@@ -1,6 +1,7 @@
 """Decision graphs in files: JSON (tree or edges), a table of edges, GraphML, Mermaid flowcharts.
 
-What stands at an arrow ("yes", "below 30") becomes a box of its own between the two: a pathway must say it.
+What stands at an arrow ("yes", "below 30") becomes a box of its own between the two: a pathway must
+say it.
 """
 
 import csv

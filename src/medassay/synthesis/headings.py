@@ -1,4 +1,6 @@
-"""Headings of documents, and the parts between them: of plain text by their words, of pages by outline or large type."""
+"""Headings of documents, and the parts between them: of plain text by their words, of pages by
+outline or large type.
+"""
 
 import re
 from bisect import bisect_left
@@ -30,7 +32,10 @@ class Heading:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What stands from one heading to the next; level 0 is what stands before the first. `pages` are first and last, from 1."""
+    """What stands from one heading to the next; level 0 is what stands before the first.
+
+    `pages` are first and last, from 1.
+    """
 
     level: int
     title: str
@@ -67,7 +72,9 @@ def parts_of(pages: Sequence[Lines], places: Sequence[Place]) -> list[Chapter]:
 
 
 def _without_contents(parts: Sequence[Chapter]) -> list[Chapter]:
-    """Return parts without those of a table of contents: a title by itself that comes again further on is no heading."""
+    """Return parts without those of a table of contents: a title by itself that comes again further
+    on is no heading.
+    """
     last = {part.title: number for number, part in enumerate(parts)}
     chapters: list[Chapter] = []
     for number, part in enumerate(parts):
@@ -101,12 +108,14 @@ def plain_words(text: str) -> str:
 def places_in_lines(lines: Lines, headings: Sequence[Heading]) -> list[Place]:
     """Return which lines of a text are its headings: as many of them as stand there in their order.
 
-    What stands there in two ways, in a table of contents and above its chapter say, is found where it stands last.
+    What stands there in two ways, in a table of contents and above its chapter say, is found where
+    it stands last.
     """
     where: dict[str, list[int]] = {}
     for at, text in enumerate(lines):
         where.setdefault(plain_words(text), []).append(at)
-    # The longest rising sequence, sought from the end: line numbers are turned around, so that the last ones are the least.
+    # The longest rising sequence, sought from the end: line numbers are turned around, so that the
+    # last ones are the least.
     ends: list[int] = []  # the least end of a sequence of each length
     tops: list[int] = []  # which link of the chain is that end
     chain: list[tuple[int, int, int]] = []  # heading, line, the link before (-1 for none)
@@ -131,7 +140,10 @@ def places_in_lines(lines: Lines, headings: Sequence[Heading]) -> list[Place]:
 
 
 def places_on_pages(pages: Sequence[Lines], headings: Sequence[Heading]) -> list[Place]:
-    """Return where headings stand whose pages are known; one that no line holds begins with its page."""
+    """Return where headings stand whose pages are known.
+
+    One that no line holds begins with its page.
+    """
     places: list[Place] = []
     last = (0, -1)
     for heading in sorted(headings, key=lambda heading: heading.page):
@@ -155,9 +167,11 @@ def places_on_pages(pages: Sequence[Lines], headings: Sequence[Heading]) -> list
 
 
 def headings_of_text(lines: Lines) -> list[Place]:
-    """Return the headings of plain text: lines by themselves that say "Chapter 3 …", or bear the next number, "3. …".
+    """Return the headings of plain text: lines by themselves that say "Chapter 3 …", or bear the
+    next number, "3. …".
 
-    A list of numbered lines is none: each heading has a blank line before and behind it, and a text between it and the next.
+    A list of numbered lines is none: each heading has a blank line before and behind it, and a text
+    between it and the next.
     """
     named: list[Place] = []
     numbered: list[Place] = []
@@ -186,7 +200,10 @@ def headings_of_text(lines: Lines) -> list[Place]:
 
 
 def headings_of_pages(pages: Sequence[Page]) -> Iterator[Heading]:
-    """Yield what stands on pages in large type, the largest as level 1; a title over two lines is one."""
+    """Yield what stands on pages in large type, the largest as level 1.
+
+    A title over two lines is one.
+    """
     heights = [piece.height for page in pages for piece in page.pieces if not piece.is_table]
     usual = median(heights) if heights else 0.0
     headings: list[tuple[int, float, float, str]] = []  # page, height, where it ends, text
@@ -206,7 +223,10 @@ def headings_of_pages(pages: Sequence[Page]) -> Iterator[Heading]:
 def _joined(
     pieces: Sequence[tuple[int, float, float, str]],
 ) -> Iterator[tuple[int, float, str]]:
-    """Yield page, height and text of headings; lines of one height right below each other are one."""
+    """Yield page, height and text of headings.
+
+    Lines of one height right below each other are one.
+    """
     waiting: tuple[int, float, float, str] | None = None
     for page, height, bottom, text in pieces:
         if waiting is not None:

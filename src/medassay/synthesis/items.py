@@ -20,7 +20,9 @@ def note_items(
     records: Iterable[tuple[dict[str, Any], Sequence[Place]]],
     ended: Iterable[Event],
 ) -> None:
-    """Note each record that is new or was changed, and what the plan makes now: its items, and what it ended otherwise."""
+    """Note each record that is new or was changed, and what the plan makes now: its items, and what
+    it ended otherwise.
+    """
     lines: dict[str, str] = {}
     for record, sources in records:
         name = record["id"]
@@ -53,7 +55,10 @@ def present_items(workshop: Workshop) -> list[Event]:
 
 
 def left_out(workshop: Workshop) -> dict[str, int]:
-    """Return why how many of the plan's steps ended without an item; what a person has put right is not among them."""
+    """Return why how many of the plan's steps ended without an item.
+
+    What a person has put right is not among them.
+    """
     reasons: Counter[str] = Counter()
     for event in _listed(workshop, "ended"):
         decided = decision_on(workshop, event)
@@ -77,7 +82,9 @@ def manual_queue(workshop: Workshop) -> list[Event]:
 
 
 def not_yet_items(workshop: Workshop) -> list[Event]:
-    """Return what a person took over from the queue since items were last made: no item was made of it so far."""
+    """Return what a person took over from the queue since items were last made: no item was made of
+    it so far.
+    """
     listed = workshop.latest("plan", LISTED)
     since = 0 if listed is None else listed.number
     decisions = [(event, decision_on(workshop, event)) for event in queued(workshop)]

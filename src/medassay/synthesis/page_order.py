@@ -1,13 +1,15 @@
-"""The text of pages in the order in which people read it: columns one after the other, tables row by row.
+"""The text of pages in the order in which people read it: columns one after the other, tables row
+by row.
 
-A page is parted where a gutter runs: a strip between two blocks of prose that no line crosses. Gutters are sought before gaps
-between paragraphs, since in most layouts these lie level in both columns. What crosses a gutter (a title, a figure, a rule, a table
-over the whole width) ends it: columns above are read to their end before those below. A table with ruled lines is read row by row and
-cell by cell. Running heads and page numbers, which stand
-at the same height of other pages, are left out; footnotes follow the text of their page, where no sentence is torn by them.
+A page is parted where a gutter runs: a strip between two blocks of prose that no line crosses.
+Gutters are sought before gaps between paragraphs, since in most layouts these lie level in both
+columns. What crosses a gutter (a title, a figure, a rule, a table over the whole width) ends it:
+columns above are read to their end before those below. A table with ruled lines is read row by row
+and cell by cell. Running heads and page numbers, which stand at the same height of other pages, are
+left out; footnotes follow the text of their page, where no sentence is torn by them.
 
-Source: Nagy and Seth (1984), "Hierarchical representation of optically scanned documents"; Breuel (2002), "Two geometric
-algorithms for layout analysis" (gutters as the largest strips of white).
+Source: Nagy and Seth (1984), "Hierarchical representation of optically scanned documents"; Breuel
+(2002), "Two geometric algorithms for layout analysis" (gutters as the largest strips of white).
 """
 
 import re
@@ -59,7 +61,10 @@ class PageBox:
 
 @dataclass(frozen=True, slots=True)
 class Piece(PageBox):
-    """A piece of a line: what stands on it without a wide gap. A table with ruled lines is one piece of several lines."""
+    """A piece of a line: what stands on it without a wide gap.
+
+    A table with ruled lines is one piece of several lines.
+    """
 
     text: str
 
@@ -121,7 +126,9 @@ def _lines(pieces: list[Piece], drawings: Sequence[PageBox]) -> Iterator[str]:
 
 
 def _between_tables(pieces: Sequence[Piece], top: float, bottom: float) -> tuple[float, float]:
-    """Return where columns begin and end though nothing crosses the gutter: behind a table above them, before one below."""
+    """Return where columns begin and end though nothing crosses the gutter: behind a table above
+    them, before one below.
+    """
     within = [p for p in pieces if top < p.middle < bottom]
     rows, high = _rows(within), _height(within)
     for at in range(1, len(rows)):
@@ -145,7 +152,9 @@ def _height(pieces: Sequence[Piece]) -> float:
 def _gutter(
     pieces: Sequence[Piece], drawings: Sequence[PageBox]
 ) -> tuple[float, float, float] | None:
-    """Return the gutter with the most lines beside it: its place across, and where it begins and ends; None without columns."""
+    """Return the gutter with the most lines beside it: its place across, and where it begins and
+    ends; None without columns.
+    """
     high = _height(pieces)
     best: tuple[int, float, tuple[float, float, float]] | None = None
     for at in _places(pieces, high):
@@ -157,7 +166,9 @@ def _gutter(
 
 
 def _places(pieces: Sequence[Piece], high: float) -> list[float]:
-    """Return where gutters may run: the middles of gaps between a piece and what stands to its right on its line, common ones first."""
+    """Return where gutters may run: the middles of gaps between a piece and what stands to its
+    right on its line, common ones first.
+    """
     counted: Counter[float] = Counter()
     for piece in pieces:
         right = min(
@@ -192,7 +203,8 @@ def _free(
 
 
 def _spanning_headings(pieces: Sequence[Piece]) -> list[PageBox]:
-    """Return the places of headings that are meant for all columns though too short to cross a gutter.
+    """Return the places of headings that are meant for all columns though too short to cross a
+    gutter.
 
     Such a heading is larger than the text, and the column beside it has a gap there, with text above and below. Seen on the whole
     page, before it is parted: a part may end with the heading.
@@ -209,7 +221,9 @@ def _spanning_headings(pieces: Sequence[Piece]) -> list[PageBox]:
 
 
 def _is_alone(heading: Piece, pieces: Sequence[Piece], at: float) -> bool:
-    """Return whether a heading stands left of a gutter, with nothing beside it but text above and below there."""
+    """Return whether a heading stands left of a gutter, with nothing beside it but text above and
+    below there.
+    """
     if heading.right > at:
         return False
     beside = [p for p in pieces if p.left >= at]
@@ -222,7 +236,10 @@ def _is_alone(heading: Piece, pieces: Sequence[Piece], at: float) -> bool:
 def _columns(
     pieces: Sequence[Piece], at: float, top: float, bottom: float, high: float
 ) -> tuple[int, float] | None:
-    """Return how many lines stand on the shorter side of a gutter, and its width; None where one side is no column of prose."""
+    """Return how many lines stand on the shorter side of a gutter, and its width.
+
+    None where one side is no column of prose.
+    """
     within = [p for p in pieces if top < p.middle < bottom]
     left_pieces, right = (
         [p for p in within if (p.right <= at + 1) is side] for side in (True, False)
@@ -246,7 +263,8 @@ def _prose_lines(pieces: Sequence[Piece]) -> int:
 
 
 def _is_cells(rows: Sequence[list[Piece]]) -> bool:
-    """Return whether lines are cells beside each other: their gaps stand below each other, and no cell is a line of prose.
+    """Return whether lines are cells beside each other: their gaps stand below each other, and no
+    cell is a line of prose.
 
     Justified text has wide gaps, too, but each line elsewhere.
     """
@@ -259,7 +277,9 @@ def _is_cells(rows: Sequence[list[Piece]]) -> bool:
 
 
 def _rows(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """Return the pieces of each line from above to below: those whose middles stand within each other's height."""
+    """Return the pieces of each line from above to below: those whose middles stand within each
+    other's height.
+    """
     rows: list[list[Piece]] = []
     for piece in sorted(pieces, key=lambda p: (p.middle, p.left)):
         if rows:
@@ -300,7 +320,9 @@ def _figure(group: Sequence[PageBox], pieces: Sequence[Piece]) -> PageBox | None
 
 
 def _with_tables(pieces: list[Piece], groups: Sequence[Sequence[PageBox]]) -> list[Piece]:
-    """Return pieces with each table that has ruled lines as one piece, its text in the order in which it is read."""
+    """Return pieces with each table that has ruled lines as one piece, its text in the order in
+    which it is read.
+    """
     for group in groups:
         box = _hull(group)
         inside = _inside(box, pieces)
@@ -325,7 +347,9 @@ def _with_tables(pieces: list[Piece], groups: Sequence[Sequence[PageBox]]) -> li
 
 
 def _rules(group: Sequence[PageBox], axis: int, pieces: Sequence[Piece]) -> list[float]:
-    """Return the places of ruled lines with text on both sides: 0 lines that run down, 1 lines that run across."""
+    """Return the places of ruled lines with text on both sides: 0 lines that run down, 1 lines that
+    run across.
+    """
     thin = [b for b in group if _length(b, axis) < _THIN and _length(b, 1 - axis) > _SHORT_RULE]
     places: list[float] = []
     for place in sorted(sum(b.along(axis)) / 2 for b in thin):
@@ -381,7 +405,9 @@ def _touch(box: PageBox, other: PageBox) -> bool:
 
 
 def _without_notes(page: Page) -> tuple[list[Piece], list[list[Piece]]]:
-    """Return the text of a page and its footnotes: small print at the foot of a column that begins with a mark."""
+    """Return the text of a page and its footnotes: small print at the foot of a column that begins
+    with a mark.
+    """
     pieces = list(page.pieces)
     if len(pieces) < _LEAST_LINES:
         return pieces, []
@@ -457,7 +483,8 @@ def _is_head(
     level = round(row[0].top / _LEVEL)
     if (_mark(row), level) in heads or _PAGE_NUMBER.fullmatch(text):
         return True
-    # A head of which there is one only, of a chapter say, at the height of those of other pages and apart from the text.
+    # A head of which there is one only, of a chapter say, at the height of those of other pages and
+    # apart from the text.
     at = rows.index(row)
     outermost = at in (0, len(rows) - 1)
     alone = outermost and len(rows) > 1 and _gap(rows, at) > row[0].height

@@ -1,7 +1,8 @@
 """Decision pathways: the ways through a decision graph from its root to its ends.
 
-Of every leaf the first ways are kept, so that an end to which many ways lead does not crowd out the others. A part of
-the graph is left as soon as all its leaves are full: graphs with more ways than atoms take milliseconds.
+Of every leaf the first ways are kept, so that an end to which many ways lead does not crowd out the
+others. A part of the graph is left as soon as all its leaves are full: graphs with more ways than
+atoms take milliseconds.
 
 Source: specification of bank synthesis, 10.1.
 """
@@ -23,7 +24,9 @@ _MOST_ALIKE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One way through a decision graph: the names of its nodes, and what each of them says besides."""
+    """One way through a decision graph: the names of its nodes, and what each of them says
+    besides.
+    """
 
     steps: tuple[str, ...]
     contents: tuple[str, ...]
@@ -64,7 +67,8 @@ def paths(graph: Any, max_per_leaf: int = MOST_PER_LEAF) -> list[Path]:
     Parameters
     ----------
     graph : parsed JSON as `core.decision_graph.read_decision_graph` takes it, or what that returns
-    max_per_leaf : at most so many ways to one leaf are kept, those found first. Leaves of one name, but for case and
+    max_per_leaf : at most so many ways to one leaf are kept, those found first. Leaves of one name,
+        but for case and
         blanks, are one leaf; two ways are one where all their names and contents are equal
 
     Raises
@@ -158,7 +162,9 @@ def same_leaf(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PathCounts:
-    """What a graph holds: its nodes, its leaves by name, its ways in all (counted, not walked) and those kept."""
+    """What a graph holds: its nodes, its leaves by name, its ways in all (counted, not walked) and
+    those kept.
+    """
 
     nodes: int
     leaves: int

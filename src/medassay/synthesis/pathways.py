@@ -1,4 +1,5 @@
-"""Cases for decision pathways: document → text and graph → ways → uniform words → question → quiz and open item.
+"""Cases for decision pathways: document → text and graph → ways → uniform words → question → quiz
+and open item.
 
 SourceDocument: specification of bank synthesis, 10.1.
 """
@@ -94,7 +95,9 @@ class PathwayMaker:
         return files_by_name
 
     def _refuse_strange(self) -> None:
-        """Refuse what the plan says of documents that there are not: chapters are known once all are read."""
+        """Refuse what the plan says of documents that there are not: chapters are known once all
+        are read.
+        """
         names = {path.stem for path in self._files} | self._sources.keys()
         for table in ("conditions", "domains", "dates"):
             if strange := sorted(getattr(self._wanted, table).keys() - names):
@@ -135,7 +138,10 @@ class PathwayMaker:
 
     @staticmethod
     def _told(table: Mapping[str, str], source: SourceDocument) -> str:
-        """Return what the plan says of a document; of a chapter what it says of its document, where it says nothing of itself."""
+        """Return what the plan says of a document.
+
+        Of a chapter what it says of its document, where it says nothing of itself.
+        """
         return table.get(source.name, table.get(source.document, ""))
 
     def _read(self, path: Path) -> None:
@@ -205,7 +211,9 @@ class PathwayMaker:
         self.ended.append(event)
 
     def _end_without_text(self, source: SourceDocument) -> None:
-        """Queue the text of a scan: nothing could be checked against it, so that a person must give it."""
+        """Queue the text of a scan: nothing could be checked against it, so that a person must give
+        it.
+        """
         basis = basis_of(source.sha256)
         event = self._workshop.done("text", source.name, basis) or self._workshop.note(
             "text",
@@ -449,9 +457,11 @@ class PathwayMaker:
 
 
 def _condition_in(title: str) -> str:
-    """Return the condition that a chapter's title names: behind its number, and before a full stop, a colon or the like.
+    """Return the condition that a chapter's title names: behind its number, and before a full stop,
+    a colon or the like.
 
-    Titles come out of documents, and stand in what a model is told to do: a sentence of theirs shall not.
+    Titles come out of documents, and stand in what a model is told to do: a sentence of theirs
+    shall not.
 
     Examples
     --------

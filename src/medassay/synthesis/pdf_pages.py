@@ -1,8 +1,10 @@
-"""The pages of a PDF, read in a process of its own: `python -m medassay.synthesis.pdf_pages FILE FOLDER >pages`.
+"""The pages of a PDF, read in a process of its own: `python -m medassay.synthesis.pdf_pages FILE
+FOLDER >pages`.
 
-Files are hostile, and a reader written in C can hang, crash or eat all memory; a process can be ended, is bounded, and
-holds no secrets. One JSON line a page: size, the pieces of its lines and the boxes of its drawings with their places; its picture is
-written to the folder. A first line holds what the file says of itself.
+Files are hostile, and a reader written in C can hang, crash or eat all memory; a process can be
+ended, is bounded, and holds no secrets. One JSON line a page: size, the pieces of its lines and the
+boxes of its drawings with their places; its picture is written to the folder. A first line holds
+what the file says of itself.
 """
 
 import json
@@ -57,7 +59,10 @@ def _say(value: Any) -> None:
 
 
 def _made(metadata: dict[str, str]) -> str:
-    """Return the day a PDF was made as it says itself, `D:20240501…`, as 2024-05-01; empty where it does not."""
+    """Return the day a PDF was made as it says itself, `D:20240501…`, as 2024-05-01.
+
+    Empty where it does not.
+    """
     digits = metadata.get("CreationDate", "").removeprefix("D:")[:8]
     is_date = len(digits) == 8 and digits.isascii() and digits.isdigit()
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if is_date else ""

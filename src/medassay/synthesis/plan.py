@@ -25,10 +25,12 @@ _STRICT = ConfigDict(extra="forbid")
 class Pathways:
     """Cases for decision pathways.
 
-    `sources` is a document, or a folder of them, one a condition, named as it; a long one is cut into chapters. `graphs` is a folder of
-    decision graphs under the same names, and what has none there is asked of the generator. `conditions` are names to show in place of
-    those of files, `dates` when each was written where its file does not say, `domains` the domain of each (all by the name of the
-    document or chapter). With `refine` each pathway is rewritten in uniform words first.
+    `sources` is a document, or a folder of them, one a condition, named as it; a long one is cut
+    into chapters. `graphs` is a folder of decision graphs under the same names, and what has none
+    there is asked of the generator. `conditions` are names to show in place of those of files,
+    `dates` when each was written where its file does not say, `domains` the domain of each (all by
+    the name of the document or chapter). With `refine` each pathway is rewritten in uniform words
+    first.
     """
 
     __pydantic_config__ = _STRICT
@@ -59,10 +61,11 @@ class Pathways:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposals:
-    """Private items: drafted by the generator on each topic, reviewed by a model of another family, approved by their owner.
+    """Private items: drafted by the generator on each topic, reviewed by a model of another family,
+    approved by their owner.
 
-    `against` are banks of which a draft must not be a near duplicate, besides those that ship: folders relative to the plan, or patterns
-    such as "../banks/*".
+    `against` are banks of which a draft must not be a near duplicate, besides those that ship:
+    folders relative to the plan, or patterns such as "../banks/*".
     """
 
     __pydantic_config__ = _STRICT
@@ -81,11 +84,14 @@ class Proposals:
 
 @dataclass(frozen=True, kw_only=True)
 class Exam:
-    """Items of an official exam: closed as they are, and as open questions where `open_versions` says so.
+    """Items of an official exam: closed as they are, and as open questions where `open_versions`
+    says so.
 
-    `file` is a PDF or a CSV; `key` a CSV with the columns number and cop for a PDF without answers, empty or "impugned" where the exam
-    board withdrew a question. `columns` are the columns of a CSV (exam_id, question, op1 … op4 or op5, cop, year, category), where they
-    bear other names. `selector` chooses between two open versions and says which key is the only right one; of another family.
+    `file` is a PDF or a CSV; `key` a CSV with the columns number and cop for a PDF without answers,
+    empty or "impugned" where the exam board withdrew a question. `columns` are the columns of a CSV
+    (exam_id, question, op1 … op4 or op5, cop, year, category), where they bear other names.
+    `selector` chooses between two open versions and says which key is the only right one; of
+    another family.
     """
 
     __pydantic_config__ = _STRICT
@@ -123,8 +129,9 @@ class Translation:
 class SynthesisPlan:
     """What items shall be made.
 
-    `name` is that of the bank, `generator` the entry of the models file that writes; `attempts` how often a question is asked for at
-    most. `language` is that of the items. The budget bounds one call of the command.
+    `name` is that of the bank, `generator` the entry of the models file that writes; `attempts` how
+    often a question is asked for at most. `language` is that of the items. The budget bounds one
+    call of the command.
     """
 
     __pydantic_config__ = _STRICT

@@ -1,8 +1,10 @@
-"""A workshop: the folder in which items are made, and its journal, from the source's page to the released revision.
+"""A workshop: the folder in which items are made, and its journal, from the source's page to the
+released revision.
 
-Every step writes one line, and each line holds the hash of the one before it: whoever keeps the last hash can tell whether
-anything before it was changed. A step is done when its line is written; a step whose inputs changed is done anew, and the
-old line stays. A torn last line, of a process that was killed, is dropped and its step repeated.
+Every step writes one line, and each line holds the hash of the one before it: whoever keeps the
+last hash can tell whether anything before it was changed. A step is done when its line is written;
+a step whose inputs changed is done anew, and the old line stays. A torn last line, of a process
+that was killed, is dropped and its step repeated.
 """
 
 import datetime as dt
@@ -99,7 +101,10 @@ class Workshop:
 
     @property
     def account(self) -> str:
-        """Return the name under which what it costs is written down; it stays when the folder is moved."""
+        """Return the name under which what it costs is written down.
+
+        It stays when the folder is moved.
+        """
         return f"workshops/{self.folder.name}-{self.events[0].hash[:8]}"
 
     def _read(self, path: Path) -> None:
@@ -151,7 +156,10 @@ class Workshop:
         )
 
     def is_latest(self, step: Step, subject: str, basis: str) -> bool:
-        """Return whether a step was last done from these inputs; what counts now may have been done before something else was."""
+        """Return whether a step was last done from these inputs.
+
+        What counts now may have been done before something else was.
+        """
         latest = self.latest(step, subject)
         return latest is not None and latest.record.get("basis") == basis
 
@@ -160,7 +168,9 @@ class Workshop:
         return self._by_hash.get(line_hash)
 
     def all_latest(self, step: Step) -> list[Event]:
-        """Return how a step last ended, for every subject, in the order in which they first came."""
+        """Return how a step last ended, for every subject, in the order in which they first
+        came.
+        """
         return [event for (name, _), event in self._latest.items() if name == step]
 
     def note(

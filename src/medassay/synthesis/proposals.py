@@ -1,7 +1,8 @@
 """Private items: a model drafts, one of another family reviews, and only their owner approves.
 
-A draft goes through at most so many rounds: accepted by the reviewer it is `reviewed` and waits for its owner; what the reviewer rejects,
-or would still have revised after the last round, `needs_revision`. Only a person makes an item `approved` or `rejected`.
+A draft goes through at most so many rounds: accepted by the reviewer it is `reviewed` and waits for
+its owner; what the reviewer rejects, or would still have revised after the last round,
+`needs_revision`. Only a person makes an item `approved` or `rejected`.
 
 Source: specification of bank synthesis, 10.3.
 """
@@ -128,9 +129,11 @@ class ProposalMaker:
         return job
 
     def _similar(self, topic: str, number: int, draft: Mapping[str, Any]) -> list[str]:
-        """Return near duplicates among the known items, and among the drafts of earlier topics by this round.
+        """Return near duplicates among the known items, and among the drafts of earlier topics by
+        this round.
 
-        Of earlier topics only, and never of later rounds: else a draft that was accepted could lose that to one that came after it.
+        Of earlier topics only, and never of later rounds: else a draft that was accepted could lose
+        that to one that came after it.
         """
         question = draft["question"]
         nearest = self._known.near(question)
@@ -144,7 +147,10 @@ class ProposalMaker:
         return nearest
 
     def _verdict(self, topic: str, number: int) -> tuple[str, list[str]]:
-        """Return what the reviewer said of a round, "" where nothing; a near duplicate is never accepted."""
+        """Return what the reviewer said of a round, "" where nothing.
+
+        A near duplicate is never accepted.
+        """
         verdict_value = value_of(self._workshop, self._verdicts.get(_round(topic, number)))
         draft = self._draft(topic, number)
         if verdict_value is None or draft is None:
@@ -370,7 +376,9 @@ class _KnownItems:
 
 
 def state_of(workshop: Workshop, event: Event) -> State:
-    """Return the state of a private item or of a topic's last draft: only a person's decision makes one approved."""
+    """Return the state of a private item or of a topic's last draft: only a person's decision makes
+    one approved.
+    """
     decided = decision_on(workshop, event)
     if decided is not None:
         return "approved" if decided.status in ("accept", "change") else "rejected"

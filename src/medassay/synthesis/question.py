@@ -1,4 +1,5 @@
-"""Cases for pathways: what a model replied becomes question, answer and five options, or is refused with the reason.
+"""Cases for pathways: what a model replied becomes question, answer and five options, or is refused
+with the reason.
 
 Source: specification of bank synthesis, 10.1, question generation; the path stays hidden (HB-06).
 """
@@ -44,7 +45,8 @@ class Question:
 def read_question(value: Any) -> Question:
     """Return the question in a parsed reply, `[question, answer, [five options], letter]`.
 
-    Texts lose outer blanks and line breaks, options a leading "A. " where all of them have their letter.
+    Texts lose outer blanks and line breaks, options a leading "A. " where all of them have their
+    letter.
 
     Raises
     ------
@@ -77,7 +79,10 @@ def read_question(value: Any) -> Question:
 
 
 def checked_text(value: Any, what: str, longest: int) -> str:
-    """Return a text in NFC without outer blanks and line breaks; raises ValueError for what is no honest text."""
+    """Return a text in NFC without outer blanks and line breaks.
+
+    Raises ValueError for what is no honest text.
+    """
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{what} {value!r:.40}; expected text that is not blank")
     text = " ".join(unicodedata.normalize("NFC", value).split())
@@ -91,7 +96,10 @@ def checked_text(value: Any, what: str, longest: int) -> str:
 
 
 def checked_options(value: Any) -> tuple[str, ...]:
-    """Return five options that differ but for case and blanks; raises ValueError for anything else."""
+    """Return five options that differ but for case and blanks.
+
+    Raises ValueError for anything else.
+    """
     if not isinstance(value, list) or len(value) != OPTIONS:
         actual = f"{len(value)} options" if isinstance(value, list) else f"{value!r:.40}"
         raise ValueError(f"{actual}; expected a list of five options")
@@ -112,7 +120,8 @@ def read_reply(reply: str, steps: Sequence[str]) -> Question:
     Raises
     ------
     ValueError
-        Saying what is wrong: no JSON, a broken rule, or a question that shows the pathway or its answer.
+        Saying what is wrong: no JSON, a broken rule, or a question that shows the pathway or its
+        answer.
     """
     json_value = read_json_reply(reply)
     if json_value.value is None:
@@ -140,12 +149,17 @@ def reply_object(reply: str, keys: Set[str]) -> dict[str, Any]:
 
 
 def contains(question: str, answer: str) -> bool:
-    """Return whether a question contains its answer word for word; short answers may stand there by chance."""
+    """Return whether a question contains its answer word for word.
+
+    Short answers may stand there by chance.
+    """
     return len(answer) >= _CLEARLY and same_leaf(answer) in same_leaf(question)
 
 
 def shows(question: Question, steps: Sequence[str]) -> str | None:
-    """Return how a question or an option gives the pathway or the answer away, None if neither does."""
+    """Return how a question or an option gives the pathway or the answer away, None if neither
+    does.
+    """
     for text in (question.question, *question.options):
         if "->" in text or "→" in text:
             return f"an arrow in '{text[:60]}' shows the pathway"
@@ -169,7 +183,9 @@ def _in_order(parts: Sequence[str], text: str) -> bool:
 
 
 def shuffled(question: Question, seed: int, name: str) -> Question:
-    """Return a question with its options in an order of its own: models put the right one where they like."""
+    """Return a question with its options in an order of its own: models put the right one where
+    they like.
+    """
     order = list(range(OPTIONS))
     random.Random(f"{seed}\x1f{name}").shuffle(order)
     return Question(

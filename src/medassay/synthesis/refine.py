@@ -55,7 +55,8 @@ def refined(reply: str, before: Sequence[str]) -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        When it is no sequence, or has more or fewer steps than may be: by more than 3, and by more than half of those before.
+        When it is no sequence, or has more or fewer steps than may be: by more than 3, and by more
+        than half of those before.
     """
     steps = read_steps(reply)
     changed = abs(len(steps) - len(before))

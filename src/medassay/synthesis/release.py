@@ -1,7 +1,8 @@
-"""From a workshop to a version of a bank: the items that people accepted, or the corrections that they decided.
+"""From a workshop to a version of a bank: the items that people accepted, or the corrections that
+they decided.
 
-A release that was cut off is finished by the same call: what is on the disk is compared with what shall be there, step by step, and the
-journal's line comes last.
+A release that was cut off is finished by the same call: what is on the disk is compared with what
+shall be there, step by step, and the journal's line comes last.
 """
 
 import datetime as dt
@@ -37,9 +38,12 @@ Records = dict[str, dict[str, Any]]
 
 
 def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date) -> Released:
-    """Write the accepted items of a workshop as a bank and bind them to a version; a new one where there was one.
+    """Write the accepted items of a workshop as a bank and bind them to a version.
 
-    An item that changed since a version gets its next revision. A workshop of corrections changes the bank that these are of.
+    A new one where there was one.
+
+    An item that changed since a version gets its next revision. A workshop of corrections changes
+    the bank that these are of.
 
     Returns
     -------
@@ -50,7 +54,8 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     InputError
         When no item was accepted, or the bank was changed by something else.
     GateError
-        When nothing changed since the last version, or something was accepted from the queue and is no item yet.
+        When nothing changed since the last version, or something was accepted from the queue and is
+        no item yet.
     """
     if not reason.strip():
         raise InputError("release: a reason is needed; it is written into CHANGES.md")
@@ -88,7 +93,9 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
 
 
 def _gone(workshop: Workshop, latest: Mapping[str, Any] | None, records: Records) -> str:
-    """Return the released items that the plan makes no more; refuse to lose some that only wait for a decision.
+    """Return the released items that the plan makes no more.
+
+    Refuse to lose some that only wait for a decision.
 
     Raises
     ------
@@ -112,7 +119,9 @@ def _last_release(workshop: Workshop) -> Mapping[str, Any] | None:
 
 
 def _refuse_changed(folder: Path, latest: Mapping[str, Any] | None, records: Records) -> None:
-    """Refuse to write over a bank that is neither what was last released nor what a cut off release was to write."""
+    """Refuse to write over a bank that is neither what was last released nor what a cut off release
+    was to write.
+    """
     if not folder.exists():
         return
     here = dict(_records_of(folder))
@@ -132,7 +141,9 @@ def _records_of(folder: Path) -> Records:
 
 
 def _revised(workshop: Workshop, records_found: Sequence[dict[str, Any]]) -> Records:
-    """Return records by id with their revisions: one more than any before where an item differs from its last one."""
+    """Return records by id with their revisions: one more than any before where an item differs
+    from its last one.
+    """
     before: dict[str, Mapping[str, Any]] = {}
     for event in workshop.events:
         if event.record["step"] == "release":
@@ -159,7 +170,10 @@ def _bind(
     lock: Path,
     today: dt.date,
 ) -> tuple[str, str]:
-    """Bring records into a bank folder and bind them to a version; each step is left out where it was done before."""
+    """Bring records into a bank folder and bind them to a version.
+
+    Each step is left out where it was done before.
+    """
     if not folder.exists():
         version = str(card["question_bank_version"])
         while registered_hash(lock, version) is not None:
@@ -188,7 +202,8 @@ def _rewrite(folder: Path, card: Mapping[str, Any], records: Records) -> None:
     ) as temporary:  # what is no valid bank replaces none
         write_bank(Path(temporary) / "bank", dict(card), records.values())
     lines = b"".join(canonical(records[name]) + b"\n" for name in sorted(records))
-    # The card first: it may name domains that the new items need; those of old items stay until then.
+    # The card first: it may name domains that the new items need; those of old items stay until
+    # then.
     domains = sorted({*card["domains"], *read_card(folder)["domains"]})
     wide = card_text({**card, "domains": domains}).encode()
     for name, data in (
@@ -226,9 +241,11 @@ def _note_release(
 
 
 def _release_corrections(workshop: Workshop, reason: str, lock: Path, today: dt.date) -> Released:
-    """Bring the decided corrections into the bank that they are of: same ids, next revisions, a new version.
+    """Bring the decided corrections into the bank that they are of: same ids, next revisions, a new
+    version.
 
-    A bank that another workshop made gets them through that one, as decisions: else its next release would undo them.
+    A bank that another workshop made gets them through that one, as decisions: else its next
+    release would undo them.
     """
     folder = Path(plan_of(workshop)["bank"])
     records = _records_of(folder)
@@ -267,7 +284,8 @@ def revise_bank(
 ) -> tuple[str, str]:
     """Put changed items into a bank, take others out, and bind it to its next version.
 
-    A bank that a workshop made gets them through that one, as decisions: else its next release would undo them.
+    A bank that a workshop made gets them through that one, as decisions: else its next release
+    would undo them.
 
     Parameters
     ----------
@@ -352,7 +370,9 @@ def _through_maker(
 
 
 def twins(records: Records, name: str) -> list[str]:
-    """Return an item and the other forms of its question, quiz and open: a correction is of all of them."""
+    """Return an item and the other forms of its question, quiz and open: a correction is of all of
+    them.
+    """
     if name not in records:
         return []
     question_text = records[name].get("meta", {}).get("question")
@@ -371,7 +391,9 @@ def twins(records: Records, name: str) -> list[str]:
 
 
 def forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Return the records by question, in their order: a quiz with its open form behind it, all else alone."""
+    """Return the records by question, in their order: a quiz with its open form behind it, all else
+    alone.
+    """
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for record in records:
         name, question_text = str(record["id"]), record.get("meta", {}).get("question")
@@ -395,7 +417,10 @@ def forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any
 
 
 def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] | None:
-    """Return a record after a correction of it or of another form of its question; None where it is removed."""
+    """Return a record after a correction of it or of another form of its question.
+
+    None where it is removed.
+    """
     if correction.after is None:
         return None
     corrected_record = dict(record)

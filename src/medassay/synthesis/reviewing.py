@@ -1,4 +1,6 @@
-"""Reviews of flawed items by a model of another family, in a workshop of their own; people decide about each.
+"""Reviews of flawed items by a model of another family, in a workshop of their own.
+
+People decide about each.
 
 Source: specification of bank synthesis, 10.1, flaw detection.
 """
@@ -36,7 +38,10 @@ MAKER = "flaws"
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewerOptions:
-    """Who shall review flawed items, an entry of a models file, with which tools; and the bank that they are in."""
+    """Who shall review flawed items, an entry of a models file, with which tools.
+
+    And the bank that they are in.
+    """
 
     reviewer: str
     models_file: Path
@@ -54,11 +59,14 @@ def review_flaws(
     watch: ProgressFactory | None = None,
     again: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Have a model of another family review flawed items in a workshop; nothing is changed before a person decides.
+    """Have a model of another family review flawed items in a workshop.
+
+    Nothing is changed before a person decides.
 
     Parameters
     ----------
-    again : handles of reviews that are asked for once more, or "failed" for all that ended in the queue undecided
+    again : handles of reviews that are asked for once more, or "failed" for all that ended in the
+        queue undecided
 
     Returns
     -------
@@ -68,7 +76,8 @@ def review_flaws(
     Raises
     ------
     InputError
-        When the reviewer is unknown, of the family that wrote an item, or the bank is not that of the runs.
+        When the reviewer is unknown, of the family that wrote an item, or the bank is not that of
+        the runs.
     IncompleteError
         When calls had no reply: the same call goes on.
     """
@@ -178,7 +187,9 @@ def _job(record: Mapping[str, Any], author: Author) -> SynthesisStep:
 
 
 def type_counts(workshop: Workshop) -> list[dict[str, Any]]:
-    """Return how many reviews propose each type of change, by what people decided; an item may have two types.
+    """Return how many reviews propose each type of change, by what people decided.
+
+    An item may have two types.
 
     Each row has type, decision (accept, change, keep, remove, or waiting) and n.
     """
@@ -198,7 +209,9 @@ def is_correction(workshop: Workshop) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class CorrectedItem:
-    """A decided correction: what the item was, what it shall be (None: removed), and the decision."""
+    """A decided correction: what the item was, what it shall be (None: removed), and the
+    decision.
+    """
 
     item: str
     before: Mapping[str, Any]

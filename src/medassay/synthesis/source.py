@@ -1,4 +1,7 @@
-"""Documents that items are made from: PDF, Markdown, HTML, plain text; their text cleaned, nothing added."""
+"""Documents that items are made from: PDF, Markdown, HTML, plain text.
+
+Their text cleaned, nothing added.
+"""
 
 import asyncio
 import json
@@ -37,12 +40,14 @@ _KEPT_IN_CHILD = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")  # no secret goes to w
 
 @dataclass(frozen=True, kw_only=True)
 class SourceDocument:
-    """A document: its text in reading order, the pictures of its pages, and the day it says it was made.
+    """A document: its text in reading order, the pictures of its pages, and the day it says it was
+    made.
 
-    `name` is that of its file without the ending: the condition it is about. `plain` says that it is text as it stands, without
-    title pages, tables or drawings that somebody must leave out. `parts` are what stands between its headings. A chapter of a long
-    document is a source of its own: `document` is the name of the whole, `chapter` its title ("" for what stands before the first
-    heading), `pages` first and last from 1.
+    `name` is that of its file without the ending: the condition it is about. `plain` says that it
+    is text as it stands, without title pages, tables or drawings that somebody must leave out.
+    `parts` are what stands between its headings. A chapter of a long document is a source of its
+    own: `document` is the name of the whole, `chapter` its title ("" for what stands before the
+    first heading), `pages` first and last from 1.
     """
 
     name: str
@@ -69,7 +74,9 @@ class SourceDocument:
 
 
 def source_files(place: Path) -> list[Path]:
-    """Return the documents at a place: a file, or all in a folder and its sub-folders by path; hidden ones are left out.
+    """Return the documents at a place: a file, or all in a folder and its sub-folders by path.
+
+    Hidden ones are left out.
 
     Raises
     ------
@@ -230,7 +237,10 @@ def _html(data: bytes, path: Path) -> list[Chapter]:
 
 
 def _markdown(text: str) -> list[Chapter]:
-    """Return the words of Markdown without its marks, each block a paragraph; title, tables and references are left out."""
+    """Return the words of Markdown without its marks, each block a paragraph.
+
+    Title, tables and references are left out.
+    """
     from markdown_it import MarkdownIt
 
     front = re.compile(r"\A---\n.*?\n---\n", re.DOTALL).sub("", text)
@@ -283,7 +293,9 @@ _BROKEN = re.compile(r"\b(\w+)[-\u2010\u00ad\ufffe\x02][ \t]*\n[ \t]*(\w+)")
 
 
 def clean_text(text: str) -> str:
-    r"""Return text in NFC, words broken at line ends joined, blanks collapsed, control characters left out; nothing is added.
+    r"""Return text in NFC, words broken at line ends joined, blanks collapsed.
+
+    Control characters left out; nothing is added.
 
     A break stays a hyphen where the text has the word so elsewhere, as in "well-known".
 
@@ -313,7 +325,8 @@ def clean_text(text: str) -> str:
 def share_from(text: str, source: str) -> float:
     """Return the share of a text's words that stand in its source, 1 where there is none.
 
-    Each word counts as often as the source has it at most, so that a text cannot say a word of it again and again.
+    Each word counts as often as the source has it at most, so that a text cannot say a word of it
+    again and again.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""What a maker asks for: jobs, stage by stage; each is done once, journalled, and done again only when its inputs changed."""
+"""What a maker asks for: jobs, stage by stage.
+
+Each is done once, journalled, and done again only when its inputs changed.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,8 +27,9 @@ ATTEMPTS = 3  # of what the specification asks for three times at most
 class SynthesisStep:
     """One thing that a model is asked for.
 
-    `read` turns a reply into JSON values or raises ValueError; `salvage` does so for a reply that a person may still accept. `given` is
-    what a person who would do it in the model's stead must see, noted beside the result.
+    `read` turns a reply into JSON values or raises ValueError; `salvage` does so for a reply that a
+    person may still accept. `given` is what a person who would do it in the model's stead must see,
+    noted beside the result.
     """
 
     step: Step
@@ -42,7 +46,9 @@ class SynthesisStep:
 
     @cached_property
     def basis(self) -> str:
-        """Return the hash of what decides the result: limits of tokens and time, and how many ask at once, do not."""
+        """Return the hash of what decides the result: limits of tokens and time, and how many ask
+        at once, do not.
+        """
         return self._basis(with_limit=False)
 
     @cached_property
@@ -73,7 +79,8 @@ Stage = tuple[str, Sequence[SynthesisStep]]  # the plural of what is made, and t
 class Maker(Protocol):
     """Makes items in stages; the jobs of a stage follow from what the workshop holds by then.
 
-    `ended` are events of its own that end something without a job: what is left out, or waits for a person.
+    `ended` are events of its own that end something without a job: what is left out, or waits for a
+    person.
     """
 
     ended: list[Event]
@@ -82,7 +89,9 @@ class Maker(Protocol):
         """Yield what is to be asked for, one stage after the other."""
 
     def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
-        """Yield each item's record with the steps that it was made from, once all stages are done."""
+        """Yield each item's record with the steps that it was made from, once all stages are
+        done.
+        """
 
 
 def event_of(workshop: Workshop, job: SynthesisStep) -> Event | None:
@@ -107,7 +116,8 @@ def value_of(workshop: Workshop, job: SynthesisStep | None) -> Any:
 def decision_on(workshop: Workshop, event: Event) -> Event | None:
     """Return what a person decided about a step, None where nobody did since it was made."""
     latest = workshop.latest("decision", handle_of(event.place))
-    # Bound to the line that was read: what is made anew, by another model say, was not decided about.
+    # Bound to the line that was read: what is made anew, by another model say, was not decided
+    # about.
     return latest if latest is not None and latest.record["basis"] == event.hash else None
 
 
@@ -126,7 +136,8 @@ def do_jobs(
 
     Parameters
     ----------
-    again : handles of jobs that are done once more, or "failed" for those that ended in the queue; what a person decided about stays
+    again : handles of jobs that are done once more, or "failed" for those that ended in the queue;
+        what a person decided about stays
 
     Raises
     ------
@@ -179,13 +190,18 @@ def _chosen(
 
 
 def _is_short(job: SynthesisStep, event: Event) -> bool:
-    """Return whether a job ended in the queue under a smaller token limit than the entry has now."""
+    """Return whether a job ended in the queue under a smaller token limit than the entry has
+    now.
+    """
     limit = event.record.get("max_tokens")
     return event.status == "queued" and limit is not None and limit < job.author.spec.reply_tokens
 
 
 def pending(jobs: Sequence[SynthesisStep], workshop: Workshop) -> dict[str, SynthesisStep]:
-    """Return the jobs that are not done, by handle; with them those that failed under a smaller token limit, undecided."""
+    """Return the jobs that are not done, by handle.
+
+    With them those that failed under a smaller token limit, undecided.
+    """
     steps_by_handle: dict[str, SynthesisStep] = {}
     for job in jobs:
         event = event_of(workshop, job)
@@ -224,7 +240,9 @@ async def _do(job: SynthesisStep, workshop: Workshop) -> None:
 
 
 def priced(stages: Iterator[Stage], workshop: Workshop) -> list[dict[str, Any]]:
-    """Return, for each stage and model, how often it is asked at least and at most, and upper bounds of tokens and money."""
+    """Return, for each stage and model, how often it is asked at least and at most, and upper
+    bounds of tokens and money.
+    """
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for what, jobs in stages:
         for job in pending(jobs, workshop).values():

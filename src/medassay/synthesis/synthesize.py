@@ -48,7 +48,9 @@ MAKERS: dict[str, Callable[[SynthesisPlan, Path, Workshop, Authors], Maker]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SynthesisResult:
-    """What a workshop holds after a pass: items, what waits in the queue, what was left out and why, letters of the keys."""
+    """What a workshop holds after a pass: items, what waits in the queue, what was left out and
+    why, letters of the keys.
+    """
 
     items: int
     queue: list[dict[str, str]]
@@ -115,11 +117,14 @@ def synthesize(
     watch: ProgressFactory | None = None,
     again: Collection[str] = (),
 ) -> SynthesisResult:
-    """Make the items of a plan in the workshop `to`; what is made stays made, the same call resumes.
+    """Make the items of a plan in the workshop `to`.
+
+    What is made stays made, the same call resumes.
 
     Parameters
     ----------
-    again : handles of steps that are asked for once more, or "failed" for all that ended in the queue undecided
+    again : handles of steps that are asked for once more, or "failed" for all that ended in the
+        queue undecided
 
     Raises
     ------
@@ -208,9 +213,11 @@ def _summary(workshop: Workshop, asker: Asker, failed: Mapping[str, str]) -> Syn
 
 
 def preview(path: Path, to: Path) -> dict[str, Any]:
-    """Return what the command would ask and cost at most, stage by stage, as far as it can be known; nothing is asked or written.
+    """Return what the command would ask and cost at most, stage by stage, as far as it can be
+    known; nothing is asked or written.
 
-    Later stages follow from what earlier ones make: questions are counted once the decision graphs are there.
+    Later stages follow from what earlier ones make: questions are counted once the decision graphs
+    are there.
     """
     planned = _wanted(path)
     with tempfile.TemporaryDirectory() as temporary:
@@ -236,5 +243,7 @@ def preview(path: Path, to: Path) -> dict[str, Any]:
 
 
 def has_prices(path: Path) -> bool:
-    """Return whether any model of a plan has a price, or one that is not known, so that making items may cost money."""
+    """Return whether any model of a plan has a price, or one that is not known, so that making
+    items may cost money.
+    """
     return any(spec.known_price != FREE for spec in _wanted(path).specs.values())

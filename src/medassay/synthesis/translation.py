@@ -1,4 +1,5 @@
-"""A bank in another language: each item translated by a model, checked, and confirmed by people before it counts.
+"""A bank in another language: each item translated by a model, checked, and confirmed by people
+before it counts.
 
 Source: specification of bank synthesis, 10.4 (optional translation, human-checked).
 """
@@ -135,7 +136,8 @@ def texts_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_translation(reply: str, texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the translated texts: the same keys, as many texts in each list, every number in its text.
+    """Return the translated texts: the same keys, as many texts in each list, every number in its
+    text.
 
     Raises
     ------
@@ -168,7 +170,9 @@ def _translated(translated: Any, before: Any, what: str) -> Any:
 
 
 def _same_numbers(first: str, second: str) -> bool:
-    """Return whether two texts have the same numbers, however each language writes decimals and thousands."""
+    """Return whether two texts have the same numbers, however each language writes decimals and
+    thousands.
+    """
     numbers_left = [_values(number) for number in _NUMBER.findall(second)]
     for number in _NUMBER.findall(first):
         values = _values(number)
@@ -180,7 +184,8 @@ def _same_numbers(first: str, second: str) -> bool:
 
 
 def _values(number: str) -> frozenset[Decimal]:
-    """Return what a number may mean: "1.5" and "1,5" one and a half, "1.500" that or one thousand five hundred.
+    """Return what a number may mean: "1.5" and "1,5" one and a half, "1.500" that or one thousand
+    five hundred.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Votes of evaluators on drafts: a set is accepted as a whole, or not, and its items with it.
 
-Source: specification of bank synthesis, 10.4: at least three evaluators an item, right or not; a set passes when the share of items
-that all of them found right reaches a threshold, 70 % unless stated.
+Source: specification of bank synthesis, 10.4: at least three evaluators an item, right or not; a
+set passes when the share of items that all of them found right reaches a threshold, 70 % unless
+stated.
 """
 
 from collections.abc import Mapping
@@ -25,7 +26,9 @@ Ballot = Mapping[str, Mapping[str, bool]]  # item → evaluator → vote
 
 @dataclass(frozen=True, kw_only=True)
 class Acceptance:
-    """What votes say of a set: the table, whether it passes, and which items were not found right by most."""
+    """What votes say of a set: the table, whether it passes, and which items were not found right
+    by most.
+    """
 
     table: VoteTable
     least_all: float
@@ -57,7 +60,8 @@ def read_ballot(path: Path) -> dict[str, dict[str, bool]]:
     Raises
     ------
     InputError
-        Naming the row that is wrong; an item with fewer than three votes, or another number than the others.
+        Naming the row that is wrong; an item with fewer than three votes, or another number than
+        the others.
     """
     votes: dict[str, dict[str, bool]] = {}
     for row, cells in enumerate(read_csv(path), 2):
@@ -84,7 +88,10 @@ def read_ballot(path: Path) -> dict[str, dict[str, bool]]:
 
 
 def acceptance(votes: Ballot, *, least_all: float = LEAST_ALL) -> Acceptance:
-    """Return whether a set passes; `least_all` is the share of items that all evaluators must have found right."""
+    """Return whether a set passes.
+
+    `least_all` is the share of items that all evaluators must have found right.
+    """
     if not 0 <= least_all <= 1:
         raise InputError(f"--min-all {least_all:g}; expected a share from 0 to 1")
     table = vote_table([[*votes_of_item.values()] for votes_of_item in votes.values()])
@@ -99,7 +106,8 @@ def acceptance(votes: Ballot, *, least_all: float = LEAST_ALL) -> Acceptance:
 def decide_by_votes(
     workshop: Workshop, votes: Ballot, result: Acceptance, path: Path
 ) -> tuple[int, int]:
-    """Note a sheet of votes, and what it decides: of an accepted set the items that more than half found right pass.
+    """Note a sheet of votes, and what it decides: of an accepted set the items that more than half
+    found right pass.
 
     Noting goes on where it was cut off: what this sheet has decided is not decided again.
 

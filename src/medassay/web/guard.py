@@ -1,4 +1,6 @@
-"""What every request passes first: where it comes from, how long it is, and what every reply says to browsers."""
+"""What every request passes first: where it comes from, how long it is, and what every reply says
+to browsers.
+"""
 
 import ipaddress
 from typing import TYPE_CHECKING
@@ -27,7 +29,10 @@ MOST_BYTES = 32 << 20  # of a request: an uploaded bank; forms are far smaller
 
 
 class Guard:
-    """Refuse requests from elsewhere, over plain HTTP or too long; add the headers that protect what is shown."""
+    """Refuse requests from elsewhere, over plain HTTP or too long.
+
+    Add the headers that protect what is shown.
+    """
 
     def __init__(self, app: "ASGIApp", origin: str = "", root_path: str = "") -> None:
         self._app = app
@@ -70,7 +75,8 @@ class Guard:
         if not secure and not is_loopback((scope.get("client") or ("", 0))[0]):
             says = "Plain HTTP is served on this machine only: use HTTPS.\n"
             return PlainTextResponse(says, 403)
-        # Another name for this machine is another site's, whose pages would then be of one origin with ours.
+        # Another name for this machine is another site's, whose pages would then be of one origin
+        # with ours.
         if not self._origin and not secure and not is_loopback(_host_of(headers.get(b"host", ""))):
             says = "Open it as localhost, or start it with the address that people use: --url.\n"
             return PlainTextResponse(says, 403)
@@ -87,7 +93,9 @@ class Guard:
 
 
 def _below(scope: "Scope", root: str) -> "Scope":
-    """Return a request as it stands below the path of a proxy, whether that has stripped its path or left it."""
+    """Return a request as it stands below the path of a proxy, whether that has stripped its path
+    or left it.
+    """
     path = scope["path"]
     if path != root and not path.startswith(f"{root}/"):
         path = f"{root}{path}"

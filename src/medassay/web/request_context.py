@@ -1,6 +1,8 @@
-"""`RequestContext`: one request by somebody, after it was found out who that is, what they may do, and that the page was ours.
+"""`RequestContext`: one request by somebody, after it was found out who that is, what they may do,
+and that the page was ours.
 
-`enter` is the only way in: it reads the session, checks the token of the page and the table of routes, and logs who opened what.
+`enter` is the only way in: it reads the session, checks the token of the page and the table of
+routes, and logs who opened what.
 """
 
 import hashlib
@@ -57,7 +59,10 @@ class SignInNeeded(MedassayError):
 
 
 class Expired(MedassayError):
-    """The page's token is not of this session: the request may not be the person's own. What was posted is in the visit."""
+    """The page's token is not of this session: the request may not be the person's own.
+
+    What was posted is in the visit.
+    """
 
     def __init__(self, visit: "RequestContext") -> None:
         super().__init__(
@@ -117,7 +122,9 @@ class RequestContext:
         return self.study_or_none
 
     def plays(self, *roles: str) -> bool:
-        """Return whether one of these roles is the visitor's, in the study of the address if there is one."""
+        """Return whether one of these roles is the visitor's, in the study of the address if there
+        is one.
+        """
         return not self.roles.isdisjoint(roles)
 
     @property
@@ -143,7 +150,9 @@ class RequestContext:
         return RedirectResponse(self.url(path), status_code=303)
 
     def label_of(self, entry_view: EntryView, name: str) -> str:
-        """Return what an aspect is called beside its value: its fact or criterion, else its name."""
+        """Return what an aspect is called beside its value: its fact or criterion, else its
+        name.
+        """
         aspect = entry_view.form.aspect(entry_view.content, name)
         return self.say(name) if aspect is None or not aspect.text else aspect.text
 
@@ -231,7 +240,9 @@ def _text(value: str) -> str:
 
 
 def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> RequestContext:
-    """Return the visit that a request is, or refuse it; what is opened or refused in a study is logged.
+    """Return the visit that a request is, or refuse it.
+
+    What is opened or refused in a study is logged.
 
     Raises
     ------
@@ -301,7 +312,9 @@ def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> Requ
 
 
 def _log(visit: RequestContext, db: Session, *, allowed: bool) -> int:
-    """Note that somebody came, and return the number of the line: what is refused later is marked there (`mark_refused`)."""
+    """Note that somebody came, and return the number of the line: what is refused later is marked
+    there (`mark_refused`).
+    """
     path = visit.request.scope["path"][:300]
     facts = {
         "account_id": visit.who.id,

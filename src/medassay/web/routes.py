@@ -1,4 +1,7 @@
-"""`ROUTES`: every page and endpoint of the review app, and who may use it. This table is what the tests check, cell by cell."""
+"""`ROUTES`: every page and endpoint of the review app, and who may use it.
+
+This table is what the tests check, cell by cell.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,9 +19,12 @@ _API = "/api/s/{study}"
 
 @dataclass(frozen=True)
 class Route:
-    """One method of one path; `may` are the roles of which one is needed, in the study of the path if it names one.
+    """One method of one path.
 
-    `keeps_input`: the page itself answers a request whose token has expired, and shows again what was filled in.
+    `may` are the roles of which one is needed, in the study of the path if it names one.
+
+    `keeps_input`: the page itself answers a request whose token has expired, and shows again what
+    was filled in.
     """
 
     method: str

@@ -149,7 +149,8 @@ def _check_certificate(where: Listening) -> None:
 
 def _bound(where: Listening) -> socket.socket:
     family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
-    # TCP said outright: only then does asyncio send small replies at once (TCP_NODELAY), not 40 ms later.
+    # TCP said outright: only then does asyncio send small replies at once (TCP_NODELAY), not 40 ms
+    # later.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -10,8 +10,9 @@ TITLE = "medassay review"
 class AppSettings:
     """How the review app is reached.
 
-    `origin` is the public address without a path (`https://review.example.org`), empty for the one that each request names; `root_path` is
-    where a proxy has put the app below it. `lock` is where released banks register their versions.
+    `origin` is the public address without a path (`https://review.example.org`), empty for the one
+    that each request names; `root_path` is where a proxy has put the app below it. `lock` is where
+    released banks register their versions.
     """
 
     origin: str = ""

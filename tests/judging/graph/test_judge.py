@@ -1,4 +1,6 @@
-"""A graph as the judge of a run: step by step the same as asked directly, and nothing of it lost."""
+"""A graph as the judge of a run: step by step the same as asked directly, and nothing of it
+lost.
+"""
 
 import json
 
@@ -171,7 +173,10 @@ def wide(n):
 
 
 def test_a_large_graph_is_judged_in_time_that_grows_as_its_questions_do():
-    """Each reply is a step of its own; quadratic growth gives about 64, a walk anew for each reply 512."""
+    """Each reply is a step of its own.
+
+    Quadratic growth gives about 64, a walk anew for each reply 512.
+    """
     ask = lambda nodes: judged(GraphGrader(graphs=(wide(len(nodes)),)), CASE)  # noqa: E731 -- a call
     ask([0] * 8)
     assert growth(ask, [0], 16) < 200

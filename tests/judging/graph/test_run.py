@@ -41,7 +41,10 @@ def at_once(judge):
 
 
 def roots(scores, **policy):
-    """Return a graph of binary roots with these scores, and a judge; None never gives a usable reply."""
+    """Return a graph of binary roots with these scores, and a judge.
+
+    None never gives a usable reply.
+    """
     nodes = {}
     for i, score in enumerate(scores):
         nodes[f"r{i}"] = {"type": "binary", "criteria": "c", "true": f"v{i}", "false": f"v{i}"}
@@ -87,7 +90,8 @@ def test_all_180_golden_combinations(golden):
             assert found.short_circuited == case["short_circuit"]
 
 
-# Random graphs: layers of nodes that lead to later ones; what a judge says follows from the path alone.
+# Random graphs: layers of nodes that lead to later ones; what a judge says follows from the path
+# alone.
 @st.composite
 def graphs(draw):
     n = draw(st.integers(1, 7))
@@ -131,7 +135,9 @@ def graphs(draw):
 
 
 def oracle_reply(node, path, seed):
-    """Return what the judge finally says at a path: an option, or None where it never says anything usable."""
+    """Return what the judge finally says at a path: an option, or None where it never says anything
+    usable.
+    """
     digest = hashlib.sha256(f"{seed}/{path}".encode()).digest()
     if digest[0] < 25:
         return None

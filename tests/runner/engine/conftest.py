@@ -15,7 +15,10 @@ def quick_leases(monkeypatch):
 
 @pytest.fixture
 def crew(monkeypatch, quick_leases):
-    """Make `engine="crew"` the engine of workers in this process; returns a function of its options."""
+    """Make `engine="crew"` the engine of workers in this process.
+
+    Returns a function of its options.
+    """
     made = []
 
     def use(**options):

@@ -1,4 +1,6 @@
-"""Workers in this process, which a test can lose at a chosen beat: the coordinator and the workers are the real ones."""
+"""Workers in this process, which a test can lose at a chosen beat: the coordinator and the workers
+are the real ones.
+"""
 
 import asyncio
 import contextlib
@@ -16,7 +18,10 @@ _names = itertools.count()
 
 
 class InProcess:
-    """An engine of workers that share one loop. `lose` says whether a worker dies: name, beat → bool."""
+    """An engine of workers that share one loop.
+
+    `lose` says whether a worker dies: name, beat → bool.
+    """
 
     elsewhere = True
 

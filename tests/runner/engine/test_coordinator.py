@@ -1,4 +1,7 @@
-"""Many workers do what one process does, whatever happens to them; the workers here share a process, Ray's do not."""
+"""Many workers do what one process does, whatever happens to them.
+
+The workers here share a process, Ray's do not.
+"""
 
 import asyncio
 import json
@@ -140,7 +143,9 @@ def test_many_workers_stop_at_a_budget_of_calls_to_the_call(tmp_path, mock_serve
 def test_a_budget_ends_a_run_of_more_workers_than_the_endpoint_bears(
     tmp_path, crew, mock_server, workers, budget
 ):
-    """A worker whose share of an endpoint is nothing still ends, and reserves go to whoever needs more."""
+    """A worker whose share of an endpoint is nothing still ends, and reserves go to whoever needs
+    more.
+    """
     crew(workers=workers)
     model = makers.endpoint(mock_server(), concurrency=2, max_tokens=400)
     plan = workspace(tmp_path, makers.many_items(300), model, budget=budget, engine={"shard": 20})
@@ -179,7 +184,9 @@ def test_the_smallest_shards_are_given_out_too(tmp_path, crew, shard):
 
 
 def test_a_worker_without_further_models_leaves_its_place_to_others(tmp_path, crew, monkeypatch):
-    """Two pools of one model each where only one worker finds room: the second begins when the first is done."""
+    """Two pools of one model each where only one worker finds room: the second begins when the
+    first is done.
+    """
     made = crew(workers=2)
     room = asyncio.Semaphore(1)
     real_ready, real_leave = Hand.ready, Hand.leave
@@ -473,7 +480,9 @@ def test_nobody_is_called_where_that_is_not_sure(
 
 
 def test_failures_that_were_counted_twice_are_accepted_but_not_what_was_never_asked(tmp_path):
-    """A unit that failed before its worker was lost fails again elsewhere: the count is more than the units."""
+    """A unit that failed before its worker was lost fails again elsewhere: the count is more than
+    the units.
+    """
     run = medassay.run(
         workspace(tmp_path, makers.many_items(3), makers.fake(reply="A")), secrets={}
     )

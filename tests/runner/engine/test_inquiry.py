@@ -1,4 +1,6 @@
-"""Studies that ask: any engine finds the same, nothing is asked twice, and nothing but replies stays behind."""
+"""Studies that ask: any engine finds the same, nothing is asked twice, and nothing but replies
+stays behind.
+"""
 
 import asyncio
 import errno

@@ -1,4 +1,6 @@
-"""Subjects of a study of which nothing usable was said: asked about once more on request, by themselves, and nobody else."""
+"""Subjects of a study of which nothing usable was said: asked about once more on request, by
+themselves, and nobody else.
+"""
 
 import json
 import shutil
@@ -46,7 +48,8 @@ def write(folder, *again, engine="local", accept=False, max_tokens=256, **script
     return write_silver(bank, wanted, secrets={}, workspace=folder, engine=engine)
 
 
-# What is said the first time for l-2 is of no use; when it is asked for once more (attempt 1000 and up), it is a record.
+# What is said the first time for l-2 is of no use; when it is asked for once more (attempt 1000 and
+# up), it is a record.
 LATER = {"reply": GOOD, "replies": {"l-2": ["no"] * 1000 + [GOOD]}}
 NEVER = {"reply": GOOD, "replies": {"l-2": "no"}}
 

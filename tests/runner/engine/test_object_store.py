@@ -46,7 +46,8 @@ def test_a_worker_lost_before_its_records_reached_the_store_has_finished_nothing
     )
     model = makers.endpoint(mock_server("--log", log), concurrency=4)
     plan = workspace(tmp_path, makers.many_items(120), model, engine={"shard": 10})
-    # What the lost worker wrote is on this machine: the pass takes it from there, and asks the rest.
+    # What the lost worker wrote is on this machine: the pass takes it from there, and asks the
+    # rest.
     run = medassay.run(plan, secrets={}, workspace=f"{machine.bucket}/shop", engine="crew")
     assert kept
     assert len(made[0].hands) == 2

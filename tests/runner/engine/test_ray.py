@@ -1,4 +1,7 @@
-"""Real Ray nodes on this machine, started by `ray start` as an operator does; nodes and drivers die by kill -9."""
+"""Real Ray nodes on this machine, started by `ray start` as an operator does.
+
+Nodes and drivers die by kill -9.
+"""
 
 import json
 import os
@@ -251,7 +254,8 @@ def test_weights_get_replicas_with_their_devices_and_endpoints_the_processors_le
     pools = engine.parted(specs, units, rules, {"CPU": 16.0, "GPU": 8.0})
     found = {tuple(sorted(pool.models)): (pool.workers, pool.gpus) for pool in pools}
     assert found == {("big",): (3, 2), ("small",): (1, 0), ("api",): (5, 0)}
-    # Never more workers than shards; as many as the plan says where it says so; no GPU is asked for where there is none.
+    # Never more workers than shards; as many as the plan says where it says so; no GPU is asked for
+    # where there is none.
     [pool] = engine.parted({"api": spec("api")}, {"api": 700}, rules, {"CPU": 16.0})
     assert pool.workers == 1
     [pool] = engine.parted({"api": spec("api")}, {"api": 700}, EngineRules(workers=4), {})

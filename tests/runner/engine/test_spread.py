@@ -1,4 +1,6 @@
-"""Scoring, metrics and checks in parts, done by other processes: the same bytes, the same findings."""
+"""Scoring, metrics and checks in parts, done by other processes: the same bytes, the same
+findings.
+"""
 
 import json
 

@@ -76,7 +76,8 @@ class Postgres:
         # What they share is free only once all are gone.
         while any(_runs(number) for number in (first, *children)):
             time.sleep(0.05)
-        # Where nobody collects the dead, their numbers still look taken; after a loss of power they would not.
+        # Where nobody collects the dead, their numbers still look taken; after a loss of power they
+        # would not.
         (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
         (self.folder / f".s.PGSQL.{self.port}.lock").unlink(missing_ok=True)
 
@@ -94,7 +95,10 @@ class Postgres:
 
 @pytest.fixture(scope="session")
 def postgres():
-    """Start a PostgreSQL for all tests; returns a function that makes a new database and gives its address."""
+    """Start a PostgreSQL for all tests.
+
+    Returns a function that makes a new database and gives its address.
+    """
     server = Postgres()
     yield server.database
     server.end()

@@ -1,4 +1,6 @@
-"""What tests of the review app share: accounts, a study, and a client that keeps cookies and tokens."""
+"""What tests of the review app share: accounts, a study, and a client that keeps cookies and
+tokens.
+"""
 
 import http.client
 import json
@@ -274,7 +276,10 @@ class Server:
 
 @dataclass
 class Desk:
-    """A database with the server on it; studies get names of their own, so that tests share both."""
+    """A database with the server on it.
+
+    Studies get names of their own, so that tests share both.
+    """
 
     database: object
     server: Server

@@ -1,4 +1,6 @@
-"""The way of a study over HTTP, on both databases: invited, trained, reviewed, settled, closed, exported."""
+"""The way of a study over HTTP, on both databases: invited, trained, reviewed, settled, closed,
+exported.
+"""
 
 import html
 import json

@@ -1,4 +1,6 @@
-"""A database server that is killed -9 under writers: no review is lost that was acknowledged, and the app goes on."""
+"""A database server that is killed -9 under writers: no review is lost that was acknowledged, and
+the app goes on.
+"""
 
 import threading
 import time

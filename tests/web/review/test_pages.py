@@ -1,4 +1,6 @@
-"""The review app in a real browser, on both databases: acceptance checks 10, 11, 14, 15 and 20 to 26 of the experience specification."""
+"""The review app in a real browser, on both databases: acceptance checks 10, 11, 14, 15 and 20 to
+26 of the experience specification.
+"""
 
 import json
 import re
@@ -27,7 +29,10 @@ GRAPH = {
 
 @pytest.fixture
 def visit(browser, desk):
-    """Open pages as somebody; returns a function of the name and of what the context is to be like."""
+    """Open pages as somebody.
+
+    Returns a function of the name and of what the context is to be like.
+    """
     contexts = []
 
     def open_(who="", **more):
@@ -76,7 +81,9 @@ def saved(page, state="saved"):
 
 
 def choose(page, name, value):
-    """Score one aspect by its label: Playwright waits until that stands still, where a forced click may miss."""
+    """Score one aspect by its label: Playwright waits until that stands still, where a forced click
+    may miss.
+    """
     page.click(f'label:has(input[name="{name}"][value="{value}"])')
     assert page.is_checked(f'input[name="{name}"][value="{value}"]')
 

@@ -20,7 +20,8 @@ WHO = {
     "nobody": "account",
 }
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-# The table of the specification in words of its own, so that a slip in ROUTES is seen: who may read others' reviews while a study is open.
+# The table of the specification in words of its own, so that a slip in ROUTES is seen: who may read
+# others' reviews while a study is open.
 OTHERS_REVIEWS = {"auditor"}
 
 
@@ -34,7 +35,9 @@ def _roles(who):
 
 
 def _refusable(route, who):
-    """Whether somebody with the role may still be told no: maintainers and others while the study is open."""
+    """Whether somebody with the role may still be told no: maintainers and others while the study
+    is open.
+    """
     early = ("/items/{n}", "/export", "/adjudicate/")
     allowed_early = {"adjudicator"} if "/adjudicate/" in route.path else OTHERS_REVIEWS
     if route.path.endswith(("export.json", "export.csv", "/export")):

@@ -10,7 +10,10 @@ _COLUMNS = {"dataset", "encounter_id", "dialogue", "note"}
 
 
 def load(root: Path) -> Bank:
-    """Return the three test sets; train and validation become the dev split. From a file, that file as test."""
+    """Return the three test sets; train and validation become the dev split.
+
+    From a file, that file as test.
+    """
     draft = BankBuilder(
         "aci_bench",
         licence="CC-BY-4.0",

@@ -1,7 +1,8 @@
 """BioRED: how two entities of an abstract are related. Verified on data.
 
-The published suite does not say how it asks; this is a definition of our own: one item for each pair of entities that the
-corpus relates in one way, the eight types of relation as options, both entities by their first mention.
+The published suite does not say how it asks; this is a definition of our own: one item for each
+pair of entities that the corpus relates in one way, the eight types of relation as options, both
+entities by their first mention.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""CareQA-Open: exam questions rephrased so that they need no options. From documentation (the set is on a hub only)."""
+"""CareQA-Open: exam questions rephrased so that they need no options.
+
+From documentation (the set is on a hub only).
+"""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
 """HealthBench: conversations with criteria that physicians wrote.
 
-One JSON object a line: `prompt_id`, `prompt` (turns, the last one the user's), `rubrics` (criterion,
-points, tags) and `example_tags`, of which the theme becomes the category. Earlier turns of a
-conversation become the item's context, as text: here every model is asked one question.
+One JSON object a line: `prompt_id`, `prompt` (turns, the last one the user's), `rubrics`
+(criterion, points, tags) and `example_tags`, of which the theme becomes the category. Earlier turns
+of a conversation become the item's context, as text: here every model is asked one question.
 """
 
 from collections.abc import Mapping

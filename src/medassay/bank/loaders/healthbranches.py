@@ -12,7 +12,10 @@ _BETWEEN = re.compile(r"""['"]\s*,\s*['"]""")
 
 
 def load(root: Path) -> Bank:
-    """Return the quiz items; conditions are clusters, since their questions share a decision graph."""
+    """Return the quiz items.
+
+    Conditions are clusters, since their questions share a decision graph.
+    """
     draft = BankBuilder(
         "healthbranches",
         licence="CC-BY-NC-SA-4.0",
@@ -42,7 +45,9 @@ def load(root: Path) -> Bank:
 
 
 def load_open(root: Path) -> Bank:
-    """Return the open questions: the same questions without options, the right answer as reference."""
+    """Return the open questions: the same questions without options, the right answer as
+    reference.
+    """
     draft = BankBuilder(
         "healthbranches_open",
         licence="CC-BY-NC-SA-4.0",

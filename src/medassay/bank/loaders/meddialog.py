@@ -1,4 +1,6 @@
-"""MedDialog: what patients ask online, a doctor's first reply, and short forms of the question. From documentation.
+"""MedDialog: what patients ask online, a doctor's first reply, and short forms of the question.
+
+From documentation.
 
 Replies are of unknown doctors in public forums: what they advised was checked by nobody.
 """
@@ -12,7 +14,9 @@ _TRAIN = "Tests are of the published train split: a model may have learned them.
 
 
 def load_raw(root: Path) -> Bank:
-    """Return descriptions with the second utterance of each dialogue, the doctor's, as reference."""
+    """Return descriptions with the second utterance of each dialogue, the doctor's, as
+    reference.
+    """
     draft = BankBuilder(
         "meddialog_raw",
         licence="unstated",

@@ -1,4 +1,7 @@
-"""Medical Abstracts: which of five classes of conditions an abstract is about (Schopf et al.). Verified on data."""
+"""Medical Abstracts: which of five classes of conditions an abstract is about (Schopf et al.).
+
+Verified on data.
+"""
 
 from pathlib import Path
 

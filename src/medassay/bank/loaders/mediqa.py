@@ -1,7 +1,9 @@
-"""MEDIQA 2019, task 3: consumers' questions with answers ranked by systems and graded by people. Verified on data.
+"""MEDIQA 2019, task 3: consumers' questions with answers ranked by systems and graded by people.
 
-The published protocol takes the answer that the system ranked first, whatever people thought of it; `load_best` takes the
-one that people ranked first.
+Verified on data.
+
+The published protocol takes the answer that the system ranked first, whatever people thought of it;
+`load_best` takes the one that people ranked first.
 """
 
 from collections.abc import Iterator
@@ -17,7 +19,9 @@ Answer = tuple[int, int, int, str]  # system's rank, people's rank, grade, text
 
 
 def load(root: Path) -> Bank:
-    """Return the questions with the answer that the system ranked first as reference, as the published suite does."""
+    """Return the questions with the answer that the system ranked first as reference, as the
+    published suite does.
+    """
     return _load(root, "mediqa_qa2019", by=0, who="the system")
 
 

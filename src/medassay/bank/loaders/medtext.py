@@ -1,4 +1,7 @@
-"""MedText: short case descriptions with diagnosis and treatment. From documentation (the set is on a hub only)."""
+"""MedText: short case descriptions with diagnosis and treatment.
+
+From documentation (the set is on a hub only).
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""MeQSum: consumers' long health questions with short ones. Verified on data; free stand-in for MedDialog Qsumm."""
+"""MeQSum: consumers' long health questions with short ones.
+
+Verified on data; free stand-in for MedDialog Qsumm.
+"""
 
 from pathlib import Path
 

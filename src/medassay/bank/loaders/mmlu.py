@@ -27,7 +27,8 @@ _HEADLESS = ["question", "choice0", "choice1", "choice2", "choice3", "answer"]
 
 
 def load(root: Path) -> Bank:
-    """Return the six subjects as domains, from a folder of CSV files or one lettered JSON Lines file.
+    """Return the six subjects as domains, from a folder of CSV files or one lettered JSON Lines
+    file.
 
     The original CSV has no header and letters A–D, the hub's has a header and 0–3; the first row
     tells them apart. 78 questions stand in two subjects: both stay, since each subject is scored.

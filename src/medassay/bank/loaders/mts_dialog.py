@@ -1,4 +1,7 @@
-"""MTS-Dialog: short dialogues between doctor and patient, each with a section of the note. Verified on data."""
+"""MTS-Dialog: short dialogues between doctor and patient, each with a section of the note.
+
+Verified on data.
+"""
 
 from pathlib import Path
 

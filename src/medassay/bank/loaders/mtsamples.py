@@ -1,4 +1,7 @@
-"""MTSamples: which of forty specialties a transcribed report belongs to. Verified on data (an excerpt of thirty)."""
+"""MTSamples: which of forty specialties a transcribed report belongs to.
+
+Verified on data (an excerpt of thirty).
+"""
 
 from pathlib import Path
 

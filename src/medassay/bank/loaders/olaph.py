@@ -1,4 +1,6 @@
-"""OLAPH / MedLFQA: long answers, with statements that an answer must have and others that are nice to have. Verified on data."""
+"""OLAPH / MedLFQA: long answers, with statements that an answer must have and others that are nice
+to have. Verified on data.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,11 @@ _COLUMNS = {"Question", "Free_form_answer", "Must_have", "Nice_to_have"}
 
 
 def load(root: Path) -> Bank:
-    """Return the questions of every file by its authors, or of the hub's single file its first tenth, as published.
+    """Return the questions of every file by its authors, or of the hub's single file its first
+    tenth, as published.
 
-    Statements that an answer must have become target facts; both kinds are targets of Relaxed Perplexity.
+    Statements that an answer must have become target facts; both kinds are targets of Relaxed
+    Perplexity.
     """
     draft = BankBuilder(
         "olaph",

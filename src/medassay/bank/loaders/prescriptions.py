@@ -1,7 +1,7 @@
 """Prescriptions: which medicine fits a complaint. From documentation (the set is on a hub only).
 
-Texts were read from photographs of handwritten prescriptions by a machine: many are garbled. Wrong options are drawn once
-for each item, by its id, so that what is shown is what is scored.
+Texts were read from photographs of handwritten prescriptions by a machine: many are garbled. Wrong
+options are drawn once for each item, by its id, so that what is shown is what is scored.
 """
 
 import ast
@@ -40,7 +40,9 @@ def load_easy(root: Path) -> Bank:
 
 
 def load_hard(root: Path) -> Bank:
-    """Return complaints with the medicine prescribed among medicines of the same patient, taken otherwise."""
+    """Return complaints with the medicine prescribed among medicines of the same patient, taken
+    otherwise.
+    """
     return _load(root, "med_prescriptions_hard", hard=True)
 
 
@@ -90,7 +92,9 @@ def _of_others(medicines: list[str], everything: list[str], rng: random.Random) 
 
 
 def _otherwise(right: str, medicines: list[str], rng: random.Random) -> list[str]:
-    """Return three medicines of the same patient, each with a frequency and a duration that are not its own."""
+    """Return three medicines of the same patient, each with a frequency and a duration that are not
+    its own.
+    """
     names = [medicine.partition(",")[0] for medicine in medicines if medicine != right] or [
         right.partition(",")[0]
     ]
@@ -105,7 +109,9 @@ def _otherwise(right: str, medicines: list[str], rng: random.Random) -> list[str
 
 
 def _read(value: Any) -> tuple[str, list[str]]:
-    """Return complaint and medicines of a record, which holds them as the text of a Python dictionary."""
+    """Return complaint and medicines of a record, which holds them as the text of a Python
+    dictionary.
+    """
     if isinstance(value, str):
         try:
             value = ast.literal_eval(value)
@@ -134,7 +140,10 @@ def _medicine(record: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return a text on one line; "" where it says nothing, or in a script that the task leaves out."""
+    """Return a text on one line.
+
+    "" where it says nothing, or in a script that the task leaves out.
+    """
     if isinstance(value, list):
         value = ", ".join(str(element) for element in value)
     text = " ".join(str(value or "").split())

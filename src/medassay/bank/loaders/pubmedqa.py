@@ -10,7 +10,10 @@ _ANSWERS = ["yes", "no", "maybe"]
 
 
 def load(root: Path) -> Bank:
-    """Return PubMedQA (PQA-L); with `test_ground_truth.json` beside it, only its items are tests."""
+    """Return PubMedQA (PQA-L).
+
+    With `test_ground_truth.json` beside it, only its items are tests.
+    """
     draft = BankBuilder("pubmedqa", licence="MIT", source="PubMedQA, PQA-L", title="PubMedQA")
     path = find_file(root, "ori_pqal.json", "*pqal*.json")
     articles = read_json(path)

@@ -1,4 +1,7 @@
-"""Radiology reports, findings to impression: Open-i, verified on data; MIMIC-III from documentation, for those who may read it."""
+"""Radiology reports, findings to impression: Open-i, verified on data.
+
+MIMIC-III from documentation, for those who may read it.
+"""
 
 import re
 from pathlib import Path
@@ -63,7 +66,8 @@ def load_mimic(root: Path) -> Bank:
 
 
 def split_report(text: str) -> tuple[str, str]:
-    """Return findings and impression of a note, each with its heading and up to the end of its section; "" where absent.
+    """Return findings and impression of a note, each with its heading and up to the end of its
+    section; "" where absent.
 
     Without a section of findings, all that stands before the impression takes its place.
 

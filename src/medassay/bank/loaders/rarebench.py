@@ -22,8 +22,9 @@ def load(root: Path, name: str, golden: Golden = "one") -> Bank:
 
     `mapping/` is looked for in the folder and beside it. A phenotype without a name is left out, a
     case without any named phenotype or disease is counted; an exact repeat is dropped. Every golden
-    severity is `rare`: the sets hold rare diseases. Of several codes the first is the golden diagnosis; other
-    diseases among them stand in the rationale. With `golden` "any" the names of all of them are golden. The card says which.
+    severity is `rare`: the sets hold rare diseases. Of several codes the first is the golden
+    diagnosis; other diseases among them stand in the rationale. With `golden` "any" the names of
+    all of them are golden. The card says which.
     """
     path = find_file(root, f"{name}.jsonl", f"{name}*.jsonl", f"data/{name}.jsonl", f"{name}.json")
     phenotypes, diseases = _mappings(path)
@@ -101,10 +102,11 @@ def _codes(row: Mapping[str, Any], key: str, path: Path, number: int) -> list[st
 def _golden(
     codes: list[str], diseases: DiseaseNames, golden: Golden
 ) -> tuple[list[str], list[str]]:
-    """Return the names that are golden, the usual one of the first disease first, and the usual names of the other diseases.
+    """Return the names that are golden, the usual one of the first disease first, and the usual
+    names of the other diseases.
 
-    A further code is the same disease where it has one of its names; the others are recorded beside the golden diagnosis, and are
-    golden themselves where any is.
+    A further code is the same disease where it has one of its names; the others are recorded beside
+    the golden diagnosis, and are golden themselves where any is.
     """
     names_by_code = [names for code in codes if (names := diseases.names.get(code))]
     if not names_by_code:

@@ -1,6 +1,7 @@
 """Building an index: beside its place, and moved there whole.
 
-What a build that was cut off has embedded is kept, and built upon by the next; nothing else that lies there is touched.
+What a build that was cut off has embedded is kept, and built upon by the next; nothing else that
+lies there is touched.
 """
 
 import fcntl
@@ -54,7 +55,8 @@ async def build_index(
     ----------
     embedder : None for the method "bm25", which needs none
     progress : called with chunks embedded and all chunks
-    readers : ending → what returns the text of a document that is no plain text; it is called twice for each
+    readers : ending → what returns the text of a document that is no plain text; it is called twice
+        for each
 
     Raises
     ------
@@ -121,7 +123,10 @@ def _refuse_place(out: Path) -> None:
 
 
 def _draft(out: Path) -> Path:
-    """Return the folder beside `out` in which it is built; refuses what is in the way and not ours."""
+    """Return the folder beside `out` in which it is built.
+
+    Refuses what is in the way and not ours.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(f".{out.name}.building")
     ours = {part: "lock", _replaced(out): "index.json"}  # what a build that was cut off leaves
@@ -166,7 +171,10 @@ def _begin(
     parameters: Parameters,
     readers: Readers,
 ) -> dict[str, int]:
-    """Write documents and chunks, unless an earlier build of the same has; return how many there are."""
+    """Write documents and chunks, unless an earlier build of the same has.
+
+    Return how many there are.
+    """
     mark = part / "identity.json"
     try:
         marked = parse_json(mark.read_bytes(), mark.name)

@@ -1,8 +1,9 @@
 """Texts cut into overlapping chunks at the largest separator that fits.
 
-A text is cut at the first separator that it holds, and a piece that is too long at the next one. Merged `levels`, the pieces of each
-level are joined among themselves: the cuts of langchain's recursive character splitter, which the published protocol uses. Merged
-`whole`, all pieces of a text are joined in one pass, so that chunks run on across paragraphs. A chunk knows where it starts.
+A text is cut at the first separator that it holds, and a piece that is too long at the next one.
+Merged `levels`, the pieces of each level are joined among themselves: the cuts of langchain's
+recursive character splitter, which the published protocol uses. Merged `whole`, all pieces of a
+text are joined in one pass, so that chunks run on across paragraphs. A chunk knows where it starts.
 
 Source: specification of tasks and prompts, 14.2.
 """
@@ -31,7 +32,9 @@ class Chunk:
 def split(
     text: str, *, size: int = SIZE, overlap: int = OVERLAP, merging: Merging = "levels"
 ) -> list[Chunk]:
-    """Return the chunks of a text, in its order; each is a part of it, and together they hold all that is not blank.
+    """Return the chunks of a text, in its order.
+
+    Each is a part of it, and together they hold all that is not blank.
 
     Parameters
     ----------
@@ -78,7 +81,9 @@ def _flat(text: str, span: Span, separators: tuple[str, ...], size: int) -> Iter
 def _cut(
     text: str, span: Span, separators: tuple[str, ...], size: int, overlap: int
 ) -> Iterator[Span]:
-    """Yield the chunks of a part of a text: pieces of one separator merged, too long ones cut at the next."""
+    """Yield the chunks of a part of a text: pieces of one separator merged, too long ones cut at
+    the next.
+    """
     at = next(i for i, separator in enumerate(separators) if text.find(separator, *span) >= 0)
     waiting: list[Span] = []
     for piece in _pieces(text, span, separators[at]):
@@ -108,7 +113,10 @@ def _pieces(text: str, span: Span, separator: str) -> Iterator[Span]:
 
 
 def _merged(pieces: list[Span], size: int, overlap: int) -> Iterator[Span]:
-    """Yield neighbouring pieces joined up to `size`; the last pieces of one, up to `overlap`, begin the next."""
+    """Yield neighbouring pieces joined up to `size`.
+
+    The last pieces of one, up to `overlap`, begin the next.
+    """
     first = 0  # of the pieces joined so far
     for number, (start, end) in enumerate(pieces):
         if number > first and end - pieces[first][0] > size:

@@ -1,8 +1,10 @@
 """The texts that are searched: a folder of documents, or a JSONL file with `id` and `text`.
 
-Of a folder .txt and .md files are read as they stand; of other endings those that a reader is given for.
+Of a folder .txt and .md files are read as they stand; of other endings those that a reader is given
+for.
 
-A document is named by its path without ending, or its id; where it is named as a condition it is that condition's source.
+A document is named by its path without ending, or its id; where it is named as a condition it is
+that condition's source.
 """
 
 import hashlib
@@ -47,7 +49,10 @@ def read_corpus(path: Path, readers: Readers = _NONE) -> Iterator[Document]:
 
 
 def left_out(folder: Path, readers: Readers) -> list[str]:
-    """Return the files of a folder that are no documents of a corpus, by their paths below it; hidden ones are not named."""
+    """Return the files of a folder that are no documents of a corpus, by their paths below it.
+
+    Hidden ones are not named.
+    """
     suffixes = {*_PLAIN, *readers}
     below = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
     return [
@@ -103,7 +108,10 @@ def _of_lines(path: Path) -> Iterator[Document]:
 
 
 def corpus_hash(path: Path, readers: Readers = _NONE) -> str:
-    """Return the SHA-256 over all documents; refuses a name that occurs twice, and a corpus of blank texts."""
+    """Return the SHA-256 over all documents.
+
+    Refuses a name that occurs twice, and a corpus of blank texts.
+    """
     digest, names, characters = hashlib.sha256(), set[str](), 0
     for document in read_corpus(path, readers):
         if document.name in names:

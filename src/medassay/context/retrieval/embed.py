@@ -39,7 +39,8 @@ def find_embedder(
 
     Parameters
     ----------
-    place : "embedded:minilm", "fake", a sentence-transformers folder, or "endpoint:" and an entry of the models file
+    place : "embedded:minilm", "fake", a sentence-transformers folder, or "endpoint:" and an entry
+        of the models file
     books : where requests to an endpoint are booked, None to book none
 
     Raises
@@ -107,7 +108,10 @@ class FolderEmbedder:
 
 
 class FakeEmbedder:
-    """Counts words by their hash: the same everywhere, and texts that share words are near. For tests and trials without a model."""
+    """Counts words by their hash: the same everywhere, and texts that share words are near.
+
+    For tests and trials without a model.
+    """
 
     id = f"fake-words-{_WIDTH}"
 

@@ -1,6 +1,8 @@
-"""An index on disk: documents, their chunks, vectors and word counts, under the hash of corpus and parameters.
+"""An index on disk: documents, their chunks, vectors and word counts, under the hash of corpus and
+parameters.
 
-A folder holds `index.json`, `documents.jsonl`, `chunks.jsonl`, and as the method wants `vectors.f32` and `bm25/`; see `build.py`.
+A folder holds `index.json`, `documents.jsonl`, `chunks.jsonl`, and as the method wants
+`vectors.f32` and `bm25/`; see `build.py`.
 """
 
 import os
@@ -29,7 +31,10 @@ _DEPTH = 50  # of the rankings that a hybrid search joins
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievedChunk:
-    """A chunk that a search found; `score` is a distance where `measure` is "l2", else the higher the nearer."""
+    """A chunk that a search found.
+
+    `score` is a distance where `measure` is "l2", else the higher the nearer.
+    """
 
     rank: int
     chunk: int
@@ -163,7 +168,8 @@ class Index:
         """Return the document of a name, whatever its case and marks; None if there is none."""
         if self._names is None:
             names = [self._documents[n]["name"] for n in range(self.described["documents"])]
-            # A file in a subfolder answers to its own name, unless another is named so; as written goes first.
+            # A file in a subfolder answers to its own name, unless another is named so; as written
+            # goes first.
             last = {same_name(name.rpartition("/")[2]): n for n, name in enumerate(names)}
             alike = {same_name(name): n for n, name in enumerate(names)}
             self._names = last | alike | {name: n for n, name in enumerate(names)}
@@ -175,7 +181,8 @@ class Index:
         return self._chunks[number]
 
     async def search(self, texts: Sequence[str], k: int) -> list[list[RetrievedChunk]]:
-        """Return the k best chunks for each text, the best first, the lower number first among equals.
+        """Return the k best chunks for each text, the best first, the lower number first among
+        equals.
 
         Methods of words give fewer where fewer chunks share a word with the text.
         """

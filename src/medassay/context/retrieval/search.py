@@ -1,7 +1,8 @@
 """Exact nearest neighbours in a file of vectors, and the joining of rankings.
 
-Vectors are read block by block from a memory map whose pages are given back, so memory is bounded by a block. Distances are
-computed in single precision and those that rounding could change are computed again in double: the result is that of brute force.
+Vectors are read block by block from a memory map whose pages are given back, so memory is bounded
+by a block. Distances are computed in single precision and those that rounding could change are
+computed again in double: the result is that of brute force.
 """
 
 import mmap
@@ -55,7 +56,8 @@ class VectorFile:
 
 
 def nearest(vectors: VectorFile, queries: Vectors, k: int) -> tuple[Ids, Distances]:
-    """Return the nearest vectors of each query by Euclidean distance, the lower number first among equals.
+    """Return the nearest vectors of each query by Euclidean distance, the lower number first among
+    equals.
 
     Parameters
     ----------
@@ -100,7 +102,9 @@ def _nearest(vectors: VectorFile, queries: Vectors, k: int) -> tuple[Ids, Distan
 
 
 def _slack(squared_norms: Distances, longest: float, width: int) -> Distances:
-    """Return by how much a squared distance in single precision may be off, for each query: twice the bound of a dot product of `width` terms."""
+    """Return by how much a squared distance in single precision may be off, for each query: twice
+    the bound of a dot product of `width` terms.
+    """
     bound = (np.sqrt(squared_norms) + np.sqrt(longest)) ** 2
     slack: Distances = 4 * (width + 4) * _UNIT * bound + np.finfo(np.float32).tiny
     return slack
@@ -134,7 +138,8 @@ def _exact(
 
 
 def fused(rankings: Sequence[Sequence[int]], k: int) -> list[tuple[int, float]]:
-    """Return the k best of several rankings by reciprocal rank fusion, the lower number first among equals.
+    """Return the k best of several rankings by reciprocal rank fusion, the lower number first among
+    equals.
 
     Source: Cormack, Clarke, Buettcher (2009), doi:10.1145/1571941.1572114; the constant is 60.
 

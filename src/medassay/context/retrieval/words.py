@@ -65,7 +65,9 @@ class WordCounts:
             ) from None
 
     def best(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
-        """Return numbers and scores of the k best texts for each query, the lower number first among equals; those that share no word are left out."""
+        """Return numbers and scores of the k best texts for each query, the lower number first
+        among equals; those that share no word are left out.
+        """
         rankings: list[list[tuple[int, float]]] = []
         for words in _words(texts):
             known_words = [word for word in words if word in self._counted.vocab_dict]

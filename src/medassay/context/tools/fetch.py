@@ -1,8 +1,9 @@
 """url_fetch: the text of a page at an address that a model names. Hostile ground.
 
-http and https alone; every address that a name resolves to must be public, and the one that is connected to is checked once more
-where the socket is made, so that a name which changes its address gains nothing. Redirects are followed by hand, each checked
-like the first. No cookies, no credentials, no proxy, no connection kept. Bytes, time and unpacked bytes are bounded.
+http and https alone; every address that a name resolves to must be public, and the one that is
+connected to is checked once more where the socket is made, so that a name which changes its address
+gains nothing. Redirects are followed by hand, each checked like the first. No cookies, no
+credentials, no proxy, no connection kept. Bytes, time and unpacked bytes are bounded.
 """
 
 import asyncio
@@ -144,7 +145,8 @@ class Fetcher:
         Raises
         ------
         GateError
-            When the address, or one that it redirects to, may not be reached. Nothing was sent there.
+            When the address, or one that it redirects to, may not be reached. Nothing was sent
+            there.
         ToolError
             When there is no page, none with text, or none within the bounds.
         """
@@ -211,7 +213,9 @@ class Fetcher:
             raise GateError(_refused(f"'{host}'"))
 
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
-        """Make the socket of a connection, or refuse: the last word, whatever was resolved before."""
+        """Make the socket of a connection, or refuse: the last word, whatever was resolved
+        before.
+        """
         family, kind, protocol, _, place = info
         if not self._gate(place[0], place[1]):
             raise GateError(_refused(f"'{place[0]}'"))
@@ -248,7 +252,8 @@ async def _get(
 def _unreached(error: aiohttp.ClientConnectorError, *, online: bool) -> GateError | ToolError:
     """Tell an address that is not there from a network that is not there.
 
-    A machine without a network may say "no such name" of every name; so that is believed once any name was found.
+    A machine without a network may say "no such name" of every name; so that is believed once any
+    name was found.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -299,7 +304,10 @@ async def _text_of(kind: str, charset: str | None, data: bytes) -> str:
 
 
 def _codec(charset: str | None) -> str:
-    """Return the codec of a charset that pages have; UTF-8 for any other, since some codecs hang, fail, or are no charsets."""
+    """Return the codec of a charset that pages have.
+
+    UTF-8 for any other, since some codecs hang, fail, or are no charsets.
+    """
     try:
         codec_name = codecs.lookup(charset or "utf-8").name
     except (LookupError, ValueError):
@@ -356,7 +364,8 @@ async def url_fetch(url: str) -> str:
     Raises
     ------
     GateError
-        When the address, or one that it redirects to, is not of the public internet. Nothing was sent there.
+        When the address, or one that it redirects to, is not of the public internet. Nothing was
+        sent there.
     ToolError
         When there is no page, none with text, or none within the bounds of size and time.
     UnavailableError

@@ -1,10 +1,10 @@
 """The mode `tools`: the conversation in which a model calls tools until it answers.
 
-Calls of one turn run side by side, within the plan's limits. A call beyond the limit is answered by a text that says
-so; a model that goes on calling all the same is cut off after two such turns.
+Calls of one turn run side by side, within the plan's limits. A call beyond the limit is answered by
+a text that says so; a model that goes on calling all the same is cut off after two such turns.
 
-Every reply and every tool result is in the response store before it is used. So a run that is cut off makes no call
-twice, and a replay reads the same results without a network.
+Every reply and every tool result is in the response store before it is used. So a run that is cut
+off makes no call twice, and a replay reads the same results without a network.
 """
 
 import asyncio
@@ -60,7 +60,9 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class ToolTrace:
-    """The end of a conversation: the last reply with all that was spent, and the calls on the way."""
+    """The end of a conversation: the last reply with all that was spent, and the calls on the
+    way.
+    """
 
     reply: Reply
     trace: tuple[dict[str, Any], ...]
@@ -116,7 +118,8 @@ class ToolLoop:
         repeat: int,
     ) -> ToolResult:
         """Return what a call gave when it was first made at this point of this conversation."""
-        # As the key of the reply that it follows, with the call; the item, since two items may ask the same.
+        # As the key of the reply that it follows, with the call; the item, since two items may ask
+        # the same.
         call_ = canonical([columns["item"], place, call.name, call.arguments])
         constant = self._constant + self._asker.constant(spec)
         key = request_key(constant, turn_prompt.asked + b"\x1f" + call_, repeat)
@@ -211,7 +214,9 @@ def _with_ids(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
 
 
 def _traced(turn: int, call: ToolCall, result: ToolResult, status: str) -> dict[str, Any]:
-    """Return a call as a trial keeps it: what came back stays in the response store, since it is others' text."""
+    """Return a call as a trial keeps it: what came back stays in the response store, since it is
+    others' text.
+    """
     return {
         "turn": turn,
         "tool": call.name,
@@ -243,7 +248,10 @@ def _going_on(
 
 
 def _as_message(call: ToolCall) -> dict[str, Any]:
-    """Return a call as it is sent back; arguments that are no JSON object, which endpoints refuse, as an empty one."""
+    """Return a call as it is sent back.
+
+    Arguments that are no JSON object, which endpoints refuse, as an empty one.
+    """
     try:
         fine = isinstance(json.loads(call.arguments), dict)
     except (ValueError, RecursionError):

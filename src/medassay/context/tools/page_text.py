@@ -1,6 +1,9 @@
-"""The text of a page, extracted in a process of its own: `python -m medassay.context.tools.page_text <page >text`.
+"""The text of a page, extracted in a process of its own: `python -m
+medassay.context.tools.page_text <page >text`.
 
-It writes a JSON object: `text`, and `headings`, each as level and title. Pages are hostile, and an extractor can hang, crash or eat all memory; a process can be ended, is bounded, and holds no secrets.
+It writes a JSON object: `text`, and `headings`, each as level and title. Pages are hostile, and an
+extractor can hang, crash or eat all memory; a process can be ended, is bounded, and holds no
+secrets.
 """
 
 import json

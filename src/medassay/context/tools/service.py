@@ -1,4 +1,6 @@
-"""Asking a configured service: politely, within bounds, and with a word of why where it does not serve."""
+"""Asking a configured service: politely, within bounds, and with a word of why where it does not
+serve.
+"""
 
 import asyncio
 import json
@@ -42,7 +44,9 @@ class Service:
         self._session: aiohttp.ClientSession | None = None
 
     def within(self, seconds: float) -> "Asking":
-        """Return the service for one call, which may take so long in all, waiting for one's own turn left aside."""
+        """Return the service for one call, which may take so long in all, waiting for one's own
+        turn left aside.
+        """
         return Asking(self, seconds)
 
     async def ask(self, request: ServiceRequest, clock: "Asking") -> bytes:
@@ -76,7 +80,10 @@ class Service:
         raise ToolError(f"{self._name}: unavailable: {message}", unavailable=True)
 
     async def _once(self, request: ServiceRequest) -> tuple[int, bytes, float]:
-        """Return status, body, and the seconds asked to wait; status 0 and a reason where there was no reply."""
+        """Return status, body, and the seconds asked to wait.
+
+        Status 0 and a reason where there was no reply.
+        """
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 cookie_jar=aiohttp.DummyCookieJar(), headers={"User-Agent": "medassay"}
@@ -109,7 +116,8 @@ class Service:
 
 
 class Asking:
-    """One call of a tool: the time that it may still take, counted while it asks and not while it waits for its turn.
+    """One call of a tool: the time that it may still take, counted while it asks and not while it
+    waits for its turn.
 
     Waiting in our own queue is no fault of a service, and must not make it unavailable.
     """
@@ -158,7 +166,10 @@ def read_json(data: bytes, name: str) -> Any:
 
 
 def read_xml(data: bytes, name: str) -> ElementTree.Element:
-    """Return the XML of a reply; one that declares entities, which could swell or name files, is refused."""
+    """Return the XML of a reply.
+
+    One that declares entities, which could swell or name files, is refused.
+    """
     try:
         text = data.decode("utf-8-sig")
         if "<!ENTITY" in text:
@@ -169,7 +180,9 @@ def read_xml(data: bytes, name: str) -> ElementTree.Element:
 
 
 def short(value: Any, most: int) -> str:
-    r"""Return a text on one line, at most so long; lone surrogates, which are no characters, become "?".
+    r"""Return a text on one line, at most so long.
+
+    Lone surrogates, which are no characters, become "?".
 
     Examples
     --------

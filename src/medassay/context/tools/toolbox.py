@@ -1,4 +1,6 @@
-"""The tools of a run: what a model is told of them, and what a call gives: always a text, and how it went."""
+"""The tools of a run: what a model is told of them, and what a call gives: always a text, and how
+it went.
+"""
 
 import asyncio
 import json
@@ -30,7 +32,9 @@ _LONGEST_QUERY = 1000  # characters
 
 @dataclass(frozen=True, kw_only=True)
 class ToolResult:
-    """What a call gave: a text for the model, whether it went well, and the key under which it is stored."""
+    """What a call gave: a text for the model, whether it went well, and the key under which it is
+    stored.
+    """
 
     text: str
     status: Status
@@ -42,7 +46,8 @@ class Toolbox:
 
     Parameters
     ----------
-    index : what doc_retrieval searches; `use` brings its embedder, `query_prefix` stands before each query
+    index : what doc_retrieval searches; `use` brings its embedder, `query_prefix` stands before
+        each query
     secrets : values of the environment variables that the rules name
     fetcher : for tests, which serve pages on loopback
     """
@@ -106,7 +111,9 @@ class Toolbox:
         return self._keys.get(name, "")
 
     async def ready(self) -> None:
-        """Bring what the tools need, before the first call that was never made before; a replay needs none of it.
+        """Bring what the tools need, before the first call that was never made before.
+
+        A replay needs none of it.
 
         Raises
         ------
@@ -135,8 +142,8 @@ class Toolbox:
     async def call(self, call: ToolCall) -> ToolResult:
         """Return what a call gives; whatever goes wrong is a text too.
 
-        A model's mistake, or an address that may not be reached, is `failed`; a service that does not answer in time, or at all,
-        is `unavailable`.
+        A model's mistake, or an address that may not be reached, is `failed`; a service that does
+        not answer in time, or at all, is `unavailable`.
         """
         try:
             result = await self._run(call)
@@ -199,7 +206,9 @@ def _arguments(tool: Tool, arguments: str) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> str:
-    """Return what a call gave as text for the model: a page as it is, results as JSON, as many as there is room for."""
+    """Return what a call gave as text for the model: a page as it is, results as JSON, as many as
+    there is room for.
+    """
     if isinstance(value, str):
         return storable(value[:LONGEST_RESULT])
     elements = list(value)
@@ -223,7 +232,9 @@ def _error(message: str, status: Status) -> ToolResult:
 
 
 def counted(statuses: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of calls, of failures (unavailable ones among them), and of unavailable ones."""
+    """Return the numbers of calls, of failures (unavailable ones among them), and of unavailable
+    ones.
+    """
     return {
         "calls": len(statuses),
         "failed": sum(status != "ok" for status in statuses),

@@ -1,4 +1,6 @@
-"""web_search: titles, addresses and snippets by the provider that a plan names: SearxNG, Brave or Tavily."""
+"""web_search: titles, addresses and snippets by the provider that a plan names: SearxNG, Brave or
+Tavily.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any

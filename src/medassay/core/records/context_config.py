@@ -1,4 +1,6 @@
-"""What a model may see besides the question, as a plan says it: retrieved and given texts, and tools."""
+"""What a model may see besides the question, as a plan says it: retrieved and given texts, and
+tools.
+"""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +33,9 @@ _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 @dataclass(frozen=True, kw_only=True)
 class Retrieval:
-    """Which index is searched (a folder, relative to the plan), for how many chunks, and what is put before each query."""
+    """Which index is searched (a folder, relative to the plan), for how many chunks, and what is
+    put before each query.
+    """
 
     index: str
     k: int = 3
@@ -54,9 +58,10 @@ class Retrieval:
 class ToolRules:
     """Which tools a model may call in the mode `tools`, where they look, and how often.
 
-    `search` names the provider of web_search, `search_url` its address (SearxNG has no common one), `search_key_env` the
-    environment variable with its key; `pubmed_key_env` likewise. `url_fetch` reaches hosts of `allow` alone where there are any,
-    and none of `deny`; a name stands for that host and all below it.
+    `search` names the provider of web_search, `search_url` its address (SearxNG has no common one),
+    `search_key_env` the environment variable with its key; `pubmed_key_env` likewise. `url_fetch`
+    reaches hosts of `allow` alone where there are any, and none of `deny`; a name stands for that
+    host and all below it.
     """
 
     use: tuple[Tool, ...] = TOOL_NAMES
@@ -154,8 +159,8 @@ def _is_address(url: str) -> bool:
 class PromptContext:
     """What a prompt shows besides the question.
 
-    `retrieved` are the places of the passages (document, start); `own_source` says whether one is of the item's own source,
-    None where that is not in the corpus.
+    `retrieved` are the places of the passages (document, start); `own_source` says whether one is
+    of the item's own source, None where that is not in the corpus.
     """
 
     passages: tuple[str, ...] = ()

@@ -1,7 +1,8 @@
 """`DecisionGraph`: what to ask, find and do about a condition, from its root to the ends.
 
-Nodes are told apart by their place, not by their name: in guidelines several boxes are called "Yes", and joining them
-would join branches that have nothing to do with each other (docs/decisions/0015).
+Nodes are told apart by their place, not by their name: in guidelines several boxes are called
+"Yes", and joining them would join branches that have nothing to do with each other
+(docs/decisions/0015).
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -70,7 +71,9 @@ class DecisionGraph:
         return order
 
     def to_tree(self) -> dict[str, Any]:
-        """Return the tree of the specification as plain JSON; a box that follows several stands under each.
+        """Return the tree of the specification as plain JSON.
+
+        A box that follows several stands under each.
 
         Raises
         ------
@@ -101,7 +104,9 @@ class DecisionGraph:
         return below[0]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the tree; of a graph that is no tree of bearable size its boxes, each with the places of those that follow."""
+        """Return the tree; of a graph that is no tree of bearable size its boxes, each with the
+        places of those that follow.
+        """
         try:
             if self.levels > _DEEPEST_TREE:
                 raise InputError("deeper than JSON is written")
@@ -117,8 +122,9 @@ class DecisionGraph:
 def read_decision_graph(value: Any) -> DecisionGraph:
     """Return the graph in parsed JSON.
 
-    Either the tree of the specification, `{"node", "content", "children"}`, whose boxes need not have a content, nor a
-    name where they have one; or `{"edges": {name: [names]}, "root": name}`; or a list of pairs of names.
+    Either the tree of the specification, `{"node", "content", "children"}`, whose boxes need not
+    have a content, nor a name where they have one; or `{"edges": {name: [names]}, "root": name}`;
+    or a list of pairs of names.
 
     Raises
     ------
@@ -189,7 +195,10 @@ def _box(box: Any, where: str) -> tuple[str, str, list[Any]]:
 
 
 def _from_edges(edges: Any, root: Any) -> DecisionGraph:
-    """Read edges by name, or as pairs; what is equal is checked once, so that millions of edges take a second."""
+    """Read edges by name, or as pairs.
+
+    What is equal is checked once, so that millions of edges take a second.
+    """
     below: dict[Any, dict[Any, None]] = {}
     try:
         if isinstance(edges, Mapping):
@@ -287,7 +296,9 @@ def _root(below: Mapping[str, Mapping[str, None]], ends: Set[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text on one line, without characters that steer a terminal or the direction of reading."""
+    """Return a text on one line, without characters that steer a terminal or the direction of
+    reading.
+    """
     joined = " ".join(storable(text).split())
     return joined if joined.isprintable() else "".join(c for c in joined if c.isprintable())
 
@@ -295,8 +306,8 @@ def _one_line(text: str) -> str:
 def contract_problem(value: Any) -> str | None:
     """Return what is wrong with a tree that a model wrote, None if nothing is.
 
-    The contract is strict: keys exactly node, content, children; names not blank, and none again on its own way; no
-    control characters; a child at the root; at most 2000 boxes in 40 levels.
+    The contract is strict: keys exactly node, content, children; names not blank, and none again on
+    its own way; no control characters; a child at the root; at most 2000 boxes in 40 levels.
     """
     if not isinstance(value, dict):
         return "expected one JSON object with node, content, children"

@@ -1,4 +1,5 @@
-"""Words of differential diagnosis: how a name stands to the golden diagnosis, how severe a disease is.
+"""Words of differential diagnosis: how a name stands to the golden diagnosis, how severe a disease
+is.
 
 Source: specification of differential-diagnosis scoring, "Algorithm", 2 and 3.
 """
@@ -23,7 +24,8 @@ RELATIONS: dict[str, int] = {
 FARTHEST = 5
 LEVELS: dict[str, int] = {"mild": 1, "moderate": 2, "severe": 3, "critical": 4}
 RARE = "rare"
-# Of several diseases recorded for a case: the first alone is the golden diagnosis, or any of them is.
+# Of several diseases recorded for a case: the first alone is the golden diagnosis, or any of them
+# is.
 Golden = Literal["one", "any"]
 
 
@@ -51,8 +53,9 @@ def golden_told(golden: Golden, several: int) -> str:
 class SeverityMap:
     """Which severity labels there are, and how far two of them lie apart.
 
-    `levels` gives the value of each label, `rare` the labels that say a disease is rare. Where rarity
-    is `apart`, it is no level: a mismatch of it costs one step beside the difference of the levels.
+    `levels` gives the value of each label, `rare` the labels that say a disease is rare. Where
+    rarity is `apart`, it is no level: a mismatch of it costs one step beside the difference of the
+    levels.
     """
 
     levels: Mapping[str, int]
@@ -75,8 +78,8 @@ class SeverityMap:
         return self.levels[predicted] - self.levels[golden]
 
 
-# `published` is the Kernel29 method: rare overrides the four others and ranks above critical, though it is a
-# frequency. `separate` holds rarity apart: "rare mild" and "mild" share a level.
+# `published` is the Kernel29 method: rare overrides the four others and ranks above critical,
+# though it is a frequency. `separate` holds rarity apart: "rare mild" and "mild" share a level.
 SEVERITY_MAPS: dict[str, SeverityMap] = {
     "published": SeverityMap({**LEVELS, RARE: 5}, frozenset({RARE})),
     "separate": SeverityMap(
@@ -91,7 +94,8 @@ SEVERITY_MAPS: dict[str, SeverityMap] = {
 class Diagnosis:
     """One entry of a ranked list; labels are None until somebody gave them, or where nobody could.
 
-    `relation_by` and `severity_by` say how a label was found: a rule of names, the bank, or a judge.
+    `relation_by` and `severity_by` say how a label was found: a rule of names, the bank, or a
+    judge.
     """
 
     rank: int
@@ -128,10 +132,12 @@ _ROMAN = {
 
 
 def plain_name(name: str) -> str:
-    """Return the form of a disease name in which two names are compared; equal means the same disease.
+    """Return the form of a disease name in which two names are compared.
 
-    Case, accents, marks, possessive s, an abbreviation in brackets of all the name's initials, roman
-    numbers behind "type" and British spellings make no difference; every other word does.
+    Equal means the same disease.
+
+    Case, accents, marks, possessive s, an abbreviation in brackets of all the name's initials,
+    roman numbers behind "type" and British spellings make no difference; every other word does.
 
     Examples
     --------
@@ -155,7 +161,9 @@ def plain_name(name: str) -> str:
 
 
 def _without_accents(name: str) -> str:
-    """Return a name in small letters without accents, and with letters for their wide and joined forms."""
+    """Return a name in small letters without accents, and with letters for their wide and joined
+    forms.
+    """
     folded = unicodedata.normalize("NFKD", name).casefold()
     split = unicodedata.normalize("NFKD", folded)
     return "".join(c for c in split if not unicodedata.combining(c))
@@ -165,10 +173,11 @@ _SMALL = frozenset(["a", "and", "due", "in", "of", "or", "the", "to", "type", "w
 
 
 def _abbreviates(short: str, name: str) -> bool:
-    """Return whether an abbreviation has the initials of a name's words, all of them and no other letter.
+    """Return whether an abbreviation has the initials of a name's words, all of them and no other
+    letter.
 
-    So "MSA-P" is no abbreviation of multiple system atrophy, and "AL" none of amyloidosis: they name a
-    subtype. A number stands for itself.
+    So "MSA-P" is no abbreviation of multiple system atrophy, and "AL" none of amyloidosis: they
+    name a subtype. A number stands for itself.
     """
     letters = [c for c in short.casefold() if c.isalnum()]
     words = re.findall(r"[^\W_]+", name.casefold())

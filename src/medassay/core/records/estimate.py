@@ -18,8 +18,8 @@ class Estimate:
     """A number, its interval, how it was made and from how much.
 
     `value`, `lo`, `hi` are on the metric's scale (shares in [0, 1], never percentages). `best` and
-    `worst` bound the value when scores are missing. `interval` names how lo and hi were made where that is not by percentiles of
-    draws.
+    `worst` bound the value when scores are missing. `interval` names how lo and hi were made where
+    that is not by percentiles of draws.
     """
 
     value: float

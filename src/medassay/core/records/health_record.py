@@ -1,7 +1,7 @@
 """The structured health record of a clinical report, and the form that a model's reply has.
 
-Every field must be there; what the report does not say is null or an empty list, never invented. Texts stay in the
-report's language and notation ("0,9 mg/dl", "1-0-1").
+Every field must be there; what the report does not say is null or an empty list, never invented.
+Texts stay in the report's language and notation ("0,9 mg/dl", "1-0-1").
 
 Source: specification of health-record extraction, "Output schema".
 """
@@ -50,12 +50,15 @@ FIELDS = (
     "medications.discontinued",
     "follow_up",
 )
-# What a row of a report has besides its sections: likeness, drugs in the right list, replies with JSON, length.
+# What a row of a report has besides its sections: likeness, drugs in the right list, replies with
+# JSON, length.
 SIMILARITY, MEDICATION, READ, LENGTH = "similarity", "medication", "read", "characters"
 NUMBERS = (SIMILARITY, MEDICATION, READ, LENGTH)
-# What else is told of leaves: which share of the reply's is expected, and of the expected ones found, both together, and the rest.
+# What else is told of leaves: which share of the reply's is expected, and of the expected ones
+# found, both together, and the rest.
 LEAVES = ("precision", "f1", "lost_leaves", "invented_leaves")
-# What else is told of drugs that reply and reference have in common: the share of entries that agree.
+# What else is told of drugs that reply and reference have in common: the share of entries that
+# agree.
 DRUG_DETAILS = ("dose", "unit", "route", "schedule")
 GOING_ON = "going_on"  # share of stopped drugs and doses that are listed as current
 AS_PUBLISHED = "as_published"  # likeness of the longest JSON value of a reply, whatever it is
@@ -68,7 +71,9 @@ _STRICT = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, kw_only=True)
 class DateAndSource:
-    """When a report was written (YYYY-MM-DD where it is a whole date, else as written), and by whom."""
+    """When a report was written (YYYY-MM-DD where it is a whole date, else as written), and by
+    whom.
+    """
 
     __pydantic_config__ = _STRICT
 
@@ -113,7 +118,9 @@ class Drug:
 
 @dataclass(frozen=True, kw_only=True)
 class Medications:
-    """Drugs taken on unchanged (`current`), newly prescribed or recommended (`advised`), stopped (`discontinued`)."""
+    """Drugs taken on unchanged (`current`), newly prescribed or recommended (`advised`), stopped
+    (`discontinued`).
+    """
 
     __pydantic_config__ = _STRICT
 
@@ -161,8 +168,9 @@ class HealthRecord:
 class Origin:
     """Where a reference record comes from.
 
-    `gold` was written by people, `silver` by the model `maker` of the vendor `family` ("unknown" where nobody says),
-    asked with the prompt of hash `prompt_sha256`. `converted` marks a record read from the published six-field Markdown.
+    `gold` was written by people, `silver` by the model `maker` of the vendor `family` ("unknown"
+    where nobody says), asked with the prompt of hash `prompt_sha256`. `converted` marks a record
+    read from the published six-field Markdown.
     """
 
     __pydantic_config__ = _STRICT
@@ -194,7 +202,8 @@ def record_from(document: Any) -> HealthRecord:
     Raises
     ------
     ValueError
-        Naming the first field that is absent, unknown or of the wrong type; or that no medical field is given.
+        Naming the first field that is absent, unknown or of the wrong type; or that no medical
+        field is given.
 
     Examples
     --------
@@ -237,7 +246,9 @@ def reference_text(record: Mapping[str, Any]) -> str:
 
 
 def asks_for_thoughts(template: str) -> bool | None:
-    """Return whether a template (its name or id) asks for the six steps first; None if it asks for no record.
+    """Return whether a template (its name or id) asks for the six steps first.
+
+    None if it asks for no record.
 
     Examples
     --------
@@ -254,7 +265,8 @@ def required_keys(template: str) -> str:
 
 @lru_cache(maxsize=2)
 def reply_schema(*, monologue: bool) -> dict[str, Any]:
-    """Return the JSON Schema of a reply: the record, and before it the six steps where they are asked for.
+    """Return the JSON Schema of a reply: the record, and before it the six steps where they are
+    asked for.
 
     Written out flat, without references: not every vendor resolves them. Every field is required.
     """

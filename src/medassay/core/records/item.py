@@ -27,7 +27,8 @@ Form = Literal[
     "withheld",
 ]
 OPEN_FORMS: tuple[Form, ...] = ("open", "text", "rubric", "diagnoses", "record", "report")
-# One character an option; where there are more than 26 (40 medical specialties), letters follow that look like none before.
+# One character an option; where there are more than 26 (40 medical specialties), letters follow
+# that look like none before.
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "ΓΔΘΛΞΠΣΦΨΩБДЖЗ"
 
 
@@ -67,13 +68,15 @@ class Item:
     """One question with its target.
 
     `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
-    (`range`), target facts (`open`), likeness to a reference text (`text`), criteria with points (`rubric`), a ranked list by its closeness to
-    the golden diagnosis (`diagnoses`: it and its other names, with its `severity` if known), a structured health record
-    by its likeness to a reference `record` that says its `origin` (`record`; a `report` has none yet; `drug_names` are other names of its
-    drugs), in imports a finished prediction
-    equal to a key (`key`) or a score that came with it (`given`); in publications a synthetic item is a
-    `commitment` without its text (`withheld`), and a deleted one a `tombstone`. A wrong answer to an item marked `harm` could harm a
-    patient, and is counted apart. Target facts are what an open answer must have; `nice_to_have` are statements that it may have besides.
+    (`range`), target facts (`open`), likeness to a reference text (`text`), criteria with points
+    (`rubric`), a ranked list by its closeness to the golden diagnosis (`diagnoses`: it and its
+    other names, with its `severity` if known), a structured health record by its likeness to a
+    reference `record` that says its `origin` (`record`; a `report` has none yet; `drug_names` are
+    other names of its drugs), in imports a finished prediction equal to a key (`key`) or a score
+    that came with it (`given`); in publications a synthetic item is a `commitment` without its text
+    (`withheld`), and a deleted one a `tombstone`. A wrong answer to an item marked `harm` could
+    harm a patient, and is counted apart. Target facts are what an open answer must have;
+    `nice_to_have` are statements that it may have besides.
     """
 
     id: str
@@ -127,12 +130,16 @@ class Item:
 
     @property
     def reference_text(self) -> str:
-        """Return the text that a good open answer is like: the reference answer, else all target facts."""
+        """Return the text that a good open answer is like: the reference answer, else all target
+        facts.
+        """
         return self.reference or " ".join(fact.text for fact in self.facts)
 
     @property
     def must_have(self) -> tuple[str, ...]:
-        """Return the statements that an open answer must have: the target facts, else the reference answer as one."""
+        """Return the statements that an open answer must have: the target facts, else the reference
+        answer as one.
+        """
         return tuple(fact.text for fact in self.facts) or (self.reference or "",)
 
     @property

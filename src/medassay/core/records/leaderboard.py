@@ -11,7 +11,9 @@ _SHOWN = 20
 
 
 def rank_text(row: dict[str, Any], tied: bool) -> str:
-    """Return the range of ranks, "3–38"; by the earlier rules a rank with its range, "=" when shared. A dash when there is none.
+    """Return the range of ranks, "3–38".
+
+    By the earlier rules a rank with its range, "=" when shared. A dash when there is none.
 
     Examples
     --------
@@ -31,7 +33,9 @@ _UNREAD = ("unparsed", "truncated", "refused")  # outcomes in which no answer wa
 
 
 def unread_share(outcomes: Mapping[str, int]) -> float:
-    """Return the share of replies in which no answer was read: unparsed, cut off, or declined; failed calls are no replies.
+    """Return the share of replies in which no answer was read: unparsed, cut off, or declined.
+
+    Failed calls are no replies.
 
     Examples
     --------
@@ -46,7 +50,8 @@ def unread_share(outcomes: Mapping[str, int]) -> float:
 def unread_outweighs(
     first: float, second: float, difference: float, scale: Sequence[float | None]
 ) -> bool:
-    """Return whether two unread shares differ by more than two scores do: the difference may be one of reading.
+    """Return whether two unread shares differ by more than two scores do: the difference may be one
+    of reading.
 
     Parameters
     ----------
@@ -68,7 +73,8 @@ UNREAD_WARNING = "unread replies differ by more than the scores"
 
 
 def told_fallback(fallback: Mapping[str, Any]) -> list[str]:
-    """Return a line for each model that was asked for replies where others were asked for likelihoods.
+    """Return a line for each model that was asked for replies where others were asked for
+    likelihoods.
 
     Examples
     --------
@@ -114,7 +120,8 @@ def scale_text(scale: Sequence[float | None], better: str = "high") -> str:
 def honest_ends(estimate: dict[str, Any]) -> dict[str, Any]:
     """Return the interval to show of a rate: the second one where the first has no width.
 
-    None of 24 answers is no proof of none at all; the bootstrap cannot say so, Wilson's interval can.
+    None of 24 answers is no proof of none at all; the bootstrap cannot say so, Wilson's interval
+    can.
     """
     narrow = "degenerate" in estimate["flags"] and estimate["second"]
     return estimate["second"] if narrow else estimate
@@ -152,8 +159,8 @@ def tied_groups(rows: list[dict[str, Any]]) -> set[tuple[str, int]]:
 class Leaderboard:
     """Rankings by domain, "overall" among them; `to_dict` is what `medassay report --json` prints.
 
-    `by_kind` holds public and synthetic items apart, where a run has both; `ddx`, of ranked diagnoses, the
-    weights, the pairs of model-prompts and where they err.
+    `by_kind` holds public and synthetic items apart, where a run has both; `ddx`, of ranked
+    diagnoses, the weights, the pairs of model-prompts and where they err.
     """
 
     run: str

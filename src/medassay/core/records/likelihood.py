@@ -17,8 +17,9 @@ Asks = Literal["reply", "choices", "alone", "conditional", "relaxed"]
 class LogLikelihood:
     """How likely a continuation is: natural logarithms, summed and token by token.
 
-    `greedy` says whether the model would have said just that, taking its likeliest token each time; None where a server does
-    not tell. `n_bytes` and `n_characters` are the length of the text that was asked for, 0 where nobody noted it.
+    `greedy` says whether the model would have said just that, taking its likeliest token each time;
+    None where a server does not tell. `n_bytes` and `n_characters` are the length of the text that
+    was asked for, 0 where nobody noted it.
     """
 
     total: float
@@ -29,7 +30,10 @@ class LogLikelihood:
     n_characters: int = 0
 
     def of(self, text: str) -> dict[str, Any]:
-        """Return the sum and the length of the text asked for, as plain JSON values; single tokens are left out."""
+        """Return the sum and the length of the text asked for, as plain JSON values.
+
+        Single tokens are left out.
+        """
         return {
             "total": finite_or_none(self.total),
             "n_tokens": self.n_tokens,
@@ -53,7 +57,9 @@ def likelihood_from_dict(data: Mapping[str, Any]) -> LogLikelihood:
 def likelihoods_of(
     records: Sequence[Mapping[str, Any]], order: Sequence[int] | None
 ) -> tuple[LogLikelihood, ...]:
-    """Return the likelihoods of an item's options in the bank's order, from those in the order shown."""
+    """Return the likelihoods of an item's options in the bank's order, from those in the order
+    shown.
+    """
     likelihoods = [likelihood_from_dict(record) for record in records]
     if order is not None:
         likelihoods = [likelihoods[order.index(at)] for at in range(len(likelihoods))]
@@ -64,8 +70,9 @@ def likelihoods_of(
 class LikelihoodRequest:
     """What is asked of a model instead of a reply: how likely some texts are after the prompt.
 
-    Without messages the texts stand alone. `chat_template` puts the messages into the model's own form of a
-    conversation; otherwise they are plain text. With `relaxed` completions are drawn, and the texts are sought in them.
+    Without messages the texts stand alone. `chat_template` puts the messages into the model's own
+    form of a conversation; otherwise they are plain text. With `relaxed` completions are drawn, and
+    the texts are sought in them.
     """
 
     continuations: tuple[str, ...]

@@ -29,8 +29,9 @@ REPLY_TOKENS, THOUGHT_TOKENS = 1024, 4096  # of a reply, and of one that thinks 
 class Price:
     """Money per million tokens.
 
-    `cached_input` is for the part of the input that the endpoint had in its cache, `reasoning` for the part of the output that is
-    thoughts: None is as for the rest. `batch` is a factor on all of it, of endpoints that bill batches apart.
+    `cached_input` is for the part of the input that the endpoint had in its cache, `reasoning` for
+    the part of the output that is thoughts: None is as for the rest. `batch` is a factor on all of
+    it, of endpoints that bill batches apart.
     """
 
     input: float = 0.0
@@ -76,11 +77,13 @@ class ModelSpec:
     """One entry of models.json: what the model is, where it answers, and its oddities.
 
     `model` is the name sent to the endpoint (default: `id`). `api_key_env` names an environment
-    variable; the secret itself is never written anywhere. `batch_tokens` bounds the memory of likelihoods: so many tokens
-    are read in one pass, fewer where memory ends. `add_bos` says whether a BOS stands before each context there; None does what
-    the tokenizer does. A completion ends before any of the texts in `stop`. Without `max_tokens` a reply may have as many tokens as
-    its task gives it; `think_tags` and the capability "reasoning" say that a model thinks first. `gpus` are the devices of one replica where an engine places
-    several: above 1 the weights are split among them (vllm), a part of 1 shares a device. `trusted_hosts` are those of the models
+    variable; the secret itself is never written anywhere. `batch_tokens` bounds the memory of
+    likelihoods: so many tokens are read in one pass, fewer where memory ends. `add_bos` says
+    whether a BOS stands before each context there; None does what the tokenizer does. A completion
+    ends before any of the texts in `stop`. Without `max_tokens` a reply may have as many tokens as
+    its task gives it; `think_tags` and the capability "reasoning" say that a model thinks first.
+    `gpus` are the devices of one replica where an engine places several: above 1 the weights are
+    split among them (vllm), a part of 1 shares a device. `trusted_hosts` are those of the models
     file: hosts of this place whose addresses do not look like it; no field of an entry.
     """
 
@@ -149,7 +152,9 @@ class ModelSpec:
             raise RecordError(self, problem)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as plain JSON values, as a run remembers it: where it may be reached is not what it is."""
+        """Return the entry as plain JSON values, as a run remembers it: where it may be reached is
+        not what it is.
+        """
         plain = keyed(
             self,
             "id",
@@ -203,17 +208,26 @@ class ModelSpec:
 
     @property
     def known_price(self) -> Price | None:
-        """Return what tokens cost, None where the entry does not say; what runs here costs nothing unless it says so."""
+        """Return what tokens cost, None where the entry does not say.
+
+        What runs here costs nothing unless it says so.
+        """
         is_here = self.location == "local" or self.in_process or self.is_scripted
         return FREE if self.price is None and is_here else self.price
 
     @property
     def reply_tokens(self) -> int:
-        """Return how many tokens a reply may have; where neither the entry nor a task says it, room for an open answer."""
+        """Return how many tokens a reply may have.
+
+        Where neither the entry nor a task says it, room for an open answer.
+        """
         return self.with_room(REPLY_TOKENS).max_tokens or REPLY_TOKENS
 
     def with_room(self, tokens: int) -> "ModelSpec":
-        """Return the entry with so many tokens for a reply, more where the model thinks first; what the entry says itself stands."""
+        """Return the entry with so many tokens for a reply, more where the model thinks first.
+
+        What the entry says itself stands.
+        """
         if self.max_tokens is not None:
             return self
         thinks = self.think_tags or "reasoning" in self.capabilities
@@ -231,7 +245,9 @@ class ModelSpec:
 
     @property
     def in_process(self) -> bool:
-        """Return whether weights are loaded where the asking happens, so that each process needs a device of its own."""
+        """Return whether weights are loaded where the asking happens, so that each process needs a
+        device of its own.
+        """
         return self.provider in ("transformers", "vllm")
 
     @property

@@ -24,7 +24,8 @@ Separation = Literal["both", "percentile", "overlap"]
 class BudgetRules:
     """Upper bounds on what a run may spend, however often it is started; None is no bound.
 
-    `unknown_prices` says whether money may be bounded although an entry has no price, which then counts as nothing.
+    `unknown_prices` says whether money may be bounded although an entry has no price, which then
+    counts as nothing.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -69,11 +70,11 @@ _LARGEST_SHARD = 100_000
 class DdxRules:
     """How ranked diagnoses are scored and their cases aggregated.
 
-    `preset` names the steepness of the case weights that leads in figures; `k` and `x0` give one's own
-    beside the presets, and lead then. `semantic_max` is the score that is rescaled to 1, a number or
-    `published` (10.33, of the authors' figures). `names` are files of disease names, relative to the
-    plan; `severity_map` `separate` holds rarity apart from severity. With `names_first` false the judge
-    labels every name, as the published method does.
+    `preset` names the steepness of the case weights that leads in figures; `k` and `x0` give one's
+    own beside the presets, and lead then. `semantic_max` is the score that is rescaled to 1, a
+    number or `published` (10.33, of the authors' figures). `names` are files of disease names,
+    relative to the plan; `severity_map` `separate` holds rarity apart from severity. With
+    `names_first` false the judge labels every name, as the published method does.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -123,9 +124,10 @@ class DdxRules:
 class EngineRules:
     """How a plan is spread over processes, and when asking ends; no number depends on it.
 
-    `workers` ask endpoints (0: as many as the cluster has processors to spare), each takes `shard` units at once; `replicas`
-    says how many processes load the weights of a model. A model is given up for this start once `give_up_after` requests in a row
-    failed, or all for `give_up_minutes`. A stop waits `grace` seconds for the requests under way.
+    `workers` ask endpoints (0: as many as the cluster has processors to spare), each takes `shard`
+    units at once; `replicas` says how many processes load the weights of a model. A model is given
+    up for this start once `give_up_after` requests in a row failed, or all for `give_up_minutes`. A
+    stop waits `grace` seconds for the requests under way.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -164,22 +166,26 @@ class EngineRules:
 class Plan:
     """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
 
-    `task` says what is asked and how it is scored. `templates` is the task's own unless named; each of
-    several gives a row of its own to every model, in the setting `<setting>:<template>`.
-    `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed; None
-    takes all. `judges` are entries of the models file; with a `substitute` of a fourth family no
-    judge grades its own family; `allow_own` lets a judge grade itself. `steps` is a file of evaluation
-    steps for G-Eval, in place of those that come with it. `graphs` are graphs of judgements, by name or file: the first
-    one's score counts, the others stand beside it. `ddx` are the rules of tasks on diagnoses.
-    `scoring` "likelihood" takes the twin of a task that asks no reply but how likely texts are; `chat_template` then puts prompts
-    into each model's own form of a conversation; `relaxed_perplexity` is how completions are made for it.
-    `retrieval` is what the settings of contexts and the tool doc_retrieval search; `tools` are the rules of the mode of that name.
-    `metrics` says where the models of metrics are, as `bertscore=models/roberta-large`, or which ones to leave out, as `bleurt=none`.
-    `engine` says how it is spread over processes and machines; like the budget it is no part of what the run is.
-    `rank_rule` "simultaneous" tests all pairs at once, and ranks are ranges; the others rank by whether intervals overlap
-    (`separation`: "both" by either interval, "percentile" by the first, "overlap" by the first, where touching is no overlap). `preset` "published" stands for the rule of the source: percentile intervals of 1,000 resamples, rows that are
-    joined by overlap share a rank. `pooled_small` says what a domain of fewer than 10 items does to the overall ranking.
-    A model more of whose replies than `max_cut_off` (a share) ended at its token limit is not ranked.
+    `task` says what is asked and how it is scored. `templates` is the task's own unless named; each
+    of several gives a row of its own to every model, in the setting `<setting>:<template>`.
+    `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed;
+    None takes all. `judges` are entries of the models file; with a `substitute` of a fourth family
+    no judge grades its own family; `allow_own` lets a judge grade itself. `steps` is a file of
+    evaluation steps for G-Eval, in place of those that come with it. `graphs` are graphs of
+    judgements, by name or file: the first one's score counts, the others stand beside it. `ddx` are
+    the rules of tasks on diagnoses. `scoring` "likelihood" takes the twin of a task that asks no
+    reply but how likely texts are; `chat_template` then puts prompts into each model's own form of
+    a conversation; `relaxed_perplexity` is how completions are made for it. `retrieval` is what the
+    settings of contexts and the tool doc_retrieval search; `tools` are the rules of the mode of
+    that name. `metrics` says where the models of metrics are, as `bertscore=models/roberta-large`,
+    or which ones to leave out, as `bleurt=none`. `engine` says how it is spread over processes and
+    machines; like the budget it is no part of what the run is. `rank_rule` "simultaneous" tests all
+    pairs at once, and ranks are ranges; the others rank by whether intervals overlap (`separation`:
+    "both" by either interval, "percentile" by the first, "overlap" by the first, where touching is
+    no overlap). `preset` "published" stands for the rule of the source: percentile intervals of
+    1,000 resamples, rows that are joined by overlap share a rank. `pooled_small` says what a domain
+    of fewer than 10 items does to the overall ranking. A model more of whose replies than
+    `max_cut_off` (a share) ended at its token limit is not ranked.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -302,7 +308,10 @@ class Plan:
 
     @property
     def hash(self) -> str:
-        """Return the first 12 digits of the SHA-256 of the plan; name, budget and engine are left out."""
+        """Return the first 12 digits of the SHA-256 of the plan.
+
+        Name, budget and engine are left out.
+        """
         document = {
             k: v for k, v in self.to_dict().items() if k not in ("name", "budget", "engine")
         }

@@ -1,4 +1,5 @@
-"""What Relaxed Perplexity is computed from: completions, their distinct beginnings, and tables of log-probabilities.
+"""What Relaxed Perplexity is computed from: completions, their distinct beginnings, and tables of
+log-probabilities.
 
 Source: specification of perplexity, 8.2.
 """
@@ -21,8 +22,8 @@ Tokens = tuple[int, ...]
 class Setting:
     """How completions are made and positions taken; values are comparable under one setting only.
 
-    `sampler` "sample" draws `samples` completions by `temperature` and `top_p`; "beam" takes the likeliest ones that a beam search
-    as wide as `samples` finds.
+    `sampler` "sample" draws `samples` completions by `temperature` and `top_p`; "beam" takes the
+    likeliest ones that a beam search as wide as `samples` finds.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -78,7 +79,9 @@ _MOST = {"samples": 1000, "keep": 1000, "stride": 4096, "max_tokens": 4096}
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled:
-    """One completion: its tokens, without the stop token and what follows, and the log-probability of each."""
+    """One completion: its tokens, without the stop token and what follows, and the log-probability
+    of each.
+    """
 
     tokens: Tokens
     logprobs: tuple[float, ...]
@@ -91,7 +94,9 @@ class Sampled:
 
 @dataclass(frozen=True, kw_only=True)
 class Prefix:
-    """One beginning at one position: log-probabilities of the beginning itself, and of the target after it."""
+    """One beginning at one position: log-probabilities of the beginning itself, and of the target
+    after it.
+    """
 
     prefix: float
     target: float
@@ -107,7 +112,9 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Everything that one target's value is computed from: its length in tokens, and the positions from 0 on."""
+    """Everything that one target's value is computed from: its length in tokens, and the positions
+    from 0 on.
+    """
 
     target_tokens: int
     positions: tuple[Position, ...]
@@ -117,8 +124,9 @@ class Tables:
 class Drawn:
     """What was made for one context, and the tables of each target.
 
-    `kept` are the likeliest distinct completions, `texts` what they say; `distinct` says how many there were among `samples`.
-    `ends` are, for each completion, the lengths in characters of its beginnings at the positions that it reaches.
+    `kept` are the likeliest distinct completions, `texts` what they say; `distinct` says how many
+    there were among `samples`. `ends` are, for each completion, the lengths in characters of its
+    beginnings at the positions that it reaches.
     """
 
     kept: tuple[Sampled, ...]
@@ -129,7 +137,10 @@ class Drawn:
     tables: tuple[Tables, ...]
 
     def to_dict(self, *, stride: int) -> dict[str, Any]:
-        """Return everything that values are computed and shown from as plain JSON values; −∞ is null."""
+        """Return everything that values are computed and shown from as plain JSON values.
+
+        −∞ is null.
+        """
         return {
             "samples": self.samples,
             "distinct": self.distinct,
@@ -166,7 +177,9 @@ def _plain(value: float) -> float | None:
 
 
 def _owners(samples: Sequence[Sampled], at: int, stride: int, n: int) -> list[int]:
-    """Return, for each position that a completion reaches, the place of its beginning among the distinct ones there."""
+    """Return, for each position that a completion reaches, the place of its beginning among the
+    distinct ones there.
+    """
     own_tokens = samples[at].tokens
     owners = []
     for position in range(n):
@@ -212,7 +225,8 @@ def keep(completions: Iterable[Sampled], most: int) -> tuple[Sampled, ...]:
 def prefixes(
     samples: Sequence[Sampled], *, stride: int, max_tokens: int
 ) -> list[tuple[int, dict[Tokens, float]]]:
-    """Return (position, beginning → its log-probability) for each position that a completion reaches.
+    """Return (position, beginning → its log-probability) for each position that a completion
+    reaches.
 
     At 0 there is the empty beginning, once. The positions end where the first one has no beginning of its length.
 

@@ -20,12 +20,15 @@ CHAT_SUFFIX = "_chat"  # ends the name of a task in the model's own form of a co
 class Task:
     """A task as a value: for each form of item the names of its parser and scorer.
 
-    A parser of None means that the answer came with the item's prediction (imports); a scorer of None
-    that answers are judged, by the judge that `judges` names for the form, in `n_judges` seats. `graphs` are those
-    that a judge of graphs takes unless the plan names others. `asks` is what models are asked for: a reply, or how likely
-    texts are; `likelihood` names the task that asks the latter of the same items, `fallback` the one by which models
-    that cannot tell are asked, in rows of their own. With `plain` local models get the prompt as it stands, without their form of a
-    conversation; completions end before any of `stop`, and have at most `reply_tokens` where a model's entry does not say. `metrics` are those by which texts are compared with references.
+    A parser of None means that the answer came with the item's prediction (imports); a scorer of
+    None that answers are judged, by the judge that `judges` names for the form, in `n_judges`
+    seats. `graphs` are those that a judge of graphs takes unless the plan names others. `asks` is
+    what models are asked for: a reply, or how likely texts are; `likelihood` names the task that
+    asks the latter of the same items, `fallback` the one by which models that cannot tell are
+    asked, in rows of their own. With `plain` local models get the prompt as it stands, without
+    their form of a conversation; completions end before any of `stop`, and have at most
+    `reply_tokens` where a model's entry does not say. `metrics` are those by which texts are
+    compared with references.
     """
 
     name: str
@@ -48,7 +51,10 @@ class Task:
 
     @property
     def harmful(self) -> float | None:
-        """Return the score of a harmful answer; None for scales without a worst end, which measure no answer."""
+        """Return the score of a harmful answer.
+
+        None for scales without a worst end, which measure no answer.
+        """
         return self.scale.lo if math.isfinite(self.scale.hi) else None
 
     @property

@@ -11,7 +11,8 @@ from medassay.core.records.likelihood import LikelihoodRequest, LogLikelihood, l
 
 Outcome = Literal["answered", "unparsed", "refused", "truncated", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated", "failed")
-# "refusal" is the model's or its provider's, of this answer; "moderation" the endpoint's, of the request itself.
+# "refusal" is the model's or its provider's, of this answer; "moderation" the endpoint's, of the
+# request itself.
 Finish = Literal["stop", "length", "refusal", "moderation", "tool_calls", "other"]
 Setting = Literal["zero_shot", "few_shot", "rag", "topline_path", "topline_text", "topline_all"]
 Mode = Literal["solo", "tools"]
@@ -23,13 +24,15 @@ class Prompt:
     """The messages of one item exactly as sent, and how its options were shown.
 
     `order[i]` is the bank's position of the option shown at place i; None when as in the bank.
-    `encoded` is the canonical JSON of the messages: what is hashed, and what is sent. `schema` is the
-    JSON Schema that the reply should fit, for endpoints that can hold a model to one; empty for none.
-    `alternatives` is how many candidates of each token the reply should name, with log-probabilities.
-    `likely` asks for no reply at all, but how likely some texts are. `tools` is the canonical JSON of the functions that
-    the model may call; empty for none. `retrieved` are the places (document, start) of the passages that are shown, `own_source`
-    whether one is of the item's own source, None where that is not known. `max_tokens` is a shorter limit of the reply than the
-    entry's, for what the prompt leaves of the model's window; 0 where nothing useful is left, so that nobody is asked.
+    `encoded` is the canonical JSON of the messages: what is hashed, and what is sent. `schema` is
+    the JSON Schema that the reply should fit, for endpoints that can hold a model to one; empty for
+    none. `alternatives` is how many candidates of each token the reply should name, with
+    log-probabilities. `likely` asks for no reply at all, but how likely some texts are. `tools` is
+    the canonical JSON of the functions that the model may call; empty for none. `retrieved` are the
+    places (document, start) of the passages that are shown, `own_source` whether one is of the
+    item's own source, None where that is not known. `max_tokens` is a shorter limit of the reply
+    than the entry's, for what the prompt leaves of the model's window; 0 where nothing useful is
+    left, so that nobody is asked.
     """
 
     item_id: str
@@ -83,7 +86,8 @@ def pictures_in(message: Mapping[str, Any]) -> list[str]:
 class Usage:
     """Tokens read and written, as the provider counts them; 0 where it does not say.
 
-    `cached` is the part of those read that the endpoint had in its cache, `reasoning` the part of those written that is thoughts.
+    `cached` is the part of those read that the endpoint had in its cache, `reasoning` the part of
+    those written that is thoughts.
     """
 
     prompt: int = 0
@@ -129,8 +133,9 @@ class Completion:
     """What a model returned. `seconds` is the time of generation, without waiting in a queue.
 
     `logprobs` are the tokens with their log-probabilities, `alternatives` the candidates at each of
-    them; None where the endpoint does not say. `likelihoods` and `drawn` are there where they were asked for instead
-    of a reply, as plain JSON values: of each text, and the tables of Relaxed Perplexity. `calls` are the tools that it calls.
+    them; None where the endpoint does not say. `likelihoods` and `drawn` are there where they were
+    asked for instead of a reply, as plain JSON values: of each text, and the tables of Relaxed
+    Perplexity. `calls` are the tools that it calls.
     """
 
     text: str
@@ -145,7 +150,9 @@ class Completion:
 
     @property
     def tells_usage(self) -> bool:
-        """Return whether the endpoint counted the tokens: of a reply that says something, those read and those written."""
+        """Return whether the endpoint counted the tokens: of a reply that says something, those
+        read and those written.
+        """
         has_content = bool(self.text or self.calls)
         return self.usage.prompt > 0 and (self.usage.completion > 0 or not has_content)
 
@@ -163,9 +170,10 @@ class Reply:
 class Answer:
     """What was read from one completion; `value` is None unless the outcome is `answered`.
 
-    A `truncated` list of diagnoses keeps its whole names as `value`, for the reader: it scores as any other missing answer.
-    `reason` names the rule that read it, or why nothing could be read (`ambiguous` among them). `likelihoods` (of
-    options in the bank's order) and `drawn` are what was asked for instead of a reply.
+    A `truncated` list of diagnoses keeps its whole names as `value`, for the reader: it scores as
+    any other missing answer. `reason` names the rule that read it, or why nothing could be read
+    (`ambiguous` among them). `likelihoods` (of options in the bank's order) and `drawn` are what
+    was asked for instead of a reply.
     """
 
     item_id: str
@@ -177,7 +185,9 @@ class Answer:
 
     @property
     def codes(self) -> tuple[tuple[str, ...], ...]:
-        """Return, for each diagnosis of a ranked list, the codes that stood behind its name ("ICD-10:Q87.4"); else nothing."""
+        """Return, for each diagnosis of a ranked list, the codes that stood behind its name
+        ("ICD-10:Q87.4"); else nothing.
+        """
         if not (self.value or "").startswith("[{"):
             return ()
         try:

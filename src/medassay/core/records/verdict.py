@@ -14,7 +14,9 @@ CLAIM_KINDS = ("invented_source", "fabricated_study", "wrong_figure", "other")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """One answer to be judged: its item, the text as the judge is shown it, and the id of the template that asked."""
+    """One answer to be judged: its item, the text as the judge is shown it, and the id of the
+    template that asked.
+    """
 
     item: Item
     text: str
@@ -49,7 +51,9 @@ class Grader(Protocol):
 
     @property
     def revision(self) -> int:
-        """Return the revision: raised by one with every change of what is asked besides texts, or read."""
+        """Return the revision: raised by one with every change of what is asked besides texts, or
+        read.
+        """
 
     @property
     def prompts(self) -> tuple[str, ...]:
@@ -73,13 +77,20 @@ class Grader(Protocol):
 
     @property
     def audit(self) -> "Grader | None":
-        """Return the judge that repeats a sample of the answers one by one; None if nothing differs."""
+        """Return the judge that repeats a sample of the answers one by one.
+
+        None if nothing differs.
+        """
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
-        """Return the next prompt, or the verdicts, one for each case, when nothing is left to ask."""
+        """Return the next prompt, or the verdicts, one for each case, when nothing is left to
+        ask.
+        """
 
     def opening(self, cases: Sequence[Case]) -> list[Prompt]:
-        """Return all that is asked before any reply must be asked for again: what a preview counts."""
+        """Return all that is asked before any reply must be asked for again: what a preview
+        counts.
+        """
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return the worth of an answer by one judge; None unless the verdict is valid."""

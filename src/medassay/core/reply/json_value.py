@@ -1,7 +1,9 @@
-"""The one JSON value of a reply: the longest that stands in it, whatever prose, fences or thoughts surround it.
+"""The one JSON value of a reply: the longest that stands in it, whatever prose, fences or thoughts
+surround it.
 
-Replies are hostile: partners of brackets are remembered over all starts, and what is read in all is bounded, so that
-neither a million brackets nor a million unclosed strings cost more than a few times their length.
+Replies are hostile: partners of brackets are remembered over all starts, and what is read in all is
+bounded, so that neither a million brackets nor a million unclosed strings cost more than a few
+times their length.
 
 Source: specification of JSON structural similarity, "Extract".
 """
@@ -34,7 +36,8 @@ _CLOSES = {"{": "}", "[": "]"}
 class JsonReply:
     """A JSON object or array read from a reply, or None and the reason why there is none.
 
-    `duplicate_keys` are keys that one object has twice; the last one counts. `text` is the span that was read.
+    `duplicate_keys` are keys that one object has twice; the last one counts. `text` is the span
+    that was read.
     """
 
     value: dict[str, Any] | list[Any] | None
@@ -44,7 +47,9 @@ class JsonReply:
 
 
 def is_json_alone(text: str) -> bool:
-    r"""Return whether a reply is one JSON object or array and nothing else, thoughts and code fences left out.
+    r"""Return whether a reply is one JSON object or array and nothing else.
+
+    Thoughts and code fences left out.
 
     Examples
     --------
@@ -67,8 +72,8 @@ class _HostileError(Exception):
 def read_json_reply(text: str) -> JsonReply:
     r"""Return the longest JSON object or array in a reply; the first of equally long ones.
 
-    Strict JSON only: no trailing commas, single quotes, NaN or infinities. Where brackets match but what
-    stands between them is no JSON, the brackets within are tried. Never raises.
+    Strict JSON only: no trailing commas, single quotes, NaN or infinities. Where brackets match but
+    what stands between them is no JSON, the brackets within are tried. Never raises.
 
     Examples
     --------
@@ -82,7 +87,9 @@ def read_json_reply(text: str) -> JsonReply:
 
 
 def json_values(text: str) -> list[JsonReply]:
-    """Return the JSON objects and arrays of a reply that no other holds, in their order; where there is none, one that says why.
+    """Return the JSON objects and arrays of a reply that no other holds, in their order.
+
+    Where there is none, one that says why.
 
     Never raises.
     """
@@ -140,7 +147,9 @@ class _Brackets:
         self._ends: dict[int, int | None] = {}
 
     def end(self, start: int) -> int | None:
-        """Return the place after the partner of the bracket at `start`, or None where it has none."""
+        """Return the place after the partner of the bracket at `start`, or None where it has
+        none.
+        """
         if start not in self._ends:
             self.spend(self._match(start) - start)
         return self._ends[start]

@@ -1,8 +1,10 @@
-"""JSON as models write it: with trailing commas, remarks, single quotes, Python's words, or cut off in the middle.
+"""JSON as models write it: with trailing commas, remarks, single quotes, Python's words, or cut off
+in the middle.
 
-What is read here is marked as repaired, and where the text ended inside the value, as cut off: what stood last is then
-left out rather than guessed. One pass from left to right, no second look: hostile text costs time in proportion to its
-length. Nothing here decides whether a reply counts as JSON; `core.json_reply` does that, strictly.
+What is read here is marked as repaired, and where the text ended inside the value, as cut off: what
+stood last is then left out rather than guessed. One pass from left to right, no second look:
+hostile text costs time in proportion to its length. Nothing here decides whether a reply counts as
+JSON; `core.json_reply` does that, strictly.
 """
 
 import json
@@ -14,7 +16,8 @@ MOST_LEVELS = 200  # of nesting
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*|,)+", re.DOTALL)
 _OPENING = re.compile(r"[{\[]")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»"}
-# What may stand behind a quote that ends a text; any other quote is part of it ("Behçet"s disease").
+# What may stand behind a quote that ends a text; any other quote is part of it ("Behçet"s
+# disease").
 _AFTER = re.compile(r"\s*(?:[,:}\]]|//|/\*|#|$|\n|[\"'“„{\[])")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[^\W\d][\w-]*")
@@ -30,8 +33,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 class LenientValue:
     """An object or array read from a text, the place after it, and what was wrong with it.
 
-    `faults` names each departure from JSON once, in the order of the text: "cut off" (the text ended inside the value),
-    "open text" (inside a text), "quotes", "remark", "trailing comma", "word" (True, None, NaN), "key without quotes", "escape", "bracket".
+    `faults` names each departure from JSON once, in the order of the text: "cut off" (the text
+    ended inside the value), "open text" (inside a text), "quotes", "remark", "trailing comma",
+    "word" (True, None, NaN), "key without quotes", "escape", "bracket".
     """
 
     value: Any
@@ -45,7 +49,9 @@ class LenientValue:
 
     @property
     def open_text(self) -> bool:
-        """Return whether it ended inside a text, so that the reply cannot have been meant to end there."""
+        """Return whether it ended inside a text, so that the reply cannot have been meant to end
+        there.
+        """
         return "open text" in self.faults
 
 
@@ -201,7 +207,10 @@ class _CutError(Exception):
 
 
 def _joined(parts: list[str]) -> str:
-    """Return parts as one text; two halves of a character, each escaped for itself, become that character."""
+    """Return parts as one text.
+
+    Two halves of a character, each escaped for itself, become that character.
+    """
     text = "".join(parts)
     if any("\ud800" <= character <= "\udfff" for character in text):
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -221,12 +230,14 @@ def _number(text: str) -> float | int:
 def read_lenient(text: str, position: int) -> LenientValue | None:
     r"""Return the object or array that begins at `position`, None where what stands there is none.
 
-    Of a value that the text ends in, what was whole is returned: a text that was not closed is left out.
+    Of a value that the text ends in, what was whole is returned: a text that was not closed is left
+    out.
 
     Examples
     --------
     >>> read_lenient("[{'name': 'Wilson's disease',}, // next", 0)
-    LenientValue(value=[{'name': "Wilson's disease"}], end=39, faults=('quotes', 'trailing comma', 'remark', 'cut off'))
+    LenientValue(value=[{'name': "Wilson's disease"}], end=39, faults=('quotes', 'trailing comma',
+    'remark', 'cut off'))
     >>> read_lenient("[see above]", 0) is None
     True
     """

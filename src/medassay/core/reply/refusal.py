@@ -1,8 +1,8 @@
 """Does a reply decline to answer? In English, German, Spanish, French and Chinese.
 
-Readers ask this after nothing else was found in a reply: a reply that declines and answers all the same has answered. What a clinician
-says of a case ("I cannot rule out sepsis", "the patient declined") is no refusal: a refusal is about what the writer will do
-or is.
+Readers ask this after nothing else was found in a reply: a reply that declines and answers all the
+same has answered. What a clinician says of a case ("I cannot rule out sepsis", "the patient
+declined") is no refusal: a refusal is about what the writer will do or is.
 """
 
 import re
@@ -120,7 +120,8 @@ def declined_at(text: str) -> int:
 
 
 def only_declines(text: str) -> bool:
-    """Return whether a reply does nothing else: each of its sentences declines, apologises, or sends to a doctor.
+    """Return whether a reply does nothing else: each of its sentences declines, apologises, or
+    sends to a doctor.
 
     Examples
     --------
@@ -144,11 +145,16 @@ _TURN = re.compile(
 
 
 def _declines_alone(sentence: str) -> bool:
-    """Return whether a sentence declines or goes with it; behind a "but" an answer may stand, unless that declines too."""
+    """Return whether a sentence declines or goes with it.
+
+    Behind a "but" an answer may stand, unless that declines too.
+    """
     parts = [part for part in _TURN.split(sentence) if len(part.strip(" ,.;:")) > 2]
     return all(_DECLINES.search(part) or _AROUND.search(part) for part in parts)
 
 
 def turns_to_answer(text: str) -> bool:
-    """Return whether a text holds a word behind which an answer may follow a refusal: but, however."""
+    """Return whether a text holds a word behind which an answer may follow a refusal: but,
+    however.
+    """
     return _TURN.search(text) is not None

@@ -14,7 +14,8 @@ THOUGHTS_REVISION = 1
 OBJECTS_REVISION = 1
 
 _TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning|reflection)>", re.IGNORECASE)
-# Thoughts under other marks: those of Magistral and Kimi; gpt-oss writes them into a channel of its own.
+# Thoughts under other marks: those of Magistral and Kimi; gpt-oss writes them into a channel of its
+# own.
 _OTHER_TAGS = (
     ("[THINK]", "<think>"),
     ("[/THINK]", "</think>"),
@@ -62,7 +63,9 @@ def strip_thoughts(text: str) -> tuple[str, bool]:
 
 
 def _last_channel(text: str) -> tuple[str, bool]:
-    """Return what stands in the last channel that is meant for the reader, and whether there is none."""
+    """Return what stands in the last channel that is meant for the reader, and whether there is
+    none.
+    """
     finals = list(_FINAL.finditer(text))
     if not finals:
         return text, _ANALYSIS in text
@@ -141,11 +144,13 @@ class JsonObject:
 
 
 def find_objects(text: str, *keys: str) -> list[JsonObject]:
-    r"""Return the distinct JSON objects of a reply that have one of the keys, in the order of their text.
+    r"""Return the distinct JSON objects of a reply that have one of the keys.
 
-    Of equal objects the last place counts. Thoughts are left out; fences and prose around an object do
-    not matter. Only where no object can be read as it stands is the text from the first brace repaired
-    (missing quotes, commas, ends).
+    In the order of their text.
+
+    Of equal objects the last place counts. Thoughts are left out; fences and prose around an object
+    do not matter. Only where no object can be read as it stands is the text from the first brace
+    repaired (missing quotes, commas, ends).
 
     Examples
     --------

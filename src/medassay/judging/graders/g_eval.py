@@ -45,8 +45,8 @@ def rescaled(score: float, lo: float, hi: float) -> int:
 class GEval(SingleQuestionGrader):
     """Judges a batch of answers in one prompt; ids that came without a valid score are asked again.
 
-    `with_path` says whether the reasoning path is an input, `weighted` whether scores are weighted by
-    the probability of each integer: each is a metric of its own. `steps` are evaluation steps by
+    `with_path` says whether the reasoning path is an input, `weighted` whether scores are weighted
+    by the probability of each integer: each is a metric of its own. `steps` are evaluation steps by
     language, in place of those that come with the judge.
     """
 
@@ -84,11 +84,15 @@ class GEval(SingleQuestionGrader):
 
     @property
     def audit(self) -> "GEval | None":
-        """Return what repeats a sample of the answers singly, to see what the batch does to a score."""
+        """Return what repeats a sample of the answers singly, to see what the batch does to a
+        score.
+        """
         return replace(self, batch=1) if self.batch > 1 else None
 
     def language(self, language: str) -> str:
-        """Return the language of a prompt: that of the item where there is a text for it, or English."""
+        """Return the language of a prompt: that of the item where there is a text for it, or
+        English.
+        """
         languages = sorted(self.steps) or LANGUAGES
         if language in languages:
             return language

@@ -1,8 +1,10 @@
-"""Phase 1 of G-Eval: a judge writes the evaluation steps once; a person reads them; they are frozen.
+"""Phase 1 of G-Eval: a judge writes the evaluation steps once; a person reads them.
+
+They are frozen.
 
 A file of steps is TOML: `judge`, `with_path`, `prompts` (hash of what was asked, by language),
-`reviewed_by` (who read and approved them) and the table `[steps]`, language → text. Nothing is scored
-by steps that nobody has read.
+`reviewed_by` (who read and approved them) and the table `[steps]`, language → text. Nothing is
+scored by steps that nobody has read.
 
 Source: specification of G-Eval, "Phases".
 """

@@ -52,7 +52,8 @@ def weigh(completion: Completion, sampled: int) -> dict[str, Any]:
 
     `weighted` says whether the score is weighted; it is not where the endpoint named no candidates,
     where no token is the integer, or where the integers have less than half of the probability.
-    `one_or_ten` is the probability of a "1" of which nobody knows whether a "0" would have followed.
+    `one_or_ten` is the probability of a "1" of which nobody knows whether a "0" would have
+    followed.
     """
     at = _place(completion, sampled)
     if at is None or not completion.alternatives:

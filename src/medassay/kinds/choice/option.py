@@ -55,16 +55,17 @@ _MARKS = re.compile(r"\\[()\[\]]|\$|\*\*|__|`")
 _EMPHASIS = re.compile(r"(?<!\w)([*_])(?=\S)([^*_\n]+?)(?<=\S)\1(?!\w)")
 _LINE_START = re.compile(r"^(?:[#>\-•*]\s*)+", re.MULTILINE)
 _SPACES = re.compile(r"\s+")
-# A letter that the reply goes on behind without a blank: "CThe context …", "eExplanation: …", "E(Note: …". The word behind it
-# is whole and capitalised, so that abbreviations and cell types are none ("CT", "EECG", "A1c", "cTnI"); those that are
-# written like it are named.
+# A letter that the reply goes on behind without a blank: "CThe context …", "eExplanation: …",
+# "E(Note: …". The word behind it is whole and capitalised, so that abbreviations and cell types are
+# none ("CT", "EECG", "A1c", "cTnI"); those that are written like it are named.
 _GLUED_WORD = (
     r"(?!(?:Fib|Flutter|Diff|Dimers?|Cells?|Peptides?|Section|Coli|Strep|Line|Reactive|Max|Min|Type|Vitamin|Pap|Wave|Waves|Scan|Fast|"
     r"Mycin|Hep|Phos)(?![a-z]))"
     r"(?:[A-Z][a-z]{2,}|To|In|It|As|An|By|If|No|Or|We|He|At|On|Is|Of|So|My|La|El|Es|Le|Il|De|Da|Im)(?![A-Za-z0-9])"
 )
 _GLUED_BRACKET = r"[\(\[]\s*[A-Za-z][a-z'’]+(?![A-Za-z0-9])"
-# "d The patient …": behind a small letter, which may be an article, only words that no article precedes.
+# "d The patient …": behind a small letter, which may be an article, only words that no article
+# precedes.
 _REASON_WORD = r"(?:The|This|These|Explanation|Reason(?:ing)?|Rationale|Because|Note|Given|Here|Based|Since|Justification)(?![a-z])"
 _QUOTES = " \t\r\n\"'“”„‘’«»‚"
 
@@ -211,7 +212,10 @@ def _standard(
 
 
 def _stated(text: str, rules: _Rules) -> Found | None:
-    """Apply S2: explicit statements, strong before weak, negated ones dropped; between them S9, a letter glued to what follows."""
+    """Apply S2: explicit statements, strong before weak, negated ones dropped.
+
+    Between them S9, a letter glued to what follows.
+    """
     strong = [*_kept(text, rules.strong), *_kept(text, rules.is_correct)]
     strong += _kept(text, rules.glued_statement)
     strong += rules.chinese.finditer(text)

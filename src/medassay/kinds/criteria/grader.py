@@ -2,8 +2,8 @@
 
 Points are not shown: a judge should say what an answer does, not what it is worth.
 
-Source: specification of rubric judging; Arora et al. (2025), HealthBench, arXiv:2505.08775, which asks
-for one criterion a prompt; here all that are left are asked together, by id.
+Source: specification of rubric judging; Arora et al. (2025), HealthBench, arXiv:2505.08775, which
+asks for one criterion a prompt; here all that are left are asked together, by id.
 """
 
 import sys
@@ -52,7 +52,9 @@ class CriteriaGrader(SingleQuestionGrader):
         return (_PROMPT.texts,)
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
-        """Return the next prompt, or the verdict when everything is read or the retries are used."""
+        """Return the next prompt, or the verdict when everything is read or the retries are
+        used.
+        """
         [case] = cases
         met_by_id: dict[str, dict[str, Any]] = {}
         repaired = False
@@ -95,8 +97,8 @@ class CriteriaGrader(SingleQuestionGrader):
 def read_criteria(reply: str, ids: set[str]) -> tuple[dict[str, dict[str, Any]], bool]:
     """Return the usable verdicts of a reply by id, and whether its JSON was repaired.
 
-    Two different objects in one reply are doubtful as a whole: one may be quoted from the answer. An id
-    with two different verdicts has none; `met` must be true or false, nothing else.
+    Two different objects in one reply are doubtful as a whole: one may be quoted from the answer.
+    An id with two different verdicts has none; `met` must be true or false, nothing else.
 
     Examples
     --------

@@ -18,8 +18,9 @@ from medassay.statistic.metric.reliability import relative_weights, rescale
 from medassay.summary.pooled import CasePool
 
 TOPS = (1, 3, 5)
-# Both scores (0 to 16), predicted − golden severity, whether the golden diagnosis is among the first k, how many names the list holds,
-# whether these are fewer than the places that count, and the semantic score over all these places.
+# Both scores (0 to 16), predicted − golden severity, whether the golden diagnosis is among the
+# first k, how many names the list holds, whether these are fewer than the places that count, and
+# the semantic score over all these places.
 NUMBERS = (
     *("semantic", "severity", "shift", *(f"top{k}" for k in TOPS)),
     *("names", "short", "all_places"),
@@ -58,7 +59,9 @@ class Weighting:
 
 @dataclass(frozen=True)
 class _RatioEstimate:
-    """One estimate to make: its name, what is summed above and below the line, its scale, what is added."""
+    """One estimate to make: its name, what is summed above and below the line, its scale, what is
+    added.
+    """
 
     key: tuple[str, str]
     above: Floats
@@ -71,9 +74,9 @@ def case_estimates(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str]
     """Return every estimate of some cases as plain values; what has no case is left out.
 
     Keys are (number, aggregate): `raw` is the plain mean in units of the score, `mean` that of the
-    rescaled score (of other numbers in their own units), each preset the weighted mean. All numbers that
-    are known for the same cases share their draws. What has no interval, a pool with a domain of one case,
-    is left out too.
+    rescaled score (of other numbers in their own units), each preset the weighted mean. All numbers
+    that are known for the same cases share their draws. What has no interval, a pool with a domain
+    of one case, is left out too.
     """
     estimates: dict[tuple[str, str], dict[str, Any]] = {}
     for subpool, numbers in pool.alike():
@@ -130,8 +133,8 @@ def aggregate_draws(
 def bounds(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str], tuple[float, float]]:
     """Return every aggregate with the missing cases at their worst, and at their best.
 
-    A case is missing where its semantic score is unknown; a severity that cannot be known of a case that
-    has one is no miss. Empty where nothing is missing.
+    A case is missing where its semantic score is unknown; a severity that cannot be known of a case
+    that has one is no miss. Empty where nothing is missing.
     """
     missing = ~pool.known("semantic")
     if not missing.any():

@@ -1,4 +1,6 @@
-"""Ranked diagnoses made ready for pages: every list with its labels and the calculation of its scores."""
+"""Ranked diagnoses made ready for pages: every list with its labels and the calculation of its
+scores.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

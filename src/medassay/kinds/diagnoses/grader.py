@@ -2,8 +2,8 @@
 
 Names are compared first; the judge is asked for the relation of the rest only, and for every
 severity. Each label says how it was found. A label that no reply gave is None, and the rule for
-unjudged ranks applies; where not one of the relations asked for was given, the score is null: a judge
-that fails is no verdict on the model.
+unjudged ranks applies; where not one of the relations asked for was given, the score is null: a
+judge that fails is no verdict on the model.
 
 Source: specification of differential-diagnosis scoring, "Judge contracts".
 """
@@ -63,7 +63,8 @@ class _Heard:
 class DiagnosesGrader:
     """Judges one list at a time; with `asks` false names are compared and nobody is asked.
 
-    `synonyms` are those of the plan's mappings, golden diagnosis → names; `files` the hashes of these.
+    `synonyms` are those of the plan's mappings, golden diagnosis → names; `files` the hashes of
+    these.
     """
 
     revision: ClassVar[int] = 1
@@ -105,7 +106,9 @@ class DiagnosesGrader:
         return Matching(self.synonyms)
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
-        """Return the next prompt, or the verdict when every list is labelled or the retries are used."""
+        """Return the next prompt, or the verdict when every list is labelled or the retries are
+        used.
+        """
         [case] = cases
         diagnoses = self._listed(case)
         heard: list[_Heard] = []
@@ -119,7 +122,9 @@ class DiagnosesGrader:
         return [self._verdict(case.item, diagnoses, questions, heard)]
 
     def opening(self, cases: Sequence[Case]) -> list[Prompt]:
-        """Return all that is asked of a case at first: names may save some of it, retries come on top."""
+        """Return all that is asked of a case at first: names may save some of it, retries come on
+        top.
+        """
         [case] = cases
         diagnoses = [replace(diagnosis, relation=None) for diagnosis in self._listed(case)]
         return [
@@ -132,7 +137,9 @@ class DiagnosesGrader:
         return score_labels(verdict.body, self.rules).semantic if verdict.valid else None
 
     def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
-        """Return what else the labels come to: severity score, hits, counts, the signed difference."""
+        """Return what else the labels come to: severity score, hits, counts, the signed
+        difference.
+        """
         scored = score_labels(verdict.body, self.rules)
         return {
             "severity": scored.severity if verdict.body["severities_read"] else None,
@@ -146,7 +153,9 @@ class DiagnosesGrader:
         }
 
     def fits(self, case: Case, verdict: Verdict) -> bool:
-        """Return whether a verdict holds the list of its answer, and the golden diagnosis of its item."""
+        """Return whether a verdict holds the list of its answer, and the golden diagnosis of its
+        item.
+        """
         body = verdict.body
         listed = [(diagnosis.rank, diagnosis.name) for diagnosis in self._listed(case)]
         body_names = [(entry["rank"], entry["name"]) for entry in body["diagnoses"]]
@@ -245,7 +254,9 @@ def _split(entries: Mapping[int, str]) -> Iterator[dict[int, str]]:
 
 
 def _ask(question: _Question, replies: Iterator[Completion], item: Item) -> Prompt | _Heard:
-    """Return the labels in the next replies, at most three of them, or the prompt that is still to ask."""
+    """Return the labels in the next replies, at most three of them, or the prompt that is still to
+    ask.
+    """
     labels: Labels = {}
     repaired, strange = False, 0
     for attempt in range(RETRIES + 1):
@@ -300,8 +311,9 @@ def read_labels(
 ) -> _Heard:
     """Return the labels that a reply gives for the wanted ids; what is doubtful is left out.
 
-    Doubtful is an unknown label, one with a bar, a code that contradicts it, an id with two different
-    labels, and a whole reply with two different objects. Ids that were not asked for are counted.
+    Doubtful is an unknown label, one with a bar, a code that contradicts it, an id with two
+    different labels, and a whole reply with two different objects. Ids that were not asked for are
+    counted.
 
     Examples
     --------

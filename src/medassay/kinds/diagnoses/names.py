@@ -6,7 +6,9 @@ from medassay.core.records.diagnosis import plain_name
 
 
 class Matching:
-    """Compares names with the golden diagnosis of an item; `synonyms` come from the user's mappings.
+    """Compares names with the golden diagnosis of an item.
+
+    `synonyms` come from the user's mappings.
 
     Parameters
     ----------

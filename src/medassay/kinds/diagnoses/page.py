@@ -1,4 +1,6 @@
-"""Ranked diagnoses: all model-prompts in one plane, each with its cases by quadrant, each case with its sums."""
+"""Ranked diagnoses: all model-prompts in one plane, each with its cases by quadrant, each case with
+its sums.
+"""
 
 import random
 import re
@@ -112,7 +114,9 @@ def plane_figure(statistics: Mapping[str, Any], mode: str) -> Figure | None:
 
 
 def top_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
-    """Return the share of cases with the golden diagnosis among the first 1, 3 and 5, at most forty rows."""
+    """Return the share of cases with the golden diagnosis among the first 1, 3 and 5, at most forty
+    rows.
+    """
     named = _names(rows)
     points = [
         {
@@ -138,7 +142,8 @@ def _limit(values: Iterator[float]) -> float:
 def _names(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """Return (model, setting) → the model, with its prompt where there are several.
 
-    A setting that all share is left out: of `zero_shot:ddx_steps` the template tells the prompts apart.
+    A setting that all share is left out: of `zero_shot:ddx_steps` the template tells the prompts
+    apart.
     """
     settings = {row["setting"] for row in rows}
     common = len({setting.partition(":")[0] for setting in settings}) == 1
@@ -181,7 +186,9 @@ def violin_figure(
 
 
 def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
-    """Yield the page of one model-prompt: best, median and worst case, all cases by quadrant, its errors."""
+    """Yield the page of one model-prompt: best, median and worst case, all cases by quadrant, its
+    errors.
+    """
     key = (row["model"], row["setting"], row["mode"])
     cases = [c for c in board.cases if (c.key.model, c.key.setting, c.key.mode) == key]
     path = board.prompt_path(*key)
@@ -251,7 +258,9 @@ def _errors(board: Board, key: tuple[str, str, str]) -> dict[str, list[dict[str,
 
 
 def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> dict[str, Any] | None:
-    """Return the plane of all cases, light and dark, as mark-up whose crosses lead to their cases."""
+    """Return the plane of all cases, light and dark, as mark-up whose crosses lead to their
+    cases.
+    """
     placed = [c for c in cases if c.x is not None and c.y is not None]
     if not placed:
         return None
@@ -325,7 +334,9 @@ def case_figure(cases: Sequence[ShownCase], links: Sequence[str]) -> Figure:
 
 
 def _cases(board: Board) -> Iterator[Page]:
-    """Yield the page of each case: what every model-prompt listed, and how its scores come about."""
+    """Yield the page of each case: what every model-prompt listed, and how its scores come
+    about.
+    """
     by_item: dict[tuple[str, str], list[ShownCase]] = {}
     for case in board.cases:
         by_item.setdefault((case.key.domain, case.name), []).append(case)

@@ -1,6 +1,8 @@
-"""A ranked list of diagnoses from a reply: JSON as asked for, or any layout in which models write lists.
+"""A ranked list of diagnoses from a reply: JSON as asked for, or any layout in which models write
+lists.
 
-The answer's value is JSON text, `[{"name": …, "rank": …}, …]`, best rank first, with `codes` where the reply gives any.
+The answer's value is JSON text, `[{"name": …, "rank": …}, …]`, best rank first, with `codes` where
+the reply gives any.
 """
 
 from typing import Any
@@ -22,7 +24,8 @@ def read_diagnoses(
 ) -> Reading:
     """Return the list as JSON text and the form it had, or None and why none could be read.
 
-    A list of fewer than five names in a reply that was cut off is `truncated`; its whole names are kept beside that.
+    A list of fewer than five names in a reply that was cut off is `truncated`; its whole names are
+    kept beside that.
     """
     answer_text = strip_thoughts(text)[0]
     if not answer_text.strip():
@@ -37,7 +40,9 @@ def read_diagnoses(
 
 
 def read_list(text: str) -> tuple[list[dict[str, Any]] | None, str]:
-    r"""Return the entries of a ranked list, each with `rank`, `name` and perhaps `codes`, and the form it had.
+    r"""Return the entries of a ranked list.
+
+    Each with `rank`, `name` and perhaps `codes`, and the form it had.
 
     None, and why, where nothing could be read. An empty list is an answer.
 

@@ -1,7 +1,7 @@
 """Differential diagnosis: a ranked list scored by clinical closeness and by severity.
 
-Source: specification of differential-diagnosis scoring (the Kernel29 method). `rare` is a frequency and
-yet ranks above critical: kept for comparability, see `core.diagnosis.SEVERITY_MAPS`.
+Source: specification of differential-diagnosis scoring (the Kernel29 method). `rare` is a frequency
+and yet ranks above critical: kept for comparability, see `core.diagnosis.SEVERITY_MAPS`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,10 +30,11 @@ class CalculationStep:
 class DdxScore:
     """Both scores of one case, in [0, 16]; None where nobody can know.
 
-    `all_places` is the semantic score with every place up to the limit in the denominator, so that a place without a name earns 0,
-    where `semantic` counts the places that hold one. `n` counts all ranks given, `n_considered` those within the limit, `hit` is the best rank with the
-    golden diagnosis (of all ranks), `unjudged` counts labels that are missing. `severity_shift` is the weighted mean of
-    predicted − golden severity, None without judged severities.
+    `all_places` is the semantic score with every place up to the limit in the denominator, so that
+    a place without a name earns 0, where `semantic` counts the places that hold one. `n` counts all
+    ranks given, `n_considered` those within the limit, `hit` is the best rank with the golden
+    diagnosis (of all ranks), `unjudged` counts labels that are missing. `severity_shift` is the
+    weighted mean of predicted − golden severity, None without judged severities.
     """
 
     semantic: float | None
@@ -76,7 +77,8 @@ def score_case(
     unjudged: Unjudged = "d_max",
     severity_map: str = "published",
 ) -> DdxScore:
-    """Score one ranked list: Σ w (5 − D)² / Σ w over the ranks present, with w = (K + 1 − rank) / K.
+    """Score one ranked list: Σ w (5 − D)² / Σ w over the ranks present, with w = (K + 1 − rank) /
+    K.
 
     Parameters
     ----------
@@ -84,7 +86,8 @@ def score_case(
     severities : of each name; None is unjudged
     golden_severity : of the golden diagnosis; None is unknown, and so is the severity score then
     ranks : distinct, from 1, gaps allowed; default 1, 2, 3 …. Ranks above `rank_limit` are ignored
-    unjudged : `d_max` takes a missing label as distance 5, `exclude_rank` leaves its rank out of that
+    unjudged : `d_max` takes a missing label as distance 5, `exclude_rank` leaves its rank out of
+        that
         score; where that leaves no rank the score is None
     severity_map : `published`, or `separate` (see `core.diagnosis`)
 
@@ -171,7 +174,9 @@ def _mean(values: Sequence[tuple[int, int]]) -> float:
 
 
 def score_labels(body: Mapping[str, Any], rules: DdxRules) -> DdxScore:
-    """Return the score of a list with its labels: `diagnoses`, best rank first, and `golden_severity`."""
+    """Return the score of a list with its labels: `diagnoses`, best rank first, and
+    `golden_severity`.
+    """
     listed = body["diagnoses"]
     return score_case(
         [entry["relation"] for entry in listed],

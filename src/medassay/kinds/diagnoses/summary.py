@@ -1,4 +1,6 @@
-"""What a report says of the ranked diagnoses of a run: aggregates, pairs of model-prompts, where they err."""
+"""What a report says of the ranked diagnoses of a run: aggregates, pairs of model-prompts, where
+they err.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -229,8 +231,8 @@ class DdxCases:
     def _errors(self, row: Row, mode: str) -> list[dict[str, Any]]:
         """Return scores and signed severity difference by group of cases, with intervals.
 
-        Groups are golden severity, category and golden diagnosis; names only of public items, and of
-        each grouping the largest groups.
+        Groups are golden severity, category and golden diagnosis; names only of public items, and
+        of each grouping the largest groups.
         """
         pool = self._table.pool(self._table.domains, row, mode)
         errors = []
@@ -281,7 +283,9 @@ class DdxCases:
         return [item.severity or "" for item in self._items]
 
     def _golden_severities(self, row: Row, mode: str) -> list[str]:
-        """Return the golden severity of each case over all domains: as judged, else as the bank says."""
+        """Return the golden severity of each case over all domains: as judged, else as the bank
+        says.
+        """
         severities, at = self._given_severities.copy(), 0
         for domain, clusters in self._table.clusters.items():
             cases = self._labelled.get((domain, *row, mode))

@@ -48,9 +48,11 @@ DDX_NAMES = Task(
 
 
 def remembered_rules(rules: DdxRules, golden: Iterable[str], base: Path) -> dict[str, Any]:
-    """Return what a run remembers of its rules: with the files of names and the synonyms taken from them.
+    """Return what a run remembers of its rules: with the files of names and the synonyms taken from
+    them.
 
-    Only names of the run's own golden diagnoses are taken, so that the run can be scored again alone.
+    Only names of the run's own golden diagnoses are taken, so that the run can be scored again
+    alone.
     """
     diagnoses = set(golden)
     files: list[dict[str, str]] = []
@@ -65,7 +67,9 @@ def remembered_rules(rules: DdxRules, golden: Iterable[str], base: Path) -> dict
 
 
 def case_scores(run: Run, name: str, mode: str) -> dict[tuple[str, str], list[float]]:
-    """Return (model, setting) → the scores of its lists, `semantic` or `severity`, unknown ones left out."""
+    """Return (model, setting) → the scores of its lists, `semantic` or `severity`, unknown ones
+    left out.
+    """
     cases = DdxCases(RunItems(run.path, run.manifest["domains"]), run.manifest)
     scores: dict[tuple[str, str], list[float]] = {}
     for record in read_jsonl(run.path / "scores.jsonl"):
@@ -76,9 +80,12 @@ def case_scores(run: Run, name: str, mode: str) -> dict[tuple[str, str], list[fl
 
 
 def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
-    """Return the statistics of a sealed run with its lists aggregated by other rules; nothing is written.
+    """Return the statistics of a sealed run with its lists aggregated by other rules.
 
-    Of the rules `preset`, `k`, `x0` and `semantic_max` count; the others decide on scores, which stay.
+    Nothing is written.
+
+    Of the rules `preset`, `k`, `x0` and `semantic_max` count; the others decide on scores, which
+    stay.
 
     Raises
     ------

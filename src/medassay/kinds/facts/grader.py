@@ -87,7 +87,9 @@ class FactGrader(SingleQuestionGrader):
         return (self.text.texts, repr(self.lam).encode())
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
-        """Return the next prompt, or the verdict when everything is read or the retries are used."""
+        """Return the next prompt, or the verdict when everything is read or the retries are
+        used.
+        """
         [case] = cases
         facts: dict[str, dict[str, str]] = {}
         claims: list[dict[str, str]] | None = None

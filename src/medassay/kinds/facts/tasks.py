@@ -1,4 +1,5 @@
-"""Open questions: judged fact by fact by a panel of three, by a graph of small questions, or graded whole by one judge.
+"""Open questions: judged fact by fact by a panel of three, by a graph of small questions, or graded
+whole by one judge.
 
 Each way is a metric of its own: their numbers are not comparable.
 """

@@ -1,4 +1,6 @@
-"""Likelihoods as a cell page shows them: of each option, and of each statement along the completions."""
+"""Likelihoods as a cell page shows them: of each option, and of each statement along the
+completions.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -18,7 +20,8 @@ def shown_likelihoods(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict
     Returns
     -------
     dict
-        options (text, total, n_tokens, per byte, chosen) for choices; texts for perplexities; targets (text, role, value, curve,
+        options (text, total, n_tokens, per byte, chosen) for choices; texts for perplexities;
+        targets (text, role, value, curve,
         likeliest place, completions in pieces) for statements in completions
     """
     if trial.get("drawn") is not None:
@@ -77,7 +80,10 @@ def _targets(item: Mapping[str, Any], samples: Mapping[str, Any]) -> Iterator[di
 
 
 def _behind(sampled: Sequence[Mapping[str, Any]], position: Position, at: int) -> str:
-    """Return the end of the beginning after which a statement is likeliest; "" for the empty one."""
+    """Return the end of the beginning after which a statement is likeliest.
+
+    "" for the empty one.
+    """
     place = max(range(len(position.prefixes)), key=lambda n: position.prefixes[n].target)
     for completion in sampled:
         if at < len(completion["prefixes"]) and completion["prefixes"][at] == place:
@@ -87,7 +93,8 @@ def _behind(sampled: Sequence[Mapping[str, Any]], position: Position, at: int) -
 
 
 def _pieces(sampled: Sequence[Mapping[str, Any]], tables: Tables) -> Iterator[dict[str, Any]]:
-    """Yield each completion cut at its positions, with how likely the statement is where a piece ends.
+    """Yield each completion cut at its positions, with how likely the statement is where a piece
+    ends.
 
     Tints are steps between the least and the most likely place over all completions.
     """

@@ -1,7 +1,8 @@
-"""What the likelihoods of an item's options tell besides the likeliest one: by length, ties, and by how much.
+"""What the likelihoods of an item's options tell besides the likeliest one: by length, ties, and by
+how much.
 
-Source: specification of tasks and prompts, 14.1. lm-evaluation-harness divides by characters for its `acc_norm`, and by bytes for its
-`acc_bytes`; both stand here, `acc_norm` by bytes as specified.
+Source: specification of tasks and prompts, 14.1. lm-evaluation-harness divides by characters for
+its `acc_norm`, and by bytes for its `acc_bytes`; both stand here, `acc_norm` by bytes as specified.
 """
 
 import math
@@ -20,9 +21,12 @@ def likeliest_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        acc_norm and acc_norm_characters (1 when the likeliest option by byte, or by character, is the expected one), tied (1 when
-        options share the highest log-probability: the first of them counts as chosen), margin (nats between the likeliest option and the next;
-        None where one is impossible), expected (log-probability of the expected option; None for −∞).
+        acc_norm and acc_norm_characters (1 when the likeliest option by byte, or by character, is
+        the expected one), tied (1 when
+        options share the highest log-probability: the first of them counts as chosen), margin (nats
+        between the likeliest option and the next;
+        None where one is impossible), expected (log-probability of the expected option; None for
+        −∞).
     """
     likelihoods = answer.likelihoods
     if len(likelihoods) < 2 or item.expected is None:

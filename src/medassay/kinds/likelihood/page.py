@@ -1,4 +1,6 @@
-"""Likelihoods: choices with lengths allowed for, perplexities, and statements at any point of completions."""
+"""Likelihoods: choices with lengths allowed for, perplexities, and statements at any point of
+completions.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -19,10 +19,13 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(frozen=True, kw_only=True)
 class Perplexities:
-    """Perplexities over some documents, lower is better; None where no document counts or the number is too large.
+    """Perplexities over some documents, lower is better.
 
-    `nats_per_word` and `nats_per_byte` are their logarithms, which are always there for a document. `excluded` counts
-    documents without text. `bytes_per_word` is the same for all models of a task: where it differs, the texts did.
+    None where no document counts or the number is too large.
+
+    `nats_per_word` and `nats_per_byte` are their logarithms, which are always there for a document.
+    `excluded` counts documents without text. `bytes_per_word` is the same for all models of a task:
+    where it differs, the texts did.
     """
 
     word_perplexity: float | None
@@ -118,7 +121,10 @@ def finite_exp(value: float | None) -> float | None:
 
 
 def bits_per_byte(item: Item, answer: Answer) -> tuple[float | None, str]:
-    """Return the bits per byte of one document, and why; None where its text is empty or impossible."""
+    """Return the bits per byte of one document, and why.
+
+    None where its text is empty or impossible.
+    """
     [likelihood] = answer.likelihoods
     if not likelihood.n_bytes:
         return None, "empty target"
@@ -128,7 +134,10 @@ def bits_per_byte(item: Item, answer: Answer) -> tuple[float | None, str]:
 
 
 def perplexity_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
-    """Return what corpus perplexities are summed from: nats, words and bytes of one document; {} for what was no likelihood."""
+    """Return what corpus perplexities are summed from: nats, words and bytes of one document.
+
+    {} for what was no likelihood.
+    """
     if answer.drawn is not None or len(answer.likelihoods) != 1:
         return {}
     [likelihood] = answer.likelihoods

@@ -1,8 +1,10 @@
-"""Relaxed Perplexity: how likely a model is to say something at some point of its completion, whatever comes before.
+"""Relaxed Perplexity: how likely a model is to say something at some point of its completion,
+whatever comes before.
 
-A target may stand anywhere in a completion. At positions 0, stride, 2·stride … its probability is taken after each distinct
-beginning of the completions kept, and combined in four ways. `sum` is the published form; its terms are no
-probabilities of exclusive events, so that one may exceed 1, which is told and not clipped.
+A target may stand anywhere in a completion. At positions 0, stride, 2·stride … its probability is
+taken after each distinct beginning of the completions kept, and combined in four ways. `sum` is the
+published form; its terms are no probabilities of exclusive events, so that one may exceed 1, which
+is told and not clipped.
 
 Source: specification of perplexity, 8.2.
 """
@@ -25,8 +27,9 @@ REVISION = 1
 class Relaxed:
     """Relaxed cross-entropy and perplexity of one target, lower is better.
 
-    `log_p` are the log-probabilities at the positions, in nats; `cross_entropy` their negative sum, infinite where one is
-    impossible, and `value` is None then, or where it is too large for a number. `above_one` says that a sum exceeded 1.
+    `log_p` are the log-probabilities at the positions, in nats; `cross_entropy` their negative sum,
+    infinite where one is impossible, and `value` is None then, or where it is too large for a
+    number. `above_one` says that a sum exceeded 1.
     """
 
     mode: Mode
@@ -104,7 +107,9 @@ ROLES = ("must", "nice")
 
 
 def relaxed_perplexity(item: Item, answer: Answer) -> tuple[float | None, str]:
-    """Return the mean of the published `sum` form over what an answer must have, and why it is None if it is."""
+    """Return the mean of the published `sum` form over what an answer must have, and why it is None
+    if it is.
+    """
     values = [combine(tables, "sum") for tables in _targets(item, answer)["must"]]
     for target_values in values:
         if target_values.value is None:
@@ -115,15 +120,21 @@ def relaxed_perplexity(item: Item, answer: Answer) -> tuple[float | None, str]:
 
 
 def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
-    """Return the value of every target in every combination, and their means by role; {} for what was not drawn.
+    """Return the value of every target in every combination, and their means by role.
+
+    {} for what was not drawn.
 
     Returns
     -------
     dict
-        must and nice (combination → mean over the targets of that role; None where one is None, the role absent without targets),
-        per_position (role → combination → mean nats per position), log_p (role → mean over its targets of the summed
-        log-probability at each position), above_one (targets whose sum exceeds 1 at a position), impossible (targets without a
-        value by the sum), n_targets, kept and distinct (completions), targets (each with role, values, nats per position, log_p).
+        must and nice (combination → mean over the targets of that role; None where one is None, the
+        role absent without targets),
+        per_position (role → combination → mean nats per position), log_p (role → mean over its
+        targets of the summed
+        log-probability at each position), above_one (targets whose sum exceeds 1 at a position),
+        impossible (targets without a
+        value by the sum), n_targets, kept and distinct (completions), targets (each with role,
+        values, nats per position, log_p).
     """
     if answer.drawn is None:
         return {}
@@ -163,7 +174,9 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
 
 
 def _targets(item: Item, answer: Answer) -> dict[str, list[Tables]]:
-    """Return the tables of an item's targets by role: what an answer must have first, then what would be nice."""
+    """Return the tables of an item's targets by role: what an answer must have first, then what
+    would be nice.
+    """
     document = answer.drawn or {"targets": []}
     tables = [tables_from_dict(target) for target in document["targets"]]
     must = len(item.must_have)

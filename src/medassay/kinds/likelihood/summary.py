@@ -1,6 +1,8 @@
-"""What tasks of likelihoods tell besides the score: lengths allowed for, perplexities of the corpus, every combination.
+"""What tasks of likelihoods tell besides the score: lengths allowed for, perplexities of the
+corpus, every combination.
 
-Estimates are over the items that a row is ranked on, each counting once whatever its domain, repeats averaged first.
+Estimates are over the items that a row is ranked on, each counting once whatever its domain,
+repeats averaged first.
 
 Source: specification of perplexity; tasks and prompts, 14.1; statistics 7.3.
 """
@@ -31,7 +33,9 @@ _COND = "_cond"
 
 @dataclass(frozen=True)
 class _Number:
-    """One number of a row: its published name, the scale of its estimate, and where it stands in a score's parts."""
+    """One number of a row: its published name, the scale of its estimate, and where it stands in a
+    score's parts.
+    """
 
     name: str
     scale: Scale
@@ -76,7 +80,10 @@ class LikelihoodScores:
             yield _Number("targets above 1", _ANY, ("above_one",))
 
     def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
-        """Take one trial with its score record; a failed trial, and a reply that was read, tell nothing."""
+        """Take one trial with its score record.
+
+        A failed trial, and a reply that was read, tell nothing.
+        """
         parts = score.get("parts") or {}
         cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
         if self._asks in ("alone", "conditional"):
@@ -130,7 +137,10 @@ class LikelihoodScores:
         return {"likelihood": columns}
 
     def _means(self, pool: CasePool) -> dict[str, dict[str, Any]]:
-        """Return name → mean over the items, with interval and median; a null where an item has none is counted."""
+        """Return name → mean over the items, with interval and median.
+
+        A null where an item has none is counted.
+        """
         scales = {name: number.scale for name, number in self._numbers.items()}
         estimates = pooled_means(pool, scales)
         means: dict[str, dict[str, Any]] = {}
@@ -146,7 +156,10 @@ class LikelihoodScores:
     def _along(
         self, pool: CasePool, role: str, means: dict[str, dict[str, Any]]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the mean log-probability at each position over the items that reach it; `means` gives up its estimates."""
+        """Yield the mean log-probability at each position over the items that reach it.
+
+        `means` gives up its estimates.
+        """
         for at in self._positions:
             estimate = means.pop(_place(role, at), {})
             values = pool.column(_place(role, at))
@@ -161,7 +174,10 @@ class LikelihoodScores:
                 }
 
     def _perplexities(self, pool: CasePool) -> dict[str, dict[str, Any]]:
-        """Return name → perplexity of the corpus, each with its interval; the ends are carried through the exponential."""
+        """Return name → perplexity of the corpus, each with its interval.
+
+        The ends are carried through the exponential.
+        """
         pool_known = pool.only(pool.known("nats"))
         if not len(pool_known.values) or not pool_known.strata.has_interval:
             return {}
@@ -187,7 +203,9 @@ class LikelihoodScores:
         return estimates
 
     def flags(self, row: Mapping[str, Any]) -> list[str]:
-        """Return the marks of a row: texts that are not those of the other rows, and impossible ones."""
+        """Return the marks of a row: texts that are not those of the other rows, and impossible
+        ones.
+        """
         likelihood = row["likelihood"]
         marks = ["texts_differ"] if likelihood.get("texts_differ") else []
         return [*marks, *(["impossible_targets"] if likelihood["impossible"] else [])]
@@ -199,7 +217,10 @@ class LikelihoodScores:
 
 
 def _of_role(name: str, role: str) -> str:
-    """Return a metric's name for what would be nice to have; what an answer must have is the metric itself."""
+    """Return a metric's name for what would be nice to have.
+
+    What an answer must have is the metric itself.
+    """
     return name if role == "must" else f"{name} (nice to have)"
 
 

@@ -1,7 +1,8 @@
-"""Tasks that ask for no reply, but how likely a model finds texts: options, references, and statements in completions.
+"""Tasks that ask for no reply, but how likely a model finds texts: options, references, and
+statements in completions.
 
-Each has a name of its own, since its numbers are comparable to no other's; `_chat` puts prompts into the model's own form of a
-conversation.
+Each has a name of its own, since its numbers are comparable to no other's; `_chat` puts prompts
+into the model's own form of a conversation.
 
 Source: specification of tasks and prompts, 14.1 and 14.3; perplexity.
 """

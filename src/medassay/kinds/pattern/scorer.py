@@ -1,4 +1,6 @@
-"""1 when a reply matches the item's pattern, its number lies in the range, or a prediction equals the key."""
+"""1 when a reply matches the item's pattern, its number lies in the range, or a prediction equals
+the key.
+"""
 
 from medassay.core.records.item import Item
 from medassay.core.records.trial import Answer

@@ -1,4 +1,6 @@
-"""Health records made ready for pages: each field with its likeness, and each drug in the wrong list by name."""
+"""Health records made ready for pages: each field with its likeness, and each drug in the wrong
+list by name.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +14,10 @@ from medassay.score.json_similarity import json_similarity
 
 
 def shown_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what a page shows of a reply beside its reference; None where there is no reference to show."""
+    """Return what a page shows of a reply beside its reference.
+
+    None where there is no reference to show.
+    """
     reference = item.get("record")
     if not reference or "text" not in trial:
         return None

@@ -1,9 +1,10 @@
 """Doses as numbers with units: 5mg is 5 mg, 0,5 g is 500 mg, 24/26 mg are two amounts.
 
-Units of the International System and their like are read by pint; those of prescriptions (IE, puffs, drops, tablets) by the table
-below, which comes first, since pint takes "U" for another unit.
+Units of the International System and their like are read by pint; those of prescriptions (IE,
+puffs, drops, tablets) by the table below, which comes first, since pint takes "U" for another unit.
 
-Source: notation of German and English prescriptions; nothing is estimated, what cannot be read is compared as text.
+Source: notation of German and English prescriptions; nothing is estimated, what cannot be read is
+compared as text.
 """
 
 import re
@@ -91,7 +92,9 @@ def without_amounts(text: str) -> str:
 
 
 def _found(text: str, language: str) -> list[tuple[float, float, str, str]]:
-    """Return of each amount: number, factor to the base unit, that unit, and the unit as written."""
+    """Return of each amount: number, factor to the base unit, that unit, and the unit as
+    written.
+    """
     amounts = []
     for match in _AMOUNT.finditer(_plain(text)):
         unit = _unit(match["unit"])
@@ -111,7 +114,9 @@ def _plain(text: str) -> str:
 
 
 def _number(text: str, language: str) -> float:
-    """Return a number as written in a language; a point or comma before three digits may part thousands.
+    """Return a number as written in a language.
+
+    A point or comma before three digits may part thousands.
 
     Examples
     --------

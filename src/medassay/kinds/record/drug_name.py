@@ -1,7 +1,9 @@
-"""Names of drugs as one: without dose, salt, case and punctuation, and by the synonyms that an item carries.
+"""Names of drugs as one: without dose, salt, case and punctuation, and by the synonyms that an item
+carries.
 
-"ASS 100 mg", "ASS." and, where the item says so, "Acetylsalicylsäure" are one drug; "Sacubitril / Valsartan" is written like
-"Valsartan/Sacubitril". Whether a longer name means the same is no more than "perhaps".
+"ASS 100 mg", "ASS." and, where the item says so, "Acetylsalicylsäure" are one drug; "Sacubitril /
+Valsartan" is written like "Valsartan/Sacubitril". Whether a longer name means the same is no more
+than "perhaps".
 """
 
 import re

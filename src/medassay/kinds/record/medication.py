@@ -1,10 +1,13 @@
-"""Medication: whether each drug stands in the list where it belongs, and whether dose, unit, route and schedule agree.
+"""Medication: whether each drug stands in the list where it belongs, and whether dose, unit, route
+and schedule agree.
 
-A record can agree with the expected one in nearly every letter and still list a stopped drug as current, or ten times its dose. These
-errors are counted by name. `medication_state` is the published number, by names as they are written; `medication_details` knows a drug
-that is named otherwise, too.
+A record can agree with the expected one in nearly every letter and still list a stopped drug as
+current, or ten times its dose. These errors are counted by name. `medication_state` is the
+published number, by names as they are written; `medication_details` knows a drug that is named
+otherwise, too.
 
-Source: specification of health-record extraction, "Medication state"; what goes beyond it is medassay's own.
+Source: specification of health-record extraction, "Medication state"; what goes beyond it is
+medassay's own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,10 +23,12 @@ LISTS = ("current", "advised", "discontinued")
 
 @dataclass(frozen=True, kw_only=True)
 class MedicationState:
-    """How many drugs of the expected record are exactly where they belong, and what is wrong with the others.
+    """How many drugs of the expected record are exactly where they belong, and what is wrong with
+    the others.
 
-    `stopped_as_current` are drugs that were stopped and are listed as current: a patient may go on taking them.
-    `lost` are in no list of the reply, `invented` in no list expected. Names are casefolded.
+    `stopped_as_current` are drugs that were stopped and are listed as current: a patient may go on
+    taking them. `lost` are in no list of the reply, `invented` in no list expected. Names are
+    casefolded.
     """
 
     correct: int
@@ -43,12 +48,14 @@ def medication_state(expected: Mapping[str, Any], actual: Any) -> MedicationStat
 
     Parameters
     ----------
-    expected : lists of drugs by `current`, `advised`, `discontinued`; each drug an object with `name`
+    expected : lists of drugs by `current`, `advised`, `discontinued`; each drug an object with
+        `name`
     actual : the same of a reply, in whatever shape; what is no list of drugs holds none
 
     Notes
     -----
-    A drug that is expected in two lists (an old dose stopped, a new one advised) is one drug, and correct only in both
+    A drug that is expected in two lists (an old dose stopped, a new one advised) is one drug, and
+    correct only in both
     and in no third.
 
     Examples
@@ -85,7 +92,10 @@ DETAILS = ("dose", "unit", "route", "schedule")
 
 @dataclass(frozen=True, kw_only=True)
 class DrugEntry:
-    """One entry of a list of drugs, as written; `key` is its name without dose, salt, case and punctuation."""
+    """One entry of a list of drugs, as written.
+
+    `key` is its name without dose, salt, case and punctuation.
+    """
 
     place: str
     key: str
@@ -96,7 +106,9 @@ class DrugEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Wrong:
-    """What differs in a drug that both records have: which detail, in which list, and what each says."""
+    """What differs in a drug that both records have: which detail, in which list, and what each
+    says.
+    """
 
     detail: str
     drug: str
@@ -107,11 +119,13 @@ class Wrong:
 
 @dataclass(frozen=True, kw_only=True)
 class MedicationDetails:
-    """What is right and wrong about the drugs that a reply has in common with the reference, however their names are written.
+    """What is right and wrong about the drugs that a reply has in common with the reference,
+    however their names are written.
 
-    `agree` and `compared` count entries by detail; a detail is compared where the reference tells it. Of the `stopped` drugs of the
-    reference `matched` have the name of a drug of the reply; those `as_current` are listed as current, `perhaps` are the names that
-    hold one another. Of the drugs whose dose is `changed` those of `old_dose` stay current in the old one.
+    `agree` and `compared` count entries by detail; a detail is compared where the reference tells
+    it. Of the `stopped` drugs of the reference `matched` have the name of a drug of the reply;
+    those `as_current` are listed as current, `perhaps` are the names that hold one another. Of the
+    drugs whose dose is `changed` those of `old_dose` stay current in the old one.
     """
 
     agree: Mapping[str, int] = field(default_factory=dict)
@@ -126,7 +140,10 @@ class MedicationDetails:
 
     @property
     def going_on(self) -> float | None:
-        """Return the share of stopped drugs and doses that the reply lists as current, in [0, 1]; None where none was stopped."""
+        """Return the share of stopped drugs and doses that the reply lists as current, in [0, 1].
+
+        None where none was stopped.
+        """
         ended = self.stopped + self.changed
         return (len(self.as_current) + len(self.old_dose)) / ended if ended else None
 
@@ -138,9 +155,11 @@ def medication_details(
     synonyms: Synonyms | None = None,
     language: str = "de",
 ) -> MedicationDetails:
-    """Return how the entries of a reply agree with the expected ones in dose, unit, route and schedule, and which drugs go on.
+    """Return how the entries of a reply agree with the expected ones in dose, unit, route and
+    schedule, and which drugs go on.
 
-    Each expected entry is compared with one of its name: in its own list first, there one of equal dose first, else in another.
+    Each expected entry is compared with one of its name: in its own list first, there one of equal
+    dose first, else in another.
 
     Parameters
     ----------
@@ -232,7 +251,10 @@ def _entries(medications: Any, synonyms: Synonyms | None) -> Iterator[DrugEntry]
 def _pairs(
     expected: Sequence[DrugEntry], actual: Sequence[DrugEntry], language: str
 ) -> Iterator[tuple[DrugEntry, DrugEntry]]:
-    """Yield each expected entry with the entry of the reply that it is compared with; one that is lost has none."""
+    """Yield each expected entry with the entry of the reply that it is compared with.
+
+    One that is lost has none.
+    """
     free = list(actual)
     for drug in expected:
         same = [other for other in free if other.key == drug.key]
@@ -278,7 +300,9 @@ def _changed(
 
 
 def stopped_names(state: MedicationState, details: MedicationDetails) -> tuple[str, ...]:
-    """Return the drugs that were stopped and are listed as current, each once: by its name in the reference, an old dose said so."""
+    """Return the drugs that were stopped and are listed as current, each once: by its name in the
+    reference, an old dose said so.
+    """
     current = {drug_key(name) for name in details.as_current}
     others = (name for name in state.stopped_as_current if drug_key(name) not in current)
     return (*details.as_current, *others, *(f"{name} (old dose)" for name in details.old_dose))

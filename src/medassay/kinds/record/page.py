@@ -1,4 +1,6 @@
-"""Health records: likeness and medication beside each other, field by field, thinking or not, and what could harm."""
+"""Health records: likeness and medication beside each other, field by field, thinking or not, and
+what could harm.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -79,7 +81,10 @@ def pages(board: Board) -> Iterator[Page]:
 
 
 def _too_small(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return what of drugs a bank has too little of to show an error, with the number there is; empty where nothing."""
+    """Return what of drugs a bank has too little of to show an error, with the number there is.
+
+    Empty where nothing.
+    """
     counted = [row["record"]["drugs"]["counted"] for row in rows if "drugs" in row["record"]]
     if not counted:
         return ""
@@ -98,7 +103,9 @@ def named(row: Mapping[str, Any]) -> str:
 
 
 def fields_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
-    """Return the likeness of each field of the record by row, at most forty rows, in the order of the ranking."""
+    """Return the likeness of each field of the record by row, at most forty rows, in the order of
+    the ranking.
+    """
     cells = [
         {"row": named(row), "column": field_name(field), "value": estimate["score"]}
         for row in rows[:_SHOWN]
@@ -120,7 +127,10 @@ def field_name(field: str) -> str:
 
 
 def thinking_figure(pairs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Figure | None:
-    """Return what thinking first adds to the numbers named, model by model, at most forty rows; None for none."""
+    """Return what thinking first adds to the numbers named, model by model, at most forty rows.
+
+    None for none.
+    """
     shares = [
         {"name": f"{pair['model']}: {SAID.get(name, name)}", "diff": difference["difference"]}
         | {key: difference[key] for key in ("lo", "hi", "different")}
@@ -132,7 +142,9 @@ def thinking_figure(pairs: Sequence[Mapping[str, Any]], names: Sequence[str]) ->
 
 
 def _ordered(pair: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a pair with its numbers in the order of the page: the whole, the sections, the graphs."""
+    """Return a pair with its numbers in the order of the page: the whole, the sections, the
+    graphs.
+    """
     first = [*SAID, *SECTIONS, *(f"field {name}" for name in FIELDS)]
     place = {name: at for at, name in enumerate(first)}
     differences = sorted(
@@ -143,7 +155,9 @@ def _ordered(pair: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
-    """Yield every drug that was stopped in a report and is listed as current, with the way to the answer."""
+    """Yield every drug that was stopped in a report and is listed as current, with the way to the
+    answer.
+    """
     n_stopped = 0
     for key, answers in board.answers():
         if key.mode != mode:

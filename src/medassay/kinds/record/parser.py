@@ -1,4 +1,6 @@
-"""A structured record from a reply: as JSON for scores by likeness, or the whole reply for judges that look at its form."""
+"""A structured record from a reply: as JSON for scores by likeness, or the whole reply for judges
+that look at its form.
+"""
 
 from medassay.core.parser import Reading
 from medassay.core.records.item import Item
@@ -12,8 +14,8 @@ from medassay.kinds.record.reply import read_record_reply
 def read_record(item: Item, prompt: Prompt, text: str, mode: str, *, cut: bool = False) -> Reading:
     """Return the JSON text of the record and how it was read, or None and why there is none.
 
-    `truncated` is a reply that ended before its object, or the fence around it, closed. With the published rules ("paper") the longest
-    JSON value counts, whatever it is.
+    `truncated` is a reply that ended before its object, or the fence around it, closed. With the
+    published rules ("paper") the longest JSON value counts, whatever it is.
     """
     if mode == "paper":
         reply = read_json_reply(text)
@@ -29,7 +31,10 @@ def read_record(item: Item, prompt: Prompt, text: str, mode: str, *, cut: bool =
 def read_record_text(
     item: Item, prompt: Prompt, text: str, mode: str, *, cut: bool = False
 ) -> Reading:
-    """Return the reply without thoughts, for judges that decide what a damaged form is worth; one that was cut off inside its record is none."""
+    """Return the reply without thoughts, for judges that decide what a damaged form is worth.
+
+    One that was cut off inside its record is none.
+    """
     answer_text = strip_thoughts(text)[0].strip()
     if not answer_text:
         return Reading(None, "blank")

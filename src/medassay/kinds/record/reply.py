@@ -1,7 +1,9 @@
-"""The structured record in a reply: the object that has the record's envelope, closed, whatever stands around it.
+"""The structured record in a reply: the object that has the record's envelope, closed, whatever
+stands around it.
 
-A reply that ended inside its record is cut off, whatever fragments of it are JSON: the longest of them says nothing of the
-whole. The published reading, the longest JSON value of a reply, is `core.json_reply.read_json_reply`.
+A reply that ended inside its record is cut off, whatever fragments of it are JSON: the longest of
+them says nothing of the whole. The published reading, the longest JSON value of a reply, is
+`core.json_reply.read_json_reply`.
 """
 
 import re
@@ -31,8 +33,8 @@ _LOOKED_AT = 200_000  # characters, for what is wrong with a reply
 class RecordReply:
     """A record read from a reply, or None and why there is none; `text` is its JSON as written.
 
-    `alone` says that the reply is the record and nothing else, or holds it in its one fenced block; `truncated` that the reply ended
-    before the record did.
+    `alone` says that the reply is the record and nothing else, or holds it in its one fenced block;
+    `truncated` that the reply ended before the record did.
     """
 
     value: dict[str, Any] | None
@@ -43,11 +45,14 @@ class RecordReply:
 
 
 def read_record_reply(text: str, *, cut: bool = False) -> RecordReply:
-    """Return the record in a reply; of several objects with the envelope the longest, the first of equally long ones.
+    """Return the record in a reply.
+
+    Of several objects with the envelope the longest, the first of equally long ones.
 
     Parameters
     ----------
-    cut : whether the reply ended by its token limit: then a fence that is still open says that the record is, too
+    cut : whether the reply ended by its token limit: then a fence that is still open says that the
+        record is, too
 
     Examples
     --------
@@ -78,7 +83,10 @@ def read_record_reply(text: str, *, cut: bool = False) -> RecordReply:
 
 
 def record_value(value: str | None, outcome: str) -> Any:
-    """Return the parsed JSON of an answer's value, or the record in a value that is a whole reply; None for what is no answer."""
+    """Return the parsed JSON of an answer's value, or the record in a value that is a whole reply.
+
+    None for what is no answer.
+    """
     if outcome != "answered" or value is None:
         return None
     reply = read_json_reply(value)
@@ -90,7 +98,9 @@ def _has_envelope(value: dict[str, Any]) -> bool:
 
 
 def _is_alone(text: str) -> bool:
-    """Return whether a reply without its thoughts is the record and nothing else, or one fenced block holds it."""
+    """Return whether a reply without its thoughts is the record and nothing else, or one fenced
+    block holds it.
+    """
     text = text.strip()
     fences = list(_FENCE.finditer(text))
     if len(fences) == 2:
@@ -99,7 +109,9 @@ def _is_alone(text: str) -> bool:
 
 
 def _unread(text: str, values: list[JsonReply], *, cut: bool) -> RecordReply:
-    """Return why no record was read: cut off, written as something else than JSON, other JSON, or none at all."""
+    """Return why no record was read: cut off, written as something else than JSON, other JSON, or
+    none at all.
+    """
     at = text.find("{")
     lenient = read_lenient(text[:_LOOKED_AT], at) if at >= 0 else None
     if lenient is not None and lenient.cut_off and (cut or lenient.open_text):

@@ -1,7 +1,8 @@
-"""How a drug is taken: "1-0-1", "morgens und abends", "2× täglich" and "twice daily" are one schedule; and by which route.
+"""How a drug is taken: "1-0-1", "morgens und abends", "2× täglich" and "twice daily" are one
+schedule; and by which route.
 
-Source: notation of German and English prescriptions (1-0-1-0 is morning, noon, evening, night); what cannot be read is compared as
-text.
+Source: notation of German and English prescriptions (1-0-1-0 is morning, noon, evening, night);
+what cannot be read is compared as text.
 """
 
 import re
@@ -68,7 +69,9 @@ _ROUTE = {
 
 @dataclass(frozen=True, kw_only=True)
 class DosingSchedule:
-    """How often a drug is taken: `slots` are morning, noon, evening and night where they are told, `daily` how many times a day."""
+    """How often a drug is taken: `slots` are morning, noon, evening and night where they are told,
+    `daily` how many times a day.
+    """
 
     slots: tuple[float, ...] | None = None
     daily: float | None = None
@@ -93,7 +96,9 @@ def read_schedule(text: str) -> DosingSchedule | None:
 
 
 def schedules_agree(expected: str, actual: str) -> bool:
-    """Return whether two schedules say the same; where one of them cannot be read, whether their words are the same.
+    """Return whether two schedules say the same.
+
+    Where one of them cannot be read, whether their words are the same.
 
     Times of day count where both tell them, else how often a day.
 

@@ -1,6 +1,8 @@
-"""A structured health record against its reference: likeness section by section, and the state of medication.
+"""A structured health record against its reference: likeness section by section, and the state of
+medication.
 
-Both are told, always: a record can be alike in nearly every letter and list a stopped drug as current.
+Both are told, always: a record can be alike in nearly every letter and list a stopped drug as
+current.
 
 Source: specification of health-record extraction, "Evaluation".
 """
@@ -41,7 +43,9 @@ def unreferenced(item: Item, answer: Answer) -> tuple[None, str]:
 
 
 def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
-    """Return what is told of a record besides its score; of a reply without JSON, that it has nothing.
+    """Return what is told of a record besides its score.
+
+    Of a reply without JSON, that it has nothing.
 
     Parameters
     ----------
@@ -50,11 +54,15 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        reference (standing of its origin, of a silver one maker and family), read (whether the whole reply, or its one fenced block, is a
-        record in JSON), similarity, as_published (similarity of the longest JSON value in the reply, also of one that was cut off), sections and
+        reference (standing of its origin, of a silver one maker and family), read (whether the
+        whole reply, or its one fenced block, is a
+        record in JSON), similarity, as_published (similarity of the longest JSON value in the
+        reply, also of one that was cut off), sections and
         fields (name → likeness, of those with anything expected), leaves,
-        missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs expected),
-        stopped_as_current, lost and invented (numbers of drugs), drugs (what `medication_details` counts), characters (of the whole reply); of a report without a
+        missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs
+        expected),
+        stopped_as_current, lost and invented (numbers of drugs), drugs (what `medication_details`
+        counts), characters (of the whole reply); of a report without a
         reference read and characters alone. Names of drugs are no part of a score: they belong
         to the report, and are deleted with it.
     """
@@ -91,7 +99,9 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
 
 
 def details_of(item: Item, medications: Any) -> MedicationDetails:
-    """Return how the drugs of a reply agree with those of the reference, by the synonyms that the item carries."""
+    """Return how the drugs of a reply agree with those of the reference, by the synonyms that the
+    item carries.
+    """
     return medication_details(
         (item.record or {})["medications"],
         medications,
@@ -116,7 +126,8 @@ def _drugs(item: Item, medications: Any) -> dict[str, Any]:
 
 
 def _reference(item: Item) -> dict[str, Any]:
-    """Return what every score says of its reference: standing, whether it was converted, and which model wrote it.
+    """Return what every score says of its reference: standing, whether it was converted, and which
+    model wrote it.
 
     Who wrote a gold one stands in the item alone: scores outlive it, and it may be a person.
     """
@@ -140,7 +151,9 @@ _KEYS = ("name", "value", "unit", "note", "dose", "schedule", "date", "source", 
 
 
 def section_text(value: Any) -> str:
-    r"""Return a section of a record, in whatever shape, as plain text: a line for each object, null left out.
+    r"""Return a section of a record, in whatever shape, as plain text.
+
+    A line for each object, null left out.
 
     Examples
     --------
@@ -160,6 +173,9 @@ def section_text(value: Any) -> str:
 
 
 def section_of(reply: Any, section: str) -> Any:
-    """Return one section of the record in a parsed reply, in whatever shape; None where it is absent."""
+    """Return one section of the record in a parsed reply, in whatever shape.
+
+    None where it is absent.
+    """
     record = reply.get(RECORD) if isinstance(reply, dict) else None
     return record.get(section) if isinstance(record, dict) else None

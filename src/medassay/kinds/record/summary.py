@@ -1,7 +1,8 @@
-"""What a report says of structured health records besides the score: sections, medication, thinking or not.
+"""What a report says of structured health records besides the score: sections, medication, thinking
+or not.
 
-Estimates are over the reports that a row is ranked on, each report counting once whatever its domain, repeats averaged
-first; drugs and leaves are counted over all answers.
+Estimates are over the reports that a row is ranked on, each report counting once whatever its
+domain, repeats averaged first; drugs and leaves are counted over all answers.
 
 Source: specification of health-record extraction, "Evaluation"; statistics 7.3.
 """
@@ -46,7 +47,9 @@ _FEWEST = 2  # reports of a paired comparison
 
 
 def thinks(setting: str) -> bool | None:
-    """Return whether the prompt of a row's setting asks for the six steps first; None if it does not say.
+    """Return whether the prompt of a row's setting asks for the six steps first.
+
+    None if it does not say.
 
     Examples
     --------
@@ -81,7 +84,8 @@ class RecordScores:
         )
         self._table = ItemMatrix(items, manifest, self._numbers)
         self._counted: dict[Cell, Counter[str]] = {}
-        # Cell → place → what the score says of its reference: items may be withheld or deleted by now.
+        # Cell → place → what the score says of its reference: items may be withheld or deleted by
+        # now.
         self._references: dict[Cell, dict[int, Mapping[str, Any]]] = {}
 
     def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
@@ -154,13 +158,16 @@ class RecordScores:
         return alike or bool(reference["maker"] == model)
 
     def flags(self, row: Mapping[str, Any]) -> list[str]:
-        """Return the marks of a row: silver references, and those by the maker of the tested model."""
+        """Return the marks of a row: silver references, and those by the maker of the tested
+        model.
+        """
         references = row["record"]["references"]
         marks = {"silver": "silver_references", "of_own_family": "reference_of_same_vendor"}
         return [mark for key, mark in marks.items() if references[key]]
 
     def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
-        """Return the graphs by their roots, and by mode each model with thinking minus the same model without.
+        """Return the graphs by their roots, and by mode each model with thinking minus the same
+        model without.
 
         `used` are, by mode and row, the items that the row is ranked on.
         """
@@ -172,7 +179,9 @@ class RecordScores:
         }
 
     def _pairs(self, used: Mapping[Row, Bools], mode: str) -> Iterator[dict[str, Any]]:
-        """Yield the paired differences of each model with and without thinking, with minus without."""
+        """Yield the paired differences of each model with and without thinking, with minus
+        without.
+        """
         for model, thinking, direct in thinking_pairs(used):
             common = used[model, thinking] & used[model, direct]
             pools = [
@@ -191,7 +200,9 @@ class RecordScores:
 def paired_differences(
     first: CasePool, second: CasePool, numbers: Iterable[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each number's mean in both pools, and the paired difference, with thinking minus without."""
+    """Yield each number's mean in both pools, and the paired difference, with thinking minus
+    without.
+    """
     for number in numbers:
         common = first.known(number) & second.known(number)
         if common.sum() < _FEWEST or not (pool := first.only(common)).strata.has_interval:
@@ -234,8 +245,8 @@ def graphs_of(
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return graph → score and branches of one answer.
 
-    What is no answer (blank, refused, cut off) nobody judged: it has nothing by any graph, as it has by the score. A failed call
-    tells nothing, and neither does a judge that failed.
+    What is no answer (blank, refused, cut off) nobody judged: it has nothing by any graph, as it
+    has by the score. A failed call tells nothing, and neither does a judge that failed.
     """
     if trial["outcome"] in ("answered", "failed"):
         graph_records: Mapping[str, Mapping[str, Any]] = parts.get("graphs", {})
@@ -273,8 +284,9 @@ def _values(
 def _leaves(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Yield precision, F1 and the shares of lost and invented leaves of one reply.
 
-    The published similarity is a recall: what is alike, of what is expected. Precision is the same sum of what the reply holds: the
-    expected leaves that it has, and those beyond. A reply without a leaf has a precision of 0.
+    The published similarity is a recall: what is alike, of what is expected. Precision is the same
+    sum of what the reply holds: the expected leaves that it has, and those beyond. A reply without
+    a leaf has a precision of 0.
     """
     recall, leaves = parts["similarity"], parts["leaves"]
     held = leaves - parts["missing"] + parts["extra"]
@@ -304,7 +316,8 @@ def _drug_count(name: str) -> str:
 
 
 def graph_number(graph: str) -> str:
-    """Return the name of a graph's score among numbers: a graph may be called what a number is called.
+    """Return the name of a graph's score among numbers: a graph may be called what a number is
+    called.
 
     Examples
     --------
@@ -315,7 +328,9 @@ def graph_number(graph: str) -> str:
 
 
 def _field(name: str) -> str:
-    """Return the name of a field's number: some fields are whole sections, and have these's name."""
+    """Return the name of a field's number: some fields are whole sections, and have these's
+    name.
+    """
     return f"field {name}"
 
 

@@ -1,4 +1,5 @@
-"""Structured health records from clinical reports: likeness to a reference, and medication beside it.
+"""Structured health records from clinical reports: likeness to a reference, and medication beside
+it.
 
 A report without a reference record can be asked too: its replies are read, and no score is known.
 
@@ -15,7 +16,8 @@ RECORD = Task(
     reply_tokens=2048,
     readers={"record": ("record", "record"), "report": ("record", "unreferenced")},
 )
-# Any whole reply is judged, also one without JSON: the graph itself says what a damaged form is worth.
+# Any whole reply is judged, also one without JSON: the graph itself says what a damaged form is
+# worth.
 RECORD_GRAPH = Task(
     name="record_graph",
     metric="graph_score",

@@ -14,7 +14,10 @@ def read_text(item: Item, prompt: Prompt, text: str, mode: Extraction) -> tuple[
 
 
 def _unless_declined(item: Item, text: str, form: str) -> tuple[str | None, str]:
-    """Return a text, unless it does nothing but decline; where criteria say what a good reply does, declining may be it."""
+    """Return a text, unless it does nothing but decline.
+
+    Where criteria say what a good reply does, declining may be it.
+    """
     if not text:
         return None, "blank"
     if item.form not in _DECLINING_COUNTS and only_declines(text):
@@ -27,9 +30,12 @@ _DECLINING_COUNTS = ("rubric", "regex")
 
 
 def paragraph(least: int = 1) -> ReadOne:
-    """Return the reader that takes what stands before the first blank line; fewer than `least` characters are no answer.
+    """Return the reader that takes what stands before the first blank line.
 
-    Models that end there are told to; of others the rest is left out, so that all are compared on the same.
+    Fewer than `least` characters are no answer.
+
+    Models that end there are told to; of others the rest is left out, so that all are compared on
+    the same.
     """
 
     def read_paragraph(

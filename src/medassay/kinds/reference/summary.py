@@ -1,8 +1,10 @@
-"""What tasks that compare texts tell besides the score: every metric with its interval, what was unavailable, what was empty.
+"""What tasks that compare texts tell besides the score: every metric with its interval, what was
+unavailable, what was empty.
 
-An answer that is missing, blank or too short scores the worst of a metric's scale where there is one, else it is null and
-counted. `as_published` leaves such answers out of every mean, as the published suite does, and says how many. Estimates are over
-the items that a row is ranked on, repeats averaged first.
+An answer that is missing, blank or too short scores the worst of a metric's scale where there is
+one, else it is null and counted. `as_published` leaves such answers out of every mean, as the
+published suite does, and says how many. Estimates are over the items that a row is ranked on,
+repeats averaged first.
 
 Source: specification of text metrics, "Common rules"; statistics 7.3.
 """
@@ -77,7 +79,10 @@ class TextScores:
     def _estimate(
         self, pool: CasePool, estimates: Mapping[str, dict[str, Any]], name: str
     ) -> dict[str, Any] | None:
-        """Return the mean of a metric with interval, standard error and nulls; None where no item has it."""
+        """Return the mean of a metric with interval, standard error and nulls.
+
+        None where no item has it.
+        """
         values = pool.column(name)[pool.known(name)]
         if not len(values):
             return None
@@ -95,7 +100,9 @@ class TextScores:
         return []
 
     def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
-        """Return the metrics with their ids and scales, and those that are unavailable with the reason."""
+        """Return the metrics with their ids and scales, and those that are unavailable with the
+        reason.
+        """
         lexical = {
             name: {"id": name, "scale": scale.ends}
             for name, scale in self._scales.items()

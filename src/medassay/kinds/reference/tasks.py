@@ -1,8 +1,10 @@
-"""Open answers compared with a reference text by many metrics at once, and the suite's tasks of that kind.
+"""Open answers compared with a reference text by many metrics at once, and the suite's tasks of
+that kind.
 
-Each ranks by chrF; every other metric stands beside it with its own interval. In the tasks of the suite an answer ends at the first
-blank line, as published; `text`, the one for items of one's own, takes whole replies. Greedy, no form of a conversation; `_chat` puts
-prompts into the model's own form of a conversation.
+Each ranks by chrF; every other metric stands beside it with its own interval. In the tasks of the
+suite an answer ends at the first blank line, as published; `text`, the one for items of one's own,
+takes whole replies. Greedy, no form of a conversation; `_chat` puts prompts into the model's own
+form of a conversation.
 
 Source: specification of tasks and prompts, 14.1 and 14.3; text metrics.
 """
@@ -24,7 +26,10 @@ def text_task(
     least: int = 1,
     metrics: tuple[str, ...] = (*WORDS, *MEANING),
 ) -> Task:
-    """Return a task that compares answers with references; an answer of fewer than `least` characters is none."""
+    """Return a task that compares answers with references.
+
+    An answer of fewer than `least` characters is none.
+    """
     parser = "paragraph" if least == 1 else f"paragraph_{least}"
     return Task(
         name=name,
@@ -44,8 +49,8 @@ def in_conversation(task: Task) -> Task:
     return replace(task, name=task.name + CHAT_SUFFIX, plain=False, chat_template=True)
 
 
-# Answers to items of one's own may have several paragraphs: these tasks read whole replies. Runs that do not say how they were read
-# are of the time when they read the first paragraph.
+# Answers to items of one's own may have several paragraphs: these tasks read whole replies. Runs
+# that do not say how they were read are of the time when they read the first paragraph.
 WHOLE_REPLIES = ("text", "text_chat", "prometheus_text")
 _OWN_TEXT = replace(
     text_task("text", metrics=(*WORDS, *EXTRA, *MEANING)),
@@ -70,8 +75,8 @@ _PLAIN = (
 TEXT_TASKS: dict[str, Task] = {
     task.name: task for plain in _PLAIN for task in (plain, in_conversation(plain))
 }
-# HealthBranches by its own protocol: a conversation, no end at a blank line. It asks as a judged task with this template does, so that
-# one answer gets both a grade and a likeness.
+# HealthBranches by its own protocol: a conversation, no end at a blank line. It asks as a judged
+# task with this template does, so that one answer gets both a grade and a likeness.
 HEALTHBRANCHES_SIMILARITY = Task(
     name="healthbranches_similarity",
     metric="chrf",

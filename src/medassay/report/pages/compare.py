@@ -1,4 +1,6 @@
-"""Pairs of models over all domains: difference, interval, tests, and which of the two is shown to be better."""
+"""Pairs of models over all domains: difference, interval, tests, and which of the two is shown to
+be better.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +17,9 @@ _DRAWN = 40
 
 
 def pages(board: Board) -> Iterator[Page]:
-    """Yield for every mode a page of all pairs with a figure, and a page of each ranked row with its pairs."""
+    """Yield for every mode a page of all pairs with a figure, and a page of each ranked row with
+    its pairs.
+    """
     for mode in board.modes:
         relations = board.relations(OVERALL, mode)
         pairs = relations["pairs"]

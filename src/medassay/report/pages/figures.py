@@ -8,7 +8,10 @@ from medassay.report.plot.figure import Figure, drawable
 
 
 def figure_pages(figure: Figure, name: str) -> Iterator[Page]:
-    """Yield both files of a figure; none where figures cannot be drawn, and the page then says so."""
+    """Yield both files of a figure.
+
+    None where figures cannot be drawn, and the page then says so.
+    """
     if drawable():
         yield f"figure/{name}.svg", figure.svg()
         yield f"figure/{name}-dark.svg", figure.svg(dark=True)

@@ -20,7 +20,10 @@ def pages(board: Board) -> Iterator[Page]:
 
 
 def _is_graded(board: Board, mode: str) -> bool:
-    """Return whether answers can be partly right; relations of fewer than two ranked rows do not tell."""
+    """Return whether answers can be partly right.
+
+    Relations of fewer than two ranked rows do not tell.
+    """
     relations = board.relations(OVERALL, mode)
     is_told = relations.get("n_ranked", 0) > 1
     return board.statistics["metric"] != "accuracy" and (relations["graded"] if is_told else True)

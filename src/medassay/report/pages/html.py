@@ -82,7 +82,9 @@ def short(value: float | None) -> str:
 
 
 def hardened(loader: jinja2.BaseLoader) -> jinja2.Environment:
-    """Return an environment of templates: everything is escaped, and what steers a reading direction spelled out."""
+    """Return an environment of templates: everything is escaped, and what steers a reading
+    direction spelled out.
+    """
     jinja = jinja2.Environment(
         loader=loader,
         autoescape=True,

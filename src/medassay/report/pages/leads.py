@@ -1,4 +1,6 @@
-"""Who has the first place where, on which share of items each model is best, and the bound above them."""
+"""Who has the first place where, on which share of items each model is best, and the bound above
+them.
+"""
 
 from collections.abc import Iterator
 
@@ -25,7 +27,9 @@ def pages(board: Board) -> Iterator[Page]:
 
 
 def leaders_text(board: Board) -> str:
-    """Return who has the first place where, in the board's first mode: as much as the ranges of ranks say."""
+    """Return who has the first place where, in the board's first mode: as much as the ranges of
+    ranks say.
+    """
     first: list[set[str]] = []  # of each domain that ranks: the models whose first rank is 1
     for domain in board.domains:
         rows = [row for row in board.rows(domain, board.modes[0]) if row["rank"] is not None]

@@ -1,4 +1,6 @@
-"""One page a model: every domain and setting with score, interval, rank, and the way to its answers."""
+"""One page a model: every domain and setting with score, interval, rank, and the way to its
+answers.
+"""
 
 from collections.abc import Iterator
 

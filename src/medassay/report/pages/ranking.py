@@ -27,7 +27,10 @@ def ranking(
     publications: Sequence[str] = (),
     state: Mapping[str, Any] | None = None,
 ) -> Page:
-    """Return one ranking page; a site's first page also says its status and lists its publications, newest first."""
+    """Return one ranking page.
+
+    A site's first page also says its status and lists its publications, newest first.
+    """
     ranked, others = shown_rows(board.rows(domain, mode))
     relations = board.relations(domain, mode)
     pairs = relations["pairs"] if len(relations["pairs"]) <= _PAIRS_SHOWN else []

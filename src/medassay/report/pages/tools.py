@@ -1,4 +1,6 @@
-"""Solo and tools: what looking things up changes, paired over the items that a row answered both ways."""
+"""Solo and tools: what looking things up changes, paired over the items that a row answered both
+ways.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""Scores over the publications of the site; a line never crosses a change of bank or methodology."""
+"""Scores over the publications of the site.
+
+A line never crosses a change of bank or methodology.
+"""
 
 from collections.abc import Iterator
 
@@ -15,7 +18,8 @@ def pages(board: Board) -> Iterator[Page]:
     """Yield the page and its figure; nothing for a run that is shown without a site."""
     if not board.trend.get("points"):
         return
-    # Points of another metric stand in the table, in their own units, and in no figure beside these.
+    # Points of another metric stand in the table, in their own units, and in no figure beside
+    # these.
     scale, metric = board.statistics["scale"], board.statistics["metric"]
     hundred = (scale["lo"], scale["hi"]) == (0, 1)
     figures = []

@@ -1,4 +1,6 @@
-"""Documents on how a version was validated: methodology, study, limitations, replies to criticism."""
+"""Documents on how a version was validated: methodology, study, limitations, replies to
+criticism.
+"""
 
 from collections.abc import Iterator
 

@@ -68,7 +68,8 @@ def stacked(
 
     Parameters
     ----------
-    counts : each with the fields `over` and `by`, and n; of more values of `by` than there are colours, the smallest are one
+    counts : each with the fields `over` and `by`, and n; of more values of `by` than there are
+        colours, the smallest are one
     step : pixels from bar to bar, for labels that need room
     """
     total = sum(int(row["n"]) for row in counts)
@@ -107,7 +108,9 @@ def stacked(
 def _told_apart(
     counts: Sequence[Mapping[str, Any]], over: str, by: str
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return counts of which each value of `by` can have a colour of its own, and a sentence on those that were joined."""
+    """Return counts of which each value of `by` can have a colour of its own, and a sentence on
+    those that were joined.
+    """
     sizes: Counter[Any] = Counter()
     for row in counts:
         sizes[row[by]] += int(row["n"])

@@ -50,8 +50,8 @@ _COUNTED = re.compile(r"\b(gradient_|clip)\d+")
 class Figure:
     """One figure.
 
-    `rows` are its data, `columns` their names in the table that stands beside it; `caption` says the
-    finding, `description` what can be seen; `spec` is Vega-Lite without data and colours.
+    `rows` are its data, `columns` their names in the table that stands beside it; `caption` says
+    the finding, `description` what can be seen; `spec` is Vega-Lite without data and colours.
     """
 
     name: str
@@ -150,7 +150,9 @@ class Figure:
 
 
 def _drawable(value: Any) -> Any:
-    """Return text that an SVG may hold: control and other characters without shape are spelled out."""
+    """Return text that an SVG may hold: control and other characters without shape are spelled
+    out.
+    """
     if isinstance(value, dict):
         return {key: _drawable(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

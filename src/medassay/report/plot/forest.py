@@ -1,4 +1,7 @@
-"""Differences with their intervals around zero; pairs of which no difference is shown are hollow."""
+"""Differences with their intervals around zero.
+
+Pairs of which no difference is shown are hollow.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +16,8 @@ def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
 
     Parameters
     ----------
-    pairs : each with a and b, or a name, and diff, lo, hi and different (whether a difference is shown)
+    pairs : each with a and b, or a name, and diff, lo, hi and different (whether a difference is
+        shown)
     unit : of the axis
     factor : from scores to that unit, 100 for points of 100
     """

@@ -88,7 +88,8 @@ def score_grid(cells: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
 
     Parameters
     ----------
-    cells : each with row, column and value, a share from 0 to 1; rows and columns in the order in which they come
+    cells : each with row, column and value, a share from 0 to 1; rows and columns in the order in
+        which they come
     unit : what the shares are
     """
     rows = [{**cell, "shown": f"{cell['value']:.2f}"} for cell in cells]
@@ -164,7 +165,9 @@ def _tree(order: Sequence[int], merges: Sequence[tuple[int, int, float]]) -> dic
 
 
 def rank_flow(ranks: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Figure:
-    """Return the ranks of every model from metric to metric, 1 at the top; models that share a rank are drawn side by side.
+    """Return the ranks of every model from metric to metric, 1 at the top.
+
+    Models that share a rank are drawn side by side.
 
     Parameters
     ----------

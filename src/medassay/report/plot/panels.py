@@ -1,4 +1,6 @@
-"""Several measures of the same rows, a panel each: bars by model and setting with their intervals."""
+"""Several measures of the same rows, a panel each: bars by model and setting with their
+intervals.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +15,8 @@ def panels(
 
     Parameters
     ----------
-    rows : each with measure, model, score, lo, hi, in the units of its measure, and the field `beside`
+    rows : each with measure, model, score, lo, hi, in the units of its measure, and the field
+        `beside`
     units : measure → title of its axis, in the order of the panels
     beside : whose values stand beside each other for each model
     """

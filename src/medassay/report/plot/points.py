@@ -10,7 +10,8 @@ _FEWEST = 10  # below, a density would show more than is there
 _VIOLINS_A_ROW = 10
 _SIDE = 460  # of the plane, in pixels
 _CROSS = "M-1,-1L1,1M1,-1L-1,1"
-# Where a label may stand: pixels to the side of its point, lines above or below it; the nearest first.
+# Where a label may stand: pixels to the side of its point, lines above or below it; the nearest
+# first.
 _PLACES = sorted(
     ((away, lines) for away in (12, 40, 80, 120) for lines in range(-12, 13)),
     key=lambda place: place[0] + 14 * abs(place[1]),
@@ -27,11 +28,13 @@ def violin_swarm(
     bandwidth: float,
     extent: tuple[float, float],
 ) -> Figure:
-    """Return the distribution of `value` for each group: density, quartiles, and the points over it.
+    """Return the distribution of `value` for each group: density, quartiles, and the points over
+    it.
 
     Parameters
     ----------
-    points : each with group, `value` and jitter in [-1, 1], computed with a seed; None where the swarm
+    points : each with group, `value` and jitter in [-1, 1], computed with a seed; None where the
+        swarm
         leaves the point out, which density and quartiles do not
     bandwidth : of the density, in units of the value; it ends with the data
     extent : the ends of the axis
@@ -316,7 +319,9 @@ def case_density(
 def _around(
     points: Sequence[Mapping[str, Any]], x: str, y: str, pixel: float
 ) -> Iterator[dict[str, Any]]:
-    """Yield points with the place where each is drawn: the second at a place goes beside it, on a spiral."""
+    """Yield points with the place where each is drawn: the second at a place goes beside it, on a
+    spiral.
+    """
     here: dict[tuple[float, float], int] = {}
     for point in points:
         place = (round(point[x], 4), round(point[y], 4))
@@ -378,7 +383,8 @@ class _Plane:
 def _beside(
     rows: Sequence[Mapping[str, Any]], x: str, y: str, limit: float, corners: Sequence[str]
 ) -> Iterator[tuple[float, float, str]]:
-    """Yield (x, y, alignment) of each label: beside its point, clear of points, whiskers and labels.
+    """Yield (x, y, alignment) of each label: beside its point, clear of points, whiskers and
+    labels.
 
     Where nothing is free a label stands at its point all the same.
     """

@@ -15,7 +15,8 @@ def positions(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
 
     Parameters
     ----------
-    points : each with row (its name), at (tokens before the position), score, lo and hi (None without an interval), and n (items
+    points : each with row (its name), at (tokens before the position), score, lo and hi (None
+        without an interval), and n (items
         that reach the position)
     unit : of the axis
     """

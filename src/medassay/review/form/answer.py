@@ -1,4 +1,7 @@
-"""Answer rating: a model's answer without the model's name; each target fact or criterion, and the answer as a whole."""
+"""Answer rating: a model's answer without the model's name.
+
+Each target fact or criterion, and the answer as a whole.
+"""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,8 @@
 """`Form`: what a reviewer is asked about an entry, and how what was filled in becomes a review.
 
-A form is filled in as flat fields (name → text), whether by a page, a script or a draft; `read_review` turns them into a review or says at
-which field something is missing. Texts are English and serve as keys of the catalogues in other languages.
+A form is filled in as flat fields (name → text), whether by a page, a script or a draft;
+`read_review` turns them into a review or says at which field something is missing. Texts are
+English and serve as keys of the catalogues in other languages.
 """
 
 import dataclasses
@@ -32,7 +33,10 @@ LONGEST = 20_000  # characters of a text that a reviewer writes
 
 @dataclass(frozen=True, kw_only=True)
 class Aspect:
-    """One question with a few possible values; `kind` groups aspects that are alike in all entries, such as facts."""
+    """One question with a few possible values.
+
+    `kind` groups aspects that are alike in all entries, such as facts.
+    """
 
     name: str
     label: str
@@ -51,7 +55,9 @@ class Aspect:
         return {f"{value}": value for value, _ in self.values}.get(text)
 
     def number(self, value: Value) -> int:
-        """Return a value as the number that agreement is computed from: its place, counted from 1."""
+        """Return a value as the number that agreement is computed from: its place, counted from
+        1.
+        """
         return [name for name, _ in self.values].index(value) + 1
 
 
@@ -76,7 +82,8 @@ class FormReading:
 class Form:
     """One of the forms: its aspects for an entry, what else it asks, and when a comment is needed.
 
-    `then` are asked once the first part is submitted and can no longer be changed: nobody who rates first has seen what follows.
+    `then` are asked once the first part is submitted and can no longer be changed: nobody who rates
+    first has seen what follows.
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""Judge check: first one's own rating of an answer, then whether a judge's verdict on it holds; both are kept."""
+"""Judge check: first one's own rating of an answer, then whether a judge's verdict on it holds.
+
+Both are kept.
+"""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,6 @@
-"""Pair check: an original and what was derived from it, side by side; right or not, with the reason if not.
+"""Pair check: an original and what was derived from it, side by side.
+
+Right or not, with the reason if not.
 
 Source: specification of bank synthesis, 10.4 (binary review by at least three evaluators).
 """

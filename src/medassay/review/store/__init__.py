@@ -1,1 +1,3 @@
-"""What the review app keeps: accounts, studies, assignments, reviews, tickets, and the trail of all of it."""
+"""What the review app keeps: accounts, studies, assignments, reviews, tickets, and the trail of all
+of it.
+"""

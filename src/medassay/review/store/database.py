@@ -22,12 +22,16 @@ _WRITES = "writes"
 
 
 class Database:
-    """An open database. Every piece of work is one transaction; `write` is all or nothing, and done when it ends."""
+    """An open database. Every piece of work is one transaction.
+
+    `write` is all or nothing, and done when it ends.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._writer = engine.execution_options(**{_WRITES: True})
-        # SQLite has one writer at a time, and lets those who wait sleep and guess: in one process a lock is fairer.
+        # SQLite has one writer at a time, and lets those who wait sleep and guess: in one process a
+        # lock is fairer.
         local = engine.dialect.name == "sqlite"
         self._turn: AbstractContextManager[Any] = Lock() if local else nullcontext()
 

@@ -1,4 +1,6 @@
-"""Closing a study, and what is exported of it: the same bytes ever after, under a hash in the trail."""
+"""Closing a study, and what is exported of it: the same bytes ever after, under a hash in the
+trail.
+"""
 
 from typing import Any
 
@@ -44,7 +46,9 @@ def close(db: Session, study: Study, *, who: str) -> str:
 
 
 def pseudonyms(db: Session, study: str) -> dict[int, str]:
-    """Return account → what exports call a person of a study: drawn when the role was given, and no name."""
+    """Return account → what exports call a person of a study: drawn when the role was given, and no
+    name.
+    """
     query = select(Right.account_id, Right.pseudonym).where(Right.study_id == study)
     names: dict[int, str] = {}
     # Of several roles the one in which somebody speaks: they review, or they decide.
@@ -69,7 +73,9 @@ def _reviewers(db: Session, study: Study) -> list[dict[str, Any]]:
 
 
 def frozen_document(db: Session, study: Study) -> dict[str, Any]:
-    """Return everything that closing freezes: entries, reviewers without names, every revision of every review."""
+    """Return everything that closing freezes: entries, reviewers without names, every revision of
+    every review.
+    """
     entries = [*db.scalars(select(Entry).where(Entry.study_id == study.id).order_by(Entry.number))]
     number = {entry.id: entry.number for entry in entries}
     names = pseudonyms(db, study.id)
@@ -123,9 +129,11 @@ def frozen_document(db: Session, study: Study) -> dict[str, Any]:
 
 
 def export_document(db: Session, study: Study, *, who: str) -> dict[str, Any]:
-    """Return a closed study with what became of its tickets, and note in the trail that it was exported.
+    """Return a closed study with what became of its tickets, and note in the trail that it was
+    exported.
 
-    `sha256` is that of the frozen part, as the trail has it since closing; it is compared before anything is given out.
+    `sha256` is that of the frozen part, as the trail has it since closing; it is compared before
+    anything is given out.
 
     Raises
     ------

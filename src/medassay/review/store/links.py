@@ -90,10 +90,12 @@ def _is_over(link: Invitation) -> bool:
 
 
 def accept(db: Session, token: str, profile: Profile, *, signed_in: int | None = None) -> Account:
-    """Return the account of an accepted invitation: a new one, or one that is there with its new role or password.
+    """Return the account of an accepted invitation: a new one, or one that is there with its new
+    role or password.
 
-    A link that gives a role gives it to whoever it names and nobody else: an account that is there accepts it signed in. Only the link
-    to a new password, which admins alone can make, changes a password.
+    A link that gives a role gives it to whoever it names and nobody else: an account that is there
+    accepts it signed in. Only the link to a new password, which admins alone can make, changes a
+    password.
 
     Parameters
     ----------

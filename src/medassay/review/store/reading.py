@@ -24,7 +24,9 @@ from medassay.review.store.tickets import State
 
 
 def given_of(db: Session, study: str) -> list[LastReview]:
-    """Return the last complete reviews of a study, of training and withdrawn entries none; reviewers by their numbers there.
+    """Return the last complete reviews of a study, of training and withdrawn entries none.
+
+    Reviewers by their numbers there.
 
     Of a closed study people are what they were when it was closed.
     """
@@ -75,7 +77,9 @@ def given_of(db: Session, study: str) -> list[LastReview]:
 
 
 def state_of(db: Session, study: str) -> tuple[object, ...]:
-    """Return what changes whenever a review of a study, an entry or a reviewer does: cheap to ask, good to keep results by."""
+    """Return what changes whenever a review of a study, an entry or a reviewer does: cheap to ask,
+    good to keep results by.
+    """
     entries = (Entry.study_id == study,)
     queries = (
         # Numbers are given before they are kept: a lower one may come after a higher one. So both.
@@ -175,7 +179,9 @@ def tickets_of(
 
 
 def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]]:
-    """Return what became of the feedback of one reviewer: number of the item, state of the ticket, its steps without names."""
+    """Return what became of the feedback of one reviewer: number of the item, state of the ticket,
+    its steps without names.
+    """
     query = (
         select(Ticket, Assignment.number)
         .join(Assignment, Assignment.entry_id == Ticket.entry_id)
@@ -243,7 +249,9 @@ def items_of(db: Session, study: str, account: int) -> list[Mine]:
 
 
 def due_of(db: Session) -> list[dict[str, str]]:
-    """Return when each item of a bank is due for review again: so many months after its last review, by date."""
+    """Return when each item of a bank is due for review again: so many months after its last
+    review, by date.
+    """
     query = (
         select(Study, Entry.item, func.max(Review.submitted_at))
         .join(Entry, Entry.study_id == Study.id)

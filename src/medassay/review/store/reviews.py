@@ -39,8 +39,8 @@ class ChangedElsewhere(MedassayError):
 class Work:
     """One assignment as its reviewer meets it.
 
-    `version` counts what was saved and submitted, so that two tabs notice each other; `own` is the first part of a judge check once it
-    is submitted.
+    `version` counts what was saved and submitted, so that two tabs notice each other; `own` is the
+    first part of a judge check once it is submitted.
     """
 
     assignment: Assignment
@@ -173,7 +173,8 @@ def submit(
 
     Parameters
     ----------
-    study, work : read in this transaction: the study by `held`, so that it is not closed meanwhile, the work with `lock`
+    study, work : read in this transaction: the study by `held`, so that it is not closed meanwhile,
+        the work with `lock`
     reason : why an earlier review is revised
 
     Raises
@@ -277,7 +278,8 @@ def skip(db: Session, study: Study, work: Work) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """What somebody has to do in a study, as numbers: `order` of all, training first and then by turn, `open` those not done.
+    """What somebody has to do in a study, as numbers: `order` of all, training first and then by
+    turn, `open` those not done.
 
     `last` is the highest number, `training` how many training items are not done.
     """
@@ -303,7 +305,10 @@ class Queue:
         return self.open[0] if self.open else None
 
     def after(self, number: int) -> int | None:
-        """Return what comes once `number` is done: the next open one behind it, else the first; None when all are done."""
+        """Return what comes once `number` is done: the next open one behind it, else the first.
+
+        None when all are done.
+        """
         rest = [open_number for open_number in self.open if open_number != number]
         if not rest:
             return None

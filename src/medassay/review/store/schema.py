@@ -1,6 +1,9 @@
-"""The tables of the review app. What was submitted is only ever added to: reviews, steps of tickets, the trail.
+"""The tables of the review app.
 
-Times are texts, ISO 8601 in UTC. Whatever people write stands in JSON columns, which take any text on every database.
+What was submitted is only ever added to: reviews, steps of tickets, the trail.
+
+Times are texts, ISO 8601 in UTC. Whatever people write stands in JSON columns, which take any text
+on every database.
 """
 
 from typing import Any
@@ -86,7 +89,10 @@ class Study(Base):
 
 
 class Right(Base):
-    """A role of somebody in a study; `alias` numbers the people of a role as they came, `pseudonym` is what exports call them."""
+    """A role of somebody in a study.
+
+    `alias` numbers the people of a role as they came, `pseudonym` is what exports call them.
+    """
 
     __tablename__ = "right"
     id: Mapped[int] = mapped_column(primary_key=True)

@@ -33,7 +33,9 @@ def _hasher() -> "PasswordHasher":
 
 @lru_cache(maxsize=1)
 def _nobody() -> str:
-    """Return the hash that is checked for accounts that are not there: they take as long as others."""
+    """Return the hash that is checked for accounts that are not there: they take as long as
+    others.
+    """
     return _hasher().hash(secrets.token_hex())
 
 
@@ -48,10 +50,11 @@ def digest(token: str) -> str:
 
 
 def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
-    """Return how many seconds must pass before a try to sign in, and the tries noted now where none must.
+    """Return how many seconds must pass before a try to sign in, and the tries noted now where none
+    must.
 
-    A try is noted as failed before the password is looked at, and taken back when it was right: many at once are slowed like one after
-    the other.
+    A try is noted as failed before the password is looked at, and taken back when it was right:
+    many at once are slowed like one after the other.
     """
     at = now()
     if (
@@ -62,7 +65,8 @@ def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
     wait = wait_of(db, email, address)
     if wait > 0:
         return wait, []
-    # Those of a clock that ran ahead are forgotten, too: they would lock an account until that time comes.
+    # Those of a clock that ran ahead are forgotten, too: they would lock an account until that time
+    # comes.
     over = or_(Failure.at < later(at, minutes=-_FORGET_MINUTES), Failure.at > later(at, minutes=5))
     db.execute(delete(Failure).where(over))
     noted = [Failure(key=key, at=at) for key in _failure_keys(email, address).values()]
@@ -72,14 +76,20 @@ def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
 
 
 def is_password(account: Account | None, password: str) -> bool:
-    """Return whether a password is that of an account that may sign in; of none it takes as long."""
+    """Return whether a password is that of an account that may sign in.
+
+    Of none it takes as long.
+    """
     password_hash = _nobody() if account is None else account.password
     right = _is_right(password_hash, password[:MOST_PASSWORD])
     return right and account is not None and not account.disabled
 
 
 def end_try(db: Session, account: Account, tries: Sequence[int], email: str) -> str:
-    """Return the token of a new session after a right password; the account's failures are forgotten, the address keeps others'."""
+    """Return the token of a new session after a right password.
+
+    The account's failures are forgotten, the address keeps others'.
+    """
     account_key = _failure_keys(email, "")["account"]
     db.execute(delete(Failure).where(or_(Failure.key == account_key, Failure.id.in_(tries))))
     return _new_session(db, account.id)
@@ -109,7 +119,8 @@ def open_session(db: Session, account: Account) -> str:
 def wait_of(db: Session, email: str, address: str) -> int:
     """Return how many seconds must pass before the next try to sign in, 0 for none.
 
-    After five failures each further one doubles the wait: of an account up to a minute, of an address up to a quarter of an hour.
+    After five failures each further one doubles the wait: of an account up to a minute, of an
+    address up to a quarter of an hour.
     """
     time = now()
     since = later(time, minutes=-_FORGET_MINUTES)

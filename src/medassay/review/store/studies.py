@@ -26,8 +26,9 @@ MOST_OVERLAP = 99
 class StudySettings:
     """What a coordinator may choose of a study.
 
-    `flagged_below` is of a mean score: 3, which is a total of 9 in three aspects. `least_all` is the share of entries that all
-    reviewers must find right for the set to be accepted. `again_months` is after how long an item is due for review again.
+    `flagged_below` is of a mean score: 3, which is a total of 9 in three aspects. `least_all` is
+    the share of entries that all reviewers must find right for the set to be accepted.
+    `again_months` is after how long an item is due for review again.
     """
 
     due: str = ""
@@ -115,7 +116,9 @@ def one_line(text: str) -> str:
 
 
 def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: str) -> int:
-    """Add entries behind those there are, and return how many; reviewers see those of training first.
+    """Add entries behind those there are, and return how many.
+
+    Reviewers see those of training first.
 
     Raises
     ------
@@ -171,12 +174,16 @@ def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: 
 
 
 def held(db: Session, name: str) -> Study:
-    """Return a study that nobody closes before this transaction ends; whoever closes it waits, or was before."""
+    """Return a study that nobody closes before this transaction ends.
+
+    Whoever closes it waits, or was before.
+    """
     return db.get_one(Study, name, with_for_update={"read": True}, populate_existing=True)
 
 
 def hold(db: Session, study: Study) -> None:
-    """Keep a study for this transaction alone: what changes who reviews what, or which entries there are.
+    """Keep a study for this transaction alone: what changes who reviews what, or which entries
+    there are.
 
     Raises
     ------
@@ -211,7 +218,9 @@ def reviewers_of(db: Session, study: str) -> list[Account]:
 
 
 def assign_all(db: Session, study: Study, *, who: str) -> int:
-    """Give every entry the reviewers that it lacks, and every reviewer the training items; return how many were given.
+    """Give every entry the reviewers that it lacks, and every reviewer the training items.
+
+    Return how many were given.
 
     Raises
     ------
@@ -254,7 +263,9 @@ def assign_all(db: Session, study: Study, *, who: str) -> int:
 
 
 def give(db: Session, study: Study, pairs: Sequence[tuple[int, int]]) -> None:
-    """Assign (entry, reviewer) pairs, each reviewer's in an order of their own behind what they have."""
+    """Assign (entry, reviewer) pairs, each reviewer's in an order of their own behind what they
+    have.
+    """
     of: dict[int, list[int]] = {}
     for entry, reviewer in pairs:
         of.setdefault(reviewer, []).append(entry)
@@ -281,7 +292,9 @@ def give(db: Session, study: Study, pairs: Sequence[tuple[int, int]]) -> None:
 
 
 def more_reviewers(db: Session, study: Study, entry: Entry, count: int) -> int:
-    """Give one entry to more reviewers, specialists first and those with the least to do, and return to how many."""
+    """Give one entry to more reviewers, specialists first and those with the least to do, and
+    return to how many.
+    """
     hold(db, study)
     have = set(db.scalars(select(Assignment.account_id).where(Assignment.entry_id == entry.id)))
     order = {"specialist": 0, "physician": 1}

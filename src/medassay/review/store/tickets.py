@@ -1,4 +1,6 @@
-"""Feedback is a ticket: opened by reviews, settled by an adjudicator, checked by a second person, released with a bank."""
+"""Feedback is a ticket: opened by reviews, settled by an adjudicator, checked by a second person,
+released with a bank.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -32,7 +34,9 @@ MOST_EXPERTS = 5
 
 
 def open_ticket(db: Session, study: Study, entry: Entry, review: Review) -> None:
-    """Open the ticket of an entry, or again, if a new review has feedback, or differs where the others did not."""
+    """Open the ticket of an entry, or again, if a new review has feedback, or differs where the
+    others did not.
+    """
     form = FORMS[study.form]
     reviews = latest_of(db, entry)
     [mine] = [review_row for review_row in reviews if review_row.review == review.id]
@@ -81,7 +85,10 @@ def latest_of(db: Session, entry: Entry) -> list[LastReview]:
 
 
 def ticket_of(db: Session, study: Study, entry: Entry) -> Ticket:
-    """Return the ticket of an entry, made where there is none; it is held until the transaction ends."""
+    """Return the ticket of an entry, made where there is none.
+
+    It is held until the transaction ends.
+    """
     query = select(Ticket).where(Ticket.entry_id == entry.id).with_for_update()
     row = db.scalar(query)
     if row is None:
@@ -143,7 +150,8 @@ def decide(db: Session, study: Study, entry: Entry, fields: Mapping[str, str], b
 
     Parameters
     ----------
-    fields : `verdict` and `reason`, and what the verdict needs: `option` to correct the key, any of `question`, `options` (one a line),
+    fields : `verdict` and `reason`, and what the verdict needs: `option` to correct the key, any of
+        `question`, `options` (one a line),
         `path`, `reference` to rewrite; for answers, preferences and judges the aspects of the form
 
     Raises

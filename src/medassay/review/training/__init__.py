@@ -1,4 +1,7 @@
-"""Training items: written by us, plausible, not clinically validated, CC0. Each is answered first and explained then."""
+"""Training items: written by us, plausible, not clinically validated, CC0.
+
+Each is answered first and explained then.
+"""
 
 import json
 from importlib.resources import files

@@ -27,7 +27,8 @@ def engine_of(name: str, rules: EngineRules, responses: Path, secrets: Mapping[s
     Parameters
     ----------
     responses : the folder of stored replies
-    secrets : those that the entries and tools at work name: workers get theirs by calls alone, no process inherits them
+    secrets : those that the entries and tools at work name: workers get theirs by calls alone, no
+        process inherits them
     """
     refuse_unknown(name)
     return ENGINES[name](rules, responses, secrets)

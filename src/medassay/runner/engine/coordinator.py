@@ -1,7 +1,9 @@
-"""The coordinator: cuts a stage into shards, leases them to workers, and keeps the one view of progress, limits and budget.
+"""The coordinator: cuts a stage into shards, leases them to workers, and keeps the one view of
+progress, limits and budget.
 
-It speaks with every worker once a beat. A worker that is silent is given up: once its lease is dead, what it journalled is
-read from its segment, and the rest of its shards goes back to be leased anew.
+It speaks with every worker once a beat. A worker that is silent is given up: once its lease is
+dead, what it journalled is read from its segment, and the rest of its shards goes back to be leased
+anew.
 """
 
 import asyncio
@@ -229,7 +231,9 @@ class Coordinator:
                 self._over.set()
 
     async def _farewell(self, hand: WorkerHandle) -> WorkReport:
-        """Return the last report of a worker, however long it carries replies over: meanwhile it keeps its lease."""
+        """Return the last report of a worker, however long it carries replies over: meanwhile it
+        keeps its lease.
+        """
         leaving = asyncio.ensure_future(hand.leave())
         gone = asyncio.create_task(self._leases.gone(hand.name))
         try:
@@ -244,7 +248,9 @@ class Coordinator:
             await asyncio.gather(gone, leaving, return_exceptions=True)
 
     def _is_needless(self, hand: WorkerHandle) -> bool:
-        """Return whether no unit of a worker's models is left, so that others may have its processor or device."""
+        """Return whether no unit of a worker's models is left, so that others may have its
+        processor or device.
+        """
         held = {shard.model for state in self._states.values() for shard in state.shards.values()}
         return not any(model in held or self._peek(model) for model in hand.models)
 

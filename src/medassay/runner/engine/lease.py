@@ -1,7 +1,10 @@
-"""Leases: a worker keeps a file alive while it holds work; whoever finds one waits until it is given up or dead.
+"""Leases: a worker keeps a file alive while it holds work.
 
-A lease is dead when its bytes have not changed for `DEAD_AFTER` seconds of the finder's own clock, so clocks of machines
-need not agree. A worker that could not renew its lease for half as long begins no further call.
+Whoever finds one waits until it is given up or dead.
+
+A lease is dead when its bytes have not changed for `DEAD_AFTER` seconds of the finder's own clock,
+so clocks of machines need not agree. A worker that could not renew its lease for half as long
+begins no further call.
 """
 
 import asyncio
@@ -37,7 +40,9 @@ class Lease:
 
     @property
     def doubtful(self) -> bool:
-        """Return whether others may soon hold this lease for dead, so that nothing new may begin."""
+        """Return whether others may soon hold this lease for dead, so that nothing new may
+        begin.
+        """
         return time.monotonic() - self._renewed > DEAD_AFTER / 2
 
     def renew(self) -> None:
@@ -55,7 +60,10 @@ class Lease:
             self._renewed = began  # a store that took long may have shown it then
 
     async def keep(self) -> None:
-        """Renew until cancelled; a disk that refuses makes the lease doubtful, and is asked again."""
+        """Renew until cancelled.
+
+        A disk that refuses makes the lease doubtful, and is asked again.
+        """
         while True:
             try:
                 await asyncio.to_thread(self.renew)
@@ -94,7 +102,10 @@ class LeaseWatcher:
         return contents
 
     def alive(self) -> list[str]:
-        """Return the leases that are not dead yet, as far as was seen by now; dead ones are removed."""
+        """Return the leases that are not dead yet, as far as was seen by now.
+
+        Dead ones are removed.
+        """
         now, alive = self._clock(), []
         for name, content in sorted(self._contents().items()):
             content_seen, since = self._seen.get(name, (content, now))
@@ -150,7 +161,8 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
 
 @contextlib.contextmanager
 def held(run: Path) -> Iterator[Callable[[], bool]]:
-    """Hold a lease on a run or a site in an object store, where no lock of a file keeps a second machine away.
+    """Hold a lease on a run or a site in an object store, where no lock of a file keeps a second
+    machine away.
 
     Yields what tells whether the lease is in doubt, so that no further call may begin.
 

@@ -1,4 +1,6 @@
-"""The engine that needs nothing: one process, one event loop, as many askers as each entry allows."""
+"""The engine that needs nothing: one process, one event loop, as many askers as each entry
+allows.
+"""
 
 import asyncio
 import gc
@@ -65,7 +67,9 @@ def waiting_units(stage: Stage, journal: Journal, model: str) -> Iterator[int]:
 
 
 class TaskGroup:
-    """Tasks that ask; once a stop is asked for, each ends with its request, at the latest when the time of grace is over."""
+    """Tasks that ask; once a stop is asked for, each ends with its request, at the latest when the
+    time of grace is over.
+    """
 
     def __init__(self, asker: Asker, group: asyncio.TaskGroup) -> None:
         self._asker, self._group = asker, group
@@ -76,7 +80,10 @@ class TaskGroup:
         self._tasks.append(self._group.create_task(work))
 
     async def end_on_stop(self) -> None:
-        """Wait for a stop, then for the requests under way; then end whoever still waits for a turn, a pause or a reply."""
+        """Wait for a stop, then for the requests under way.
+
+        Then end whoever still waits for a turn, a pause or a reply.
+        """
         while not self._asker.stopping():
             await asyncio.sleep(_LOOK_EVERY)
         await out_of_grace(self._asker)
@@ -85,7 +92,10 @@ class TaskGroup:
 
 
 async def out_of_grace(asker: Asker) -> None:
-    """Return once no request is under way, or the time of grace is over; replies that came in are kept by then."""
+    """Return once no request is under way, or the time of grace is over.
+
+    Replies that came in are kept by then.
+    """
     end = time.monotonic() + asker.grace
     while asker.under_way and time.monotonic() < end:
         await asyncio.sleep(_LOOK_EVERY)
@@ -94,7 +104,10 @@ async def out_of_grace(asker: Asker) -> None:
 
 @asynccontextmanager
 async def asking(asker: Asker, *journals: Writing) -> AsyncIterator[TaskGroup]:
-    """Yield a group for the tasks of a stage; journals reach the disk every second and at the end."""
+    """Yield a group for the tasks of a stage.
+
+    Journals reach the disk every second and at the end.
+    """
     syncing = asyncio.create_task(_sync(journals))
     gc.freeze()  # what is loaded by now stays; the collector need not look at it again
     ending: asyncio.Task[None] | None = None

@@ -1,4 +1,6 @@
-"""What a coordinator and a worker say to each other, once a beat: orders one way, a report the other."""
+"""What a coordinator and a worker say to each other, once a beat: orders one way, a report the
+other.
+"""
 
 from array import array
 from collections import Counter
@@ -25,9 +27,10 @@ class Shard:
 class WorkMessage:
     """What a worker shall do until the next beat.
 
-    `cap` is what it may book in all since it began, None where nothing is bounded; `spent` says that no more will come.
-    `shares` are its parts of what endpoints bear, by endpoint; `given_up` are models that are asked no more, with the reason; `lost`
-    are all workers that were given up: what was said to them is learnt before their work is taken over.
+    `cap` is what it may book in all since it began, None where nothing is bounded; `spent` says
+    that no more will come. `shares` are its parts of what endpoints bear, by endpoint; `given_up`
+    are models that are asked no more, with the reason; `lost` are all workers that were given up:
+    what was said to them is learnt before their work is taken over.
     """
 
     shards: tuple[Shard, ...] = ()
@@ -43,9 +46,11 @@ class WorkMessage:
 class WorkReport:
     """What a worker did since the last beat.
 
-    `noted` are the records that are safe where the run is kept; `finished` the shards of which every unit was done or
-    failed; `left` the units of each model that are not begun; `busy` the units under way. `booked` is counted from its
-    beginning, `under_way` are the bookings that are not settled yet, `need` is a call that waits for more. `rows` say of each model how its requests ended. `cpu` are its seconds of processor time, from its beginning.
+    `noted` are the records that are safe where the run is kept; `finished` the shards of which
+    every unit was done or failed; `left` the units of each model that are not begun; `busy` the
+    units under way. `booked` is counted from its beginning, `under_way` are the bookings that are
+    not settled yet, `need` is a call that waits for more. `rows` say of each model how its requests
+    ended. `cpu` are its seconds of processor time, from its beginning.
     """
 
     noted: tuple[Noted, ...]

@@ -1,8 +1,10 @@
-"""The engine for many processes and machines: Ray starts the workers and carries what they and the coordinator say.
+"""The engine for many processes and machines: Ray starts the workers and carries what they and the
+coordinator say.
 
-Workers are actors that Ray never restarts by itself: what a lost one held is leased anew by the coordinator, which knows
-what was journalled. Endpoints are asked by as many workers as there are processors; weights that are loaded where the asking
-happens get replicas of their own, each with its devices.
+Workers are actors that Ray never restarts by itself: what a lost one held is leased anew by the
+coordinator, which knows what was journalled. Endpoints are asked by as many workers as there are
+processors; weights that are loaded where the asking happens get replicas of their own, each with
+its devices.
 """
 
 import asyncio
@@ -43,7 +45,9 @@ from medassay.runner.providing import all_named_secrets
 
 
 class Ray:
-    """Does the units of a pass with workers of a Ray cluster: that of RAY_ADDRESS, or one on this machine for this command."""
+    """Does the units of a pass with workers of a Ray cluster: that of RAY_ADDRESS, or one on this
+    machine for this command.
+    """
 
     elsewhere = True
 
@@ -59,7 +63,10 @@ class Ray:
         run_async(lambda: self._lead(ray, todo, named), todo.stop.ask)
 
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
-        """Yield what a task makes of each part, in order; a part whose worker is lost is done again."""
+        """Yield what a task makes of each part, in order.
+
+        A part whose worker is lost is done again.
+        """
         ray = connect(hidden=self._secrets)
         task_reference = ray.put(task)
         do = ray.remote(max_retries=3)(_do)
@@ -115,11 +122,13 @@ def _made(ray: Any, reference: Any) -> Any:
 
 
 def connect(hidden: Collection[str] = ()) -> Any:
-    """Return Ray, connected to the cluster of RAY_ADDRESS, else to one that starts on this machine and ends with this process.
+    """Return Ray, connected to the cluster of RAY_ADDRESS, else to one that starts on this machine
+    and ends with this process.
 
     Parameters
     ----------
-    hidden : names of variables that processes started here shall not inherit: secrets reach workers by calls alone
+    hidden : names of variables that processes started here shall not inherit: secrets reach workers
+        by calls alone
 
     Raises
     ------
@@ -133,7 +142,8 @@ def connect(hidden: Collection[str] = ()) -> Any:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         os.environ.setdefault("RAY_AUTH_TOKEN", random_names.token_hex(32))
-    # What Ray says of lost nodes would go to standard output, which belongs to the result; events tell of them.
+    # What Ray says of lost nodes would go to standard output, which belongs to the result; events
+    # tell of them.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "(?s).*")
     try:
         import ray
@@ -177,7 +187,9 @@ def connect(hidden: Collection[str] = ()) -> Any:
 
 
 def _knock(address: str) -> None:
-    """Refuse an address where nobody listens: Ray would end this whole process after half a minute."""
+    """Refuse an address where nobody listens: Ray would end this whole process after half a
+    minute.
+    """
     host, _, port = address.rpartition(":")
     if "://" in address or not host or not port.isdigit():  # "auto", Ray's client: Ray knows
         return
@@ -191,7 +203,9 @@ def _knock(address: str) -> None:
 
 @dataclass(frozen=True)
 class Pool:
-    """Alike workers: which models they ask, how many there are, and the processors and devices of each."""
+    """Alike workers: which models they ask, how many there are, and the processors and devices of
+    each.
+    """
 
     models: frozenset[str]
     workers: int
@@ -204,7 +218,8 @@ def parted(
     rules: EngineRules,
     resources: Mapping[str, float],
 ) -> list[Pool]:
-    """Return the pools of a pass: replicas for weights that are loaded, the processors left for all others.
+    """Return the pools of a pass: replicas for weights that are loaded, the processors left for all
+    others.
 
     Parameters
     ----------
@@ -220,7 +235,8 @@ def parted(
     pools, there = [], resources.get("GPU", 0.0)
     for name, spec in specs_left.items():
         if spec.in_process:
-            # "auto" takes what is there; what cannot do without is waited for, where a cluster grows on demand.
+            # "auto" takes what is there; what cannot do without is waited for, where a cluster
+            # grows on demand.
             content = spec.device == "auto" and spec.provider != "vllm" and not there
             gpus = 0 if spec.device == "cpu" or content else spec.gpus
             if gpus > there > 0:

@@ -1,4 +1,6 @@
-"""What many workers may spend and ask together: one budget, one limit for each endpoint, parted anew at every beat."""
+"""What many workers may spend and ask together: one budget, one limit for each endpoint, parted
+anew at every beat.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +20,8 @@ class BudgetShare:
     """Parts a budget among workers so that together they never pass it; `before` was spent by then.
 
     A worker may book up to its cap without asking. What it may still book is its reserve; reserves
-    shrink as the budget runs out and go to whoever needs more. A worker that is lost has spent its cap.
+    shrink as the budget runs out and go to whoever needs more. A worker that is lost has spent its
+    cap.
     """
 
     def __init__(self, budget: BudgetRules, before: Amount = Amount()) -> None:  # noqa: B008 -- frozen
@@ -107,7 +110,9 @@ def _most(amount: Amount, other: Amount) -> Amount:
 
 
 class Limits:
-    """Parts what endpoints bear: one limit each, halved on overload, grown by one a round of successes, as one gate does."""
+    """Parts what endpoints bear: one limit each, halved on overload, grown by one a round of
+    successes, as one gate does.
+    """
 
     def __init__(
         self, specs: Mapping[str, ModelSpec], clock: Callable[[], float] = time.monotonic

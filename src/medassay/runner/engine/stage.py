@@ -1,4 +1,6 @@
-"""What an engine does: a stage that asks, as numbered units that may be done in any order and anywhere."""
+"""What an engine does: a stage that asks, as numbered units that may be done in any order and
+anywhere.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -97,7 +99,8 @@ class Engine(Protocol):
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
 
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
-        """Yield what a task makes of each part, in order: work that asks nobody, and may be done again.
+        """Yield what a task makes of each part, in order: work that asks nobody, and may be done
+        again.
 
         Parameters
         ----------

@@ -1,4 +1,6 @@
-"""A worker: does the units of its shards with the asyncio runner, keeps its lease, and reports once a beat."""
+"""A worker: does the units of its shards with the asyncio runner, keeps its lease, and reports once
+a beat.
+"""
 
 import asyncio
 import contextlib
@@ -34,11 +36,12 @@ BEAT = 0.5  # seconds that a beat waits for something to report
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerJob:
-    """What a worker is told once: the stage, where the run and the replies are, and what all requests share.
+    """What a worker is told once: the stage, where the run and the replies are, and what all
+    requests share.
 
-    `run` and `responses` are folders that every machine sees, or names below an `address` in an object store. `host` is the
-    machine of the coordinator: workers on it share its index of the replies, others keep their own, since a database on a
-    network folder may break.
+    `run` and `responses` are folders that every machine sees, or names below an `address` in an
+    object store. `host` is the machine of the coordinator: workers on it share its index of the
+    replies, others keep their own, since a database on a network folder may break.
     """
 
     portable: StageSpec
@@ -56,7 +59,10 @@ class WorkerJob:
 
     @classmethod
     def of(cls, todo: StageJob, responses: Path) -> "WorkerJob":
-        """Return what workers are told of a pass; `responses` is the folder of replies on this machine."""
+        """Return what workers are told of a pass.
+
+        `responses` is the folder of replies on this machine.
+        """
         mirror = mirror_of(todo.run)
         run, replies = todo.run.resolve(), responses.resolve()
         if mirror is not None:  # each machine has a folder of its own for the address
@@ -77,7 +83,8 @@ class WorkerJob:
         )
 
     def fetch(self, worker: str = "") -> None:
-        """Bring what workers on other machines journalled to this one, where the run is in an object store.
+        """Bring what workers on other machines journalled to this one, where the run is in an
+        object store.
 
         Of a worker that was lost also the replies that it heard.
         """
@@ -95,7 +102,9 @@ class WorkerJob:
 
 
 class Allotment(Budget):
-    """A worker's part of a budget: a call that would pass its cap waits until the next beat raises it."""
+    """A worker's part of a budget: a call that would pass its cap waits until the next beat raises
+    it.
+    """
 
     def __init__(self, journal: SpendJournal) -> None:
         super().__init__(BudgetRules(), journal)
@@ -117,7 +126,10 @@ class Allotment(Budget):
         self._wake()
 
     async def _more(self, amount: Amount) -> bool:
-        """Wait until a booking of this worker has ended, or the next beat raises its cap; False once the budget of all is spent."""
+        """Wait until a booking of this worker has ended, or the next beat raises its cap.
+
+        False once the budget of all is spent.
+        """
         refused = self.journal is not None and bool(self.journal.refused)
         if self._spent or (refused and not self.under_way):
             return False
@@ -164,7 +176,10 @@ class Pages:
         return self._segment.end
 
     def new(self, safe: int) -> tuple[Noted, ...]:
-        """Return what was written since the last time; only lines that end within the first `safe` bytes."""
+        """Return what was written since the last time.
+
+        Only lines that end within the first `safe` bytes.
+        """
         noted, at = self._new, len(self._new.numbers)
         while at and noted.offsets[at - 1] + noted.lengths[at - 1] > safe:
             at -= 1
@@ -203,7 +218,8 @@ class Feed:
     """The units of one model that wait in a worker; askers wait here for more."""
 
     def __init__(self) -> None:
-        # Shards as they came: a tuple for each unit would be looked at by every collection of garbage.
+        # Shards as they came: a tuple for each unit would be looked at by every collection of
+        # garbage.
         self._shards: deque[tuple[Shard, Sequence[int]]] = deque()
         self._at = 0  # in the first one
         self._waiting = 0
@@ -313,7 +329,10 @@ class Worker:
             self._mirror.follow(lambda: self._pages.path)
 
     def _arrive(self) -> tuple[Path, Path]:
-        """Return where this machine has the run and the replies; from an object store they are fetched."""
+        """Return where this machine has the run and the replies.
+
+        From an object store they are fetched.
+        """
         job = self._job
         run, responses = job.run, job.responses
         if job.address:
@@ -346,7 +365,9 @@ class Worker:
             self._turn.set()
 
     async def beat(self, orders: WorkMessage) -> WorkReport:
-        """Take orders, and report when something is worth it, at the latest after `BEAT` seconds."""
+        """Take orders, and report when something is worth it, at the latest after `BEAT`
+        seconds.
+        """
         self._heard_at = time.monotonic()
         self._purse.allow(orders.cap, spent=orders.spent)
         self._asker.tally.given_up.update(orders.given_up)
@@ -377,7 +398,9 @@ class Worker:
         self._store.adopt()
 
     def _halt(self) -> None:
-        """Begin nothing more; whoever waits before a gate or for a budget gets through or gives up."""
+        """Begin nothing more; whoever waits before a gate or for a budget gets through or gives
+        up.
+        """
         self._stop = True
         for feed in self._feeds.values():
             feed.end()
@@ -427,7 +450,9 @@ class Worker:
                 await asyncio.sleep(0)
 
     def _in_doubt(self) -> bool:
-        """Return whether nobody is heard, or the lease may be held for dead: others may have taken this work over."""
+        """Return whether nobody is heard, or the lease may be held for dead: others may have taken
+        this work over.
+        """
         deaf = time.monotonic() - self._heard_at > DEAD_AFTER / 2
         return self._lease.doubtful or (deaf and not self._leaving)
 
@@ -437,7 +462,10 @@ class Worker:
             await asyncio.to_thread(self._keep_safe)
 
     def _keep_safe(self) -> None:
-        """Bring what was written to the disk; to an object store replies first, then what is said of them."""
+        """Bring what was written to the disk.
+
+        To an object store replies first, then what is said of them.
+        """
         end = self._pages.end
         self._pages.sync()
         self._safe = end
@@ -474,7 +502,9 @@ class Worker:
         return numbers
 
     async def leave(self) -> WorkReport:
-        """Finish what is under way, bring everything to the disk, free everything, and report once more."""
+        """Finish what is under way, bring everything to the disk, free everything, and report once
+        more.
+        """
         self._leaving = True
         self._halt()
         if self._busy:

@@ -1,7 +1,9 @@
-"""BLEURT, F1-RadGraph and CheXbert: asked of a worker process, which is started on demand, watched, and started again.
+"""BLEURT, F1-RadGraph and CheXbert: asked of a worker process, which is started on demand, watched,
+and started again.
 
-What a dead worker had not answered is asked again, so nothing is lost; a reply counts once, by the number of its request. The
-worker sees no secret: of the environment it gets what finds files, and nothing else.
+What a dead worker had not answered is asked again, so nothing is lost; a reply counts once, by the
+number of its request. The worker sees no secret: of the environment it gets what finds files, and
+nothing else.
 
 Source: specification of text metrics.
 """
@@ -205,7 +207,10 @@ def bleurt(place: str) -> LegacyMetric:
 
 
 def f1_radgraph(place: str) -> LegacyMetric:
-    """Return F1-RadGraph, rewards partial; `place` holds a folder radgraph or radgraph-xl, by default the package's own cache."""
+    """Return F1-RadGraph, rewards partial.
+
+    `place` holds a folder radgraph or radgraph-xl, by default the package's own cache.
+    """
     _python("f1_radgraph")
     folder = Path(place) if place else platformdirs.user_cache_path("radgraph") / "0.1.18"
     names = [k for k in ("radgraph", "radgraph-xl") if (folder / k / "weights.th").is_file()]
@@ -219,7 +224,10 @@ def f1_radgraph(place: str) -> LegacyMetric:
 
 
 def chexbert(place: str) -> LegacyMetric:
-    """Return CheXbert: whether five observations are labelled alike; `place` holds chexbert.pth, by default the package's cache."""
+    """Return CheXbert: whether five observations are labelled alike.
+
+    `place` holds chexbert.pth, by default the package's cache.
+    """
     _python("chexbert")
     folder = Path(place) if place else platformdirs.user_cache_path("chexbert")
     tokenizer = folder / "bert-base-uncased"

@@ -1,4 +1,5 @@
-"""Installs torch into an environment: a build whose bytes are known where there is one for this platform, else any, and says so.
+"""Installs torch into an environment: a build whose bytes are known where there is one for this
+platform, else any, and says so.
 
 A script as well: `python install_torch.py PYTHON`; it needs nothing but Python itself.
 """

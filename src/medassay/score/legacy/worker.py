@@ -1,9 +1,10 @@
-"""The program that runs in the environment of legacy metrics: requests in, values out, one JSON object a line.
+"""The program that runs in the environment of legacy metrics: requests in, values out, one JSON
+object a line.
 
-It is started by `medassay.score.legacy.client` and imports nothing of medassay. A request is `{"id", "metric", "model", "pairs"}`,
-a reply `{"id", "values"}`, one list a pair, or `{"id", "error"}`, with `"fatal"` where the model cannot
-be loaded. Libraries print where they like: what they print goes to
-standard error.
+It is started by `medassay.score.legacy.client` and imports nothing of medassay. A request is
+`{"id", "metric", "model", "pairs"}`, a reply `{"id", "values"}`, one list a pair, or `{"id",
+"error"}`, with `"fatal"` where the model cannot be loaded. Libraries print where they like: what
+they print goes to standard error.
 """
 
 import json
@@ -43,7 +44,10 @@ def bleurt(folder: str) -> Scores:
 
 
 def f1_radgraph(folder: str) -> Scores:
-    """Return what scores pairs by the entities and relations that RadGraph finds in both; rewards are partial."""
+    """Return what scores pairs by the entities and relations that RadGraph finds in both.
+
+    Rewards are partial.
+    """
     from radgraph import F1RadGraph
 
     kind = next(k for k in ("radgraph", "radgraph-xl") if os.path.isdir(os.path.join(folder, k)))

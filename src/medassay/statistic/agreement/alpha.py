@@ -22,7 +22,9 @@ _MOST_DROPPED = 0.05  # of the draws; above it there is no interval
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level = "nominal") -> float | None:
-    """Return alpha, at most 1; None if fewer than two units can be paired, or all ratings are equal.
+    """Return alpha, at most 1.
+
+    None if fewer than two units can be paired, or all ratings are equal.
 
     Parameters
     ----------

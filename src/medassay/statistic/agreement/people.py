@@ -1,8 +1,8 @@
 """Judges against people: the prediction-powered mean, and how far judge and person agree.
 
 A few answers have a person's score, all have the judge's. The judge's mean over the many, corrected
-by its error on the few, has a shorter interval than the people's scores alone and, unlike the judge's
-mean, no bias. Source: specification of statistics, 7.10; Angelopoulos et al. (2023),
+by its error on the few, has a shorter interval than the people's scores alone and, unlike the
+judge's mean, no bias. Source: specification of statistics, 7.10; Angelopoulos et al. (2023),
 doi:10.1126/science.adi6000, and "PPI++", arXiv:2311.01453.
 """
 
@@ -23,7 +23,10 @@ LEAST_LABELLED = 30
 
 @dataclass(frozen=True, kw_only=True)
 class CorrectedMean:
-    """A prediction-powered mean with its interval; `lam` is the weight given to the judge, in [0, 1]."""
+    """A prediction-powered mean with its interval.
+
+    `lam` is the weight given to the judge, in [0, 1].
+    """
 
     value: float
     lo: float
@@ -44,7 +47,9 @@ def prediction_powered_mean(
     least: int = LEAST_LABELLED,
     clusters: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> CorrectedMean | None:
-    """Return the mean of people's scores as estimated with a judge's help; None below `least` labels.
+    """Return the mean of people's scores as estimated with a judge's help.
+
+    None below `least` labels.
 
     Parameters
     ----------
@@ -52,7 +57,8 @@ def prediction_powered_mean(
     judge_on_unlabelled : the judge's scores of the answers without a person's (never of all)
     lam : weight of the judge; None tunes it for the smallest variance, clipped to [0, 1]
     clip : the interval is cut to this scale; None leaves it
-    clusters : the cluster of each labelled and of each unlabelled answer (answers to one item, or to
+    clusters : the cluster of each labelled and of each unlabelled answer (answers to one item, or
+        to
         items of one case, are not independent); None takes each answer as its own
 
     Raises
@@ -125,7 +131,8 @@ class Components:
     def of_mean(self, n_items: int, n_judges: int, *, fixed: bool = True) -> float:
         """Return the variance of the mean of so many items and judges; negatives count as 0.
 
-        `fixed` takes the panel as given; otherwise its judges are a draw from many ("another panel").
+        `fixed` takes the panel as given; otherwise its judges are a draw from many ("another
+        panel").
         """
         item, judge, rest = (max(0.0, v) for v in (self.item, self.judge, self.residual))
         return item / n_items + (0.0 if fixed else judge / n_judges) + rest / (n_items * n_judges)
@@ -178,7 +185,10 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike) -> float | None:
 def kappa_interval(
     first: ArrayLike, second: ArrayLike, items: ArrayLike, *, seed: int, n_resamples: int = 1000
 ) -> tuple[float, float] | None:
-    """Return kappa's percentile interval from resampling items; None when over 5 % are undefined."""
+    """Return kappa's percentile interval from resampling items.
+
+    None when over 5 % are undefined.
+    """
     from medassay.statistic.draws import count_rows
 
     a, b = np.asarray(first), np.asarray(second)

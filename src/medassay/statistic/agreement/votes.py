@@ -1,4 +1,5 @@
-"""Votes of several evaluators on the same items: by how many each was found right, and how often all agree.
+"""Votes of several evaluators on the same items: by how many each was found right, and how often
+all agree.
 
 Source: specification of bank synthesis, 10.4 (human review of CareQA).
 """
@@ -22,8 +23,9 @@ REVISION = 1
 class VoteTable:
     """Shares of items, 0 to 1, with Wilson's interval.
 
-    `at_least[k - 1]` is of items that at least k evaluators found right, the last one thus of those that all did; `unanimous` of items
-    on which all agree, right or wrong; `pairwise` the mean share of pairs of evaluators that agree, without an interval.
+    `at_least[k - 1]` is of items that at least k evaluators found right, the last one thus of those
+    that all did; `unanimous` of items on which all agree, right or wrong; `pairwise` the mean share
+    of pairs of evaluators that agree, without an interval.
     """
 
     n_items: int
@@ -84,7 +86,8 @@ def _share(flags: NDArray[np.bool_]) -> Estimate:
 
 
 def margin_of_error(n: int, population: int) -> float:
-    """Return the half width of a 95 % interval of a share near one half, of `n` items drawn from a finite population.
+    """Return the half width of a 95 % interval of a share near one half, of `n` items drawn from a
+    finite population.
 
     Raises
     ------

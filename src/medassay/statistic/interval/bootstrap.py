@@ -163,7 +163,8 @@ def bootstrap_mean(
     -------
     Estimate
         Plain mean; type-7 quantiles of the draws; Wilson for 0/1 scores, BCa for graded ones,
-        mean ± t for clusters as second interval. Flags: `degenerate`, `small_n`, `intervals_differ`.
+        mean ± t for clusters as second interval. Flags: `degenerate`, `small_n`,
+        `intervals_differ`.
 
     Raises
     ------

@@ -1,7 +1,9 @@
-"""The score interval at the effective number of items: of a mean over items that come in clusters, in domains, or are graded.
+"""The score interval at the effective number of items: of a mean over items that come in clusters,
+in domains, or are graded.
 
-Wilson's formula needs two numbers, a share and a number of independent items. Here the second one is what the variance that was
-seen says, mixed with what chance would say where few clusters vary: near 0 and 1 the variance seen is often 0 and says nothing.
+Wilson's formula needs two numbers, a share and a number of independent items. Here the second one
+is what the variance that was seen says, mixed with what chance would say where few clusters vary:
+near 0 and 1 the variance seen is often 0 and says nothing.
 
 Source: specification of ranks, R5.
 """
@@ -28,7 +30,9 @@ WILSON, SCORE, T = "wilson", "score_effective", "t_effective"
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """How the scores of one domain spread: G clusters of n items, mean m, each term as the specification names it."""
+    """How the scores of one domain spread: G clusters of n items, mean m, each term as the
+    specification names it.
+    """
 
     mean: float
     v: float  # variance of the mean
@@ -38,7 +42,11 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Effective:
-    """A mean with its interval. `n_star` is the effective number of items, `n_effective` that of clusters; `ends` None: no interval."""
+    """A mean with its interval.
+
+    `n_star` is the effective number of items, `n_effective` that of clusters; `ends` None: no
+    interval.
+    """
 
     method: str
     mean: float
@@ -94,7 +102,8 @@ def effective_interval(
     ----------
     domains : scores and cluster numbers (None: every item is its own) of each domain
     weights : of the domains, summing to 1; None for equal ones
-    spanning : cluster numbers of the items of all domains, one after the other, where a cluster spans domains; None where none does
+    spanning : cluster numbers of the items of all domains, one after the other, where a cluster
+        spans domains; None where none does
 
     Raises
     ------
@@ -103,7 +112,8 @@ def effective_interval(
 
     References
     ----------
-    Wilson (1927), J. Am. Stat. Assoc. 22:209-212; Korn and Graubard (1998), Survey Methodology 24:193-201 (the effective number
+    Wilson (1927), J. Am. Stat. Assoc. 22:209-212; Korn and Graubard (1998), Survey Methodology
+    24:193-201 (the effective number
     of items in a score interval).
 
     Examples
@@ -152,7 +162,8 @@ def effective_interval(
 
 
 def effective_number(sizes: Sequence[Sequence[int]]) -> float:
-    """Return the effective number of clusters of domains of equal weight, each given by the sizes of its clusters.
+    """Return the effective number of clusters of domains of equal weight, each given by the sizes
+    of its clusters.
 
     Examples
     --------
@@ -170,7 +181,9 @@ def _parts(
     shares: Sequence[float],
     spanning: NDArray[np.int64] | None,
 ) -> list[tuple[float, Spread]]:
-    """Return weight and spread of each stratum: a domain, or all of them where a cluster spans some."""
+    """Return weight and spread of each stratum: a domain, or all of them where a cluster spans
+    some.
+    """
     if spanning is None:
         return [(a, spread_of(*domain)) for a, domain in zip(shares, domains, strict=True)]
     residuals = np.concatenate([scores - scores.mean() for scores, _ in domains])

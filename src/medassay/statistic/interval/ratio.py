@@ -1,7 +1,9 @@
-"""Intervals of Σ numerators / Σ denominators: weighted means, whose weights are drawn with their cases.
+"""Intervals of Σ numerators / Σ denominators: weighted means, whose weights are drawn with their
+cases.
 
-Cases may come from several domains: each is drawn by its own seed and stretched about its sums, as the
-specification of statistics (7.2) asks for pools; clusters that span domains are drawn over all of them.
+Cases may come from several domains: each is drawn by its own seed and stretched about its sums, as
+the specification of statistics (7.2) asks for pools; clusters that span domains are drawn over all
+of them.
 """
 
 from collections.abc import Sequence
@@ -32,7 +34,9 @@ REVISION = 1
 
 @dataclass(frozen=True)
 class DrawnStratum:
-    """The cluster of each case of one domain (cases sorted by id), and the seed of the domain's draws."""
+    """The cluster of each case of one domain (cases sorted by id), and the seed of the domain's
+    draws.
+    """
 
     clusters: NDArray[np.int64]
     seed: int
@@ -73,7 +77,9 @@ class Strata:
 
     @property
     def has_interval(self) -> bool:
-        """Return whether draws say anything: a domain of a pool with one cluster varies in no draw."""
+        """Return whether draws say anything: a domain of a pool with one cluster varies in no
+        draw.
+        """
         return bool(self._strata) and not (self.stratified and min(self._groups) < 2)
 
     def sums(self, columns: Floats) -> Floats:
@@ -100,7 +106,8 @@ class Strata:
         return total
 
     def spread(self, values: Floats) -> tuple[float, float]:
-        """Return standard error and degrees of freedom of the plain mean of some values, one a case.
+        """Return standard error and degrees of freedom of the plain mean of some values, one a
+        case.
 
         Clusters count as one value; domains drawn apart add their variances, with Satterthwaite's
         degrees of freedom.
@@ -142,7 +149,8 @@ def drawn_sums(
 
 
 def linearised(numerators: Floats, denominators: Floats) -> Floats:
-    """Return one value an item, whose plain mean is the ratio and whose spread is that of the ratio.
+    """Return one value an item, whose plain mean is the ratio and whose spread is that of the
+    ratio.
 
     References
     ----------
@@ -163,8 +171,9 @@ def ratio_estimate(
 ) -> Estimate:
     """Estimate Σ numerators / Σ denominators from given draws of it, with both intervals.
 
-    The second interval is BCa with a jackknife over items; with clusters or several domains mean ± t
-    of the linearised ratio; of plain means in one domain (denominators 1) that of `second_interval`.
+    The second interval is BCa with a jackknife over items; with clusters or several domains mean ±
+    t of the linearised ratio; of plain means in one domain (denominators 1) that of
+    `second_interval`.
     """
     value = float(numerators.sum() / denominators.sum())
     lo, hi = (float(end) for end in percentile(draws, level))
@@ -206,7 +215,10 @@ def _bca(
 
 
 def _without_each(values: Floats) -> Floats:
-    """Return the sum without each value; by sums from both ends, so that nothing large is subtracted."""
+    """Return the sum without each value.
+
+    By sums from both ends, so that nothing large is subtracted.
+    """
     before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
     behind = np.concatenate([np.cumsum(values[::-1])[:-1][::-1], [0.0]])
     return np.asarray(before + behind)

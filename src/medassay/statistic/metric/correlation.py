@@ -1,4 +1,5 @@
-"""How numbers rise and fall together: Pearson, Spearman and Kendall pair by pair, and the order that puts alike ones together.
+"""How numbers rise and fall together: Pearson, Spearman and Kendall pair by pair, and the order
+that puts alike ones together.
 
 Source: specification of statistics, 7.7.
 """
@@ -21,7 +22,9 @@ Ends = tuple[tuple[float | None, ...], ...]
 
 @dataclass(frozen=True)
 class Correlations:
-    """Correlations of k columns, None where there is none, and the number of complete pairs of each."""
+    """Correlations of k columns, None where there is none, and the number of complete pairs of
+    each.
+    """
 
     values: tuple[tuple[float | None, ...], ...]
     n: tuple[tuple[int, ...], ...]
@@ -29,9 +32,11 @@ class Correlations:
 
 @dataclass(frozen=True)
 class Tree:
-    """Columns joined by likeness: which two clusters join at which distance (as SciPy's linkage numbers them).
+    """Columns joined by likeness: which two clusters join at which distance (as SciPy's linkage
+    numbers them).
 
-    `order` are the columns as the tree has them, `clusters` those that join below the cut, each in that order.
+    `order` are the columns as the tree has them, `clusters` those that join below the cut, each in
+    that order.
     """
 
     order: tuple[int, ...]
@@ -60,7 +65,8 @@ def pearson(columns: ArrayLike) -> Correlations:
 
 
 def spearman(columns: ArrayLike) -> Correlations:
-    """Return Spearman's rho of every pair of columns: Pearson's r of their average ranks, over the rows that have both.
+    """Return Spearman's rho of every pair of columns: Pearson's r of their average ranks, over the
+    rows that have both.
 
     Examples
     --------
@@ -169,7 +175,8 @@ def pearson_intervals(
 
 @dataclass(frozen=True)
 class PairCorrelations:
-    """Pearson's r of k pairs of columns with its interval, None where there is none, and each r in each draw of rows.
+    """Pearson's r of k pairs of columns with its interval, None where there is none, and each r in
+    each draw of rows.
 
     `draws` has the shape (n_resamples, k), NaN where r is undefined.
     """
@@ -189,11 +196,13 @@ def pearson_pairs(
     n_resamples: int = 1000,
     level: float = 0.95,
 ) -> PairCorrelations:
-    """Return Pearson's r of column j of one table with column j of another, with intervals by drawing rows (percentiles).
+    """Return Pearson's r of column j of one table with column j of another, with intervals by
+    drawing rows (percentiles).
 
     Parameters
     ----------
-    first, second : shape (n_rows, k), NaN where a value is absent; rows are what is drawn, as models
+    first, second : shape (n_rows, k), NaN where a value is absent; rows are what is drawn, as
+        models
 
     Examples
     --------
@@ -240,7 +249,9 @@ def _scaled(table: NDArray[np.float64]) -> NDArray[np.float64]:
 def ends_of(
     draws: NDArray[np.float64], level: float = 0.95
 ) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
-    """Return the percentile ends of each column of draws, None where more than a twentieth of the draws are NaN."""
+    """Return the percentile ends of each column of draws, None where more than a twentieth of the
+    draws are NaN.
+    """
     has_interval = np.isnan(draws).mean(axis=0) <= _MOST_LOST
     ends = np.full((2, draws.shape[1]), np.nan)
     if has_interval.any():
@@ -262,7 +273,10 @@ def _r(first: np.ndarray, second: np.ndarray) -> float | None:
 
 
 def tree(values: Sequence[Sequence[float | None]]) -> Tree:
-    """Return the tree of columns by average linkage of the distance 1 − |r|; an undefined r is a distance of 1."""
+    """Return the tree of columns by average linkage of the distance 1 − |r|.
+
+    An undefined r is a distance of 1.
+    """
     from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
     from scipy.spatial.distance import squareform
 

@@ -1,4 +1,5 @@
-"""Means in which bad cases weigh more: a model that is dangerous now and then is not saved by the rest.
+"""Means in which bad cases weigh more: a model that is dangerous now and then is not saved by the
+rest.
 
 Source: specification of differential-diagnosis scoring, "Algorithm", 5 to 7 (the Kernel29 method).
 """
@@ -11,7 +12,8 @@ from medassay.statistic.draws import Floats
 
 REVISION = 1
 
-# Name → (k, x0). A higher k punishes bad cases more; x0 is the score at which a case weighs one half.
+# Name → (k, x0). A higher k punishes bad cases more; x0 is the score at which a case weighs one
+# half.
 PRESETS: dict[str, tuple[float, float]] = {
     "easy": (1.0, 0.3),
     "medium": (2.0, 0.0),

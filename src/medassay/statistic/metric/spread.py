@@ -1,4 +1,5 @@
-"""How far a metric moves when nothing that matters changes: under rephrasing, and from draw to draw.
+"""How far a metric moves when nothing that matters changes: under rephrasing, and from draw to
+draw.
 
 Source: specification of statistics, 7.8 and 7.9.
 """
@@ -18,9 +19,10 @@ REVISION = 1
 class Resilience:
     """How a metric moves under rephrasing, over items; lower is steadier.
 
-    `range` is that of the metric over all items and rephrasings, `variances` the population variance of each item, `scaled` these over
-    the range (the literal rule: it keeps a unit), `scaled_squared` over its square (dimensionless, so metrics can be compared by it);
-    `mean` and `meta_variance` are mean and population variance of `scaled`. A range of 0 leaves all 0.
+    `range` is that of the metric over all items and rephrasings, `variances` the population
+    variance of each item, `scaled` these over the range (the literal rule: it keeps a unit),
+    `scaled_squared` over its square (dimensionless, so metrics can be compared by it); `mean` and
+    `meta_variance` are mean and population variance of `scaled`. A range of 0 leaves all 0.
     """
 
     range: float
@@ -74,7 +76,9 @@ def resilience(values: ArrayLike, *, span: float | None = None) -> Resilience:
 
 
 def variation(values: ArrayLike) -> float | None:
-    """Return the coefficient of variation of draws of one item, by the population deviation; None where their mean is 0.
+    """Return the coefficient of variation of draws of one item, by the population deviation.
+
+    None where their mean is 0.
 
     Not for metrics that can be negative: their mean says nothing of their size.
 

@@ -11,7 +11,9 @@ REVISION = 1
 
 
 def weighted_accuracy(accuracies: Mapping[str, float], items: Mapping[str, int]) -> float:
-    """Return Σ n·accuracy / Σ n over the benchmarks of `accuracies`; n are their numbers of test items.
+    """Return Σ n·accuracy / Σ n over the benchmarks of `accuracies`.
+
+    n are their numbers of test items.
 
     Raises
     ------

@@ -55,7 +55,9 @@ class Evidence:
 
     @property
     def spans(self) -> bool:
-        """Return whether a cluster has items in several domains, so that these are not independent."""
+        """Return whether a cluster has items in several domains, so that these are not
+        independent.
+        """
         apart = (
             len(a) if numbers is None else int(numbers.max()) + 1
             for a, numbers in zip(self.first, self.clusters, strict=True)
@@ -69,7 +71,10 @@ class Evidence:
 
     @property
     def bounds(self) -> DifferenceInterval | None:
-        """Return the 90 % interval that a margin is held against; None where clusters span domains."""
+        """Return the 90 % interval that a margin is held against.
+
+        None where clusters span domains.
+        """
         if self.spans:
             return None
         return difference_bounds(self.first, self.second, self.clusters)

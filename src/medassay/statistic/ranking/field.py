@@ -54,7 +54,8 @@ FEW_GRADED = 50  # items; below, the order of graded scores is approximate
 class Standing:
     """One row of a field. `estimate` is None when there is no honest interval; `reason` says why.
 
-    `used` are the items that the row is scored on, over the strata. `marks` are what readers must know of the rank.
+    `used` are the items that the row is scored on, over the strata. `marks` are what readers must
+    know of the rank.
     """
 
     row: Row
@@ -71,8 +72,10 @@ class Standing:
 class Field:
     """All rows of one ranking with what holds between them.
 
-    `ranked` are the places of the ranked rows among all. By the rule "simultaneous" ranks are `ranges`, from the `relation` among
-    the ranked rows on their common items (None where there is none), and `small_domains` names the domains of a pool with fewer than 10 items or clusters, with their items.
+    `ranked` are the places of the ranked rows among all. By the rule "simultaneous" ranks are
+    `ranges`, from the `relation` among the ranked rows on their common items (None where there is
+    none), and `small_domains` names the domains of a pool with fewer than 10 items or clusters,
+    with their items.
     """
 
     standings: tuple[Standing, ...]
@@ -207,7 +210,9 @@ def field_of(
 
 
 def _small_domains(strata: Sequence[Stratum], common: list[Bools]) -> dict[str, tuple[int, int]]:
-    """Return the domains of a pool that have fewer than 10 items or clusters in common, with the numbers of both."""
+    """Return the domains of a pool that have fewer than 10 items or clusters in common, with the
+    numbers of both.
+    """
     if len(strata) == 1:
         return {}
     counted = {
@@ -323,7 +328,10 @@ def _printed(
     means: PooledMeans,
     options: Options,
 ) -> Iterator[tuple[Estimate | None, Estimate | None]]:
-    """Yield macro and micro mean of some rows with the score interval; the percentile interval is the second one."""
+    """Yield macro and micro mean of some rows with the score interval.
+
+    The percentile interval is the second one.
+    """
     pairs = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
     labels = [s.clusters[m] for s, m in pairs]
     numbers = [number_clusters(label) for label in labels]
@@ -389,7 +397,9 @@ def _with_bounds(
     present: list[Bools],
     scale: Scale,
 ) -> Estimate | None:
-    """Return the estimate with its coverage and, if any row has a null, its bounds over all items."""
+    """Return the estimate with its coverage and, if any row has a null, its bounds over all
+    items.
+    """
     if estimate is None or all(p.all() for p in present):
         return estimate
     bounds = []
@@ -436,7 +446,9 @@ def _ranks(
     ranked: Sequence[int],
     options: Options,
 ) -> tuple[dict[int, Rank], Bools]:
-    """Return the rank of every ranked row by whether intervals overlap, and the separation among them."""
+    """Return the rank of every ranked row by whether intervals overlap, and the separation among
+    them.
+    """
     known_estimates = [e for i in ranked if (e := estimates[i]) is not None]
     better = options.scale.better
     above: Bools = np.zeros((0, 0), dtype=np.bool_)

@@ -63,7 +63,9 @@ def oracle(
 
 
 def _ends(won: Floats, clusters: NDArray[np.int64] | None) -> tuple[float, float]:
-    """Return the interval of a share of wins, by the rule of boards: what an item gives lies in [0, 1]."""
+    """Return the interval of a share of wins, by the rule of boards: what an item gives lies in [0,
+    1].
+    """
     ends = effective_interval([(won, clusters)], scale=Scale()).ends
     assert ends is not None  # a share is bounded
     return ends

@@ -60,9 +60,9 @@ class Pairs:
 class Pair:
     """Two ranked rows compared on their `n` common items, first minus second.
 
-    `se` is what the simultaneous order divides by; difference ± c·se is the simultaneous interval. By the rule "simultaneous" a
-    pair has `better` ("first", "second", or "" where no difference is shown) in place of `separated` and `ordered`, and the ends of its
-    simultaneous interval.
+    `se` is what the simultaneous order divides by; difference ± c·se is the simultaneous interval.
+    By the rule "simultaneous" a pair has `better` ("first", "second", or "" where no difference is
+    shown) in place of `separated` and `ordered`, and the ends of its simultaneous interval.
     """
 
     first: Row
@@ -89,7 +89,8 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class RankedPairs:
-    """What holds among the ranked rows of a board: the relation, the rank of each by its place, and from what these were made.
+    """What holds among the ranked rows of a board: the relation, the rank of each by its place, and
+    from what these were made.
 
     `binary` says whether all scores are right or wrong, `n` counts the common items.
     """
@@ -106,7 +107,8 @@ def board_of(field: Compared, *, step_down: bool) -> RankedPairs:
 
     Parameters
     ----------
-    step_down : whether c is found by step-down; else it is Tukey's, which needs no draws of hundreds of thousands of pairs
+    step_down : whether c is found by step-down; else it is Tukey's, which needs no draws of
+        hundreds of thousands of pairs
     """
     common = field.common or []
     n = sum(int(mask.sum()) for mask in common)
@@ -220,7 +222,9 @@ def pairs_of(field: Compared, above: Bools) -> Pairs:
 def _order(
     field: Compared, shared: PooledMeans | None
 ) -> tuple[SimultaneousOrder | None, Floats | None]:
-    """Return P and its SE; None where it is not computed (7.2) or orders nothing (too few items)."""
+    """Return P and its SE; None where it is not computed (7.2) or orders nothing (too few
+    items).
+    """
     if shared is None or shared.draws is None or field.common is None:
         return None, None
     if min(shared.n, shared.n_clusters) < SMALL_N:
@@ -245,7 +249,9 @@ def _norms(field: Compared, common: list[Bools]) -> Floats:
 def _difference(
     field: Compared, shared: PooledMeans | None, a: int, b: int
 ) -> tuple[Difference, int] | None:
-    """Return the difference of two ranked rows and its n, None without a common item or an interval."""
+    """Return the difference of two ranked rows and its n, None without a common item or an
+    interval.
+    """
     first, second = field.ranked[a], field.ranked[b]
     masks = field.common
     means, columns = shared, (a, b)
@@ -280,7 +286,9 @@ def _pooled_difference(
     pairs: list[tuple[Floats, Floats]],
     clusters: list[NDArray[np.int64]],
 ) -> Difference:
-    """Return a difference of macro means, tested by the stratified t: McNemar would test the micro mean."""
+    """Return a difference of macro means, tested by the stratified t: McNemar would test the micro
+    mean.
+    """
     from scipy.special import stdtr
 
     outside = not (difference.lo <= TIE and difference.hi >= -TIE)

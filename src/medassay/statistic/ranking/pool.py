@@ -44,8 +44,8 @@ class Stratum:
 class Options:
     """How a field is computed. `pool_seed` is for draws that join domains.
 
-    With the rule "simultaneous" `pooled_small` says whether a domain of fewer than 10 items or clusters only marks the rows of a pool,
-    or takes them out of its ranking.
+    With the rule "simultaneous" `pooled_small` says whether a domain of fewer than 10 items or
+    clusters only marks the rows of a pool, or takes them out of its ranking.
     """
 
     pool_seed: int
@@ -97,7 +97,8 @@ def means_of(
     if n_clusters < sum(groups):  # a cluster spans domains: resample clusters over the whole bank
         draws, micro_draws = _unstratified(scores, labels, options)
         return PooledMeans(values, draws, micro, micro_draws, n, n_clusters)
-    # By the earlier rules a domain of one item leaves no interval; else it stays as it is in every draw.
+    # By the earlier rules a domain of one item leaves no interval; else it stays as it is in every
+    # draw.
     if min(groups) < 2 and not options.simultaneous:
         return PooledMeans(values, None, micro, None, n, n_clusters)
     draws = np.zeros((options.n_resamples, len(members)))

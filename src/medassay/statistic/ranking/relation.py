@@ -1,8 +1,10 @@
-"""Which rows are shown to be better than which, all pairs tested at once, and the range of ranks that this leaves to each.
+"""Which rows are shown to be better than which, all pairs tested at once, and the range of ranks
+that this leaves to each.
 
-Row a is shown to be better than row b where their paired difference is beyond κ + c·SE. c is the same for all pairs: what the
-largest of them reaches by chance in 5 % of draws, found by step-down. SE is a norm of the differences, not centred, so that the
-relation is transitive for any c and κ; every sentence that is printed about ranks follows from that.
+Row a is shown to be better than row b where their paired difference is beyond κ + c·SE. c is the
+same for all pairs: what the largest of them reaches by chance in 5 % of draws, found by step-down.
+SE is a norm of the differences, not centred, so that the relation is transitive for any c and κ;
+every sentence that is printed about ranks follows from that.
 
 Source: specification of ranks, R1 and R2.
 """
@@ -23,7 +25,10 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Relation:
-    """`better[a, b]` where row a is shown to be better than row b; `steps` are the critical values of the step-down, `c` the last."""
+    """`better[a, b]` where row a is shown to be better than row b.
+
+    `steps` are the critical values of the step-down, `c` the last.
+    """
 
     better: Bools
     se: Floats
@@ -46,7 +51,8 @@ def shown_better(
     ----------
     values : means, shape (n,)
     se : of each difference, shape (n, n)
-    kappa : what a difference must have beyond chance: the share of one item, for right and wrong without clusters
+    kappa : what a difference must have beyond chance: the share of one item, for right and wrong
+        without clusters
     """
     sign = 1.0 if better == "high" else -1.0
     differences = sign * (values[:, None] - values[None, :])
@@ -67,7 +73,8 @@ def relation_of(
 
     References
     ----------
-    Romano and Wolf (2005), J. Am. Stat. Assoc. 100:94-108, doi:10.1198/016214504000000539; Mogstad, Romano, Shaikh and Wilhelm
+    Romano and Wolf (2005), J. Am. Stat. Assoc. 100:94-108, doi:10.1198/016214504000000539; Mogstad,
+    Romano, Shaikh and Wilhelm
     (2024), Rev. Econ. Stud. 91:476-518, doi:10.1093/restud/rdad006.
     """
     undecided: Bools = np.triu(se > TIE, k=1)
@@ -92,7 +99,10 @@ def relation_of(
 
 
 def _highest(moved: Floats, se: Floats, pairs: Bools) -> Floats:
-    """Return, for each draw, the largest |d* − d|/SE over some pairs; one row of pairs at a time keeps memory at draws × n."""
+    """Return, for each draw, the largest |d* − d|/SE over some pairs.
+
+    One row of pairs at a time keeps memory at draws × n.
+    """
     highest = np.zeros(moved.shape[1])
     for a, b in _blocks(pairs):
         apart = moved[b] - moved[a]
@@ -112,7 +122,8 @@ def _blocks(pairs: Bools) -> Iterator[tuple[int, NDArray[np.int64]]]:
 def range_ranks(
     names: Sequence[str], values: Floats, relation: Bools, *, better: str = "high"
 ) -> tuple[list[Rank], list[int]]:
-    """Return the rank of each row, which is a range, and the rows in the order in which they are shown.
+    """Return the rank of each row, which is a range, and the rows in the order in which they are
+    shown.
 
     `rank` is the first rank that a row may have; `group` numbers the different first ranks.
     """

@@ -1,6 +1,7 @@
 """How many items would show the difference of two models: 5 % error, 80 % power.
 
-First for one pair with a test of its own (McNemar, t), as other planners count; then for a pair of a board.
+First for one pair with a test of its own (McNemar, t), as other planners count; then for a pair of
+a board.
 """
 
 from collections.abc import Callable
@@ -120,7 +121,8 @@ def items_graded(deviation: float, difference: float) -> int | None:
     return max(1, ceil(((_Z_TEST + _Z_POWER) * deviation / difference) ** 2))
 
 
-# The planner of boards: power of one pair under the relation of `ranking/relation.py` (specification of ranks, R6).
+# The planner of boards: power of one pair under the relation of `ranking/relation.py`
+# (specification of ranks, R6).
 
 _C_OF_TWO = 1.983  # the mean of what step-down gives for two models
 _FEWEST, _IN_A_ROW = 10, 3
@@ -146,7 +148,8 @@ def critical_value(models: int) -> float:
 
 
 def power_right_wrong(n: int, discordance: float, difference: float, c: float) -> float:
-    """Return the probability that the better of two models is shown to be better, with right and wrong answers to n items.
+    """Return the probability that the better of two models is shown to be better, with right and
+    wrong answers to n items.
 
     Parameters
     ----------
@@ -166,7 +169,8 @@ def power_right_wrong(n: int, discordance: float, difference: float, c: float) -
 
 
 def power_graded(n: int, deviation: float, difference: float, c: float) -> float:
-    """Return the probability that the better of two models is shown to be better, with graded scores of n items.
+    """Return the probability that the better of two models is shown to be better, with graded
+    scores of n items.
 
     Parameters
     ----------
@@ -183,7 +187,8 @@ def power_graded(n: int, deviation: float, difference: float, c: float) -> float
 
 
 def fewest_items(power: Callable[[int], float]) -> int | None:
-    """Return the smallest number of items from 10 on from which the power is at least 80 % three times in a row; None beyond 10 million.
+    """Return the smallest number of items from 10 on from which the power is at least 80 % three
+    times in a row; None beyond 10 million.
 
     Power of right and wrong answers goes up and down by single items, hence three. Beyond 20,000 items it is a crossing of the 80 %
     and perhaps not the first of them: they lie within a few thousandths of the number.
@@ -220,7 +225,9 @@ def items_to_show(
     deviation: float | None = None,
     c: float | None = None,
 ) -> int | None:
-    """Return how many items a board needs to show one of two models to be better with 80 % power; None for no difference.
+    """Return how many items a board needs to show one of two models to be better with 80 % power.
+
+    None for no difference.
 
     Parameters
     ----------
@@ -251,7 +258,10 @@ def difference_shown(
     discordance: float | None = None,
     deviation: float | None = None,
 ) -> float | None:
-    """Return the smallest difference that so many items show with 80 % power; None where even the largest is not shown."""
+    """Return the smallest difference that so many items show with 80 % power.
+
+    None where even the largest is not shown.
+    """
     from scipy.optimize import brentq
 
     c = critical_value(models)
@@ -276,7 +286,8 @@ _MOST_TOLD = 1_000_000  # items; a larger number says no more than that nobody w
 def items_to_tell(
     difference: float, se: float, n: int, *, c: float, right_wrong: bool, width: float = 1.0
 ) -> int | None:
-    """Return about how many items would show which of two rows of a board is better, if they go on to differ so.
+    """Return about how many items would show which of two rows of a board is better, if they go on
+    to differ so.
 
     Parameters
     ----------

@@ -13,7 +13,9 @@ _MOST = 500
 
 
 def audit_page(visit: Here) -> Response:
-    """Show the trail, whether it is whole, and the access log: all of it to admins, that of their studies to auditors."""
+    """Show the trail, whether it is whole, and the access log: all of it to admins, that of their
+    studies to auditors.
+    """
     with visit.database.read() as db:
         try:
             head, broken = trail.check_trail(db), ""
@@ -63,7 +65,9 @@ def _window(visit: RequestContext, status: int = 200, **more: Any) -> Response:
 
 
 def open_window(visit: Here) -> Response:
-    """Show a private item to an auditor: the view is in the trail before the text is on the page."""
+    """Show a private item to an auditor: the view is in the trail before the text is on the
+    page.
+    """
     from medassay.publishing.opening import open_item
     from medassay.storage.run import open_run
 

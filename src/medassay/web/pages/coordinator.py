@@ -129,7 +129,10 @@ def act(visit: Here) -> Response:
 
 
 def _invite(visit: RequestContext, db: Any, study: str) -> tuple[str, str]:
-    """Return the link for somebody who has no account yet, and what to do; who has one is given the role at once."""
+    """Return the link for somebody who has no account yet, and what to do.
+
+    Who has one is given the role at once.
+    """
     email, who = accounts.checked_email(visit.posted.get("email", "")), visit.who.name
     account = accounts.account_of(db, email)
     if account is not None:

@@ -1,4 +1,6 @@
-"""What a study has found: agreement, items that need a look, trends, single reviews for those who may read them, exports."""
+"""What a study has found: agreement, items that need a look, trends, single reviews for those who
+may read them, exports.
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -27,13 +29,19 @@ def _state(visit: RequestContext) -> tuple[object, ...]:
 
 
 def given_of_study(visit: RequestContext) -> tuple[Any, ...]:
-    """Return the last reviews of the study; outside of any transaction, since it opens one if need be."""
+    """Return the last reviews of the study.
+
+    Outside of any transaction, since it opens one if need be.
+    """
     return _kept_given(visit.database, visit.study.id, _state(visit))
 
 
 @lru_cache(maxsize=16)
 def _kept_given(database: Any, study: str, state: tuple[object, ...]) -> tuple[Any, ...]:
-    """Return the last reviews of a study; read again only when one was added, withdrawn or the like."""
+    """Return the last reviews of a study.
+
+    Read again only when one was added, withdrawn or the like.
+    """
     with database.read() as db:
         return tuple(reading.given_of(db, study))
 
@@ -78,7 +86,10 @@ def agreement_page(visit: Here) -> Response:
 
 
 def items_page(visit: Here) -> Response:
-    """List the items that were rated low; reviews unfold for those who may read them, without names."""
+    """List the items that were rated low.
+
+    Reviews unfold for those who may read them, without names.
+    """
     reviews = given_of_study(visit)
     with visit.database.read() as db:
         entries = {entry.id: entry for entry in reading.entries_of(db, visit.study.id)}
@@ -131,7 +142,9 @@ def items_page(visit: Here) -> Response:
 
 
 def _may_read(visit: RequestContext) -> bool:
-    """Return whether somebody may read others' reviews: auditors always, coordinators and maintainers once the study is closed."""
+    """Return whether somebody may read others' reviews: auditors always, coordinators and
+    maintainers once the study is closed.
+    """
     if "auditor" in visit.roles:
         return True
     return visit.study.closed_at is not None and bool(visit.roles & {"coordinator", "maintainer"})

@@ -1,4 +1,6 @@
-"""The way in: sign in and out, accept an invitation, one's own studies and settings, the list of keys."""
+"""The way in: sign in and out, accept an invitation, one's own studies and settings, the list of
+keys.
+"""
 
 import json
 import re
@@ -103,7 +105,9 @@ def sign_in(visit: Here) -> Response:
 def _send_again(
     visit: RequestContext, account: Account, token: str, path: str, draft: Mapping[str, str]
 ) -> Response:
-    """Return a page with what somebody had written when their session ended: as a draft of an item, else to be sent again."""
+    """Return a page with what somebody had written when their session ended: as a draft of an item,
+    else to be sent again.
+    """
     mine = replace(visit, account=account, cookie=token)
     place = _ITEM.fullmatch(path)
     if place is not None and _keep_draft(account, visit, place, draft):
@@ -123,7 +127,10 @@ def _with_session(response: Response, token: str) -> Response:
 
 
 def _kept(text: str) -> dict[str, str]:
-    """Return what a page held while its session had ended; nothing where that is no object of texts."""
+    """Return what a page held while its session had ended.
+
+    Nothing where that is no object of texts.
+    """
     try:
         value = json.loads(text) if text else {}
     except (ValueError, RecursionError):

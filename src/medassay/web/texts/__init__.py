@@ -10,7 +10,10 @@ LANGUAGES = {"en": "English", "de": "Deutsch", "es": "Español"}
 
 @lru_cache(maxsize=8)
 def catalogue(language: str) -> Mapping[str, str]:
-    """Return English text → text in a language; for English only what stands for a state or a step."""
+    """Return English text → text in a language.
+
+    For English only what stands for a state or a step.
+    """
     read: dict[str, str] = json.loads(
         (files("medassay.web.texts") / f"{language}.json").read_text("utf-8")
     )
@@ -30,7 +33,8 @@ def translate(language: str, text: str, /, **values: object) -> str:
 
 
 def spoken(choice: str, accepted: str) -> str:
-    """Return the language to speak: the one chosen, else the first that a browser accepts and we have.
+    """Return the language to speak: the one chosen, else the first that a browser accepts and we
+    have.
 
     Examples
     --------

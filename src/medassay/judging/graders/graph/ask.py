@@ -43,10 +43,11 @@ def run(graph: Graph, context: Mapping[str, str], judge: Ask, *, model: str = ""
 async def run_async(
     graph: Graph, context: Mapping[str, str], judge: AskAsync, *, model: str = ""
 ) -> DagResult:
-    """Return the score that `run` returns, with the questions of all branches asked at the same time.
+    """Return the score that `run` returns, with the questions of all branches asked at the same
+    time.
 
-    The trace is the same too, unless the graph says `cancel`: then questions still open when a 0 decides are cancelled, and
-    which these are depends on who answers first.
+    The trace is the same too, unless the graph says `cancel`: then questions still open when a 0
+    decides are cancelled, and which these are depends on who answers first.
     """
     walk = _begun(graph, context, model)
     tasks: dict[Path, asyncio.Task[Completion]] = {}

@@ -38,7 +38,9 @@ _POLICY: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of a graph: its code, the node it is in (empty for the graph itself), and what to know."""
+    """One fault of a graph: its code, the node it is in (empty for the graph itself), and what to
+    know.
+    """
 
     code: str
     node: str
@@ -53,9 +55,9 @@ class Fault:
 def faults(document: Any) -> list[Fault]:
     """Return every fault of a graph as parsed, in the order of the document; none when it is valid.
 
-    Codes: cycle, unknown_node, score_range, missing_branch, too_few_options, duplicate_option, missing_children,
-    unknown_type, unknown_field, unknown_input, no_roots, unreachable, and beyond the specification missing_field,
-    wrong_value, too_large.
+    Codes: cycle, unknown_node, score_range, missing_branch, too_few_options, duplicate_option,
+    missing_children, unknown_type, unknown_field, unknown_input, no_roots, unreachable, and beyond
+    the specification missing_field, wrong_value, too_large.
     """
     if not isinstance(document, Mapping):
         return [Fault("wrong_value", "", "a graph is an object with name, version, roots, nodes")]

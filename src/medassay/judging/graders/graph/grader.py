@@ -1,6 +1,7 @@
 """Graphs as the judge of a run: the first one's score counts, the others stand beside it.
 
-What is asked next follows from the replies so far, so that a run resumes and a reader can follow every step.
+What is asked next follows from the replies so far, so that a run resumes and a reader can follow
+every step.
 """
 
 import json
@@ -72,7 +73,9 @@ class GraphGrader:
         return [Verdict(valid=True, body={"graphs": walks})]
 
     def opening(self, cases: Sequence[Case]) -> list[Prompt]:
-        """Return what is asked if every question gets its first option, and every task a text as long as the answer."""
+        """Return what is asked if every question gets its first option, and every task a text as
+        long as the answer.
+        """
         [case] = cases
         return [prompt for graph in self.graphs for prompt in _rehearsed(graph, case)]
 
@@ -100,7 +103,9 @@ class GraphGrader:
 
 
 def context_of(case: Case) -> dict[str, str]:
-    """Return the texts that a graph may see of an answer: the answer, the reference, the document asked about."""
+    """Return the texts that a graph may see of an answer: the answer, the reference, the document
+    asked about.
+    """
     item = case.item
     if item.record is not None:
         expected = reference_text(item.record)
@@ -120,7 +125,10 @@ def _begun(
 
 
 def _told(graph: Graph, case: Case, replies: Sequence[Completion], *, at: int) -> dict[str, Any]:
-    """Return a result as a verdict keeps it; of replies the places among all of the verdict, `at` before these."""
+    """Return a result as a verdict keeps it.
+
+    Of replies the places among all of the verdict, `at` before these.
+    """
     walk = _begun(graph, case, replies, hashing=True)
     result = walk.result()
     assert result is not None  # nothing is open any more

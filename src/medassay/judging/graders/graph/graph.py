@@ -25,9 +25,10 @@ _MOST_TOLD = 50  # faults in one message
 class GraphNode:
     """One question, or a verdict.
 
-    `text` are the instructions of a task or the criteria of a question; `branches` say which node follows which reply
-    (`true` and `false`, or the options in the order shown). `parser` marks a binary question whether the output is valid
-    JSON, which a graph with `deterministic_format` has decided by our parser.
+    `text` are the instructions of a task or the criteria of a question; `branches` say which node
+    follows which reply (`true` and `false`, or the options in the order shown). `parser` marks a
+    binary question whether the output is valid JSON, which a graph with `deterministic_format` has
+    decided by our parser.
     """
 
     id: str
@@ -45,9 +46,9 @@ class GraphNode:
 class Graph:
     """A valid graph: every path from a root ends in a verdict.
 
-    `on_error` says what a branch without a usable reply does to the mean: `fail` (no score), `zero`, or `skip_branch`.
-    `short_circuit` says whether a verdict of 0, which decides the result, also ends the other branches (`cancel`).
-    `parameters` fill `{name}` in texts.
+    `on_error` says what a branch without a usable reply does to the mean: `fail` (no score),
+    `zero`, or `skip_branch`. `short_circuit` says whether a verdict of 0, which decides the result,
+    also ends the other branches (`cancel`). `parameters` fill `{name}` in texts.
     """
 
     name: str
@@ -61,7 +62,9 @@ class Graph:
 
     @cached_property
     def id(self) -> str:
-        """Return `name@hash`, the hash over everything that decides a result, the order of options too."""
+        """Return `name@hash`, the hash over everything that decides a result, the order of options
+        too.
+        """
         nodes = [
             (n.id, n.type, n.text, n.inputs, n.label, n.children, n.parser, repr(n.score))
             for n in sorted(self.nodes.values(), key=lambda node: node.id)
@@ -75,7 +78,9 @@ class Graph:
         return f"{self.name}@{sha256_hex(canonical(document))[:12]}"
 
     def remembered(self) -> dict[str, Any]:
-        """Return what a run remembers: name, roots, and the document as text, since the order of options counts."""
+        """Return what a run remembers: name, roots, and the document as text, since the order of
+        options counts.
+        """
         text = json.dumps(self._document(), ensure_ascii=False)
         return {"name": self.name, "id": self.id, "roots": list(self.roots), "text": text}
 
@@ -143,7 +148,8 @@ def load(path: Path | str) -> Graph:
     Raises
     ------
     InputError
-        Naming what is wrong: the file, its syntax, a key that stands twice; or all of `fault.faults`, each with its node.
+        Naming what is wrong: the file, its syntax, a key that stands twice; or all of
+        `fault.faults`, each with its node.
     """
     path = Path(path)
     readers = {".json": _read_json, ".yaml": _read_yaml, ".yml": _read_yaml}
@@ -255,7 +261,9 @@ def _read_json(text: str, where: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML of plain data: keys as written (`true` and `yes` are words), none twice, and no aliases."""
+    """YAML of plain data: keys as written (`true` and `yes` are words), none twice, and no
+    aliases.
+    """
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):

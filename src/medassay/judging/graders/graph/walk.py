@@ -1,8 +1,9 @@
-"""What follows from the replies so far: the questions that can be asked now, the trace, and the result.
+"""What follows from the replies so far: the questions that can be asked now, the trace, and the
+result.
 
-Nothing is asked here. The state is which replies were told; everything else is computed from it in the declared order,
-so that neither the order of replies nor the way they were got can change a score, nor, unless a graph cancels what a 0
-leaves open, the trace.
+Nothing is asked here. The state is which replies were told; everything else is computed from it in
+the declared order, so that neither the order of replies nor the way they were got can change a
+score, nor, unless a graph cancels what a 0 leaves open, the trace.
 """
 
 import math
@@ -34,9 +35,9 @@ Path = tuple[
 class WalkStep:
     """One node as it was passed: what was asked, what came back, and what was read in it.
 
-    `branch` counts the children of the nearest fan-out above. `verdict` is `true`, `false`, the option chosen, or a task's
-    text; None where no reply could be used. `score` is the worth of a verdict node. `attempts` is 0 where nobody was
-    asked. `seconds` sums the time of generation.
+    `branch` counts the children of the nearest fan-out above. `verdict` is `true`, `false`, the
+    option chosen, or a task's text; None where no reply could be used. `score` is the worth of a
+    verdict node. `attempts` is 0 where nobody was asked. `seconds` sums the time of generation.
     """
 
     node: str
@@ -58,9 +59,9 @@ class WalkStep:
 class DagResult:
     """The worth of an answer, in [0, 1], with every step that led to it.
 
-    `score` is None where a branch got no usable reply and the graph says `fail`, or every branch was skipped.
-    `short_circuited` says that a 0 decided: of a verdict, or of a failed branch where the
-    graph counts these as zero. `branches` are the roots with their scores; `skipped` counts
+    `score` is None where a branch got no usable reply and the graph says `fail`, or every branch
+    was skipped. `short_circuited` says that a 0 decided: of a verdict, or of a failed branch where
+    the graph counts these as zero. `branches` are the roots with their scores; `skipped` counts
     branches left out of a mean.
     """
 
@@ -137,7 +138,8 @@ class Walk:
     graph : valid
     context : texts by input: `actual_output`, `expected_output`, `input`
     model : name of the judging model, for the trace
-    replies : those that came to the first open question each, one after the other; what is left over is `unheard`
+    replies : those that came to the first open question each, one after the other; what is left
+        over is `unheard`
     hashing : whether the trace shall hold the hashes of prompts although nothing was asked here
     """
 
@@ -160,7 +162,10 @@ class Walk:
         self._evaluate()
 
     def ready(self) -> list[NodeQuestion]:
-        """Return the questions that wait for a reply, in the declared order; none when the result stands."""
+        """Return the questions that wait for a reply, in the declared order.
+
+        None when the result stands.
+        """
         return [self._question(*opened) for opened in self._opened]
 
     def first(self) -> NodeQuestion | None:
@@ -236,7 +241,9 @@ class Walk:
         ]
 
     def _combined(self, outcomes: Sequence[_Outcome]) -> _Outcome:
-        """Return the mean of branches: 0 where one is 0, and by the graph's policy where one has no score."""
+        """Return the mean of branches: 0 where one is 0, and by the graph's policy where one has no
+        score.
+        """
         pending = any(outcome.pending for outcome in outcomes)
         scores = [outcome.score for outcome in outcomes if outcome.score is not None]
         errors = sum(outcome.score is None and not outcome.pending for outcome in outcomes)

@@ -1,6 +1,8 @@
-"""A ranked list out of a reply, in three steps: candidates (JSON, then lines), one chosen by stated rules, its names.
+"""A ranked list out of a reply, in three steps: candidates (JSON, then lines), one chosen by stated
+rules, its names.
 
-The rules and the layouts that they are held to: `choose`, and `tests/golden/diagnosis_layouts.json`.
+The rules and the layouts that they are held to: `choose`, and
+`tests/golden/diagnosis_layouts.json`.
 """
 
 import re
@@ -25,8 +27,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？\n]")
 class RankedList:
     """Names with distinct ranks, best first, and the form in which they stood.
 
-    `cut_off` says that the reply ended inside the list, `provisional` that it is said to be a first list, which a later one
-    would have replaced.
+    `cut_off` says that the reply ended inside the list, `provisional` that it is said to be a first
+    list, which a later one would have replaced.
     """
 
     entries: tuple[ListEntry, ...]
@@ -58,7 +60,8 @@ def read_ranked_list(text: str, *, cut: bool = False) -> RankedList | None:
 
 
 def _follows_refusal(text: str, chosen: CandidateList) -> bool:
-    """Return whether a reply declines before a list, and nothing between them turns to an answer or speaks of diagnoses.
+    """Return whether a reply declines before a list, and nothing between them turns to an answer or
+    speaks of diagnoses.
 
     What it lists then is advice.
     """
@@ -74,7 +77,10 @@ def _follows_refusal(text: str, chosen: CandidateList) -> bool:
 
 
 def _ranked(entries: tuple[ListEntry, ...]) -> tuple[ListEntry, ...]:
-    """Return the entries with a rank each; a repeated name counts once, and those behind it move up."""
+    """Return the entries with a rank each.
+
+    A repeated name counts once, and those behind it move up.
+    """
     ranks = [entry.rank for entry in entries]
     has_own_ranks = all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks)
     ranked: list[ListEntry] = []

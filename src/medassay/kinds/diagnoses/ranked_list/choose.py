@@ -1,11 +1,16 @@
 """One list of several, by stated rules.
 
 1. What is said to be something else (findings, tests, treatment, ruled out) never counts.
-2. JSON that names diagnoses comes before lines; of each the last list that is said to be of diagnoses counts.
-3. One name behind a label ("Most likely diagnosis: X") comes first where it stands before the list, and replaces none.
-4. A first diagnosis with alternatives below a heading of their own are one list; so are lists whose numbers go on.
-5. Where nothing is said, the strongest form counts (numbers before letters before bullets), and of equals the first.
-6. Lists that a reply gives after declining count only where they are said to be of diagnoses or hold no advice.
+2. JSON that names diagnoses comes before lines; of each the last list that is said to be of
+diagnoses counts.
+3. One name behind a label ("Most likely diagnosis: X") comes first where it stands before the list,
+and replaces none.
+4. A first diagnosis with alternatives below a heading of their own are one list; so are lists whose
+numbers go on.
+5. Where nothing is said, the strongest form counts (numbers before letters before bullets), and of
+equals the first.
+6. Lists that a reply gives after declining count only where they are said to be of diagnoses or
+hold no advice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -58,7 +63,9 @@ def _with_first(chosen: CandidateList, singles: Sequence[CandidateList]) -> Cand
 
 
 def _last_said(candidates: Sequence[CandidateList]) -> CandidateList:
-    """Return the last list of diagnoses, with the one before it where it only goes on from there."""
+    """Return the last list of diagnoses, with the one before it where it only goes on from
+    there.
+    """
     ordered = sorted(candidates, key=lambda candidate: (candidate.start, candidate.strength))
     strongest: dict[int, CandidateList] = {candidate.start: candidate for candidate in ordered}
     listed = [candidate for candidate in strongest.values() if candidate.entries] or list(

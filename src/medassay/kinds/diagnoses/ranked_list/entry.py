@@ -1,7 +1,8 @@
 """The name of a disease at the beginning of an entry, without label, reason, code and percentage.
 
-An entry is what stands behind a mark ("1."), in a cell or in a JSON text: "**Diagnosis:** Marfan syndrome (ICD-10: Q87.4), 50 % –
-fits the age". The name is "Marfan syndrome", its codes are ["ICD-10:Q87.4"].
+An entry is what stands behind a mark ("1."), in a cell or in a JSON text: "**Diagnosis:** Marfan
+syndrome (ICD-10: Q87.4), 50 % – fits the age". The name is "Marfan syndrome", its codes are
+["ICD-10:Q87.4"].
 """
 
 import re
@@ -32,7 +33,9 @@ def is_picture(character: str) -> bool:
 
 
 def clean_name(name: str) -> str:
-    """Return a name without marks and control characters around and in it, at most 160 characters."""
+    """Return a name without marks and control characters around and in it, at most 160
+    characters.
+    """
     name = name[: 4 * LONGEST_NAME]
     if not (name.isascii() and name.isprintable()):
         name = "".join(" " if not c.isprintable() or is_picture(c) else c for c in name)
@@ -69,7 +72,8 @@ _OPENING_WORDS = re.compile(
 _NUMBER_BEFORE = re.compile(r"[*_\s]{0,3}\(?\d{1,2}[.)]\s+(?=[^\W\d])")
 _BOLD = re.compile(r"(\*\*\*|\*\*|__)(?P<name>.{1,200}?)\1")
 _GOES_ON = re.compile(r"\s?[^\W\d_]|,\s")  # behind bold: the name goes on
-# What ends a name: a colon before a blank, a mark or the end; a dash between blanks; a clause that gives the reason.
+# What ends a name: a colon before a blank, a mark or the end; a dash between blanks; a clause that
+# gives the reason.
 _END = re.compile(
     r"\s*:(?=[\s*_'\"`]|$)|\s*：|\s+[-–—−]+\s+|(?<=[\w)）\]】])—+(?=\w)|['\"`]:|\s*\||\t|;\s+(?=[a-zà-ü])|；|。|\s+(?:→|->|=>|⇒)\s+"
     r"|(?<=[^\W\d_]{3})\.\s+(?=[A-ZÄÖÜÀÉÈ¿¡])|(?<=[)\]])\.\s+(?=[A-ZÄÖÜÀÉÈ])"
@@ -134,7 +138,8 @@ _TAIL_AMOUNT = re.compile(
 def split_entry(text: str) -> ListEntry | None:
     """Return the name at the beginning of an entry's text, None where none begins there.
 
-    `whole` says that the name was ended by something: a colon, a dash, a reason, the end of bold print.
+    `whole` says that the name was ended by something: a colon, a dash, a reason, the end of bold
+    print.
 
     Examples
     --------
@@ -178,7 +183,9 @@ def _without_label(text: str) -> str:
 
 
 def name_label(text: str) -> str:
-    """Return the label before a name ("Disease:"), without number and marks; empty where there is none.
+    """Return the label before a name ("Disease:"), without number and marks.
+
+    Empty where there is none.
 
     Examples
     --------
@@ -190,7 +197,9 @@ def name_label(text: str) -> str:
 
 
 def _up_to_end(text: str) -> tuple[str, bool]:
-    """Return what stands before the first end of a name that is in no bracket, and whether there is one."""
+    """Return what stands before the first end of a name that is in no bracket, and whether there is
+    one.
+    """
     sign = _MAY_END.search(text)
     if sign is None:
         return text, False
@@ -212,7 +221,9 @@ _MAY_HOLD_CODES = re.compile(r"[(\[（【%％0-9]")
 
 
 def codes_in(text: str) -> tuple[str, ...]:
-    """Return the codes of classifications in a text, as "ICD-10:Q87.4", "ORPHA:558", "OMIM:154700"."""
+    """Return the codes of classifications in a text, as "ICD-10:Q87.4", "ORPHA:558",
+    "OMIM:154700".
+    """
     if not _DIGIT.search(text):
         return ()
     codes = [

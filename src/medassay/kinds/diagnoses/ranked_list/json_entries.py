@@ -1,4 +1,7 @@
-"""One element of JSON as an entry: which key names its disease, which its rank and codes; and what a key says of what stands under it."""
+"""One element of JSON as an entry: which key names its disease, which its rank and codes.
+
+And what a key says of what stands under it.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -123,7 +126,9 @@ def is_of_disease(value: Mapping[str, Any]) -> bool:
 
 
 def entries_of(listed: list[Any]) -> tuple[ListEntry, ...]:
-    """Return the entries of an array: ranks as given where all are distinct whole numbers from 1, else places."""
+    """Return the entries of an array: ranks as given where all are distinct whole numbers from 1,
+    else places.
+    """
     entries = [entry for part in listed if (entry := entry_in(part)) is not None]
     ranks = [entry.rank for entry in entries]
     if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
@@ -132,7 +137,9 @@ def entries_of(listed: list[Any]) -> tuple[ListEntry, ...]:
 
 
 def entry_in(part: Any) -> ListEntry | None:
-    """Return the entry in one element of an array: a text, a pair of name and score, or an object with a key that names it."""
+    """Return the entry in one element of an array: a text, a pair of name and score, or an object
+    with a key that names it.
+    """
     if isinstance(part, str):
         name, codes = entry_of(part)
         return ListEntry(name=name, codes=codes) if name else None
@@ -183,7 +190,10 @@ def _codes_in_object(keys: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _name_in_object(value: str) -> tuple[str, tuple[str, ...]]:
-    """Return the name under a key that names it: all of the text but codes and percentages; what stands behind is no reason."""
+    """Return the name under a key that names it: all of the text but codes and percentages.
+
+    What stands behind is no reason.
+    """
     name, codes = without_codes(re.sub(r"^\s*(?:\d{1,2}[.)]\s+)?", "", value))
     return clean_name(name), codes
 

@@ -1,7 +1,8 @@
-"""Candidates in the JSON of a reply, whole or broken: arrays and objects under keys that name diagnoses.
+"""Candidates in the JSON of a reply, whole or broken: arrays and objects under keys that name
+diagnoses.
 
-Arrays under other keys ("symptoms_in_common") are never diagnoses; an array of texts that stands alone is one only where nothing
-above it says otherwise.
+Arrays under other keys ("symptoms_in_common") are never diagnoses; an array of texts that stands
+alone is one only where nothing above it says otherwise.
 """
 
 import re
@@ -42,7 +43,10 @@ _ORDINAL_KEYS = ("first", "second", "third", "fourth", "fifth", "sixth", "sevent
 
 
 def json_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
-    """Yield the lists in the JSON of a reply, thoughts already left out; `cut` says that the reply was cut off."""
+    """Yield the lists in the JSON of a reply, thoughts already left out.
+
+    `cut` says that the reply was cut off.
+    """
     text = text[:LONGEST]
     values = list(_values(text))
     objects: list[tuple[int, Mapping[str, Any], LenientValue]] = []
@@ -93,7 +97,9 @@ def _values(text: str) -> Iterator[tuple[int, LenientValue]]:
 
 
 def _looks_meant(text: str, start: int) -> bool:
-    """Return whether a bracket that is never closed was meant as JSON: a quote, a key or another bracket follows."""
+    """Return whether a bracket that is never closed was meant as JSON: a quote, a key or another
+    bracket follows.
+    """
     return re.match(r"[{\[]\s*(?:[\"'{\[“]|[^\W\d]\w*\s*:|$)", text[start : start + 80]) is not None
 
 
@@ -110,7 +116,9 @@ Found = tuple[tuple[ListEntry, ...], Subject]
 
 
 def _lists_in(value: Mapping[str, Any], above: Subject, level: int) -> list[Found]:
-    """Return the lists of an object: under keys that name diagnoses, by numbers as keys, a first diagnosis with others after it."""
+    """Return the lists of an object: under keys that name diagnoses, by numbers as keys, a first
+    diagnosis with others after it.
+    """
     if level > _DEEPEST:
         return []
     if numbered := _by_number(value):
@@ -132,7 +140,9 @@ def _lists_in(value: Mapping[str, Any], above: Subject, level: int) -> list[Foun
 
 
 def _of_array(part: list[Any], subject: Subject) -> list[Found]:
-    """Return the list in an array: any under a key that says so, else of objects that name a disease each."""
+    """Return the list in an array: any under a key that says so, else of objects that name a
+    disease each.
+    """
     if subject is Subject.UNKNOWN:
         entries = entries_of(
             [element for element in part if isinstance(element, dict) and is_of_disease(element)]
@@ -157,7 +167,9 @@ def _of_object(part: Mapping[str, Any], subject: Subject, level: int) -> list[Fo
 
 
 def _behind(first: ListEntry, lists: list[Found]) -> list[Found]:
-    """Return lists with the one diagnosis that stands beside them at the head of the first that goes on from it."""
+    """Return lists with the one diagnosis that stands beside them at the head of the first that
+    goes on from it.
+    """
     for at, (entries, subject) in enumerate(lists):
         if entries and subject in (Subject.FURTHER, Subject.DIAGNOSES):
             rest = (ListEntry(name=entry.name, codes=entry.codes) for entry in entries)
@@ -177,7 +189,9 @@ def _in_text(text: str) -> tuple[ListEntry, ...]:
 
 
 def _first_name(value: Mapping[str, Any]) -> ListEntry | None:
-    """Return the one diagnosis that an object names beside its lists: `diagnosis`, `most_likely_diagnosis`."""
+    """Return the one diagnosis that an object names beside its lists: `diagnosis`,
+    `most_likely_diagnosis`.
+    """
     for name, part in value.items():
         key = plain_key(name)
         if NOT_A_NAME.search(key) or subject_of_key(key) is Subject.EXCLUDED:
@@ -194,7 +208,10 @@ def _first_name(value: Mapping[str, Any]) -> ListEntry | None:
 
 
 def _by_number(value: Mapping[str, Any]) -> tuple[ListEntry, ...]:
-    """Return the entries of an object whose keys are numbers, in their order; none where any key is no number."""
+    """Return the entries of an object whose keys are numbers, in their order.
+
+    None where any key is no number.
+    """
     numbers: list[tuple[int, Any]] = []
     for name, part in value.items():
         key = plain_key(name)

@@ -1,4 +1,6 @@
-"""The mark at the beginning of a line: "1.", "a)", "II.", "（3）", "①", "Diagnosis 2:", "-", "**4.**", "+5." and their like."""
+"""The mark at the beginning of a line: "1.", "a)", "II.", "（3）", "①", "Diagnosis 2:", "-",
+"**4.**", "+5." and their like.
+"""
 
 import re
 from dataclasses import dataclass
@@ -85,10 +87,11 @@ _HASHED = re.compile(r"[ \t]*(?:[-*•][ \t]+)?[*_]{0,3}#(?P<n>\d{1,2})(?!\d)[ \
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A mark: its family and value (0 for bullets), how far it is indented, where the text behind it begins.
+    """A mark: its family and value (0 for bullets), how far it is indented, where the text behind
+    it begins.
 
-    `roman` is the value as a roman number where a letter may be one ("I.", "c)"); `style` tells apart marks of one family that
-    belong to different lists ("1." and "(1)").
+    `roman` is the value as a roman number where a letter may be one ("I.", "c)"); `style` tells
+    apart marks of one family that belong to different lists ("1." and "(1)").
     """
 
     family: Family
@@ -124,7 +127,9 @@ def _small(line: str) -> str:
 
 
 def _numbered(line: str, match: re.Match[str]) -> Mark | None:
-    """Return the mark that was matched, None where it is none after all: a word that is no ordinal, a letter group that is no number."""
+    """Return the mark that was matched, None where it is none after all: a word that is no ordinal,
+    a letter group that is no number.
+    """
     indent, end = _indent(match[0]), match.end()
     hashes = "#" * len(match["hash"] or "")
     if match["plus"] or match["n"]:

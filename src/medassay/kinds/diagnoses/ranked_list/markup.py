@@ -35,7 +35,10 @@ _ROW_ENDS = re.compile(r"<t[dh]\b[^<>]{0,80}>|</t[dh]>", re.IGNORECASE)
 
 
 def plain_lines(text: str) -> str:
-    r"""Return a reply with other ways of writing lines as lines: HTML, LaTeX, links, "\\n" written out, marks with a backslash."""
+    r"""Return a reply with other ways of writing lines as lines.
+
+    HTML, LaTeX, links, "\\n" written out, marks with a backslash.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "|>" in text or "</s>" in text or "_of_turn>" in text:
         text = _CONTROL.sub("\n", text)

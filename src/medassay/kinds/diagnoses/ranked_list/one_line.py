@@ -1,4 +1,6 @@
-"""Candidates within one line: "(1) X, (2) Y", "Differential: X; Y; Z", "Most likely diagnosis: X"."""
+"""Candidates within one line: "(1) X, (2) Y", "Differential: X; Y; Z", "Most likely diagnosis:
+X".
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,9 @@ LONGEST_PLAIN = 12  # words of a plain line that may be a name
 def on_one_line(
     lines: Sequence[OutlineLine], in_list: set[int], last: int
 ) -> Iterator[CandidateList]:
-    """Yield lists whose marks stand within one line, or whose names semicolons part behind a label."""
+    """Yield lists whose marks stand within one line, or whose names semicolons part behind a
+    label.
+    """
     for line in lines:
         broken_json = line.text.lstrip()[:1] in ("{", "[", '"')
         if not line.text or line.number in in_list or "|" in line.text or broken_json:
@@ -81,7 +85,10 @@ def inline_marks(text: str) -> list[re.Match[str]]:
 
 
 def _separated(text: str) -> list[str]:
-    """Return the names in a text that semicolons, arrows or slashes part; one name where nothing does."""
+    """Return the names in a text that semicolons, arrows or slashes part.
+
+    One name where nothing does.
+    """
     for separator in (r"\s*[;；]\s*", r"\s+(?:>|→|≫|>>)\s+", r"\s*、\s*"):
         parts = [part for part in re.split(separator, text) if part.strip()]
         if len(parts) > 1:

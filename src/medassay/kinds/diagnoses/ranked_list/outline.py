@@ -1,7 +1,9 @@
-"""The outline of a reply: which marked lines belong to one list, what stands below an entry, which heading is above a list.
+"""The outline of a reply: which marked lines belong to one list, what stands below an entry, which
+heading is above a list.
 
-Numbers that rise, and numbers that repeat ("1. 1. 1.", as Markdown allows), are entries of one list; what is indented deeper, and
-bullets between numbers, are points below an entry. A heading begins a new list, a number that begins anew does, too.
+Numbers that rise, and numbers that repeat ("1. 1. 1.", as Markdown allows), are entries of one
+list; what is indented deeper, and bullets between numbers, are points below an entry. A heading
+begins a new list, a number that begins anew does, too.
 """
 
 import re
@@ -26,7 +28,11 @@ _SECTION_WORDS = 9  # of an entry that may be the heading of a section
 
 @dataclass(frozen=True, slots=True)
 class OutlineLine:
-    """A line with its place; `heading` is 0 for none, else its level: 1 to 6 for #, 7 bold, 8 a tag, 9 a line that ends in a colon."""
+    """A line with its place.
+
+    `heading` is 0 for none, else its level: 1 to 6 for #, 7 bold, 8 a tag, 9 a line that ends in a
+    colon.
+    """
 
     number: int
     text: str
@@ -54,7 +60,9 @@ class OutlinePoint:
 
 @dataclass
 class MarkedList:
-    """Entries under one kind of mark, what the heading above says of them, and whether they stand below another entry."""
+    """Entries under one kind of mark, what the heading above says of them, and whether they stand
+    below another entry.
+    """
 
     family: str
     indent: int
@@ -91,7 +99,9 @@ class MarkedList:
         return mark.value > last or (lazy and mark.value == last)
 
     def _alike(self, mark: Mark) -> bool:
-        """Return whether two ways to write one family may stand in one list ("Diagnosis 1", "Condition 2")."""
+        """Return whether two ways to write one family may stand in one list ("Diagnosis 1",
+        "Condition 2").
+        """
         return self.family == "plus" or (
             self.family == "word" and {self.style, mark.style} != {"ordinal"}
         )
@@ -165,7 +175,9 @@ def _heading(line: str) -> int:
 
 
 def marked_lists(lines: Sequence[OutlineLine]) -> list[MarkedList]:
-    """Return all lists of marked lines in the order in which they begin, those below entries among them."""
+    """Return all lists of marked lines in the order in which they begin, those below entries among
+    them.
+    """
     lists: list[MarkedList] = []
     open_lists: list[MarkedList] = []
     above: OutlineLine | None = None  # the last heading or paragraph that stands directly above
@@ -196,7 +208,9 @@ def marked_lists(lines: Sequence[OutlineLine]) -> list[MarkedList]:
 
 
 def _adopt(lines: Sequence[OutlineLine], lists: Sequence[MarkedList]) -> None:
-    """Put a list below the entry of another one that goes on behind it, or that has had such a list under the same heading before."""
+    """Put a list below the entry of another one that goes on behind it, or that has had such a list
+    under the same heading before.
+    """
     for at, inner in enumerate(lists):
         if inner.parent is not None:
             continue
@@ -223,7 +237,9 @@ def _heading_above(lines: Sequence[OutlineLine], marked: MarkedList) -> str:
 
 
 def _after_heading(open_lists: list[MarkedList], line: OutlineLine) -> list[MarkedList]:
-    """Return the lists that a heading leaves open: numbers may go on below it, bullets end unless it is indented under them."""
+    """Return the lists that a heading leaves open: numbers may go on below it, bullets end unless
+    it is indented under them.
+    """
     for open_list in open_lists:
         open_list.parted = open_list.parted or line.indent < open_list.indent + _DEEPER
     return [
@@ -306,7 +322,9 @@ def _point(
 
 
 def _subject_above(lines: Sequence[OutlineLine], marked: MarkedList) -> Subject:
-    """Return what is said of a list: by the line above it, else by the heading above that line, else by the entry it stands below."""
+    """Return what is said of a list: by the line above it, else by the heading above that line,
+    else by the entry it stands below.
+    """
     nearest: OutlineLine | None = None
     for line in reversed(lines[max(0, marked.first - 40) : marked.first]):
         if not line.text:
@@ -332,7 +350,8 @@ def _subject_above(lines: Sequence[OutlineLine], marked: MarkedList) -> Subject:
 
 
 def is_section(point: OutlinePoint) -> bool:
-    """Return whether an entry is no entry but the heading of a section: "2. Differential diagnosis:".
+    """Return whether an entry is no entry but the heading of a section: "2. Differential
+    diagnosis:".
 
     A group of diseases ("Autoimmune disorders") is an entry, whatever stands below it.
     """
@@ -346,7 +365,8 @@ def is_section(point: OutlinePoint) -> bool:
     if subject is Subject.UNKNOWN:
         return False
     if subject in (Subject.OTHER, Subject.EXCLUDED):
-        # "Key findings", "Next steps:"; no disease that only ends in such a word ("… disorder, atypical features").
+        # "Key findings", "Next steps:"; no disease that only ends in such a word ("… disorder,
+        # atypical features").
         titled = says_other_first(text) or point.text.rstrip(" *_").endswith((":", "："))
         return title or titled
     return bool(_OF_DIAGNOSES.search(text))
@@ -365,7 +385,10 @@ _TITLE = re.compile(
 
 
 def headings_of(lines: Sequence[OutlineLine]) -> Iterator[list[OutlineLine]]:
-    """Yield runs of headings at one level, each of which may name a disease; what is said of sections ends a run."""
+    """Yield runs of headings at one level, each of which may name a disease.
+
+    What is said of sections ends a run.
+    """
     runs: dict[int, list[OutlineLine]] = {}
     for line in lines:
         if not line.heading or line.heading >= 8:

@@ -1,8 +1,8 @@
 """What a heading says of the list below it: diagnoses, what was ruled out, or something else.
 
-The words are those of English, German, Spanish, French and Chinese replies. A heading may name several things ("Findings in
-favour of the diagnoses"): what is said first counts, unless it only leads to the list ("Based on the findings, the diagnoses
-are").
+The words are those of English, German, Spanish, French and Chinese replies. A heading may name
+several things ("Findings in favour of the diagnoses"): what is said first counts, unless it only
+leads to the list ("Based on the findings, the diagnoses are").
 """
 
 import re
@@ -132,13 +132,17 @@ def _subject_of(heading: str) -> Subject:
 
 
 def says_other_first(text: str) -> bool:
-    """Return whether a text begins with a word for something else than diagnoses, or for excluded ones."""
+    """Return whether a text begins with a word for something else than diagnoses, or for excluded
+    ones.
+    """
     text = text.lower()
     return _OTHER.match(text) is not None or _EXCLUDED.match(text) is not None
 
 
 def _leads_to_diagnoses(text: str, diagnosis_match: re.Match[str], other: re.Match[str]) -> bool:
-    """Return whether diagnoses are what the heading is about, though it names something else too."""
+    """Return whether diagnoses are what the heading is about, though it names something else
+    too.
+    """
     if _CJK.search(text):  # the noun that counts stands last
         return _last(_DIAGNOSES, text) > _last(_OTHER, text)
     if diagnosis_match.start() < other.start():
@@ -156,7 +160,9 @@ def _leads_to_diagnoses(text: str, diagnosis_match: re.Match[str], other: re.Mat
 
 
 def _lead_in_ends(text: str) -> int:
-    """Return where the words end that only lead to what follows ("Based on the findings, …"), 0 where there are none."""
+    """Return where the words end that only lead to what follows ("Based on the findings, …"), 0
+    where there are none.
+    """
     return text.find(",") + 1 if _LEADS_IN.match(text) else 0
 
 

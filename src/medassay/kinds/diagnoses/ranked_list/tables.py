@@ -1,4 +1,6 @@
-"""Candidates in tables: a column that names diseases, parted by pipes, tabs, commas or semicolons."""
+"""Candidates in tables: a column that names diseases, parted by pipes, tabs, commas or
+semicolons.
+"""
 
 import csv
 import re
@@ -48,7 +50,9 @@ def tables(lines: Sequence[OutlineLine], last: int) -> Iterator[CandidateList]:
 
 
 def comma_tables(lines: Sequence[OutlineLine], last: int) -> Iterator[CandidateList]:
-    """Yield tables in which commas or semicolons part the cells, below a head that names diseases."""
+    """Yield tables in which commas or semicolons part the cells, below a head that names
+    diseases.
+    """
     for at, line in enumerate(lines):
         if len(line.text) > 120:
             continue

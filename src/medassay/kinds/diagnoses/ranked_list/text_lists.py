@@ -1,4 +1,6 @@
-"""Candidates in the lines of a reply: lists under marks here, the other layouts in files of their own."""
+"""Candidates in the lines of a reply: lists under marks here, the other layouts in files of their
+own.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -80,7 +82,10 @@ def text_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
 
 
 def _plus_alone(lines: Sequence[OutlineLine]) -> list[OutlineLine]:
-    """Return the lines with no marks but "+1." and its like, as some prompts ask for; nothing where there are none."""
+    """Return the lines with no marks but "+1." and its like, as some prompts ask for.
+
+    Nothing where there are none.
+    """
     if not any(line.mark is not None and line.mark.family == "plus" for line in lines):
         return []
     return [
@@ -131,7 +136,10 @@ def _is_advice(points: Sequence[OutlinePoint]) -> bool:
 def _entries(
     lines: Sequence[OutlineLine], marked: MarkedList, points: Sequence[OutlinePoint], last: int
 ) -> tuple[list[ListEntry], bool]:
-    """Return the names of a list with the ranks that rising numbers give; the last is left out where it was cut off."""
+    """Return the names of a list with the ranks that rising numbers give.
+
+    The last is left out where it was cut off.
+    """
     values = [point.value for point in points]
     rising = marked.family in ("number", "plus", "word") and all(a < b for a, b in pairwise(values))
     first = 1 if rising and values[0] == 0 else 0  # some count from 0
@@ -150,10 +158,11 @@ def _entries(
 
 
 def _without_reasons(entries: list[ListEntry]) -> list[ListEntry]:
-    """Return a list without the brackets behind its names, where all of three or more hold several words: they give reasons.
+    """Return a list without the brackets behind its names, where all of three or more hold several
+    words: they give reasons.
 
-    One bracket may be part of a name ("Diabetes (maturity onset of the young)"), and what stands behind an abbreviation is its
-    meaning.
+    One bracket may be part of a name ("Diabetes (maturity onset of the young)"), and what stands
+    behind an abbreviation is its meaning.
     """
     bare: list[ListEntry] = []
     for entry in entries:
@@ -165,7 +174,10 @@ def _without_reasons(entries: list[ListEntry]) -> list[ListEntry]:
 
 
 def _named(lines: Sequence[OutlineLine], point: OutlinePoint) -> ListEntry | None:
-    """Return the name of an entry; "- rank: 1" has it on a line below, behind a label of its own."""
+    """Return the name of an entry.
+
+    "- rank: 1" has it on a line below, behind a label of its own.
+    """
     entry = split_entry(point.text)
     if entry is not None:
         return entry

@@ -1,4 +1,6 @@
-"""Candidates without marks: headings that name one disease each, names behind one label, plain lines under a heading."""
+"""Candidates without marks: headings that name one disease each, names behind one label, plain
+lines under a heading.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -47,7 +49,9 @@ def heading_lists(
 
 
 def labelled_names(lines: Sequence[OutlineLine], last: int) -> Iterator[CandidateList]:
-    """Yield names behind one label that stands again and again: "Disease: X" with its reason, "Disease: Y"."""
+    """Yield names behind one label that stands again and again: "Disease: X" with its reason,
+    "Disease: Y".
+    """
     by_label: dict[str, list[OutlineLine]] = {}
     for line in lines:
         if line.text and line.mark is None and (label := name_label(line.text)):
@@ -77,7 +81,9 @@ def labelled_names(lines: Sequence[OutlineLine], last: int) -> Iterator[Candidat
 def plain_lists(
     lines: Sequence[OutlineLine], in_list: set[int], last: int
 ) -> Iterator[CandidateList]:
-    """Yield lines without marks that each hold a name: below a heading that speaks of diagnoses, or the whole reply."""
+    """Yield lines without marks that each hold a name: below a heading that speaks of diagnoses, or
+    the whole reply.
+    """
     block: list[OutlineLine] = []
     heading: OutlineLine | None = None
     blocks: list[tuple[OutlineLine | None, list[OutlineLine]]] = []
