@@ -106,8 +106,8 @@ def prepare(
     for name in plan.engine.replicas:
         if not specs[name].in_process:
             raise InputError(
-                f"plan: 'engine.replicas' names '{name}', whose weights are not loaded here (provider "
-                f"'{specs[name].provider}'); leave it out"
+                f"plan: 'engine.replicas' names '{name}', whose weights are not loaded here"
+                f" (provider '{specs[name].provider}'); leave it out"
             )
     schedule.room = room_of(schedule)
     entries = [bank_entry(bank) for bank in banks]
@@ -264,14 +264,16 @@ def _repeated(runs: Path, plan: Plan, again: str, *, fresh: bool) -> tuple[Again
     names = {*plan.models, *plan.judges, plan.substitute}
     if again_rule.model and again_rule.model not in names:
         raise InputError(
-            f"--again {again}: '{again_rule.model}' is no model or judge of this plan; expected one of "
-            + ", ".join(sorted(names - {""}))
+            f"--again {again}: '{again_rule.model}' is no model or judge of this plan; expected"
+            " one of " + ", ".join(sorted(names - {""}))
         )
     if not last.sealed:
         again_of = last.manifest.get("again_of")
-        return again_rule, open_run(runs / again_of["run"]) if again_of and again_of["of"] == str(
-            again_rule
-        ) else None
+        return again_rule, (
+            open_run(runs / again_of["run"])
+            if again_of and again_of["of"] == str(again_rule)
+            else None
+        )
     return again_rule, last
 
 
@@ -295,7 +297,8 @@ def _find(runs: Path, plan: Plan, identity: Mapping[str, Any], tell: Callable[[s
     if done is not None:
         tidy(done)  # it may have been killed just behind the seal
         log.say(
-            f"run {done.id} of this plan is finished, nothing is asked; --fresh asks all of it anew, --again what could not be used"
+            f"run {done.id} of this plan is finished, nothing is asked; --fresh asks all of it"
+            " anew, --again what could not be used"
         )
         return done
     return _open(plan.hash, identity, plan.name, runs)

@@ -190,8 +190,9 @@ def read_csv(
                     cells = sum(v is not None for k, v in row.items() if k is not None)
                     cells += len(row.get(None) or [])
                     raise InputError(
-                        f"{path.name} row {reader.line_num}: {cells} cells for {len(names)} columns; "
-                        f"expected one for each (a '{form.separator}' inside a cell needs quotes)"
+                        f"{path.name} row {reader.line_num}: {cells} cells for {len(names)}"
+                        f" columns; expected one for each (a '{form.separator}' inside a cell needs"
+                        " quotes)"
                     )
                 yield row
     except FileNotFoundError:

@@ -84,7 +84,10 @@ BANKS: dict[str, BankEntry] = {
     "demo_paths": BankEntry(
         load=demo.load,
         checked="shipped",
-        says="20 questions with decision paths and source texts, as quiz and open, CC0, not clinically validated",
+        says=(
+            "20 questions with decision paths and source texts, as quiz and open, CC0, not"
+            " clinically validated"
+        ),
         folder="demo_paths",
     ),
     "grascco": BankEntry(
@@ -101,7 +104,10 @@ BANKS: dict[str, BankEntry] = {
     "health_record_de": BankEntry(
         load=demo.load,
         checked="shipped",
-        says="15 German reports with health records, 5 also in English, CC0, not clinically validated",
+        says=(
+            "15 German reports with health records, 5 also in English, CC0, not clinically"
+            " validated"
+        ),
         folder="health_record_de",
     ),
     "healthbench": BankEntry(

@@ -394,7 +394,10 @@ def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:
             raise refuse("criteria", f"criterion {number}: {problem}")
         points: Any = criterion.get("points")
         if not _finite(points) or not _LEAST_POINTS <= abs(points) <= _MOST_POINTS:
-            problem = f"points {points!r:.40}; expected a number above or below 0, from a millionth to a million"
+            problem = (
+                f"points {points!r:.40}; expected a number above or below 0, from a millionth to a"
+                " million"
+            )
             raise refuse("criteria", f"criterion {number}: {problem}")
         tags = criterion.get("tags", [])
         if not isinstance(tags, list) or not all(isinstance(t, str) and t for t in tags):

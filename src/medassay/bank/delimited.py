@@ -72,7 +72,8 @@ def encoding_of(path: Path) -> str:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     raise InputError(
-        f"{path.name}: neither UTF-8 nor Windows-1252; save it as UTF-8, or name what it is with --encoding"
+        f"{path.name}: neither UTF-8 nor Windows-1252; save it as UTF-8, or name what it is with"
+        " --encoding"
     )
 
 

@@ -76,8 +76,9 @@ def load_disease_names(path: Path) -> DiseaseNames:
         if names:
             return DiseaseNames(file=path.name, sha256=sha256_hex(data), form=form, names=names)
     raise InputError(
-        f"{path.name}: no disease names; expected one of: an object of codes with names separated by "
-        '"/" or lists of names (RareBench), JDBOR with DisorderList (Orphanet), graphs with nodes (MONDO)'
+        f"{path.name}: no disease names; expected one of: an object of codes with names separated"
+        ' by "/" or lists of names (RareBench), JDBOR with DisorderList (Orphanet), graphs with'
+        " nodes (MONDO)"
     )
 
 

@@ -265,9 +265,9 @@ def _check_registered(
     for source, claimed in claims.items():
         if claimed is not None and claimed != content_sha256:
             raise InputError(
-                f"bank '{card['name']}': items hash to {content_sha256[:16]}… but {source} registers "
-                f"{claimed[:16]}… for {version}; items of a released version never change: "
-                f"`medassay bank release {folder} --reason …` makes a new version"
+                f"bank '{card['name']}': items hash to {content_sha256[:16]}… but {source}"
+                f" registers {claimed[:16]}… for {version}; items of a released version never"
+                f" change: `medassay bank release {folder} --reason …` makes a new version"
             )
 
 
@@ -345,7 +345,8 @@ def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, A
             card_text({**card, "content_sha256": content_hash}), encoding="utf-8"
         )
         (draft / "CHANGES.md").write_text(
-            f"# Changes\n\n## {card['question_bank_version']}\n\nFirst version; content {content_hash}.\n",
+            f"# Changes\n\n## {card['question_bank_version']}\n\nFirst version; content"
+            f" {content_hash}.\n",
             encoding="utf-8",
         )
         write_released(draft, ordered)

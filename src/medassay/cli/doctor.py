@@ -35,7 +35,10 @@ def command(
     models: Path = typer.Option(Path("models.json"), help="The models file."),
     ask: bool = typer.Option(
         True,
-        help="Send short questions to each enabled model: one, and one for each thing its entry declares.",
+        help=(
+            "Send short questions to each enabled model: one, and one for each thing its entry"
+            " declares."
+        ),
     ),
 ) -> None:
     """Print what is installed, which keys are missing, and which models answer and do what their

@@ -21,7 +21,10 @@ def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
     review: str = typer.Option(
         "",
-        help="A model of another family that reviews each flawed item and proposes the simplest change.",
+        help=(
+            "A model of another family that reviews each flawed item and proposes the simplest"
+            " change."
+        ),
     ),
     bank: Path | None = typer.Option(None, help="--review: the bank's folder."),
     to: Path | None = typer.Option(None, help="--review: the workshop of the corrections."),
@@ -32,7 +35,10 @@ def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
     again: list[str] = typer.Option(
         [],
-        help="--review: ask once more for a review in the queue, by its handle (review:ITEM), or failed for all of them.",
+        help=(
+            "--review: ask once more for a review in the queue, by its handle (review:ITEM), or"
+            " failed for all of them."
+        ),
     ),
 ) -> None:
     """Find items that are hard or flawed: wrong for both large models and for at least half of the
@@ -67,18 +73,21 @@ def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         out.document(document)
         return
     out.result(
-        f"{flawed.selected.items} items; wrong for {' and '.join(flawed.large)}: {len(flawed.selected.candidates)}; wrong also for at "
-        f"least half of {len(flawed.small)} small models: {len(flawed.selected.flaws)}"
+        f"{flawed.selected.items} items; wrong for {' and '.join(flawed.large)}:"
+        f" {len(flawed.selected.candidates)}; wrong also for at least half of {len(flawed.small)}"
+        f" small models: {len(flawed.selected.flaws)}"
     )
     if flawed.unsized:
         out.say(
-            f"sizes not stated, taken as small: {', '.join(flawed.unsized)}; --large names the large ones"
+            f"sizes not stated, taken as small: {', '.join(flawed.unsized)}; --large names the"
+            " large ones"
         )
     for flaw in flawed.selected.flaws:
         types = document.get("reviewed", {}).get(flaw.item[1])
         summary = "" if types is None else f"; proposed type {', '.join(map(str, types)) or 'none'}"
         out.result(
-            f"  {flaw.item[1]}: {len(flaw.wrong_small)} of {flaw.n_small} small models wrong{summary}"
+            f"  {flaw.item[1]}: {len(flaw.wrong_small)} of {flaw.n_small} small models"
+            f" wrong{summary}"
         )
     for name, why in document.get("queue", {}).items():
         out.result(f"  no usable review of {name}: {why}")

@@ -37,5 +37,6 @@ def command(
         f"{forgotten.replies} stored replies deleted; tombstones in {', '.join(forgotten.runs)}"
     )
     out.say(
-        "banks, published sites, backups and versions that an object store keeps are yours to clean: nothing there was changed"
+        "banks, published sites, backups and versions that an object store keeps are yours to"
+        " clean: nothing there was changed"
     )

@@ -30,7 +30,10 @@ def csv(
     table: Path = typer.Argument(..., help="A CSV table, one row a prediction."),
     columns: str = typer.Option(
         ...,
-        help="item=…,model=…,domain=… and prediction=…,key=… or score=…; also setting, mode, repeat, cluster.",
+        help=(
+            "item=…,model=…,domain=… and prediction=…,key=… or score=…; also setting, mode, repeat,"
+            " cluster."
+        ),
     ),
     to: Path | None = _TO,
 ) -> None:
@@ -45,19 +48,27 @@ def csv(
 def ddx(
     path: Path = typer.Argument(
         ...,
-        help="Kernel29's CSV: a table of labels, diagnoses_<bench>_<model>.csv, or a folder of these.",
+        help=(
+            "Kernel29's CSV: a table of labels, diagnoses_<bench>_<model>.csv, or a folder of"
+            " these."
+        ),
     ),
     names: list[Path] = typer.Option(
         [], help="A JSON file of disease names (RareBench, Orphanet, MONDO); may be repeated."
     ),
     rules: str = typer.Option(
         "",
-        help="How to score and aggregate, comma-separated: preset=easy|medium|hard, or k=… and x0=…; "
-        "semantic_max=16|published; unjudged=d_max|exclude_rank; rank_limit=5.",
+        help=(
+            "How to score and aggregate, comma-separated: preset=easy|medium|hard, or k=… and x0=…;"
+            " semantic_max=16|published; unjudged=d_max|exclude_rank; rank_limit=5."
+        ),
     ),
     golden: str = typer.Option(
         "one",
-        help="Of several names that a case of raw replies has: the first is the golden diagnosis (one), or any of them (any).",
+        help=(
+            "Of several names that a case of raw replies has: the first is the golden diagnosis"
+            " (one), or any of them (any)."
+        ),
     ),
     to: Path | None = _TO,
 ) -> None:
@@ -91,14 +102,15 @@ def _tell_names(source: dict[str, Any]) -> None:
         )
     for model, ranks in source.get("names_against_ranks", {}).items():
         out.result(
-            f"names against given ranks, {model}: {ranks['same']} cases the same, {ranks['names_lower']} "
-            f"further down or not found by names, {ranks['names_higher']} further up"
+            f"names against given ranks, {model}: {ranks['same']} cases the same,"
+            f" {ranks['names_lower']} further down or not found by names, {ranks['names_higher']}"
+            " further up"
         )
     if (counts := source.get("names_against_labels")) is not None:
         exact = counts["both"] + counts["judge_only"]
         out.result(
-            f"names against labels: {counts['both']} of {exact} Exact Synonyms found by comparing names; "
-            f"{counts['names_only']} names found whose label is another"
+            f"names against labels: {counts['both']} of {exact} Exact Synonyms found by comparing"
+            f" names; {counts['names_only']} names found whose label is another"
         )
 
 
@@ -142,7 +154,10 @@ def inspect(
 def lm_eval(
     samples: list[Path] = typer.Argument(
         ...,
-        help="samples_*.jsonl of lm-evaluation-harness, or folders of them, at any depth; of a folder the newest of each task.",
+        help=(
+            "samples_*.jsonl of lm-evaluation-harness, or folders of them, at any depth; of a"
+            " folder the newest of each task."
+        ),
     ),
     metric: str = typer.Option("", help="The metric to take; default: the first of each task."),
     filter_name: str = typer.Option(
@@ -150,7 +165,10 @@ def lm_eval(
     ),
     model: list[str] = typer.Option(
         [],
-        help="The model's name, once for each log given; default: that of the results file beside the samples.",
+        help=(
+            "The model's name, once for each log given; default: that of the results file beside"
+            " the samples."
+        ),
     ),
     to: Path | None = _TO,
 ) -> None:
@@ -162,7 +180,10 @@ def lm_eval(
 def helm(
     folders: list[Path] = typer.Argument(
         ...,
-        help="Run folders of HELM (per_instance_stats.json with run_spec.json), or folders of these, at any depth.",
+        help=(
+            "Run folders of HELM (per_instance_stats.json with run_spec.json), or folders of these,"
+            " at any depth."
+        ),
     ),
     metric: str = typer.Option("", help="The statistic to take; default: exact_match."),
     to: Path | None = _TO,
@@ -188,7 +209,10 @@ def healthbranches(
     to: Path | None = _TO,
     extraction: str = typer.Option(
         "standard",
-        help="standard: our rules for letters; paper: the published ones, to compare with published accuracies.",
+        help=(
+            "standard: our rules for letters; paper: the published ones, to compare with published"
+            " accuracies."
+        ),
     ),
 ) -> None:
     """Import raw quiz predictions of HealthBranches: read by our parser, zero_shot and rag side by

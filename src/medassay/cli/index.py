@@ -35,21 +35,29 @@ MODELS = typer.Option(Path("models.json"), help="The models file, for embedders 
 def build(
     corpus: Path = typer.Argument(
         ...,
-        help="A folder of .txt, .md, .html and .pdf files, as `bank synthesize` reads them, or a JSONL file with id and text.",
+        help=(
+            "A folder of .txt, .md, .html and .pdf files, as `bank synthesize` reads them, or a"
+            " JSONL file with id and text."
+        ),
     ),
     to: Path = typer.Option(..., "--out", help="Folder of the index."),
     embedder: str = typer.Option(
         "embedded:minilm",
-        help="embedded:minilm, a sentence-transformers folder, or endpoint:<entry of the models file>. The "
-        "published protocol's is mxbai-embed-large.",
+        help=(
+            "embedded:minilm, a sentence-transformers folder, or endpoint:<entry of the models"
+            " file>. The published protocol's is mxbai-embed-large."
+        ),
     ),
     method: str = typer.Option(
         "dense", help="dense, bm25, or hybrid (both, by reciprocal rank fusion)."
     ),
     chunks: str = typer.Option(
         "500,150",
-        help="Characters of a chunk, and those at most that it repeats of the one before. Cut as langchain's splitter does, "
-        "which the published protocol uses; with ',whole' chunks run on across paragraphs.",
+        help=(
+            "Characters of a chunk, and those at most that it repeats of the one before. Cut as"
+            " langchain's splitter does, which the published protocol uses; with ',whole' chunks"
+            " run on across paragraphs."
+        ),
     ),
     models: Path = MODELS,
     workspace: str = typer.Option(
@@ -96,7 +104,8 @@ def build(
         out.say(f"left out, since they are no documents: {some_of(skipped)}")
     if blank:
         out.say(
-            f"without text, as scans are: {some_of(blank)}; their texts come from `bank synthesize`, in texts/ of its workshop"
+            f"without text, as scans are: {some_of(blank)}; their texts come from `bank"
+            " synthesize`, in texts/ of its workshop"
         )
     if out.json:
         summary = {"built": built, "left_out": skipped, "without_text": blank}

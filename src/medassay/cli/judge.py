@@ -46,8 +46,10 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
     again: str = typer.Option(
         "",
-        help="In place of --panel: ask judges of the run once more where nothing in their reply could be used: unusable, or "
-        "unusable:JUDGE for one alone; all other verdicts stay.",
+        help=(
+            "In place of --panel: ask judges of the run once more where nothing in their reply"
+            " could be used: unusable, or unusable:JUDGE for one alone; all other verdicts stay."
+        ),
     ),
     engine: str = ENGINE,
 ) -> None:
@@ -72,7 +74,8 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         if not yes and is_paid(run):
             if not sys.stdin.isatty():
                 raise UsageError(
-                    "judges of this run cost money, or have no price; --yes is needed where nobody can be asked"
+                    "judges of this run cost money, or have no price; --yes is needed where nobody"
+                    " can be asked"
                 )
             typer.confirm(
                 "Judges of this run cost money, or have no price. Go on?", abort=True, err=True

@@ -19,7 +19,10 @@ def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
     named = [name for row in rows for name in row["likelihood"]["metrics"]]
     setting = next((settings[0] for name in named if (settings := _SETTING.findall(name))), "")
     table = Table(
-        title=f"beside the score, 95 % intervals; shares in %, perplexities: lower is better {escape(setting)}",
+        title=(
+            "beside the score, 95 % intervals; shares in %, perplexities: lower is better"
+            f" {escape(setting)}"
+        ),
         title_justify="left",
     )
     for heading in ("model", "setting", "metric"):
@@ -53,8 +56,8 @@ def _said(row: dict[str, Any]) -> list[str]:
     lines = []
     if likelihood.get("bytes_per_word"):
         lines.append(
-            f"{likelihood['words']} words, {likelihood['bytes']} bytes ({likelihood['bytes_per_word']:.2f} a word), "
-            f"{likelihood['tokens']} tokens"
+            f"{likelihood['words']} words, {likelihood['bytes']} bytes"
+            f" ({likelihood['bytes_per_word']:.2f} a word), {likelihood['tokens']} tokens"
         )
     if likelihood.get("texts_differ"):
         lines.append(
@@ -62,7 +65,8 @@ def _said(row: dict[str, Any]) -> list[str]:
         )
     if likelihood.get("kept"):
         lines.append(
-            f"{likelihood['distinct']:.1f} distinct completions an item, {likelihood['kept']:.1f} kept"
+            f"{likelihood['distinct']:.1f} distinct completions an item, {likelihood['kept']:.1f}"
+            " kept"
         )
     if likelihood["impossible"]:
         lines.append(f"{likelihood['impossible']} items are impossible to the model: no value")

@@ -83,13 +83,17 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="medassay evaluates language models for medicine: banks, runs, honest intervals, ranges "
-    "of ranks, boards that anyone can check.",
-    epilog="Everywhere: --json (one JSON document), --quiet, --no-color, --debug (tracebacks), "
-    "--log FILE (events as JSON lines; - for standard error), --shared (runs, replies, logs and databases for one's group, not "
-    "for their owner alone). "
-    "Exit codes: 0 done, 1 a check failed, 2 usage, 3 invalid input, 4 unfinished (resumable), "
-    "5 provider, 6 integrity, 130 interrupted (resumable).",
+    help=(
+        "medassay evaluates language models for medicine: banks, runs, honest intervals, ranges "
+        "of ranks, boards that anyone can check."
+    ),
+    epilog=(
+        "Everywhere: --json (one JSON document), --quiet, --no-color, --debug (tracebacks), --log"
+        " FILE (events as JSON lines; - for standard error), --shared (runs, replies, logs and"
+        " databases for one's group, not for their owner alone). Exit codes: 0 done, 1 a check"
+        " failed, 2 usage, 3 invalid input, 4 unfinished (resumable), 5 provider, 6 integrity, 130"
+        " interrupted (resumable)."
+    ),
 )
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)
@@ -193,7 +197,10 @@ def _told(error: Exception) -> int:
     if type(error).__module__ == "sqlite3":  # the index of replies, on a full or broken disk
         return _failed("OSError", f"responses/index.sqlite: {error}; free some space and resume", 3)
     # Every expected error is one of ours; what is left is a damaged file or our own mistake.
-    message = f"unexpected {type(error).__name__}: {error}; `medassay verify` checks a run, --debug shows where"
+    message = (
+        f"unexpected {type(error).__name__}: {error}; `medassay verify` checks a run, --debug shows"
+        " where"
+    )
     return _failed("Unexpected", message, IntegrityError.exit_code)
 
 

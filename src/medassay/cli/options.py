@@ -25,7 +25,10 @@ WORKSPACE = typer.Option(
 )
 AGAIN = typer.Option(
     [],
-    help="Ask once more what a name in the output stands for, or failed for all of which no reply could be used.",
+    help=(
+        "Ask once more what a name in the output stands for, or failed for all of which no reply"
+        " could be used."
+    ),
 )
 
 

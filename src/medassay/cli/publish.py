@@ -34,12 +34,18 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     ),
     validation: Path | None = typer.Option(
         None,
-        help="A folder of .md or .txt documents: methodology, study, limitations, replies to criticism.",
+        help=(
+            "A folder of .md or .txt documents: methodology, study, limitations, replies to"
+            " criticism."
+        ),
     ),
     compact: bool | None = typer.Option(
         None,
         "--compact/--no-compact",
-        help="One page that reads the answers from files, not a page a cell; default: above 5,000 cells or 200,000 answers.",
+        help=(
+            "One page that reads the answers from files, not a page a cell; default: above 5,000"
+            " cells or 200,000 answers."
+        ),
     ),
     require_api: bool = typer.Option(
         False, "--require-api", help="Refuse models that others cannot call."
@@ -84,6 +90,7 @@ def _what_is_public(runs: "Sequence[Run]") -> str:
     )
     models = {name for run in runs for name in run.manifest["models"]}
     return (
-        f"the questions, reports and targets of {named}, and all replies and scores of {counted(len(models), 'model')} "
-        f"in {listed([run.id for run in runs])}. Of synthetic items only commitments and scores."
+        f"the questions, reports and targets of {named}, and all replies and scores of"
+        f" {counted(len(models), 'model')} in {listed([run.id for run in runs])}. Of synthetic"
+        " items only commitments and scores."
     )

@@ -16,7 +16,10 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
     graphs = list(rows[0]["record"]["graphs"])
     references = rows[0]["record"]["references"]
     table = Table(
-        title=f"health records over all reports, % with 95 % intervals; references: {references['gold']} gold, {references['silver']} silver",
+        title=(
+            "health records over all reports, % with 95 % intervals; references:"
+            f" {references['gold']} gold, {references['silver']} silver"
+        ),
         title_justify="left",
     )
     for heading in ("model", "setting"):
@@ -43,8 +46,8 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
         _print_details(rows)
     if not any(row["record"]["references"][name] for row in rows for name in ("gold", "silver")):
         out.result(
-            "No report has a reference record: replies are read and nothing is scored; `medassay bank silver` has a model "
-            "write references."
+            "No report has a reference record: replies are read and nothing is scored; `medassay"
+            " bank silver` has a model write references."
         )
 
 

@@ -31,8 +31,10 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     domain: str = typer.Option("overall", help="The domain to show as text; 'all' for every one."),
     figure: str = typer.Option(
         "",
-        help="Draw instead: forest (pairs of models), bars (every domain); of ranked diagnoses also quadrant, "
-        "semantic, severity, top; of Relaxed Perplexity positions; needs --to.",
+        help=(
+            "Draw instead: forest (pairs of models), bars (every domain); of ranked diagnoses also"
+            " quadrant, semantic, severity, top; of Relaxed Perplexity positions; needs --to."
+        ),
     ),
     to: Path | None = typer.Option(
         None, help="The figure's file, .svg, .png or .pdf; with --study a new folder."
@@ -46,11 +48,16 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
     study: str = typer.Option(
         "",
-        help="extraction: health records by every metric, with families, passes, correlations, thinking or not.",
+        help=(
+            "extraction: health records by every metric, with families, passes, correlations,"
+            " thinking or not."
+        ),
     ),
     embeddings: str = typer.Option(
         "",
-        help="--study: a sentence-transformers folder for the metric of meaning, or embedded:minilm.",
+        help=(
+            "--study: a sentence-transformers folder for the metric of meaning, or embedded:minilm."
+        ),
     ),
     passes: str = typer.Option(
         "",
@@ -60,7 +67,10 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     suite: bool = typer.Option(
         False,
         "--suite",
-        help="The folder is one of a suite: all tables, ranks by metric, model cards; --to writes Markdown, CSV, LaTeX and a page.",
+        help=(
+            "The folder is one of a suite: all tables, ranks by metric, model cards; --to writes"
+            " Markdown, CSV, LaTeX and a page."
+        ),
     ),
     as_published: bool = typer.Option(
         False,
@@ -120,7 +130,8 @@ def _one(runs: list[Path], study: str) -> "Run":
         return opened[0]
     if not study:
         raise UsageError(
-            "several runs are joined for --study extraction alone; name one run, or see `medassay compare`"
+            "several runs are joined for --study extraction alone; name one run, or see `medassay"
+            " compare`"
         )
     return join_runs(opened, opened[0].path.resolve().parent)
 
@@ -186,7 +197,8 @@ def tell_run(run: "Run") -> None:
     print_leaderboard(board, run, "overall")
     if deleted := run.manifest.get("deleted_items"):
         out.result(
-            f"{counted(len(deleted), 'item')} of the run before {'was' if len(deleted) == 1 else 'were'} deleted by law: not scored, not counted"
+            f"{counted(len(deleted), 'item')} of the run before"
+            f" {'was' if len(deleted) == 1 else 'were'} deleted by law: not scored, not counted"
         )
     out.result(f"run {location.location_text(run.path)}")
 
@@ -225,8 +237,9 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         out.result(visible(line))
     if warned := _unread_pairs(run, domain):
         out.result(
-            f"⚠ {UNREAD_WARNING} in {len(warned)} pair{'s' if len(warned) > 1 else ''}: {'; '.join(warned[:3])}"
-            f"{' and others' if len(warned) > 3 else ''}. `medassay study reading` shows the replies."
+            f"⚠ {UNREAD_WARNING} in {len(warned)} pair{'s' if len(warned) > 1 else ''}:"
+            f" {'; '.join(warned[:3])}{' and others' if len(warned) > 3 else ''}. `medassay study"
+            " reading` shows the replies."
         )
     if any("scripted" in row["flags"] for row in rows):
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
@@ -307,7 +320,10 @@ def _cut_off(run: "Run", rows: list[dict[str, Any]]) -> Iterator[str]:
     for model, (cut, n) in totals.items():
         if cut:
             limit = run.manifest.get("sampling", {}).get(model, {}).get("max_tokens", "?")
-            yield f"⚠ {model}: {cut} of {n} replies were cut at max_tokens = {limit}; a larger max_tokens in its entry asks them anew."
+            yield (
+                f"⚠ {model}: {cut} of {n} replies were cut at max_tokens = {limit}; a larger"
+                " max_tokens in its entry asks them anew."
+            )
 
 
 def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> None:
@@ -337,14 +353,18 @@ def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> Non
             if pairs:
                 text += f"; ranks are ranges, from {tested}"
         else:
-            text += f"; rule {rule}: rows share a rank (“=”) whose intervals overlap, in brackets the range of the rank"
+            text += (
+                f"; rule {rule}: rows share a rank (“=”) whose intervals overlap, in brackets the"
+                " range of the rank"
+            )
         out.result(f"{text}.")
 
 
 def _unread_pairs(run: "Run", domain: str) -> list[str]:
     """Return the pairs of ranked rows whose unread shares differ by more than their scores."""
     return [
-        f"{', '.join(pair['first'])} ({100 * pair['unread'][0]:.1f} % unread) and {', '.join(pair['second'])} ({100 * pair['unread'][1]:.1f} %)"
+        f"{', '.join(pair['first'])} ({100 * pair['unread'][0]:.1f} % unread) and"
+        f" {', '.join(pair['second'])} ({100 * pair['unread'][1]:.1f} %)"
         for fields in run.statistics["fields"].values()
         for pair in fields[domain]["pairs"]
         if pair.get("unread_outweighs")
@@ -370,8 +390,10 @@ def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
     weights = document["presets"][leading]
     highest = 2 * BEST / document["semantic_max"] - 1
     table = Table(
-        title=f"weighted aggregates, −1 to 1 (semantic to {highest:.3g}), {leading}: k = {weights['k']:g}, "
-        f"x0 = {weights['x0']:g}; means of 16; top-k in %",
+        title=(
+            f"weighted aggregates, −1 to 1 (semantic to {highest:.3g}), {leading}: k ="
+            f" {weights['k']:g}, x0 = {weights['x0']:g}; means of 16; top-k in %"
+        ),
         title_justify="left",
     )
     for heading in (
@@ -427,9 +449,11 @@ def _judging(row: dict[str, Any]) -> tuple[str, str]:
     ends = None if rate is None else honest_ends(rate)
     return (
         "–" if agreement is None else f"{agreement:.2f}",
-        "–"
-        if rate is None or ends is None
-        else f"{100 * rate['score']:.1f} % [{100 * ends['lo']:.1f}, {100 * ends['hi']:.1f}]",
+        (
+            "–"
+            if rate is None or ends is None
+            else f"{100 * rate['score']:.1f} % [{100 * ends['lo']:.1f}, {100 * ends['hi']:.1f}]"
+        ),
     )
 
 

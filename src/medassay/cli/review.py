@@ -71,7 +71,10 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     study_name: str = typer.Option(..., "--study", help="The study; made where there is none."),
     form: str = typer.Option(
         "",
-        help="item, pair, answer, preference or judge; default: item of a bank, answer of a run, pair of a workshop.",
+        help=(
+            "item, pair, answer, preference or judge; default: item of a bank, answer of a run,"
+            " pair of a workshop."
+        ),
     ),
     original: str = typer.Option(
         "", help="The bank that the items of a bank were made from, for pairs."
@@ -121,7 +124,8 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
                     studies.add_entries(db, there, training_entries(chosen), who=WHO)
             elif title or due or text or publication is not None:
                 raise UsageError(
-                    f"study '{study_name}' is there: --title, --due, --protocol and --publication are of a new one"
+                    f"study '{study_name}' is there: --title, --due, --protocol and --publication"
+                    " are of a new one"
                 )
             elif there.form != chosen:
                 raise InputError(
@@ -132,7 +136,8 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
                 account = accounts.account_of(db, accounts.checked_email(coordinator))
                 if account is None:
                     raise InputError(
-                        f"nobody has the address {coordinator}; `medassay review user invite` invites them"
+                        f"nobody has the address {coordinator}; `medassay review user invite`"
+                        " invites them"
                     )
                 accounts.grant(db, account, study_name, "coordinator", who=WHO)
         if out.json:
@@ -239,7 +244,9 @@ def export(
     votes: Path | None = typer.Option(None, help="Write votes for `medassay bank votes FILE`."),
     bank: Path | None = typer.Option(
         None,
-        help="Note the aggregates in the folder of the reviewed bank: boards show them on its page.",
+        help=(
+            "Note the aggregates in the folder of the reviewed bank: boards show them on its page."
+        ),
     ),
     database: str = DATABASE,
 ) -> None:
@@ -301,7 +308,10 @@ def apply(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     approve_right: bool = typer.Option(
         False,
         "--approve-right",
-        help="Approve, too, what all reviewers of an item found right: no score below 3, no harm, no flag, no open ticket.",
+        help=(
+            "Approve, too, what all reviewers of an item found right: no score below 3, no harm, no"
+            " flag, no open ticket."
+        ),
     ),
     database: str = DATABASE,
 ) -> None:

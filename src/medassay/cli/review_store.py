@@ -27,7 +27,8 @@ def opened_database(address: str, *, make: bool = False) -> "Iterator[Database]"
         from medassay.review.store.database import open_database
     except ImportError as error:
         raise UnavailableError(
-            f"the review app needs the extra [web] ({error.name} is missing): pip install 'medassay[web]'"
+            f"the review app needs the extra [web] ({error.name} is missing): pip install"
+            " 'medassay[web]'"
         ) from None
     opened = open_database(address, make=make)
     try:

@@ -39,8 +39,8 @@ def list_studies(database: str = DATABASE) -> None:
         for row in rows:
             state = f"closed {row['closed_at'][:10]}" if row["closed_at"] else "open"
             out.result(
-                f"{row['study']}  [{row['form']}, {state}]  {row['entries']} entries, {row['done']} of "
-                f"{row['assigned']} reviews"
+                f"{row['study']}  [{row['form']}, {state}]  {row['entries']} entries, {row['done']}"
+                f" of {row['assigned']} reviews"
             )
 
 

@@ -16,7 +16,10 @@ def invite(
     email: str = typer.Argument(..., help="Whom to invite."),
     role: str = typer.Option(
         ...,
-        help="admin, creator (of studies), or in a study: reviewer, adjudicator, coordinator, maintainer, auditor.",
+        help=(
+            "admin, creator (of studies), or in a study: reviewer, adjudicator, coordinator,"
+            " maintainer, auditor."
+        ),
     ),
     study_name: str = typer.Option("", "--study", help="The study of the role."),
     url: str = typer.Option("http://127.0.0.1:8765", help="The public address of the server."),

@@ -36,7 +36,8 @@ def read_rules(
             values[name] = value
     if "preset" in values and (conflicting := {"k", "x0"} & values.keys()):
         raise UsageError(
-            f"--rules: preset={values['preset']} beside {' and '.join(sorted(conflicting))}; a preset stands for both: give the one or the other"
+            f"--rules: preset={values['preset']} beside {' and '.join(sorted(conflicting))}; a"
+            " preset stands for both: give the one or the other"
         )
     if "preset" in values:
         values |= {"k": None, "x0": None}  # a preset leads again

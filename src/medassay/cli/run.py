@@ -30,22 +30,33 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     fresh: bool = typer.Option(
         False,
         "--fresh",
-        help="Call the models again and hold the run against the stored one: differences become findings, "
-        "exit 1 beyond tolerance.",
+        help=(
+            "Call the models again and hold the run against the stored one: differences become"
+            " findings, exit 1 beyond tolerance."
+        ),
     ),
     accept_failures: bool = typer.Option(
         False,
         "--accept-failures",
-        help="Seal although trials failed, or too few of a judge's verdicts can be used; they are null and counted.",
+        help=(
+            "Seal although trials failed, or too few of a judge's verdicts can be used; they are"
+            " null and counted."
+        ),
     ),
     again: str = typer.Option(
         "",
-        help="Ask once more what could not be used: empty, truncated, refused (replies), unusable (verdicts), comma-separated, "
-        "with :MODEL for one alone. Of a sealed run this makes a new one. What failed is asked, too.",
+        help=(
+            "Ask once more what could not be used: empty, truncated, refused (replies), unusable"
+            " (verdicts), comma-separated, with :MODEL for one alone. Of a sealed run this makes a"
+            " new one. What failed is asked, too."
+        ),
     ),
     workspace: str | None = typer.Option(
         None,
-        help="Folder of runs/, responses/, banks.lock, or an address as s3://bucket/work; default: the plan's folder.",
+        help=(
+            "Folder of runs/, responses/, banks.lock, or an address as s3://bucket/work; default:"
+            " the plan's folder."
+        ),
     ),
     engine: str = ENGINE,
     suite: str = typer.Option(
@@ -53,7 +64,10 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
     model: str = typer.Option(
         "",
-        help="--suite: models, comma-separated: entries of models.json, folders of weights, embedded:smollm2.",
+        help=(
+            "--suite: models, comma-separated: entries of models.json, folders of weights,"
+            " embedded:smollm2."
+        ),
     ),
     limit: int | None = typer.Option(
         None, help="--suite: test items of each benchmark; default: all."
@@ -66,7 +80,9 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
     metric: str = typer.Option(
         "",
-        help="--suite: where models of metrics are, comma-separated: bertscore=FOLDER, bleurt=none.",
+        help=(
+            "--suite: where models of metrics are, comma-separated: bertscore=FOLDER, bleurt=none."
+        ),
     ),
 ) -> None:
     """Ask all models of a plan, or of a whole suite; the same command resumes what was cut off."""
@@ -80,7 +96,8 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     if plan is None or is_suite(plan):
         if preview or fresh or again or engine != "local" or "://" in (workspace or ""):
             raise UsageError(
-                "--plan, --fresh, --again, --engine and a workspace in an object store are for plans of one task"
+                "--plan, --fresh, --again, --engine and a workspace in an object store are for"
+                " plans of one task"
             )
         folder = Path(workspace) if workspace else None
         run_command(plan, options, data or Path("data"), folder, accept_failures=accept_failures)
@@ -175,7 +192,8 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
     if "spent" in cost:
         spent = cost["spent"]
         tell(
-            f"spent by now: {spent['calls']} calls, {spent['tokens']} tokens, {spent['money']:.4f} in money"
+            f"spent by now: {spent['calls']} calls, {spent['tokens']} tokens, {spent['money']:.4f}"
+            " in money"
         )
     for warning in cost.get("warnings", ()):
         tell(f"warning: {warning}")

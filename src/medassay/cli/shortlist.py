@@ -27,7 +27,9 @@ def command(
     ),
     to: Path | None = typer.Option(
         None,
-        help="Folder to write into: a folder by the shortlist's id, with page, CSV, Markdown, JSON.",
+        help=(
+            "Folder to write into: a folder by the shortlist's id, with page, CSV, Markdown, JSON."
+        ),
     ),
 ) -> None:
     """Choose candidate models in named steps, each with who goes and why."""
@@ -105,14 +107,16 @@ def _print(result: "Shortlist", document: dict[str, Any]) -> None:
         return
     for row in again["models"]:
         out.result(
-            f"recomputed {_line(row['model'])}: {interval(row)}, rank {rank_range(row)}, n {row['n']}, {row['blank']} blank"
+            f"recomputed {_line(row['model'])}: {interval(row)}, rank {rank_range(row)}, n"
+            f" {row['n']}, {row['blank']} blank"
         )
     for sentence in other_scores(again):
         out.result(f"differs from the table: {_line(sentence)}")
     noise = sum(pair["noise"] for pair in again["pairs"])
     if again["pairs"]:
         out.result(
-            f"no difference is shown for {noise} of {counted(len(again['pairs']), 'pair')} (all tested at once)"
+            f"no difference is shown for {noise} of {counted(len(again['pairs']), 'pair')} (all"
+            " tested at once)"
         )
     if not again["models"]:
         out.result("no model of the shortlist has predictions in the file")

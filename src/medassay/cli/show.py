@@ -74,14 +74,15 @@ def command(
         trial = hit["trial"]
         if "tombstone" in trial:
             out.result(
-                f"{trial['model']} · {trial['setting']} · {trial['mode']} · repeat {trial['repeat']}: the reply was deleted "
-                f"({trial['outcome']}, score {hit['score']}); what it was has SHA-256 {trial['tombstone'][:16]}"
+                f"{trial['model']} · {trial['setting']} · {trial['mode']} · repeat"
+                f" {trial['repeat']}: the reply was deleted ({trial['outcome']}, score"
+                f" {hit['score']}); what it was has SHA-256 {trial['tombstone'][:16]}"
             )
             continue
         out.result(
-            f"{trial['model']} · {trial['setting']} · {trial['mode']} · repeat {trial['repeat']}: "
-            f"{trial.get('text', '')!r} → {trial['value']} ({trial['outcome']}, {trial['reason']}), "
-            f"score {hit['score']}, sha256 {hit['sha256'][:16]}"
+            f"{trial['model']} · {trial['setting']} · {trial['mode']} · repeat {trial['repeat']}:"
+            f" {trial.get('text', '')!r} → {trial['value']} ({trial['outcome']},"
+            f" {trial['reason']}), score {hit['score']}, sha256 {hit['sha256'][:16]}"
         )
     if others:
         out.say(f"of run {opened.id}; {name} is in {', '.join(others)}, too: name one with --run")
@@ -121,7 +122,8 @@ def _search(name: str) -> tuple["Run", list[dict[str, Any]], list[str]]:
     held = [(run, hits) for run in map(open_run, folders) if (hits := _hits(run, name))]
     if not held:
         raise InputError(
-            f"runs/: none of the {len(folders)} finished runs here has an item '{name}', or a trial whose hash starts so"
+            f"runs/: none of the {len(folders)} finished runs here has an item '{name}', or a trial"
+            " whose hash starts so"
         )
     return *held[0], [run.id for run, _ in held[1:]]
 
@@ -159,7 +161,8 @@ def _tell_history(name: str, folder: Path | None) -> None:
         times = f", asked {calls} times" if calls > 1 else ""
         note = f": {event.note}" if event.note else ""
         out.result(
-            f"{record['at']}  {record['step']:9} {record['subject']}  {event.status} by {who}{times}{note}"
+            f"{record['at']}  {record['step']:9} {record['subject']}  {event.status} by"
+            f" {who}{times}{note}"
         )
         for line in _told_result(event.result):
             out.result(f"    {line}")

@@ -139,7 +139,10 @@ def corrections(
     ),
     workshop: Path | None = typer.Option(
         None,
-        help="The workshop of the corrections (`bank flaws --review`), for the histogram of their types.",
+        help=(
+            "The workshop of the corrections (`bank flaws --review`), for the histogram of their"
+            " types."
+        ),
     ),
     to: Path | None = typer.Option(
         None, help="New folder for page, figures, Markdown, LaTeX, CSV, JSON."
@@ -167,8 +170,10 @@ def corrections(
 def contexts(
     runs: list[Path] = typer.Argument(
         ...,
-        help="Runs of a quiz (accuracy), of judged answers (judge) and of answers compared with references (similarity), over "
-        "settings such as zero_shot, rag, topline_path.",
+        help=(
+            "Runs of a quiz (accuracy), of judged answers (judge) and of answers compared with"
+            " references (similarity), over settings such as zero_shot, rag, topline_path."
+        ),
     ),
     to: Path | None = typer.Option(
         None, help="New folder for page, figures, Markdown, LaTeX, CSV, JSON."
@@ -192,7 +197,10 @@ def reading(
     runs: list[Path] = typer.Argument(..., help="Sealed runs, imports among them."),
     labels: Path | None = typer.Option(
         None,
-        help="A CSV in which a person said of replies whether they were read rightly (to-label.csv, filled).",
+        help=(
+            "A CSV in which a person said of replies whether they were read rightly (to-label.csv,"
+            " filled)."
+        ),
     ),
     sample: int = typer.Option(
         100, min=1, help="How many replies are drawn for people, into to-label.csv."
@@ -222,7 +230,10 @@ def bank(
     ),
     run: list[Path] = typer.Option(
         [],
-        help="Runs with closed answers of several models: difficulty, discrimination, suspected keys.",
+        help=(
+            "Runs with closed answers of several models: difficulty, discrimination, suspected"
+            " keys."
+        ),
     ),
     to: Path | None = typer.Option(None, help="New folder for page, figure, Markdown, CSV, JSON."),
 ) -> None:
@@ -272,8 +283,8 @@ def power(
         out.document(plan)
         return
     out.result(
-        f"{_items(plan['items'])} for a difference of {difference:g}, on a board of {models} models "
-        "(80 % power, at most 5 % error for the whole table)"
+        f"{_items(plan['items'])} for a difference of {difference:g}, on a board of {models} models"
+        " (80 % power, at most 5 % error for the whole table)"
     )
     if plan["power"] is not None:
         out.result(f"{100 * plan['power']:.1f} % power with {items:,} items")

@@ -51,8 +51,8 @@ def injection(
         out.result(f"no verdict on {', '.join(silent)}; --again failed asks once more")
     if result["no_honest_verdict"]:
         out.result(
-            f"of these {len(result['no_honest_verdict'])} are honest answers: hostile ones to the same items have nothing to be "
-            "compared with"
+            f"of these {len(result['no_honest_verdict'])} are honest answers: hostile ones to the"
+            " same items have nothing to be compared with"
         )
 
 
@@ -111,7 +111,10 @@ def judges(
     ),
     people: Path | None = typer.Option(
         None,
-        help="A CSV of people's labels: domain, model, setting, item, and score, or fact and verdict.",
+        help=(
+            "A CSV of people's labels: domain, model, setting, item, and score, or fact and"
+            " verdict."
+        ),
     ),
 ) -> None:
     """Compare two judges, two prompt versions, or a judge and people on the same answers."""

@@ -22,11 +22,16 @@ _METRIC = typer.Option(
 def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     table: str = typer.Argument(
         ...,
-        help="A CSV with answers and references, or a run whose answers are compared with references.",
+        help=(
+            "A CSV with answers and references, or a run whose answers are compared with"
+            " references."
+        ),
     ),
     columns: str = typer.Option(
         "",
-        help="Of the CSV: prediction=…,reference=…,item=…,model=…, where they are called otherwise.",
+        help=(
+            "Of the CSV: prediction=…,reference=…,item=…,model=…, where they are called otherwise."
+        ),
     ),
     people: str = typer.Option("", help="Columns of people's scores, comma-separated."),
     labels: Path | None = typer.Option(

@@ -71,7 +71,8 @@ def run_command(
     tell_sheet(replace(suite_sheet(result), sections=[whole_table(result)]), None)
     if not out.json:
         out.result(
-            f"suite {result.folder}; page, files and cards: medassay report {result.folder} --suite --to FOLDER"
+            f"suite {result.folder}; page, files and cards: medassay report {result.folder} --suite"
+            " --to FOLDER"
         )
 
 

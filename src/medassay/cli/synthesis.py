@@ -31,14 +31,18 @@ def synthesize(
     yes: bool = typer.Option(False, "--yes", help="Do not ask before paid calls."),
     again: list[str] = typer.Option(
         [],
-        help="Ask once more for a step in the queue, by its handle as `medassay bank queue` lists it, or failed for all of them; "
-        "what a person decided about stays.",
+        help=(
+            "Ask once more for a step in the queue, by its handle as `medassay bank queue` lists"
+            " it, or failed for all of them; what a person decided about stays."
+        ),
     ),
     approve_all_by: str = typer.Option(
         "",
         "--approve-all-by",
-        help="Note that this person accepts every item that passed the checks, unread by them, and release the bank. "
-        "The bank's limits say so.",
+        help=(
+            "Note that this person accepts every item that passed the checks, unread by them, and"
+            " release the bank. The bank's limits say so."
+        ),
     ),
 ) -> None:
     """Make items by a plan: every step is journalled, the same command resumes what was cut off."""
@@ -119,7 +123,8 @@ def tell_made(to: Path, result: "SynthesisResult", released: dict[str, str] | No
         )
     if waiting:
         out.say(
-            f"medassay bank queue {to} lists what waits, medassay bank decide {to} … notes what you decide"
+            f"medassay bank queue {to} lists what waits, medassay bank decide {to} … notes what you"
+            " decide"
         )
 
 
@@ -134,16 +139,16 @@ def _tell_preview(plan: Path, to: Path, *, to_stderr: bool = False) -> dict[str,
     for row in amounts["stages"]:
         price = f"{row['money']:.2f} {row['currency']} (at most {row['most_money']:.2f})"
         tell(
-            f"{row['stage']:18} {row['model']}: {row['calls']} calls (at most {row['most_calls']}), up to {row['tokens']:,} tokens, "
-            f"{price if row['price_known'] else 'price unknown'}"
+            f"{row['stage']:18} {row['model']}: {row['calls']} calls (at most {row['most_calls']}),"
+            f" up to {row['tokens']:,} tokens, {price if row['price_known'] else 'price unknown'}"
         )
     if not amounts["stages"]:
         tell("nothing is to be asked that can be known by now")
     unknown = sorted({row["model"] for row in amounts["stages"] if not row["price_known"]})
     besides = f"price unknown: {', '.join(unknown)}; " if unknown else ""
     tell(
-        f"in all {amounts['calls']} calls, {amounts['money']:.2f}; at most {amounts['most_calls']} calls, {amounts['most_money']:.2f}; "
-        f"{besides}stages that follow from these come on top"
+        f"in all {amounts['calls']} calls, {amounts['money']:.2f}; at most {amounts['most_calls']}"
+        f" calls, {amounts['most_money']:.2f}; {besides}stages that follow from these come on top"
     )
     return amounts
 
@@ -170,7 +175,9 @@ def confirm_paid(plan: Path, to: Path) -> None:
 def paths(
     graph: Path = typer.Argument(
         ...,
-        help="A decision graph: JSON (tree or edges), CSV, TSV or text of arrows, GraphML, Mermaid.",
+        help=(
+            "A decision graph: JSON (tree or edges), CSV, TSV or text of arrows, GraphML, Mermaid."
+        ),
     ),
     most: int = typer.Option(2, "--max-per-leaf", min=1, help="Ways kept to one leaf."),
     svg: Path | None = typer.Option(None, help="Write the picture of the graph here."),
@@ -204,5 +211,6 @@ def paths(
     for path in shown_paths:
         out.result(path.text)
     out.say(
-        f"{counts.nodes} nodes, {counts.leaves} leaves, {told_count(counts.ways)} ways, {counts.kept} kept (at most {most} a leaf)"
+        f"{counts.nodes} nodes, {counts.leaves} leaves, {told_count(counts.ways)} ways,"
+        f" {counts.kept} kept (at most {most} a leaf)"
     )

@@ -13,7 +13,10 @@ from medassay.errors import InputError, IntegrityError
 def command(
     place: str = typer.Argument(
         ...,
-        help="A run, a publication or a site: a folder, its http(s) address, or one in an object store.",
+        help=(
+            "A run, a publication or a site: a folder, its http(s) address, or one in an object"
+            " store."
+        ),
     ),
     answer: str = typer.Option(
         "", help="The sha256 of one answer: check it, and print its proof up to the ledger."

@@ -54,7 +54,8 @@ def read_again(text: str) -> Again:
     for name in classes:
         if name not in CLASSES:
             raise InputError(
-                f"--again: '{name}'; expected {', '.join(CLASSES)}, comma-separated, and :MODEL for one model or judge alone"
+                f"--again: '{name}'; expected {', '.join(CLASSES)}, comma-separated, and :MODEL for"
+                " one model or judge alone"
             )
     return Again(classes, model.strip())
 

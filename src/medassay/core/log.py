@@ -35,7 +35,8 @@ class EventLog:
         self.close()
         if place != _STDERR:
             file = open_file(Path(place), os.O_WRONLY | os.O_APPEND)
-            self._file = open(file, "a", encoding="utf-8", buffering=1)  # noqa: SIM115 -- open until the process ends
+            # Open until the process ends.
+            self._file = open(file, "a", encoding="utf-8", buffering=1)  # noqa: SIM115
         self._logger = structlog.wrap_logger(
             structlog.WriteLogger(self._file or sys.stderr),
             processors=[

@@ -62,7 +62,8 @@ def check_types(record: Any) -> None:
     RecordError
         Naming the first field that is wrong, of records in it as well.
     """
-    for name, hint in _hints_of(type(record)).items():  # type: ignore[arg-type]  # a class is hashable
+    # A class is hashable.
+    for name, hint in _hints_of(type(record)).items():  # type: ignore[arg-type]
         value = getattr(record, name)
         if isinstance(value, list):
             object.__setattr__(record, name, tuple(value))
@@ -89,7 +90,8 @@ def _wrong_type(record: object, place: str = "") -> str:
 
     "" if none has.
     """
-    for name, adapter in _types_of(type(record)).items():  # type: ignore[arg-type]  # a class is hashable
+    # A class is hashable.
+    for name, adapter in _types_of(type(record)).items():  # type: ignore[arg-type]
         value = getattr(record, name)
         if is_dataclass(value):
             problem = _wrong_type(value, f"{place}{name}.")

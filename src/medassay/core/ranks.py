@@ -76,12 +76,12 @@ def ranking_sentence(
     n, sure = len(first) + len(others), "about 95 %" if graded else "95 %"
     if len(first) <= _NAMED:
         return (
-            f"No {who} is shown to be better than {listed(first, 'or')}: with {sure} confidence the best of the {n} is among "
-            f"them. Between these {len(first)} no difference is shown."
+            f"No {who} is shown to be better than {listed(first, 'or')}: with {sure} confidence the"
+            f" best of the {n} is among them. Between these {len(first)} no difference is shown."
         )
     return (
-        f"With {sure} confidence the best of the {n} is among {len(first)} {who}s, by score first {listed(first[:3], 'and')}. "
-        f"Between these {len(first)} no difference is shown."
+        f"With {sure} confidence the best of the {n} is among {len(first)} {who}s, by score first"
+        f" {listed(first[:3], 'and')}. Between these {len(first)} no difference is shown."
     )
 
 
@@ -91,8 +91,8 @@ def _sentence_of_one(name: str, others: Sequence[str], *, error: str, who: str) 
     if len(others) == 1:
         return f"{name} is shown to be better than {others[0]} (same questions, {error} error)."
     return (
-        f"{name} is shown to be better than each of the {len(others)} others (same questions, all pairs tested at once, "
-        f"{error} error for the whole table)."
+        f"{name} is shown to be better than each of the {len(others)} others (same questions, all"
+        f" pairs tested at once, {error} error for the whole table)."
     )
 
 
@@ -173,13 +173,17 @@ def overlap_sentence(
     Parameters
     ----------
     first : names of the rows on rank 1, by score, then name
-    better : pairs of rows of which the paired test shows the first to be better; only those on rank 1 are told
+    better : pairs of rows of which the paired test shows the first to be better; only those on rank
+        1 are told
     rule : how the rule is called
     """
     if not first:
         return f"No {who} is ranked here."
     if len(first) == 1:
-        return f"{first[0]} is alone on rank 1: its 95 % interval lies apart from that of every other ({rule})."
+        return (
+            f"{first[0]} is alone on rank 1: its 95 % interval lies apart from that of every other"
+            f" ({rule})."
+        )
     sentence = f"{len(first)} {who}s share rank 1: their 95 % intervals overlap ({rule})."
     claims = [
         f"{name} to be better than {other}" for name, other in better if {name, other} <= {*first}

@@ -86,9 +86,10 @@ def _rows(records: Records) -> Iterator[dict[str, Any]]:
 def _card(bank: Bank, how: str) -> str:
     dropped = "".join(f"\n- left out: {n} × {why}" for why, n in bank.dropped.items())
     return (
-        f"# {bank.title or bank.name}\n\n- version: {bank.version}\n- content: sha256 {bank.content_hash}\n"
-        f"- licence: {bank.licence}\n- items: {len(bank.items)}\n- domains: {', '.join(bank.domains)}\n"
-        f"- created: {bank.created or 'unknown'}{dropped}\n\n## Limits\n\n{bank.limits or 'None are stated.'}\n\n## Use\n\n{how}\n"
+        f"# {bank.title or bank.name}\n\n- version: {bank.version}\n- content: sha256"
+        f" {bank.content_hash}\n- licence: {bank.licence}\n- items: {len(bank.items)}\n- domains:"
+        f" {', '.join(bank.domains)}\n- created: {bank.created or 'unknown'}{dropped}\n\n##"
+        f" Limits\n\n{bank.limits or 'None are stated.'}\n\n## Use\n\n{how}\n"
     )
 
 
@@ -105,7 +106,8 @@ def _csv(bank: Bank, records: Records, folder: Path) -> None:
     _write_card(
         bank,
         folder,
-        "One row an item; options and further fields are JSON. Cells that a spreadsheet would run begin with an apostrophe.",
+        "One row an item; options and further fields are JSON. Cells that a spreadsheet would run"
+        " begin with an apostrophe.",
     )
 
 
@@ -131,8 +133,8 @@ def _write_parquet(records: Records, to: Path) -> None:
     with duckdb.connect(":memory:") as base:
         base.execute("SET autoinstall_known_extensions = false")
         base.execute(
-            f"COPY (SELECT * FROM read_json(?, format = 'newline_delimited', columns = {{{columns}}}, "
-            f"maximum_object_size = 268435456)) TO '{target}' (FORMAT parquet)",
+            "COPY (SELECT * FROM read_json(?, format = 'newline_delimited', columns ="
+            f" {{{columns}}}, maximum_object_size = 268435456)) TO '{target}' (FORMAT parquet)",
             [str(lines)],
         )
     lines.unlink()
@@ -198,7 +200,8 @@ def _lm_eval(bank: Bank, records: Records, folder: Path) -> None:
         text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
         (folder / f"{task}.yaml").write_text(text, encoding="utf-8")
     how = (
-        f"In this folder: `lm_eval --model hf --model_args pretrained=MODEL --include_path . --tasks {','.join(tasks)}`."
+        "In this folder: `lm_eval --model hf --model_args pretrained=MODEL --include_path ."
+        f" --tasks {','.join(tasks)}`."
         + (f" {left_out} items of other forms are not among them." if left_out else "")
     )
     _write_card(bank, folder, how)

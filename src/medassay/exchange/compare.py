@@ -125,14 +125,14 @@ def compare(
     bounded = ends["hi"] is not None
     if margin is not None and bounded and margin >= ends["hi"] - ends["lo"]:
         raise InputError(
-            f"margin {margin:g}: as wide as the scale {ends['lo']:g} to {ends['hi']:g}; 0.02 is 2 points "
-            "of 100"
+            f"margin {margin:g}: as wide as the scale {ends['lo']:g} to {ends['hi']:g}; 0.02 is 2"
+            " points of 100"
         )
     rows = _rows(sides, only)
     if len(rows) < 2:
         raise InputError(
-            f"{len(rows)} model to compare; expected at least two (baselines and scripted models are "
-            "compared when --only names them)"
+            f"{len(rows)} model to compare; expected at least two (baselines and scripted models"
+            " are compared when --only names them)"
         )
     pairs: list[dict[str, Any]] = []
     others = []
@@ -333,9 +333,11 @@ def _stratum(
         scores=scores,
         clusters=owner.table.clusters[domain][positions],
         seed=seed,
-        lowest=None
-        if of is None
-        else of.table.lowest[domain][[of.items.place(domain, name) for name in names]],
+        lowest=(
+            None
+            if of is None
+            else of.table.lowest[domain][[of.items.place(domain, name) for name in names]]
+        ),
     )
 
 
@@ -454,12 +456,14 @@ class _Versus:
             "margin": margin,
             "bounds_90": None if bounds is None else [bounds.lo, bounds.hi],
             "bounds_method": None if bounds is None else bounds.method,
-            "equivalent": None
-            if margin is None
-            else bounds is not None and bounds.equivalent(margin),
-            "non_inferior": None
-            if margin is None
-            else bounds is not None and _not_worse(bounds, margin, high=high),
+            "equivalent": (
+                None if margin is None else bounds is not None and bounds.equivalent(margin)
+            ),
+            "non_inferior": (
+                None
+                if margin is None
+                else bounds is not None and _not_worse(bounds, margin, high=high)
+            ),
             "items_to_tell": needed,
         }
 
@@ -472,7 +476,8 @@ def _notes(sides: Sequence[Side]) -> list[str]:
     notes = []
     if len({side.run.manifest["methodology"] for side in sides}) > 1:
         notes.append(
-            "the runs differ in methodology: a difference may come from how they were asked or scored"
+            "the runs differ in methodology: a difference may come from how they were asked or"
+            " scored"
         )
     if any(
         "scripted" in row["flags"] for s in sides for row in s.run.statistics["domains"][OVERALL]

@@ -92,8 +92,9 @@ def list_files(path: Path) -> list[Path]:
     labelled = [file for file in sorted(path.glob("*labels*.csv")) if file not in raw]
     if raw and labelled:
         raise InputError(
-            f"{path}: holds tables of labels ({', '.join(f.name for f in labelled)}) beside raw replies ({', '.join(f.name for f in raw)}); "
-            "import each kind by itself: name a file, or put them into folders of their own"
+            f"{path}: holds tables of labels ({', '.join(f.name for f in labelled)}) beside raw"
+            f" replies ({', '.join(f.name for f in raw)}); import each kind by itself: name a file,"
+            " or put them into folders of their own"
         )
     files = raw or labelled
     if not files:
@@ -144,8 +145,8 @@ def _labelled(files: Sequence[Path]) -> Lists:
         key = (domain, str(item["id"]))
         if items.setdefault(key, item) != item:
             raise InputError(
-                f"{where}: case '{row['patient_id']}' has another golden diagnosis or severity in an "
-                "earlier row or table"
+                f"{where}: case '{row['patient_id']}' has another golden diagnosis or severity in"
+                " an earlier row or table"
             )
         model, prompt = (
             _text(row, "model_name", where),
@@ -154,7 +155,8 @@ def _labelled(files: Sequence[Path]) -> Lists:
         place = (domain, model, prompt, key[1])
         if owner.setdefault(place, file.name) != file.name:
             raise InputError(
-                f"{where}: {owner[place]} has a list of model '{model}', prompt '{prompt}' for this case, too; expected one"
+                f"{where}: {owner[place]} has a list of model '{model}', prompt '{prompt}' for this"
+                " case, too; expected one"
             )
         names = listed.setdefault(place, [])
         name = clean_name(row["differential_diagnosis"])

@@ -184,13 +184,13 @@ def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
             "aggregation_method": "average",
         }
     details = {
-        "second_interval": f"{second['method']} [{second['lo']}, {second['hi']}]"
-        if second
-        else "none",
+        "second_interval": (
+            f"{second['method']} [{second['lo']}, {second['hi']}]" if second else "none"
+        ),
         "coverage": str(row["coverage"]),
-        "rank": f"{row['rank']} ({row['rank_lo']}-{row['rank_hi']})"
-        if row["rank"]
-        else "not ranked",
+        "rank": (
+            f"{row['rank']} ({row['rank_lo']}-{row['rank_hi']})" if row["rank"] else "not ranked"
+        ),
         "flags": " ".join(row["flags"]),
     }
     return {

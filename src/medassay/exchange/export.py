@@ -100,9 +100,9 @@ def _write_parquet(run: Run, to: Path) -> None:
     with duckdb.connect(":memory:") as base:
         base.execute("SET autoinstall_known_extensions = false")
         base.execute(
-            f"COPY (SELECT * FROM read_json(?, format = 'newline_delimited', columns = {{{columns}}}, "
-            "maximum_object_size = 268435456)) TO "
-            f"'{str(to).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)",
+            "COPY (SELECT * FROM read_json(?, format = 'newline_delimited', columns ="
+            f" {{{columns}}}, maximum_object_size = 268435456)) TO"
+            f" '{str(to).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)",
             [str(lines)],
         )
     lines.unlink()

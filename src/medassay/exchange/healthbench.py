@@ -89,8 +89,8 @@ def import_healthbench(
     names = [*models] or [file.stem for file in paths]
     if len(names) != len(paths):
         raise InputError(
-            f"--model: {len(names)} for {len(paths)} files ({', '.join(f.name for f in paths)}); name one for "
-            "each, or none: then they are called as their files"
+            f"--model: {len(names)} for {len(paths)} files ({', '.join(f.name for f in paths)});"
+            " name one for each, or none: then they are called as their files"
         )
     for first, other in pairwise(sorted(names)):
         if first == other:
@@ -141,13 +141,13 @@ def read_healthbench(path: Path) -> Iterator[Judged]:
             met = [_one(response, row["rubrics"][at]) for at, response in enumerate(responses)]
         except _UNREADABLE:
             raise InputError(
-                f"{where}: expected prompt, prompt_id, example_tags, rubrics (criterion, points, tags), "
-                "prompt_response and responses with points and response_dict.criteria_met"
+                f"{where}: expected prompt, prompt_id, example_tags, rubrics (criterion, points,"
+                " tags), prompt_response and responses with points and response_dict.criteria_met"
             ) from None
         if record is None or len(met) != len(row["rubrics"]):
             raise InputError(
-                f"{where}: {len(met)} verdicts for {len(row['rubrics'])} criteria; expected one for "
-                "each, a question, and a criterion with points above 0"
+                f"{where}: {len(met)} verdicts for {len(row['rubrics'])} criteria; expected one for"
+                " each, a question, and a criterion with points above 0"
             )
         record |= {"kind": "public", "source": "HealthBench"}
         check_record(record, where, {DOMAIN})
@@ -222,8 +222,8 @@ def _fill(
         record = item_record(judged_.item)
         if records.setdefault(judged_.item.id, record) != record:
             raise InputError(
-                f"{judged_.where}: prompt_id '{judged_.item.id}' asks something else, or has other criteria, than in another "
-                "file; import files of one benchmark together"
+                f"{judged_.where}: prompt_id '{judged_.item.id}' asks something else, or has other"
+                " criteria, than in another file; import files of one benchmark together"
             )
     judge = CriteriaGrader()
     with (folder / "items.jsonl").open("wb") as items:

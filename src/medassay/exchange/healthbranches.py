@@ -74,7 +74,10 @@ def import_healthbranches(
         digest=hashlib.sha256("".join(digests).encode()).hexdigest(),
         task=CLOSED.name,
         licence="CC-BY-NC-SA-4.0",
-        limits="Imported predictions: how they were asked for is known to their makers. Non-commercial licence.",
+        limits=(
+            "Imported predictions: how they were asked for is known to their makers. Non-commercial"
+            " licence."
+        ),
     )
     return new_run(
         digests if mode == "standard" else [*digests, mode],
@@ -114,7 +117,8 @@ def _categories(folder: Path) -> dict[str, str]:
         )
         if not named:
             raise InputError(
-                f'{path.name}: expected {{"condition": "category", …}}, categories of letters, digits, "_", "-" and blanks'
+                f'{path.name}: expected {{"condition": "category", …}}, categories of letters,'
+                ' digits, "_", "-" and blanks'
             )
         return {name.casefold(): category for name, category in categories.items()}
     return {}

@@ -47,13 +47,14 @@ def read(path: Path, *, metric: str = "") -> PredictionFile:
         names = list(dict.fromkeys(s["name"]["name"] for row in stats for s in row["stats"]))
     except _UNREADABLE:
         raise InputError(
-            f"{folder}: no run of HELM; expected {SPEC} with name and adapter_spec.model, and {STATS} "
-            "with a list of stats for each instance"
+            f"{folder}: no run of HELM; expected {SPEC} with name and adapter_spec.model, and"
+            f" {STATS} with a list of stats for each instance"
         ) from None
     metric_taken = metric or next((name for name in _FIRST if name in names), "")
     if metric_taken not in names:
         raise InputError(
-            f"{folder}: no statistic '{metric_taken}'; there are {', '.join(names[:20])}: choose with --metric"
+            f"{folder}: no statistic '{metric_taken}'; there are {', '.join(names[:20])}: choose"
+            " with --metric"
         )
     digest = hashlib.sha256(
         "".join(file_digest(folder / name) for name in (SPEC, STATS)).encode()

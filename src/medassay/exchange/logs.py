@@ -170,8 +170,9 @@ class _Names:
                 return str(name)
         if same_name and same_name[1] < self.number:
             raise InputError(
-                f"{prediction.where}: item '{prediction.item}' of '{prediction.domain}' asks something else here than in "
-                f"{self._logs[same_name[1]].source.file}; logs of one benchmark make a run, import others apart"
+                f"{prediction.where}: item '{prediction.item}' of '{prediction.domain}' asks"
+                f" something else here than in {self._logs[same_name[1]].source.file}; logs of one"
+                " benchmark make a run, import others apart"
             )
         return prediction.item
 
@@ -208,7 +209,8 @@ def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> in
         )
     if prediction.score is not None and not 0 <= prediction.score <= 1:
         raise InputError(
-            f"{prediction.where}: score {prediction.score:g}; expected a number from 0 to 1, or none"
+            f"{prediction.where}: score {prediction.score:g}; expected a number from 0 to 1, or"
+            " none"
         )
     item = names.of(prediction)
     existing = base.execute(
@@ -229,7 +231,8 @@ def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> in
         )
     elif existing[0] != prediction.key:
         raise InputError(
-            f"{prediction.where}: item '{prediction.item}' has key '{prediction.key}' here and '{existing[0]}' in an earlier row"
+            f"{prediction.where}: item '{prediction.item}' has key '{prediction.key}' here and"
+            f" '{existing[0]}' in an earlier row"
         )
     place = (prediction.domain, prediction.model, prediction.setting, prediction.mode, item)
     try:
@@ -239,8 +242,10 @@ def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> in
         )
     except sqlite3.IntegrityError:
         raise InputError(
-            f"{prediction.where}: a second row for item '{prediction.item}', model '{prediction.model}', domain "
-            f"'{prediction.domain}'; expected one, or repeats that are told apart (of two logs of a model leave one out; `import lm-eval --model` names models apart)"
+            f"{prediction.where}: a second row for item '{prediction.item}', model"
+            f" '{prediction.model}', domain '{prediction.domain}'; expected one, or repeats that"
+            " are told apart (of two logs of a model leave one out; `import lm-eval --model` names"
+            " models apart)"
         ) from None
     return 1
 

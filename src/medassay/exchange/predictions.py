@@ -77,7 +77,8 @@ def _predictions(table: Path, columns: Mapping[str, str]) -> Generator[Predictio
                     if column not in cells:
                         columns_found = ", ".join(cells)
                         raise InputError(
-                            f"{table.name}: no column '{column}' (for {name}); found {columns_found}"
+                            f"{table.name}: no column '{column}' (for {name}); found"
+                            f" {columns_found}"
                         )
             row = {name: (cells[column] or "").strip() for name, column in columns.items()}
             yield _prediction(row, f"{table.name} row {number}", scored="score" in columns)

@@ -58,7 +58,8 @@ def decisions_of(db: Session, study: Study) -> list[Decision]:
     """
     if study.form not in tickets.VERDICTS:
         raise InputError(
-            f"study '{study.id}' has the form '{study.form}'; decisions about items come from item reviews and pair checks"
+            f"study '{study.id}' has the form '{study.form}'; decisions about items come from item"
+            " reviews and pair checks"
         )
     decisions = []
     for ticket, entry in tickets_of(db, study.id, ("checked",)):
@@ -101,7 +102,8 @@ def agreed_of(db: Session, study: Study) -> list[Decision]:
     """
     if study.form != "item":
         raise InputError(
-            f"study '{study.id}' has the form '{study.form}'; only reviews of items can approve them"
+            f"study '{study.id}' has the form '{study.form}'; only reviews of items can approve"
+            " them"
         )
     form = FORMS[study.form]
     states = {
@@ -165,7 +167,8 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
     agreed = agreed_of(db, study) if approve_right else []
     if not decisions and not agreed:
         raise GateError(
-            f"study '{study.id}': no decision is checked and waits for a bank; a second person checks what was decided"
+            f"study '{study.id}': no decision is checked and waits for a bank; a second person"
+            " checks what was decided"
             + ("; no item was found right by all its reviewers" if approve_right else "")
         )
     if not who.strip() or not reason.strip():
@@ -181,7 +184,8 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
     ]
     if not decisions and not agreed:
         raise GateError(
-            f"study '{study.id}': what all reviewers found right is approved in {bank} by now; nothing to do"
+            f"study '{study.id}': what all reviewers found right is approved in {bank} by now;"
+            " nothing to do"
         )
     changed: Records = {}
     removed: dict[str, str] = {}
@@ -190,7 +194,8 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
     for decision in decisions:
         if decided[decision.item] > 1:
             raise InputError(
-                f"study '{study.id}': {decided[decision.item]} decisions about item '{decision.item}'; send all but one back"
+                f"study '{study.id}': {decided[decision.item]} decisions about item"
+                f" '{decision.item}'; send all but one back"
             )
         _take(decision, bank, records, (changed, removed), decided)
     counts = Counter(decision.verdict for decision in decisions)
@@ -202,7 +207,10 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
     if agreed:
         several = f"{counted(len(agreed), 'item')} approved that all reviewers found right"
         disputed = "; ".join(filter(None, [disputed, several]))
-    why = f"{' '.join(reason.split())} Review '{study.id}', released by {' '.join(who.split())}: {disputed}."
+    why = (
+        f"{' '.join(reason.split())} Review '{study.id}', released by {' '.join(who.split())}:"
+        f" {disputed}."
+    )
     if changed or removed:
         version, content = revise_bank(bank, changed, removed, why, lock, today)
     else:
@@ -274,23 +282,26 @@ def _take(
         return
     if record.get("revision", 1) != reviewed:
         raise InputError(
-            f"{bank}: item '{decision.item}' has revision {record.get('revision', 1)}; reviewed was {reviewed}: review it again"
+            f"{bank}: item '{decision.item}' has revision {record.get('revision', 1)}; reviewed was"
+            f" {reviewed}: review it again"
         )
     if not decision.again and _content_of(decision.entry) != item_content(record):
         raise InputError(
-            f"{bank}: item '{decision.item}' is not what was reviewed, under the same revision: release the bank, review it again"
+            f"{bank}: item '{decision.item}' is not what was reviewed, under the same revision:"
+            " release the bank, review it again"
         )
     reviewed_too = decision.entry.hidden.get("forms", {})
     others = [
         name
-        for name in (reviewed_too or twins(records, decision.item))
+        for name in reviewed_too or twins(records, decision.item)
         if name != decision.item and name in records and not decided[name]
     ]
     for name in others:
         here = records[name].get("revision", 1)
         if here != reviewed_too.get(name, here) and not decision.again:
             raise InputError(
-                f"{bank}: item '{name}', another form of '{decision.item}', has revision {here}; reviewed was {reviewed_too[name]}: review it again"
+                f"{bank}: item '{name}', another form of '{decision.item}', has revision {here};"
+                f" reviewed was {reviewed_too[name]}: review it again"
             )
     if decision.verdict == "remove":
         removed |= dict.fromkeys([decision.item, *others], decision.by)

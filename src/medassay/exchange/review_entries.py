@@ -42,9 +42,11 @@ def item_content(record: Mapping[str, Any]) -> dict[str, Any]:
         content["expected"] = record["expected"]
     for kind, letter in (("facts", "f"), ("criteria", "c")):
         content[kind] = [
-            {"id": part.get("id", f"{letter}{at}"), "text": part["text"]}
-            if isinstance(part, Mapping)
-            else {"id": f"{letter}{at}", "text": part}
+            (
+                {"id": part.get("id", f"{letter}{at}"), "text": part["text"]}
+                if isinstance(part, Mapping)
+                else {"id": f"{letter}{at}", "text": part}
+            )
             for at, part in enumerate(record.get(kind, ()), 1)
         ]
     for key in ("regex", "range", "diagnoses", "record"):
@@ -169,8 +171,8 @@ def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
             entries.append(_pair(record, before[name], record, str(meta.get("maker", "derived"))))
     if not entries:
         raise InputError(
-            f"no item of {derived.version} was made from one of {original.version}; expected the same ids, "
-            "or `meta.of` with the id of the original"
+            f"no item of {derived.version} was made from one of {original.version}; expected the"
+            " same ids, or `meta.of` with the id of the original"
         )
     return entries
 
@@ -224,7 +226,8 @@ def workshop_entries(workshop: Workshop) -> list[NewEntry]:
     ]
     if not entries:
         raise InputError(
-            f"{workshop.folder}: holds nothing derived: no translation, refined pathway, open version or correction"
+            f"{workshop.folder}: holds nothing derived: no translation, refined pathway, open"
+            " version or correction"
         )
     return entries
 
@@ -291,7 +294,8 @@ def run_entries(run: Run, form: str) -> list[NewEntry]:
     items = RunItems(run.path, run.manifest["domains"])
     if not any(item.question.strip() for item in items):
         raise InputError(
-            f"run {run.id}: its items have no questions, so that nobody could judge an answer; import a bank or a run of one"
+            f"run {run.id}: its items have no questions, so that nobody could judge an answer;"
+            " import a bank or a run of one"
         )
     if form == "item":
         # Each by itself: private ones are opened against their commitments one by one.

@@ -70,7 +70,8 @@ def assign_judges(
     if not task.n_judges:
         if plan.judges or plan.substitute:
             raise InputError(
-                f"plan: task '{task.name}' compares names by rule and asks nobody; leave 'judges' out"
+                f"plan: task '{task.name}' compares names by rule and asks nobody; leave"
+                " 'judges' out"
             )
         return by_rule(tested, rubrics, plan.seed, rules or {})
     judges = [
@@ -114,7 +115,7 @@ def _check_logprobs(task: Task, seats: Mapping[str, tuple[ModelSpec, ...]]) -> N
     for spec in {spec.id: spec for panel in seats.values() for spec in panel}.values():
         if not spec.logprobs:
             raise InputError(
-                f"plan: task '{task.name}' weighs scores by probability, and judge '{spec.id}' gives "
-                'none; set "logprobs": true in its entry if its endpoint has them, or take a task '
-                "without weights"
+                f"plan: task '{task.name}' weighs scores by probability, and judge '{spec.id}'"
+                ' gives none; set "logprobs": true in its entry if its endpoint has them, or'
+                " take a task without weights"
             )

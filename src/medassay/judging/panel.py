@@ -69,8 +69,8 @@ def check_seats(
                 raise InputError(f"judge '{judge.id}': a baseline cannot judge")
             if not allow_own and same_model(judge, tested[name]):
                 raise InputError(
-                    f"judge '{judge.id}' is the tested model '{name}': it would grade itself; choose "
-                    "another judge, or set allow_own = true, which the board will say"
+                    f"judge '{judge.id}' is the tested model '{name}': it would grade itself;"
+                    " choose another judge, or set allow_own = true, which the board will say"
                 )
 
 

@@ -17,28 +17,36 @@ FENCE_REVISION = 1
 LONGEST = 24_000  # characters of an answer; padding beyond it would push the task out of sight
 
 _MAKERS = (
-    r"open\s?ai|anthropic|google(?:\s?deepmind|\s?ai)?|deepmind|mistral(?:\s?ai)?|meta(?:\s?ai)?|alibaba(?:\s?cloud)?"
-    r"|deepseek|x\.?ai|cohere|microsoft|amazon|nvidia|hugging\s?face|moonshot(?:\s?ai)?|zhipu(?:\s?ai)?|01\.ai"
+    r"open\s?ai|anthropic|google(?:\s?deepmind|\s?ai)?|deepmind|mistral(?:\s?ai)?|meta(?:\s?ai)?|"
+    r"alibaba(?:\s?cloud)?"
+    r"|deepseek|x\.?ai|cohere|microsoft|amazon|nvidia|hugging\s?face|moonshot(?:\s?ai)?|"
+    r"zhipu(?:\s?ai)?|01\.ai"
 )
 _VERSION = (
-    r"(?:[- ](?:v?\d[\w.]*|opus|sonnet|haiku|instant|pro|flash|ultra|nano|mini|lite|turbo|large|medium|small|"
+    r"(?:[-"
+    r" ](?:v?\d[\w.]*|opus|sonnet|haiku|instant|pro|flash|ultra|nano|mini|lite|turbo|large|"
+    r"medium|small|"
     r"thinking|preview|instruct|chat|maverick|scout|nemo|max|plus))*"
 )
 _MODELS = (
-    rf"(?:(?:chat)?gpt(?:[- ]?\d[\w.]*)?|o[134]-(?:mini|preview|pro)|claude|gemini|bard|(?:med)?gemma|med-?palm"
-    rf"|llama|mi[sx]tral|meditron|qwen[\d.]*|deepseek|grok|command[- ]r|phi-\d[\w.]*|smollm\d?|kimi|glm-\d[\w.]*"
+    rf"(?:(?:chat)?gpt(?:[-"
+    rf" ]?\d[\w.]*)?|o[134]-(?:mini|preview|pro)|claude|gemini|bard|(?:med)?gemma|med-?palm"
+    rf"|llama|mi[sx]tral|meditron|qwen[\d.]*|deepseek|grok|command[-"
+    rf" ]r|phi-\d[\w.]*|smollm\d?|kimi|glm-\d[\w.]*"
     rf"|copilot|nemotron|nova[- ](?:pro|lite|micro)){_VERSION}"
 )
 _SPEAKS = (
     r"(?:as|i\s+am|i['’]m|my\s+name\s+is|this\s+is|speaking\s+as|signed|yours?|"
     r"als|ich\s+bin|mein\s+name\s+ist|hier\s+ist|como|soy|me\s+llamo|mi\s+nombre\s+es)"
-    r"[\s,:]{1,5}(?:(?:the|an?|das|die|der|ein|el|la|un)\s+)?(?:(?:ai|ki|ia)[\s-]+)?(?:(?:model|modell|modelo|assistant|"
+    r"[\s,:]{1,5}(?:(?:the|an?|das|die|der|ein|el|la|un)\s+)?(?:(?:ai|ki|ia)[\s-]+)?(?:(?:model|"
+    r"modell|modelo|assistant|"
     r"assistent|asistente)\s+)?"
 )
 _MADE = (
     r"(?:(?:developed|trained|made|created|built|designed|provided|powered)\s+by|"
     r"(?:entwickelt|trainiert|erstellt|gebaut)\s+von|(?:desarrollad|entrenad|cread)[oa]\s+por|"
-    r"(?:model|\w*modell|modelo(?:\s+de\s+lenguaje)?|assistant|assistent|asistente|chatbot)\s+(?:from|by|von|de))"
+    r"(?:model|\w*modell|modelo(?:\s+de\s+lenguaje)?|assistant|assistent|asistente|"
+    r"chatbot)\s+(?:from|by|von|de))"
 )
 _INVISIBLE = ("Cf", "Cc", "Co", "Cn", "Cs")
 

@@ -105,7 +105,8 @@ def task_of_plan(plan: Plan) -> Task:
                 if task_.likelihood and not task_.chat_template
             )
             raise InputError(
-                f"plan: task '{task.name}' cannot be scored by likelihood; tasks that can are {', '.join(names)}"
+                f"plan: task '{task.name}' cannot be scored by likelihood; tasks that can are"
+                f" {', '.join(names)}"
             )
         task = TASKS[task.likelihood]
     if plan.chat_template and not task.chat_template:
@@ -116,7 +117,8 @@ def task_of_plan(plan: Plan) -> Task:
                 else "asks for replies, for which the model's entry decides"
             )
             raise InputError(
-                f"plan: 'chat_template' is of no use to task '{task.name}', which {why}; leave it out"
+                f"plan: 'chat_template' is of no use to task '{task.name}', which {why}; leave"
+                " it out"
             )
         task = TASKS[task.name + CHAT_SUFFIX]
     return _measured(task, plan.relaxed_perplexity or Setting())

@@ -141,8 +141,9 @@ def refuse_redirect(spec: ModelSpec, status: int, address: str, where: str | Non
     except ValueError:  # of what is no address
         to = _named(where or "")
     raise Permanent(
-        f"{spec.id}: HTTP {status}: {_named(address)} sends on to {to}; redirects are not followed, since key and question would "
-        "go along: if that address is right, make it the entry's 'url'",
+        f"{spec.id}: HTTP {status}: {_named(address)} sends on to {to}; redirects are not followed,"
+        " since key and question would go along: if that address is right, make it the entry's"
+        " 'url'",
         refused=True,
     )
 
@@ -188,8 +189,8 @@ def elsewhere(spec: ModelSpec, error: BaseException) -> Permanent | None:
     if cause is None:
         return None
     return Permanent(
-        f"{spec.id}: marked local, but {cause}; nothing was sent there: if it is of this place, name its host in "
-        "'trusted_hosts' of the models file",
+        f"{spec.id}: marked local, but {cause}; nothing was sent there: if it is of this place,"
+        " name its host in 'trusted_hosts' of the models file",
         endpoint_wide=True,
         refused=True,
     )

@@ -78,7 +78,8 @@ class Echoed:
         values = self.values[first:]
         if not values or any(value is None for value in values):
             raise WrongEchoError(
-                "the first token of a prompt has no log-probability: without a context nothing can be scored"
+                "the first token of a prompt has no log-probability: without a context nothing can"
+                " be scored"
             )
         known_values = tuple(value for value in values if value is not None)
         tops = [top for top in self.best[first:] if top is not None]
@@ -217,13 +218,15 @@ def read_echo(data: bytes, text: str) -> Echoed:
         read, written = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
     except UNREADABLE:
         raise WrongEchoError(
-            "the reply has no text, tokens, log-probabilities and counts of the completions protocol"
+            "the reply has no text, tokens, log-probabilities and counts of the completions"
+            " protocol"
         ) from None
     if not isinstance(echoed_text, str) or not echoed_text.startswith(text):
         raise WrongEchoError("the reply does not begin with the prompt (is 'echo' ignored?)")
     if written not in (0, 1) or not len(tokens) == len(values) == read + written:
         raise WrongEchoError(
-            f"{len(values)} log-probabilities for {read} tokens of the prompt and {written} generated"
+            f"{len(values)} log-probabilities for {read} tokens of the prompt and {written}"
+            " generated"
         )
     if len(best) != len(tokens):
         best = [None] * len(tokens)

@@ -46,7 +46,8 @@ class Embedder:
         self._model: Any
         try:
             self._model = SentenceTransformer(str(place), local_files_only=True, device="cpu")
-        except Exception as error:  # noqa: BLE001 -- a damaged folder breaks its readers in many ways
+        # A damaged folder breaks its readers in many ways.
+        except Exception as error:  # noqa: BLE001
             message = " ".join(str(error).split())[:200]
             raise InputError(
                 f"embeddings: {place}: not a model that sentence-transformers reads: {message}"

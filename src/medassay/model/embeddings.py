@@ -119,8 +119,8 @@ class EndpointEmbedder(OpenAICompatible):
         sizes = {len(vector) for vector in numbers}
         if not numbered or len(sizes) != 1 or 0 in sizes:
             raise Permanent(
-                f"{self._spec.id}: {len(numbers)} vectors of {sorted(sizes)} numbers for {n} texts; expected one for each, "
-                "numbered from 0"
+                f"{self._spec.id}: {len(numbers)} vectors of {sorted(sizes)} numbers for {n} texts;"
+                " expected one for each, numbered from 0"
             )
         if not all(0 < math.hypot(*vector) < _FARTHEST for vector in numbers):
             raise Permanent(f"{self._spec.id}: a vector of zeros, or with numbers beyond reason")

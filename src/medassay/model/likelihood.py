@@ -223,8 +223,8 @@ class LikelihoodEngine:
             raise ValueError("a continuation without tokens has no likelihood")
         if len(continuation) > self.longest:
             raise ValueError(
-                f"a continuation of {len(continuation)} tokens does not fit a context of {self.longest}; "
-                "score it with `rolling`"
+                f"a continuation of {len(continuation)} tokens does not fit a context of"
+                f" {self.longest}; score it with `rolling`"
             )
 
     def _scored(self, requests: Sequence[Request]) -> Iterator[tuple[Request, LogLikelihood]]:

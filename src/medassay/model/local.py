@@ -65,7 +65,8 @@ class LocalModel:
                 self._waiting.remove(job)
             try:
                 done = await asyncio.to_thread(self._answered, batch)
-            except Exception as error:  # noqa: BLE001 -- torch raises many kinds; each prompt of the batch must hear of it
+            # Torch raises many kinds; each prompt of the batch must hear of it.
+            except Exception as error:  # noqa: BLE001
                 is_permanent = isinstance(error, Permanent)
                 error_told = (
                     error

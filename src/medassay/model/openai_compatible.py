@@ -177,7 +177,10 @@ class OpenAICompatible:
         names = await self._named_models()
         if names and self._spec.sent_name not in names:
             more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-            return f"; it has no model '{self._spec.sent_name}', but {', '.join(names[:_MOST_NAMED])}{more}: put one of them into 'model'"
+            return (
+                f"; it has no model '{self._spec.sent_name}', but"
+                f" {', '.join(names[:_MOST_NAMED])}{more}: put one of them into 'model'"
+            )
         return "" if status != 404 or names else self._asked_address()
 
     def _asked_address(self) -> str:
@@ -185,7 +188,10 @@ class OpenAICompatible:
         address_text = f"; asked was {known_secrets.told(self._url.partition('?')[0], _SAID)}"
         path = urlsplit(self._spec.url).path.rstrip("/")
         if path.endswith(("/completions", "/chat")):
-            return f"{address_text}: 'url' is the address before /chat/completions, and mostly ends in /v1"
+            return (
+                f"{address_text}: 'url' is the address before /chat/completions, and mostly ends"
+                " in /v1"
+            )
         return (
             address_text
             if path.endswith("/v1")

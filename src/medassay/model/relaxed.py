@@ -7,6 +7,7 @@ scored as a sequence of its own: slower, the same values.
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from medassay.core.records.likelihood import LogLikelihood
@@ -43,7 +44,8 @@ def relaxed_tables(
     longest = len(context_ids) + setting.max_tokens + max(map(len, target_ids), default=0)
     if longest > engine.longest:
         raise ValueError(
-            f"context, completion and target have up to {longest} tokens; the model reads {engine.longest}"
+            f"context, completion and target have up to {longest} tokens; the model reads"
+            f" {engine.longest}"
         )
     cached = engine.packs_up_to(longest)
     samples, kept_samples, states = draw(engine, context_ids, setting, seed=seed, cached=cached)
@@ -72,10 +74,15 @@ def relaxed_tables(
         samples=len(samples),
         distinct=len({sample.tokens for sample in samples}),
         tables=tuple(
-            tables(kept_samples, setting, len(tokens), lambda x, at=at: scored[x][at])  # type: ignore[misc]
+            tables(kept_samples, setting, len(tokens), partial(_at, scored, at))
             for at, tokens in enumerate(target_ids)
         ),
     )
+
+
+def _at(scored: Beginnings, number: int, beginning: Ids) -> float:
+    """Return how likely the target of this number is after a beginning."""
+    return scored[beginning][number]
 
 
 def _target(engine: LikelihoodEngine, context: str, target: str) -> Ids:

@@ -15,7 +15,8 @@ from medassay.core.records.model import ModelSpec, Price
 from medassay.errors import InputError
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
-ModelSpec.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]  # read by TypeAdapter only
+# Read by TypeAdapter only.
+ModelSpec.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 Price.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 _SPEC = TypeAdapter(ModelSpec)
 
@@ -82,8 +83,8 @@ def _trusted_hosts(document: Mapping[str, Any], file: str) -> tuple[str, ...]:
     for host in hosts:
         if not _HOST.fullmatch(host):
             raise InputError(
-                f"{file}: 'trusted_hosts': '{host}'; expected the name or address of a host, as it stands in an entry's 'url', "
-                "without scheme and port"
+                f"{file}: 'trusted_hosts': '{host}'; expected the name or address of a host, as it"
+                " stands in an entry's 'url', without scheme and port"
             )
     return tuple(host.casefold().strip("[]") for host in hosts)
 
@@ -95,7 +96,8 @@ def _entry(entry: Any, where: str) -> ModelSpec:
     priced = entry.get("price")
     if isinstance(priced, dict) and not {"input", "output"} & priced.keys():
         raise InputError(
-            f"{where}: field 'price': names neither input nor output; expected both, per million tokens, or no price at all"
+            f"{where}: field 'price': names neither input nor output; expected both, per million"
+            " tokens, or no price at all"
         )
     if "trusted_hosts" in entry:
         raise InputError(

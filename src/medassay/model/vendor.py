@@ -95,8 +95,9 @@ class Vendor:
     def _model(self) -> "Model[Any]":
         if not self._key:
             raise Permanent(
-                f"{self._spec.id}: the environment variable {self._spec.api_key_env or '(none named)'} "
-                "is not set; name it in 'api_key_env', it must hold the key",
+                f"{self._spec.id}: the environment variable"
+                f" {self._spec.api_key_env or '(none named)'} is not set; name it in 'api_key_env',"
+                " it must hold the key",
                 endpoint_wide=True,
             )
         if self._made is None:

@@ -133,8 +133,8 @@ def check_examples(dev: Sequence[Item], k: int, bank: str) -> None:
     usable = sum(example_answer(d) is not None for d in dev)
     if usable < k:
         raise InputError(
-            f"setting few_shot: {k} examples asked for, the dev split of bank '{bank}' has {usable} "
-            'usable ones; lower few_shot_k, or give the bank items with split "dev"'
+            f"setting few_shot: {k} examples asked for, the dev split of bank '{bank}' has {usable}"
+            ' usable ones; lower few_shot_k, or give the bank items with split "dev"'
         )
 
 

@@ -183,12 +183,17 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, Iterator[Show
             strict=True,
         )
         verdicts_of = _verdicts(run)
-        cell = lambda entry: tuple(entry[0][k] for k in ("domain", "model", "setting", "mode"))  # noqa: E731 -- a key
-        for (domain, model, setting, mode), group in groupby(records, key=cell):
+        for (domain, model, setting, mode), group in groupby(records, key=_cell_of):
             yield (
                 CellKey(domain=domain, model=model, setting=setting, mode=mode),
                 (_shown(items, verdicts_of, *entry) for entry in group),
             )
+
+
+def _cell_of(entry: tuple[dict[str, Any], dict[str, Any], str]) -> tuple[str, str, str, str]:
+    """Return domain, model, setting and mode of a trial that stands with its score and hash."""
+    trial = entry[0]
+    return trial["domain"], trial["model"], trial["setting"], trial["mode"]
 
 
 def _shown(

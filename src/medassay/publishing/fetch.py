@@ -125,8 +125,8 @@ class _Copy:
                 return await self._whole()
         except TimeoutError:
             raise Transient(
-                f"{self._base}: not read within {self._bounds.seconds:g} s ({self._done()}); nothing was checked: "
-                "allow more by --most-seconds, or verify a copy in a folder"
+                f"{self._base}: not read within {self._bounds.seconds:g} s ({self._done()});"
+                " nothing was checked: allow more by --most-seconds, or verify a copy in a folder"
             ) from None
         finally:
             telling.cancel()
@@ -199,7 +199,8 @@ class _Copy:
         self._files += 1
         if self._files > self._bounds.files:
             raise IntegrityError(
-                f"{self._base}: lists more than {self._bounds.files:,} files; nothing was checked: allow more by --most-files"
+                f"{self._base}: lists more than {self._bounds.files:,} files; nothing was checked:"
+                " allow more by --most-files"
             )
         try:
             async with self._session.get(url, allow_redirects=False) as reply:
@@ -222,8 +223,8 @@ class _Copy:
                             raise IntegrityError(f"{url}: a list longer than any")
                         if self._bytes > self._bounds.bytes:
                             raise IntegrityError(
-                                f"{self._base}: more than {self._bounds.bytes:,} bytes; nothing was checked: allow more "
-                                "by --most-bytes"
+                                f"{self._base}: more than {self._bounds.bytes:,} bytes; nothing was"
+                                " checked: allow more by --most-bytes"
                             )
                         file.write(block)
         except (aiohttp.ClientError, TimeoutError) as error:

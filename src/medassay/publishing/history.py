@@ -90,8 +90,8 @@ def refuse_foreign(site: Path, publication: str) -> None:
     strange = sorted(p for p in present - logged - {publication} if not p.startswith("."))
     if strange:
         raise GateError(
-            f"{site}: p/{strange[0]} is not in {LEDGER}; publish that one again if its publication was "
-            "cut off, else bring the ledger back or publish into a new folder"
+            f"{site}: p/{strange[0]} is not in {LEDGER}; publish that one again if its publication"
+            " was cut off, else bring the ledger back or publish into a new folder"
         )
 
 

@@ -78,7 +78,8 @@ def open_item(
         commitment_made = hidden.commitment(record, *key)
         if commitments is not None and commitment_made not in commitments:
             raise IntegrityError(
-                f"{what} ('{name}'): commitment {commitment_made} is not in {publication}: not what was published"
+                f"{what} ('{name}'): commitment {commitment_made} is not in {publication}: not what"
+                " was published"
             )
         opened.append(
             Opened(

@@ -105,7 +105,8 @@ def publish(
     name = publication or opened.id
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,199}", name):
         raise InputError(
-            f"publication id '{name}': expected a-z, 0-9, dot and hyphen, at most 200; give one with --id"
+            f"publication id '{name}': expected a-z, 0-9, dot and hyphen, at most 200; give one"
+            " with --id"
         )
     site = Path(site)
     refuse_inside(site)
@@ -209,9 +210,10 @@ def _refuse_blind(run: Run) -> None:
     share = lookups.get("unavailable_share") or 0.0
     if share > MOST_UNAVAILABLE:
         raise GateError(
-            f"run {run.id}: {lookups['calls']['unavailable']} of {lookups['calls']['calls']} calls of tools were unavailable "
-            f"({100 * share:.1f} %, at most {100 * MOST_UNAVAILABLE:.0f} %); run it again with --fresh where the services can be reached, "
-            "or publish a plan of mode solo"
+            f"run {run.id}: {lookups['calls']['unavailable']} of {lookups['calls']['calls']} calls"
+            f" of tools were unavailable ({100 * share:.1f} %, at most {100 * MOST_UNAVAILABLE:.0f}"
+            " %); run it again with --fresh where the services can be reached, or publish a plan"
+            " of mode solo"
         )
 
 
@@ -221,8 +223,8 @@ def _refuse_local(run: Run) -> None:
     local = [n for n, s in specs if s["provider"] != "baseline" and s["location"] != "external"]
     if local:
         raise GateError(
-            f"--require-api: {', '.join(sorted(local))} cannot be called by others; publish without "
-            "them, or without --require-api"
+            f"--require-api: {', '.join(sorted(local))} cannot be called by others; publish without"
+            " them, or without --require-api"
         )
 
 

@@ -176,7 +176,8 @@ def _check_root(folder: Path) -> str:
     root, count = tree.root().hex(), tree.count
     if (root, count) != (seal["root"], seal["count"]):
         raise Mismatch(
-            f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
+            f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were"
+            f" {seal['count']} with {seal['root'][:16]}"
         )
     deleted_text = f"; {counted(len(deleted), 'item')} deleted, see {TOMBSTONES}" if deleted else ""
     return f"{counted(count, 'record')}, root {root[:16]}{deleted_text}"
@@ -307,7 +308,8 @@ def _scores(
                 score["measured"] = record["measured"]
             if score != {**record, "scorer": without_hash(record["scorer"])}:
                 raise Mismatch(
-                    f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
+                    f"scores.jsonl line {number}: score {record.get('score')}, recomputed"
+                    f" {score['score']}"
                 )
         yield trial, record
 

@@ -60,7 +60,8 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
     for run in runs:
         if not run.sealed:
             raise InputError(
-                f"run {run.id}: not finished and asks item '{item}'; finish it or remove its folder first"
+                f"run {run.id}: not finished and asks item '{item}'; finish it or remove its folder"
+                " first"
             )
     if not runs:
         raise InputError(f"{workspace}: no run with item '{item}'")

@@ -33,7 +33,10 @@ OUTSIDE = (
     "rewritten history needs an outside copy of the log (--since)"
 )
 
-UNSEEN = "of a web server only the files that its lists name were seen: verify the folder itself to find others beside them"
+UNSEEN = (
+    "of a web server only the files that its lists name were seen: verify the folder itself to find"
+    " others beside them"
+)
 
 
 def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> VerificationReport:
@@ -134,7 +137,10 @@ def _check_trends(folder: Path) -> str:
                 raise Mismatch(f"p/{name}/{TREND.as_posix()}: not what its publications say")
             before = trend
     n, changes = len(before["series"]), len(before["markers"])
-    return f"{n} publication{'s' if n != 1 else ''}, {changes} change{'s' if changes != 1 else ''} of series"
+    return (
+        f"{n} publication{'s' if n != 1 else ''}, {changes} change{'s' if changes != 1 else ''} of"
+        " series"
+    )
 
 
 def _check_reruns(folder: Path) -> None:
@@ -248,7 +254,8 @@ def _kept(since: str) -> tuple[int, str] | str:
     size, root = (record.get(k) for k in ("size", "root")) if isinstance(record, dict) else (0, 0)
     if type(size) is not int or size < 1 or not re.fullmatch("[0-9a-f]{64}", str(root)):
         raise InputError(
-            f"--since '{since}': expected the hash of a line of {LEDGER}, or a file kept from {HEAD}"
+            f"--since '{since}': expected the hash of a line of {LEDGER}, or a file kept from"
+            f" {HEAD}"
         )
     return size, str(root)
 

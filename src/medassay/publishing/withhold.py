@@ -54,8 +54,8 @@ def withholding_of(run: Run) -> Withholding:
     """
     if not (run.path / SALT).is_file():
         raise IntegrityError(
-            f"run {run.id}: holds synthetic items and no {SALT}; it was sealed by an earlier version, "
-            "make it anew with `medassay score`"
+            f"run {run.id}: holds synthetic items and no {SALT}; it was sealed by an earlier"
+            " version, make it anew with `medassay score`"
         )
     secret = read_document(run.path / SALT).get("secret")
     if not isinstance(secret, str) or not re.fullmatch("[0-9a-f]{64}", secret):

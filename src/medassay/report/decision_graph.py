@@ -134,4 +134,7 @@ def _line(start: DecisionBox, end: DecisionBox) -> str:
     left_edge, right = start.x + _WIDE, end.x
     top, bottom = start.y + start.high / 2, end.y + end.high / 2
     bend = left_edge + _GAP * 0.6
-    return f"M{left_edge} {top:g}C{bend:g} {top:g} {left_edge + _GAP * 0.3:g} {bottom:g} {left_edge + _GAP - 8} {bottom:g}H{right - 5}"
+    return (
+        f"M{left_edge} {top:g}C{bend:g} {top:g} {left_edge + _GAP * 0.3:g} {bottom:g}"
+        f" {left_edge + _GAP - 8} {bottom:g}H{right - 5}"
+    )

@@ -72,10 +72,12 @@ class ReportDocument:
             f"{self.name}.md": self.markdown().encode(),
             f"{self.name}.tex": self.latex().encode(),
             f"{self.name}.csv": self.csv_text().encode(),
-            f"{self.name}.json": json.dumps(
-                {"schema_version": 1, **self.data}, indent=1, ensure_ascii=False
-            ).encode()
-            + b"\n",
+            f"{self.name}.json": (
+                json.dumps(
+                    {"schema_version": 1, **self.data}, indent=1, ensure_ascii=False
+                ).encode()
+                + b"\n"
+            ),
             "style.css": asset("style.css"),
         }
         for name, figure in figures.items() if drawable() else ():

@@ -50,10 +50,10 @@ class LastReview:
         """Return the scores of question, answer and path as a rating, None where they are not all
         there.
         """
-        scores = [self.scores.get(name) for name in ("question", "answer", "path")]
-        if not all(type(score) is int for score in scores):
-            return None
-        return Rating(question=scores[0], answer=scores[1], path=scores[2])  # type: ignore[arg-type]
+        question, answer, path = (self.scores.get(k) for k in ("question", "answer", "path"))
+        if type(question) is int and type(answer) is int and type(path) is int:
+            return Rating(question=question, answer=answer, path=path)
+        return None
 
     @property
     def harm(self) -> Mapping[str, str] | None:

@@ -29,7 +29,8 @@ class Rating:
         for aspect, score in zip(ASPECTS, self.scores, strict=True):
             if type(score) is not int or not LOWEST <= score <= HIGHEST:
                 raise InputError(
-                    f"rating: {aspect} is {score!r:.20}; expected a whole number from {LOWEST} to {HIGHEST}"
+                    f"rating: {aspect} is {score!r:.20}; expected a whole number from {LOWEST} to"
+                    f" {HIGHEST}"
                 )
 
     @property

@@ -131,7 +131,8 @@ def sample_size(margin: float, population: int) -> int:
     """
     if not 1e-6 <= margin < 1 or not 1 <= population < 10**12:
         raise StatisticError(
-            f"margin {margin:g} of {population} items; expected a margin between 0 and 1, and an item at least"
+            f"margin {margin:g} of {population} items; expected a margin between 0 and 1, and an"
+            " item at least"
         )
     unlimited = _Z2 / (4 * margin**2)
     return min(population, ceil(round(unlimited / (1 + (unlimited - 1) / population), 9)))

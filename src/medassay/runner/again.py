@@ -157,19 +157,21 @@ def judge_again(
     wish = read_again(again)
     if wish.classes != (UNUSABLE,):
         raise InputError(
-            f"--again {again}: only verdicts are asked again here; expected unusable or unusable:JUDGE"
+            f"--again {again}: only verdicts are asked again here; expected unusable or"
+            " unusable:JUDGE"
         )
     task = task_of_run(source.manifest)
     bench = _bench_of(source, task, models_file)
     if wish.model and wish.model not in bench.models:
         raise InputError(
-            f"--again {again}: '{wish.model}' is no judge of run {source.id}; expected one of {', '.join(sorted(bench.models))}"
+            f"--again {again}: '{wish.model}' is no judge of run {source.id}; expected one of"
+            f" {', '.join(sorted(bench.models))}"
         )
     graders = revisions(task, bench.judges.values())
     if other := other_revisions(source.manifest, graders, ("grader", "sanitizer")):
         raise InputError(
-            f"run {source.id}: judged by other code ({other}); verdicts of two graders are not mixed, judge all "
-            "answers anew with `medassay judge`"
+            f"run {source.id}: judged by other code ({other}); verdicts of two graders are not"
+            " mixed, judge all answers anew with `medassay judge`"
         )
     identity = {k: v for k, v in source.manifest.items() if k not in _SURROUNDINGS}
     identity |= grader_entry(bench.judges)
@@ -436,9 +438,13 @@ def _refuse_unscorable(run: Run, task: Task) -> None:
     made_by = task_of_run(run.manifest)
     if made_by.asks != task.asks:
         raise InputError(
-            f"run {run.id}: task '{made_by.name}' asked for likelihoods, not replies; '{task.name}' needs a run of its own"
+            f"run {run.id}: task '{made_by.name}' asked for likelihoods, not replies; '{task.name}'"
+            " needs a run of its own"
             if made_by.asks != "reply"
-            else f"run {run.id}: task '{made_by.name}' asked for replies; '{task.name}' needs likelihoods: run its plan"
+            else (
+                f"run {run.id}: task '{made_by.name}' asked for replies; '{task.name}' needs"
+                " likelihoods: run its plan"
+            )
         )
     if task.name in WHOLE_REPLIES:  # takes answers as the run read them
         return
@@ -446,7 +452,8 @@ def _refuse_unscorable(run: Run, task: Task) -> None:
     for form in forms & read_by.keys():
         if read_by[form][0] is not None and read_by[form][0] != task.readers[form][0]:
             raise InputError(
-                f"run {run.id}: task '{run.manifest['task']}' reads answers otherwise than '{task.name}' does; "
+                f"run {run.id}: task '{run.manifest['task']}' reads answers otherwise than"
+                f" '{task.name}' does; "
                 f'run its plan with task = "{task.name}": stored replies are not asked for again'
             )
 

@@ -96,7 +96,8 @@ class Answering:
             reply, looked = await self._asked(cell, spec, prompt, columns, repeat, attempt)
         except NotAsked:
             return
-        except Exception as error:  # noqa: BLE001 -- the one place that catches everything: a trial fails, the run goes on
+        # The one place that catches everything: a trial fails, the run goes on.
+        except Exception as error:  # noqa: BLE001
             self._fail(cell, item, repeat, error)
             return
         if reply is None:

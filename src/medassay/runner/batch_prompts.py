@@ -170,7 +170,8 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
             _note(workspace, records, bases, before)
     if asker.tally.over_budget:
         raise IncompleteError(
-            f"{asker.tally.over_budget}; what was said is kept, the same command resumes with a larger one"
+            f"{asker.tally.over_budget}; what was said is kept, the same command resumes with a"
+            " larger one"
         )
     findings = {subject: _finding(record) for subject, record in records.items()}
     answered = sum(not finding.unanswered for finding in findings.values())
@@ -219,8 +220,8 @@ def _refuse_strange(again: Collection[str], questions: Questions) -> None:
     handles = [questions.handle(subject) for subject in range(len(questions))]
     if strange := sorted(set(again) - {*handles, FAILED}):
         raise InputError(
-            f"--again {strange[0]}: nothing is asked about it; expected {FAILED}, or one of {', '.join(handles[:5])}"
-            + (" …" if len(handles) > len(handles[:5]) else "")
+            f"--again {strange[0]}: nothing is asked about it; expected {FAILED}, or one of"
+            f" {', '.join(handles[:5])}" + (" …" if len(handles) > len(handles[:5]) else "")
         )
 
 
@@ -352,7 +353,8 @@ class Inquiring:
             raise
         except UnusableReply as error:
             record |= {"outcome": "invalid", "reason": storable(str(error)[:_REASON])}
-        except Exception as error:  # noqa: BLE001 -- as for trials: a subject fails, the study goes on
+        # As for trials: a subject fails, the study goes on.
+        except Exception as error:  # noqa: BLE001
             reason = self.asker.tally.fail(error)
             record |= {"outcome": "failed", "reason": storable(reason[:_REASON])}
         return {**record, "replayed": bool(replayed) and all(replayed)}

@@ -65,8 +65,8 @@ class Breaker:
         minutes = (now - self._began) / 60
         if minutes >= self._rules.give_up_minutes:
             return (
-                f"none of {failed + patient} requests succeeded in {minutes:.0f} minutes; the last: "
-                f"{self._row.last}"
+                f"none of {failed + patient} requests succeeded in {minutes:.0f} minutes; the last:"
+                f" {self._row.last}"
             )
         return None
 

@@ -139,14 +139,16 @@ def refuse_unknown_prices(
         names = ", ".join(f"'{name}'" for name in unknown)
         where = "the plan" if by_plan else "medassay.toml"
         raise InputError(
-            f"the budget in {where} bounds money, but {names} has no price in the models file; add 'price' to the entry, "
-            'or count it as nothing with unknown_prices = "allow" under its [budget]; no call was made'
+            f"the budget in {where} bounds money, but {names} has no price in the models file; add"
+            " 'price' to the entry, or count it as nothing with unknown_prices = \"allow\" under"
+            " its [budget]; no call was made"
         )
     prices = [spec.known_price for spec in specs]
     currencies = sorted({price.currency for price in prices if price and price != FREE})
     if len(currencies) > 1 and (budget.money is not None or workspace):
         raise InputError(
-            f"the budget bounds money, but entries are priced in {' and '.join(currencies)}; expected one currency; no call was made"
+            f"the budget bounds money, but entries are priced in {' and '.join(currencies)};"
+            " expected one currency; no call was made"
         )
 
 

@@ -82,8 +82,9 @@ class Contexts:
                 what = "reasoning path" if setting == "topline_path" else "source text"
                 what = "path or source text" if setting == "topline_all" else what
                 raise InputError(
-                    f"setting '{setting}': {len(item_ids)} of {n} items have no {what}, the first is '{item_ids[0]}'; "
-                    "paths stand in the bank, source texts in the index under the item's condition"
+                    f"setting '{setting}': {len(item_ids)} of {n} items have no {what}, the first"
+                    f" is '{item_ids[0]}'; paths stand in the bank, source texts in the index under"
+                    " the item's condition"
                 )
 
     def find(
@@ -113,7 +114,8 @@ class Contexts:
                     for at in range(0, len(keys), _BATCH):
                         if stop.soon:
                             raise Interrupted(
-                                f"stopped: {at} of {len(keys)} queries are searched for and kept; the same command resumes"
+                                f"stopped: {at} of {len(keys)} queries are searched for and kept;"
+                                " the same command resumes"
                             )
                         batch = keys[at : at + _BATCH]
                         await self._search(index, {key: queries[key] for key in batch})
@@ -166,7 +168,8 @@ class Contexts:
         index, numbers = self._searched(), self._known.get(_key(self._query(item)))
         if numbers is None and not self.assumed:
             raise IntegrityError(
-                f"retrieved/: nothing was found for item '{item.id}'; run the plan again, it is searched for"
+                f"retrieved/: nothing was found for item '{item.id}'; run the plan again, it is"
+                " searched for"
             )
         if numbers is None:  # a preview asks before `find`: as much as there may be
             return PromptContext(passages=("x" * index.described["size"],) * self._rules.k)
@@ -178,9 +181,11 @@ class Contexts:
         return PromptContext(
             passages=tuple(chunk["text"] for chunk in chunks),
             retrieved=tuple((chunk["document"], chunk["start"]) for chunk in chunks),
-            own_source=None
-            if document is None
-            else any(chunk["document"] == document.name for chunk in chunks),
+            own_source=(
+                None
+                if document is None
+                else any(chunk["document"] == document.name for chunk in chunks)
+            ),
         )
 
 

@@ -59,7 +59,8 @@ def run_async(
             if interrupts == 1 and on_interrupt is not None:
                 loop.call_soon_threadsafe(on_interrupt)
             else:
-                loop.call_soon_threadsafe(lambda: task[0].cancel())  # noqa: PLW0108 -- made in the other thread
+                # Made in the other thread.
+                loop.call_soon_threadsafe(lambda: task[0].cancel())  # noqa: PLW0108
 
     with _hearing(hear):
         threading.Thread(target=work, name="medassay-runner", daemon=True).start()

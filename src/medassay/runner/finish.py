@@ -127,7 +127,8 @@ def write_judged_scores(
                 _, verdicts = next(verdicts_by_trial)
                 judge = judges[score["domain"]]
                 item = answers.items.get(score["domain"], score["item"])
-                score = judged_score(score, item, verdicts, judge, n_seats)  # noqa: PLW2901 -- replaced
+                # Replaced.
+                score = judged_score(score, item, verdicts, judge, n_seats)  # noqa: PLW2901
             scores.write(canonical(score) + b"\n")
     part.replace(run.path / "scores.jsonl")
 
@@ -156,8 +157,8 @@ def _reread_all(source: Run, target: Path, answers: Answers, judges: Mapping[str
                 verdict_again = reread(answers, judge, record)
                 if verdict_again is None:
                     raise InputError(
-                        f"run {source.id}: today's reader of judge '{record['judge']}' would ask again; "
-                        "judge the answers anew with `medassay judge`"
+                        f"run {source.id}: today's reader of judge '{record['judge']}' would ask"
+                        " again; judge the answers anew with `medassay judge`"
                     )
                 record.update(verdict_again, rubric=judge.id)
             verdicts.write(canonical(record) + b"\n")

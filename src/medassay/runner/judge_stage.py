@@ -104,7 +104,8 @@ class Judging:
                 step = judge.step(cases, [r.completion for r in replies])
         except NotAsked:
             return
-        except Exception as error:  # noqa: BLE001 -- as for trials: a verdict fails, the run goes on
+        # As for trials: a verdict fails, the run goes on.
+        except Exception as error:  # noqa: BLE001
             for trial in trials:
                 reason = self._asker.tally.fail(error)
                 record = failed_verdict(trial, spec, seat, reason)

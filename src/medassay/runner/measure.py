@@ -84,7 +84,8 @@ def _places(options: Sequence[str]) -> dict[str, str]:
         if name not in METRICS:
             names_known = ", ".join(sorted(METRICS))
             raise InputError(
-                f"plan: 'metrics': '{name}' is no metric that needs a model; known are {names_known}"
+                f"plan: 'metrics': '{name}' is no metric that needs a model; known are"
+                f" {names_known}"
             )
         places[name] = place
     return places

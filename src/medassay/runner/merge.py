@@ -85,32 +85,33 @@ def _refuse_unlike(members: Sequence[Run]) -> None:
         for key in _SAME:
             if canonical(run.manifest.get(key)) != canonical(first.manifest.get(key)):
                 raise InputError(
-                    f"run {run.id} differs from {first.id} in {key}; only runs of the same banks and "
-                    "methodology join (compare them with `medassay compare`)"
+                    f"run {run.id} differs from {first.id} in {key}; only runs of the same banks"
+                    " and methodology join (compare them with `medassay compare`)"
                 )
         if (named := revisions_named(run.manifest)) != revisions_named(first.manifest):
             raise InputError(
-                f"run {run.id} was scored by other code than {first.id} ({named}); only runs of the same revisions "
-                "join (score both anew with `medassay score`)"
+                f"run {run.id} was scored by other code than {first.id} ({named}); only runs of the"
+                " same revisions join (score both anew with `medassay score`)"
             )
         for key in _SAME_PLAN:
             if run.manifest["plan"].get(key) != first.manifest["plan"].get(key):
                 raise InputError(
-                    f"run {run.id} has another {key} than {first.id}; only runs of the same plan but for "
-                    "models and settings join"
+                    f"run {run.id} has another {key} than {first.id}; only runs of the same plan"
+                    " but for models and settings join"
                 )
         if file_sha256(run.path / "items.jsonl") != file_sha256(first.path / "items.jsonl"):
             raise InputError(f"run {run.id} asked other items than {first.id}; they do not join")
         if _banks(run) != _banks(first):
             raise InputError(
-                f"run {run.id} has other bank contents than {first.id}; only runs of the same banks join"
+                f"run {run.id} has other bank contents than {first.id}; only runs of the same banks"
+                " join"
             )
         for cell in _cells(run):
             if cell in owners:
                 cell_text = ", ".join(cell.split("\x1f"))
                 raise InputError(
-                    f"runs {owners[cell]} and {run.id} both hold {cell_text}; a row is of one run, leave "
-                    "one out"
+                    f"runs {owners[cell]} and {run.id} both hold {cell_text}; a row is of one run,"
+                    " leave one out"
                 )
             owners[cell] = run.id
 

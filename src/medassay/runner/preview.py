@@ -248,8 +248,9 @@ def held_against(budget: BudgetRules, spent: Amount, to_come: Mapping[str, Any])
         if before + more > bound:
             unit = "in money" if name == "money" else name
             warnings.append(
-                f"the budget of {bound:g} {unit} is too low for all of it: {before:g} spent, at most {more:g} to come; "
-                "what is asked until then is kept, and a larger budget resumes"
+                f"the budget of {bound:g} {unit} is too low for all of it: {before:g} spent, at"
+                f" most {more:g} to come; what is asked until then is kept, and a larger budget"
+                " resumes"
             )
     figures = {"calls": spent.calls, "tokens": spent.tokens, "money": round(spent.money, 6)}
     return {"budget": bounds, "spent": figures, "warnings": warnings}

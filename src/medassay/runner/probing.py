@@ -161,7 +161,8 @@ async def _tools(spec: ModelSpec, environment: Mapping[str, str]) -> list[str]:
     if reply.calls:
         return []
     return [
-        'called no tool when it was told to: take "tools" out of its capabilities, or start the server with its tool parser'
+        'called no tool when it was told to: take "tools" out of its capabilities, or start the'
+        " server with its tool parser"
     ]
 
 
@@ -177,5 +178,6 @@ async def _structured(spec: ModelSpec, environment: Mapping[str, str]) -> list[s
     if held:
         return []
     return [
-        'does not keep to a JSON schema: take "structured" out of its capabilities, replies are then read as they come'
+        'does not keep to a JSON schema: take "structured" out of its capabilities, replies are'
+        " then read as they come"
     ]

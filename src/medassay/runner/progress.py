@@ -81,8 +81,8 @@ class Lines:
             done_here = max(1, self._done - self._at_start)
             seconds = (now - self._started) / done_here * remaining
             sys.stderr.write(
-                f"{self._done} of {self._total} {self._what} done, {self._failed} failed, {remaining} left, "
-                f"about {duration_text(seconds)}{money_text(self.money())}\n"
+                f"{self._done} of {self._total} {self._what} done, {self._failed} failed,"
+                f" {remaining} left, about {duration_text(seconds)}{money_text(self.money())}\n"
             )
 
 

@@ -92,8 +92,9 @@ class ReplyRoom:
         read = prompt_tokens(spec, prompt)
         how = "" if token_counter(spec)[1] else " (estimated)"
         return (
-            f"{spec.id}: item '{item.id}' is not asked: its prompt of {read:,} tokens{how} leaves {max(0, spec.context or 0) - read:,} of a window of "
-            f"{spec.context:,}, the median record needs {self.need(spec):,}"
+            f"{spec.id}: item '{item.id}' is not asked: its prompt of {read:,} tokens{how} leaves"
+            f" {max(0, spec.context or 0) - read:,} of a window of {spec.context:,}, the median"
+            f" record needs {self.need(spec):,}"
         )
 
 
@@ -131,8 +132,10 @@ def told_room(schedule: "Schedule") -> Iterator[str]:
         need = room.need(spec)
         if spec.reply_tokens < need:
             yield (
-                f"model '{name}': max_tokens is {spec.reply_tokens:,}, the median reference record has {need:,} tokens ({how}), without the thoughts before it: "
-                f"most replies will be cut off and score 0; set max_tokens in the models file, to about {_round(3 * need):,}"
+                f"model '{name}': max_tokens is {spec.reply_tokens:,}, the median reference record"
+                f" has {need:,} tokens ({how}), without the thoughts before it: most replies will"
+                " be cut off and score 0; set max_tokens in the models file, to about"
+                f" {_round(3 * need):,}"
             )
         if spec.context is not None:
             yield from _told_window(schedule, spec, how)
@@ -153,13 +156,14 @@ def _told_window(schedule: "Schedule", spec: ModelSpec, how: str) -> Iterator[st
     window = f"model '{spec.id}': window of {spec.context:,} tokens ({how}):"
     if lowered:
         yield (
-            f"{window} max_tokens is lowered from {spec.reply_tokens:,} to {min(lowered.values()):,} or more for {len(lowered)} "
-            f"item{'s' * (len(lowered) > 1)}: {_names(lowered)}"
+            f"{window} max_tokens is lowered from {spec.reply_tokens:,} to"
+            f" {min(lowered.values()):,} or more for {len(lowered)} item{'s' * (len(lowered) > 1)}:"
+            f" {_names(lowered)}"
         )
     if refused:
         yield (
-            f"{window} {len(refused)} item{'s' * (len(refused) > 1)} will not be asked, since the median record "
-            f"would not fit behind the prompt: {_names(refused, 'prompt of')}"
+            f"{window} {len(refused)} item{'s' * (len(refused) > 1)} will not be asked, since the"
+            f" median record would not fit behind the prompt: {_names(refused, 'prompt of')}"
         )
 
 

@@ -89,8 +89,9 @@ def refuse_unusable(run: Run, journal: Journal, seats: Mapping[str, int]) -> Non
             lines.append(f"judge '{judge}': {usable} of {n_seats} verdicts can be used ({reasons})")
     if lines:
         raise IncompleteError(
-            f"run {run.id}: {'; '.join(lines)}; fewer than {USABLE:.0%} are too few: the same command with `--again unusable` asks "
-            "these once more, --accept-failures seals the run as it is"
+            f"run {run.id}: {'; '.join(lines)}; fewer than {USABLE:.0%} are too few: the same"
+            " command with `--again unusable` asks these once more, --accept-failures seals the"
+            " run as it is"
         )
 
 

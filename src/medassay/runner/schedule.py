@@ -138,8 +138,8 @@ class Schedule:
         for domain, positions in places.items():
             if domain in self._places:
                 raise InputError(
-                    f"banks '{self._bank_of[domain].name}' and '{bank.name}' share the domain '{domain}'; "
-                    "run them apart, or rename one"
+                    f"banks '{self._bank_of[domain].name}' and '{bank.name}' share the domain"
+                    f" '{domain}'; run them apart, or rename one"
                 )
             self._places[domain], self._bank_of[domain] = array("Q", positions), bank
 
@@ -154,7 +154,10 @@ class Schedule:
             kinds = self._unused.get(bank.name, Counter())
             n = kinds.total()
             if not n:
-                reason = f"has nothing to ask of bank '{bank.name}': all its items are examples (split dev)"
+                reason = (
+                    f"has nothing to ask of bank '{bank.name}': all its items are examples (split"
+                    " dev)"
+                )
             elif n == 1:
                 reason = f"cannot ask the one item of bank '{bank.name}' ({_listed(kinds)})"
             else:
@@ -163,15 +166,17 @@ class Schedule:
             tasks = sorted({_TASKS_OF[form] for form in kinds if form in _TASKS_OF})
             advice = f" and ask it in a plan of its own, with task {' or '.join(tasks)}"
             raise InputError(
-                f"plan: task '{self.task.name}' {reason}{besides}; take the bank out of 'banks'{advice if tasks else ''}"
+                f"plan: task '{self.task.name}' {reason}{besides}; take the bank out of"
+                f" 'banks'{advice if tasks else ''}"
             )
 
     @property
     def unused(self) -> list[str]:
         """Return a line for each bank some of whose items the task does not ask."""
         return [
-            f"bank '{name}': {kinds.total()} item{'s are' if kinds.total() > 1 else ' is'} not asked, task '{self.task.name}' does not "
-            f"take {'them' if kinds.total() > 1 else 'it'} ({_listed(kinds)})"
+            f"bank '{name}': {kinds.total()} item{'s are' if kinds.total() > 1 else ' is'} not"
+            f" asked, task '{self.task.name}' does not take {'them' if kinds.total() > 1 else 'it'}"
+            f" ({_listed(kinds)})"
             for name, kinds in sorted(self._unused.items())
         ]
 
@@ -183,7 +188,8 @@ class Schedule:
             return
         if self.task.asks != "reply":
             raise InputError(
-                f"task '{self.task.name}' asks no replies, and only a reply can call tools; modes = [\"solo\"]"
+                f"task '{self.task.name}' asks no replies, and only a reply can call tools; modes ="
+                ' ["solo"]'
             )
         for name, spec in self.specs.items():
             if not spec.is_baseline and (reason := spec.no_tools) is not None:
@@ -199,12 +205,13 @@ class Schedule:
             return
         if asks == "alone" and self.plan.settings != ("zero_shot",):
             raise InputError(
-                f"task '{self.task.name}' scores texts without a prompt; settings = [\"zero_shot\"] is all there is"
+                f"task '{self.task.name}' scores texts without a prompt; settings = [\"zero_shot\"]"
+                " is all there is"
             )
         if asks != "relaxed" and self.plan.repeats > 1:
             raise InputError(
-                f"plan: 'repeats' is {self.plan.repeats}; in task '{self.task.name}' nothing is drawn, and each repeat would "
-                "tell the same: leave it out"
+                f"plan: 'repeats' is {self.plan.repeats}; in task '{self.task.name}' nothing is"
+                " drawn, and each repeat would tell the same: leave it out"
             )
         for name, spec in self.specs.items():
             reason = spec.cannot_tell(asks, chat_template=self.task.chat_template)
@@ -216,7 +223,8 @@ class Schedule:
         name, reason = next(iter(self.without.items()))
         other = f'; by their replies: task = "{self.task.fallback}"' if self._fallback else ""
         raise InputError(
-            f"task '{self.task.name}' needs likelihoods, which model '{name}' cannot tell: {reason}{other}"
+            f"task '{self.task.name}' needs likelihoods, which model '{name}' cannot tell:"
+            f" {reason}{other}"
         )
 
     def _settings(self, name: str, spec: ModelSpec) -> list[str]:

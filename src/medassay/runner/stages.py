@@ -275,8 +275,9 @@ def refuse_leaving(
     for bank in banks:
         if looking and not bank["may_leave"]:
             raise InputError(
-                f"bank '{bank['name']}' may not leave this place (may_leave = false), but what a model looks up by "
-                f"{', '.join(looking)} does; leave these out of 'tools.use', no call was made"
+                f"bank '{bank['name']}' may not leave this place (may_leave = false), but what a"
+                f" model looks up by {', '.join(looking)} does; leave these out of 'tools.use', no"
+                " call was made"
             )
         for spec in specs:
             if bank["may_leave"] or spec.is_scripted:
@@ -284,7 +285,10 @@ def refuse_leaving(
             if spec.location == "external":
                 why = "is at an external endpoint"
             elif (elsewhere := why_elsewhere(spec)) is not None:
-                why = f"is marked local, but {elsewhere}, nor is it named in 'trusted_hosts' of the models file"
+                why = (
+                    f"is marked local, but {elsewhere}, nor is it named in 'trusted_hosts' of the"
+                    " models file"
+                )
             else:
                 continue
             raise InputError(

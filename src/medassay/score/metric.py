@@ -77,7 +77,8 @@ def find_model(place: str, reference: str, metric: str) -> Path:
         return Path(snapshot_download(reference, local_files_only=True))
     except (LocalEntryNotFoundError, OSError):
         raise UnavailableError(
-            f"{metric}: model {reference} is not here; `hf download {reference}` brings it, or name a folder: "
+            f"{metric}: model {reference} is not here; `hf download {reference}` brings it, or name"
+            " a folder: "
             f'metrics = ["{metric}=FOLDER"]'
         ) from None
 

@@ -81,10 +81,12 @@ class Shortlist:
             ],
             "licences": [family.to_dict() for family in FAMILIES],
             "licences_stated": STATED,
-            "recomputed": None
-            if self.recomputed is None
-            else self.recomputed.document(
-                {row.candidate.model: row.candidate for row in self.rows}
+            "recomputed": (
+                None
+                if self.recomputed is None
+                else self.recomputed.document(
+                    {row.candidate.model: row.candidate for row in self.rows}
+                )
             ),
         }
         return {"id": sha256_hex(canonical(document))[:16], **document}
@@ -115,7 +117,8 @@ def shortlist(
         if not any(name in candidate.scores for candidate in candidates):
             disciplines = sorted({key for candidate in candidates for key in candidate.scores})
             raise InputError(
-                f"disciplines: nobody has a score in '{name}'; the table has {', '.join(disciplines) or 'none'}"
+                f"disciplines: nobody has a score in '{name}'; the table has"
+                f" {', '.join(disciplines) or 'none'}"
             )
     remaining = sorted(candidates, key=lambda candidate: _order(candidate, steps))
     marks: dict[str, list[str]] = {}

@@ -161,7 +161,10 @@ def _recomputed(scores: dict[str, Any]) -> list[str]:
     if scores["pairs"]:
         parts += [
             "",
-            f"No difference is shown for {len(noise)} of {counted(len(scores['pairs']), 'pair')} (all tested at once, at most 5 % error).",
+            (
+                f"No difference is shown for {len(noise)} of"
+                f" {counted(len(scores['pairs']), 'pair')} (all tested at once, at most 5 % error)."
+            ),
         ]
     if noise:
         pairs = ([p["first"], p["second"], _difference(p)] for p in noise)
@@ -170,16 +173,17 @@ def _recomputed(scores: dict[str, Any]) -> list[str]:
 
 
 OTHER_SCORES = (
-    "Scores of the table that are not those of these predictions; the table is printed as its source has it, and keys may have been "
-    "corrected since:"
+    "Scores of the table that are not those of these predictions; the table is printed as its"
+    " source has it, and keys may have been corrected since:"
 )
 
 
 def other_scores(scores: dict[str, Any]) -> list[str]:
     """Return a line for each score of the table that is not that of the predictions."""
     return [
-        f"{row['model']}, {other_score['discipline']}: {other_score['score']:.4f} ({other_score['right']} of {other_score['n']} right), the table has "
-        f"{other_score['table_score']:.4f} ({other_score['table_right']} of {other_score['n']})"
+        f"{row['model']}, {other_score['discipline']}: {other_score['score']:.4f}"
+        f" ({other_score['right']} of {other_score['n']} right), the table has"
+        f" {other_score['table_score']:.4f} ({other_score['table_right']} of {other_score['n']})"
         for row in scores["models"]
         for other_score in row["other_scores"]
     ]

@@ -43,8 +43,8 @@ class MeasureStore:
                         self._known.setdefault(record["key"], tuple(record["values"]))
                     except (ValueError, LookupError, TypeError):
                         raise IntegrityError(
-                            f"{folder.name}/{self._path.name} at byte {n_bytes - len(line)}: damaged; remove the file, what "
-                            "it holds is computed again"
+                            f"{folder.name}/{self._path.name} at byte {n_bytes - len(line)}:"
+                            " damaged; remove the file, what it holds is computed again"
                         ) from None
             if n_bytes < self._path.stat().st_size:
                 os.truncate(self._path, n_bytes)

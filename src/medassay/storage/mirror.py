@@ -45,7 +45,9 @@ _LONGEST_WAIT = 15.0
 _SAY_AFTER = 5.0
 _HINTS = {
     "EndpointConnectionError": "is AWS_ENDPOINT_URL right?",
-    "NoCredentialsError": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, on Ray's nodes before `ray start`",
+    "NoCredentialsError": (
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, on Ray's nodes before `ray start`"
+    ),
 }
 _known: dict[str, str] = {}  # folder → address
 # Of this machine's disk, not of a store: they do not pass by waiting.
@@ -386,7 +388,8 @@ class Mirror:
                 _refusing.pop(self.address, None)
                 kind = Vanished if isinstance(error, FileNotFoundError) else InputError
                 raise kind(
-                    f"{self.address}: cannot {what}: {_told(error)}; check the address and who may use it"
+                    f"{self.address}: cannot {what}: {_told(error)}; check the address and who may"
+                    " use it"
                 ) from None
             except Exception as error:  # noqa: BLE001 -- each store has errors of its own
                 if not _passes(error):
@@ -404,7 +407,8 @@ class Mirror:
                 log.warn("store_waits", doing=what, waited=round(waited, 1), why=_told(error))
                 if waited > _SAY_AFTER:
                     log.say(
-                        f"{self.address}: cannot {what} ({_told(error)}); waiting, {PATIENCE / 60:.0f} minutes at most"
+                        f"{self.address}: cannot {what} ({_told(error)}); waiting,"
+                        f" {PATIENCE / 60:.0f} minutes at most"
                     )
                 time.sleep(wait)
                 wait = min(_LONGEST_WAIT, wait * 2)
@@ -440,7 +444,8 @@ def _filesystem(address: str) -> tuple[Any, str]:
         files, root = fsspec.core.url_to_fs(address)
     except ImportError as error:
         raise UnavailableError(
-            f"{address}: {error}; for s3:// the extra [objects] has it: pip install 'medassay[objects]'"
+            f"{address}: {error}; for s3:// the extra [objects] has it: pip install"
+            " 'medassay[objects]'"
         ) from None
     except ValueError as error:
         raise InputError(f"{address}: not an address that can be opened: {error}") from None

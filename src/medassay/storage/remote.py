@@ -184,7 +184,8 @@ def changing(address: str, *, last: str = "") -> Iterator[Path]:
     def refuse_changed() -> None:
         if last and mirror.contents(last) != states_seen:
             raise InputError(
-                f"{address}: {last} was changed by somebody else meanwhile; {last} was not carried over, do it again"
+                f"{address}: {last} was changed by somebody else meanwhile; {last} was not carried"
+                " over, do it again"
             )
 
     refuse_changed()

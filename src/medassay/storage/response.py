@@ -125,7 +125,8 @@ class ResponseStore:
             index.execute("PRAGMA synchronous=OFF")  # it can be rebuilt
             index.execute("CREATE TABLE IF NOT EXISTS segment (name TEXT PRIMARY KEY)")
             index.execute(
-                "CREATE TABLE IF NOT EXISTS response (key TEXT PRIMARY KEY, body BLOB) WITHOUT ROWID"
+                "CREATE TABLE IF NOT EXISTS response (key TEXT PRIMARY KEY, body BLOB) WITHOUT"
+                " ROWID"
             )
         except sqlite3.DatabaseError:
             index.close()
@@ -233,7 +234,8 @@ class ResponseStore:
     def _compress(self, path: Path) -> None:
         part = path.with_suffix(".part")
         is_kept = False
-        compressed = open(open_file(part, os.O_WRONLY | os.O_TRUNC), "wb")  # noqa: SIM115 -- closed below
+        # Closed below.
+        compressed = open(open_file(part, os.O_WRONLY | os.O_TRUNC), "wb")  # noqa: SIM115
         with (
             compressed,
             path.open("rb") as file,
@@ -283,7 +285,8 @@ class ResponseStore:
                     yield decode(line)
         except (zstd.ZstdError, EOFError, ValueError) as error:
             raise IntegrityError(
-                f"responses/{path.name}: damaged ({error}); restore the file, or remove it to ask again"
+                f"responses/{path.name}: damaged ({error}); restore the file, or remove it to ask"
+                " again"
             ) from None
 
 

@@ -97,7 +97,8 @@ def bounds_of(workspace: Path) -> SpendingLimits:
         *(set(table) - {"month", "total", "unknown_prices"}),
     ]:
         raise InputError(
-            f"{path}: '{min(unknown)}' is not known here; expected [budget] with month, total and unknown_prices"
+            f"{path}: '{min(unknown)}' is not known here; expected [budget] with month, total and"
+            " unknown_prices"
         )
     allows = table.pop("unknown_prices", "refuse")
     if allows not in ("refuse", "allow"):
@@ -174,7 +175,8 @@ class _Book:
                     AttributeError,
                 ):
                     raise IntegrityError(
-                        f"spend/{self.path.name} at byte {self.offset}: not a line of the spend journal; restore the file"
+                        f"spend/{self.path.name} at byte {self.offset}: not a line of the spend"
+                        " journal; restore the file"
                     ) from None
                 self.offset += len(line)
 
@@ -452,8 +454,8 @@ class SpendJournal:
             if spent[name] + money > bound + 1e-12:
                 period = f"of {month}" if name == "month" else "in all"
                 self.refused = (
-                    f"the workspace's budget {period} has no room for another request ({spent[name]:.4f} of {bound:g} "
-                    f"spent; {SETTINGS})"
+                    f"the workspace's budget {period} has no room for another request"
+                    f" ({spent[name]:.4f} of {bound:g} spent; {SETTINGS})"
                 )
                 return False
         return True

@@ -111,7 +111,8 @@ def _table(runs: Sequence[Run]) -> ItemScores:
             keys[place] = _HIDDEN if hidden else item.target
     if not scores:
         raise InputError(
-            "bank: the runs hold no closed answer of a model that is neither a baseline nor scripted"
+            "bank: the runs hold no closed answer of a model that is neither a baseline nor"
+            " scripted"
         )
     models = tuple(sorted(scores))
     places = tuple(sorted(keys))
@@ -227,8 +228,10 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[dict[str, Any]]:
             "likeness": 1.0 if same else likeness,
             "options_too": same,
             "across": first_text[0] != other[0],
-            "leak": first_text[0] == other[0]
-            and {first_text[1].split, other[1].split} == {"test", "dev"},
+            "leak": (
+                first_text[0] == other[0]
+                and {first_text[1].split, other[1].split} == {"test", "dev"}
+            ),
             "text": _HIDDEN if first_text[4] else _shown(first_text[1]),
         }
 
@@ -329,8 +332,14 @@ def bank_sheet(study: Mapping[str, Any]) -> ReportDocument:
         title="What answers and texts say of items",
         reading=reading(study),
         notes=[
-            f"{len(study['review'])} items to look at stand in the CSV file. Each is a reason to look, none is a verdict.",
-            "Discrimination: over models, an item's score against the mean of all other items. With few models it is coarse.",
+            (
+                f"{len(study['review'])} items to look at stand in the CSV file. Each is a reason"
+                " to look, none is a verdict."
+            ),
+            (
+                "Discrimination: over models, an item's score against the mean of all other items."
+                " With few models it is coarse."
+            ),
             f"Near-duplicates share {_ALIKE:g} or more of their runs of {_RUN} words.",
         ],
         facts={key: ", ".join(study[key]) for key in ("runs", "banks") if study[key]},
@@ -350,19 +359,23 @@ def reading(study: Mapping[str, Any]) -> str:
         none = sum(item["difficulty"] == 0 for item in study["items"])
         agree = sum(suspect["agree"] for suspect in study["suspects"])
         parts.append(
-            f"Of {n} items {solved} are solved by all {len(study['models'])} models and {none} by none: these tell no two models apart. "
-            f"{len(study['suspects'])} are missed by the strong models together; on {agree} of them these agree on another answer, so the key may be wrong."
+            f"Of {n} items {solved} are solved by all {len(study['models'])} models and {none} by"
+            f" none: these tell no two models apart. {len(study['suspects'])} are missed by the"
+            f" strong models together; on {agree} of them these agree on another answer, so the key"
+            " may be wrong."
         )
     if study["banks"]:
         parts.append(
-            f"{len(study['duplicates'])} pairs of questions are nearly the same, {len(study['leaks'])} of test and dev besides."
+            f"{len(study['duplicates'])} pairs of questions are nearly the same,"
+            f" {len(study['leaks'])} of test and dev besides."
         )
     for key in study["keys"]:
         if key["p_positions"] < 0.001:
             parts.append(f"Keys of {key['bank']} are not spread evenly over positions.")
         if key["p_longest"] < 0.001:
             parts.append(
-                f"The longest option of {key['bank']} is right in {100 * key['longest']:.0f} % of items, {100 / key['options']:.0f} % by chance."
+                f"The longest option of {key['bank']} is right in {100 * key['longest']:.0f} % of"
+                f" items, {100 / key['options']:.0f} % by chance."
             )
     return " ".join(parts)
 

@@ -115,8 +115,10 @@ class ClosedAccuracy:
         """Return the mean of one model, without one benchmark."""
         items = {name: n for name, n in self.items.items() if name != without}
         values = {
-            name: sum(values_of[model].value for values_of in self._values[name])
-            / len(self._values[name])
+            name: (
+                sum(values_of[model].value for values_of in self._values[name])
+                / len(self._values[name])
+            )
             for name in items
         }
         return weighted_accuracy(values, items)
@@ -152,8 +154,11 @@ def against_closed(
     return {
         "name": closed.name,
         "items": dict(closed.items),
-        "groups": {name: _of_group(columns, closed, sorted(models)) for name, models in model_groups.items()},
-    }  # fmt: skip
+        "groups": {
+            name: _of_group(columns, closed, sorted(models))
+            for name, models in model_groups.items()
+        },
+    }
 
 
 def _of_group(
@@ -235,9 +240,10 @@ def reading(closed: Mapping[str, Any]) -> str:
     )
     chance = round(_BY_CHANCE * len(others))
     return (
-        f"Of {counted(len(others), 'number')} of open answers {sure} {'goes' if sure == 1 else 'go'} with the {closed['name']} beyond what "
-        f"drawing models explains; about {chance} would if none did, since 95 % intervals miss one in twenty. Closed accuracy does not "
-        "stand in for the others."
+        f"Of {counted(len(others), 'number')} of open answers {sure}"
+        f" {'goes' if sure == 1 else 'go'} with the {closed['name']} beyond what drawing models"
+        f" explains; about {chance} would if none did, since 95 % intervals miss one in twenty."
+        " Closed accuracy does not stand in for the others."
     )
 
 
@@ -249,14 +255,20 @@ def sections(closed: Mapping[str, Any]) -> Iterator[Section]:
         if group["tasks"]:
             yield Section(
                 title=f"Tasks against closed accuracy{about} (n = {group['n_models']})",
-                text="The mean of the correlations of a task's numbers, those where lower is better turned round: above 0, models "
-                "that know more exams are better at the task; below 0, worse. Intervals by drawing models.",
+                text=(
+                    "The mean of the correlations of a task's numbers, those where lower is better"
+                    " turned round: above 0, models that know more exams are better at the task;"
+                    " below 0, worse. Intervals by drawing models."
+                ),
                 grids=[_tasks(group["tasks"])],
             )
         yield Section(
             title=f"Closed accuracy against everything else{about} (n = {group['n_models']})",
-            text=f"The {closed['name']}: {parts}, each by its test items, the languages of one benchmark counted once. A benchmark that "
-            "is part of the mean stands against the mean of the others.",
+            text=(
+                f"The {closed['name']}: {parts}, each by its test items, the languages of one"
+                " benchmark counted once. A benchmark that is part of the mean stands against the"
+                " mean of the others."
+            ),
             grids=[_columns(group["columns"])],
         )
 
@@ -283,7 +295,8 @@ def _columns(columns: Sequence[Mapping[str, Any]]) -> Grid:
         heads=["number", "Pearson", "95 % interval", "Spearman", "Kendall", "models"],
         rows=[
             [
-                column["column"] + (f" (against the mean without {column['without']})" if column["without"] else ""),
+                column["column"] + (f" (against the mean without {column['without']})" if
+                column["without"] else ""),
                 _r(column["pearson"]),
                 _interval(column["pearson_lo"], column["pearson_hi"]),
                 *(_r(column[key]) for key in ("spearman", "kendall")),

@@ -215,7 +215,8 @@ def _measure(run: Run) -> tuple[Measure, str]:
     if metric == "accuracy":
         return "accuracy", metric
     raise InputError(
-        f"run {run.id}: measures {metric}; expected a quiz (accuracy), answers graded by G-Eval, or answers compared with references"
+        f"run {run.id}: measures {metric}; expected a quiz (accuracy), answers graded by G-Eval, or"
+        " answers compared with references"
     )
 
 
@@ -259,8 +260,8 @@ def _refuse_twice(columns: Sequence[ContextMeasure]) -> None:
             raise InputError(f"run {column.run.id}: no row has two items with a score")
         if other is not None:
             raise InputError(
-                f"runs {other} and {column.run.id} both measure {column.measure}; give one run of each measure, with all its "
-                "models in one plan"
+                f"runs {other} and {column.run.id} both measure {column.measure}; give one run of"
+                " each measure, with all its models in one plan"
             )
 
 

@@ -52,9 +52,19 @@ def _notes(study: Mapping[str, Any]) -> Iterator[str]:
     yield f"{text[:1].upper()}{text[1:]}. Every item counts once. Runs: {', '.join(study['runs'])}."
     if study["scripted"]:
         yield "SCRIPTED: answers or grades are a script's; these numbers measure nothing."
-    yield "Ranks are ranges: of five models, 2–4 says that one is shown to be better and one to be worse, with all pairs of a setting tested at once (at most 5 % error, about 5 % for grades). Toplines are upper bounds and get no rank."
-    yield "Unread are replies in which no answer was read (unclear, cut off, declined); they score the worst."
-    yield "Intervals are of 95 %, over conditions where items share one; each difference has its own. A difference is told where that excludes 0 and Holm's p over all of them is at most 0.05."
+    yield (
+        "Ranks are ranges: of five models, 2–4 says that one is shown to be better and one to be"
+        " worse, with all pairs of a setting tested at once (at most 5 % error, about 5 % for"
+        " grades). Toplines are upper bounds and get no rank."
+    )
+    yield (
+        "Unread are replies in which no answer was read (unclear, cut off, declined); they score"
+        " the worst."
+    )
+    yield (
+        "Intervals are of 95 %, over conditions where items share one; each difference has its own."
+        " A difference is told where that excludes 0 and Holm's p over all of them is at most 0.05."
+    )
 
 
 def _cell(row: Mapping[str, Any] | None) -> str:
@@ -248,11 +258,12 @@ def reading(study: Mapping[str, Any]) -> str:
         more = sum(gain["different"] and gain["value"] > 0 for gain in own_gains)
         less = sum(gain["different"] and gain["value"] < 0 for gain in own_gains)
         sentences.append(
-            f"{setting} raises {measure} of {more} and lowers it of {less} of {len(own_gains)} models."
+            f"{setting} raises {measure} of {more} and lowers it of {less} of {len(own_gains)}"
+            " models."
         )
     if doubtful := sum(gain["unread_outweighs"] for gain in sure):
         sentences.append(
-            f"{doubtful} of these {len(sure)} differ by less than the shares of their unread replies do: see how they were read (`medassay study "
-            "reading`) before saying so."
+            f"{doubtful} of these {len(sure)} differ by less than the shares of their unread"
+            " replies do: see how they were read (`medassay study reading`) before saying so."
         )
     return " ".join(sentences)

@@ -70,7 +70,8 @@ class _Version:
             self._add(run)
         if not self.scores:
             raise InputError(
-                f"runs {when}: no closed item was answered in the mode solo; expected runs of closed items"
+                f"runs {when}: no closed item was answered in the mode solo; expected runs of"
+                " closed items"
             )
         if len({name for name, *_ in self.banks}) < len(self.banks):
             versions = ", ".join(sorted(version for _, version, _ in self.banks))
@@ -87,7 +88,8 @@ class _Version:
         for row, values in scores.items():
             if row in self.scores:
                 raise InputError(
-                    f"run {run.id}: '{row[0]}' in the setting {row[1]} is in another run, too; expected each once"
+                    f"run {run.id}: '{row[0]}' in the setting {row[1]} is in another run, too;"
+                    " expected each once"
                 )
             self.scores[row] = {place: sum(v) / len(v) for place, v in values.items()}
 
@@ -134,7 +136,8 @@ def corrections_study(
     rows = sorted(first.scores.keys() & second.scores.keys())
     if not rows:
         raise InputError(
-            "no model was asked in one setting before and after; expected the same plan on both versions"
+            "no model was asked in one setting before and after; expected the same plan on both"
+            " versions"
         )
     shared = sorted(first.records.keys() & second.records.keys())
     if not shared:
@@ -188,9 +191,9 @@ def _row(first: _Version, second: _Version, row: Row, changed: Sequence[Place]) 
         **_difference(first, row, old, new, shared),
         "n_shared": len(shared),
         "n_changed": len(places_own),
-        "before_changed": 100 * float(np.mean([old[p] for p in places_own]))
-        if places_own
-        else None,
+        "before_changed": (
+            100 * float(np.mean([old[p] for p in places_own])) if places_own else None
+        ),
         "after_changed": 100 * float(np.mean([new[p] for p in places_own])) if places_own else None,
     }
 
@@ -239,8 +242,10 @@ def _reading(study: Mapping[str, Any]) -> str:
     sure = [row for row in study["rows"] if row["different"]]
     up = sum(row["difference"] > 0 for row in sure)
     return (
-        f"{counted(len(study['changed']), 'item')} {'was' if len(study['changed']) == 1 else 'were'} changed, {len(study['removed'])} removed. "
-        f"Of {counted(len(study['rows']), 'row')} of model and setting {up} rose and {len(sure) - up} fell by more than chance, on the items that both versions have."
+        f"{counted(len(study['changed']), 'item')}"
+        f" {'was' if len(study['changed']) == 1 else 'were'} changed, {len(study['removed'])}"
+        f" removed. Of {counted(len(study['rows']), 'row')} of model and setting {up} rose and"
+        f" {len(sure) - up} fell by more than chance, on the items that both versions have."
     )
 
 
@@ -249,8 +254,14 @@ def _notes(study: Mapping[str, Any]) -> Iterator[str]:
         yield f"{when}: {', '.join(f'{version} ({content[:16]})' for _, version, content in banks)}"
     if study["scripted"]:
         yield "SCRIPTED: answers are a script's; these numbers measure nothing."
-    yield "Intervals are of 95 %, over clusters of items. A difference is told where its interval excludes 0 and Holm's p over all rows is at most 0.05."
-    yield "Items are corrected because models were wrong on them: that they do better afterwards is partly regression to the mean."
+    yield (
+        "Intervals are of 95 %, over clusters of items. A difference is told where its interval"
+        " excludes 0 and Holm's p over all rows is at most 0.05."
+    )
+    yield (
+        "Items are corrected because models were wrong on them: that they do better afterwards is"
+        " partly regression to the mean."
+    )
 
 
 def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
@@ -277,7 +288,10 @@ def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
         cells = [[row["type"], row["decision"], str(row["n"])] for row in counts]
         yield Section(
             title="Types of corrections",
-            text="What the reviewing model proposed, and what people decided; an item may have two types.",
+            text=(
+                "What the reviewing model proposed, and what people decided; an item may have two"
+                " types."
+            ),
             figure=("types", stacked(counts, over="type", by="decision", step=130)),
             grids=[Grid(heads=["type", "decision", "corrections"], rows=cells, names=2)],
         )
@@ -321,9 +335,14 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Grid:
             _interval(row["difference"], row["lo"], row["hi"], sign="+"),
             "–" if row["p_holm"] is None else f"{row['p_holm']:.3f}",
             SHOWN if row["different"] else NOT_SHOWN,
-            "–"
-            if row["before_changed"] is None
-            else f"{row['before_changed']:.1f} → {row['after_changed']:.1f} (n={row['n_changed']})",
+            (
+                "–"
+                if row["before_changed"] is None
+                else (
+                    f"{row['before_changed']:.1f} → {row['after_changed']:.1f}"
+                    f" (n={row['n_changed']})"
+                )
+            ),
         ]
         for row in rows
     ]

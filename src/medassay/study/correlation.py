@@ -97,7 +97,8 @@ def correlation_study(
     columns, closed = _columns(rows), ClosedAccuracy(rows)
     if len(models) < FEWEST or len(columns) < 2:
         raise InputError(
-            f"correlation: {len(models)} models and {len(columns)} columns; at least {FEWEST} models and 2 columns are needed"
+            f"correlation: {len(models)} models and {len(columns)} columns; at least {FEWEST}"
+            " models and 2 columns are needed"
         )
     for name in dict.fromkeys(entry.name for entry in external):
         if name in columns:
@@ -110,7 +111,8 @@ def correlation_study(
         columns[name] = {entry.model: entry.value for entry in own_entries if entry.model in models}
         if not columns[name]:
             raise InputError(
-                f"--external: '{name}' has no value for a model here; the models are {some_of(models)}"
+                f"--external: '{name}' has no value for a model here; the models are"
+                f" {some_of(models)}"
             )
     unknown = sorted({entry.model for entry in external} - {*models})
     table_all = _table(models, columns)
@@ -175,7 +177,8 @@ def _columns(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
         name = called(row)
         if row.model in columns.setdefault(name, {}):
             raise InputError(
-                f"correlation: model '{row.model}' has two numbers for {row.dataset}, {row.metric}; expected one"
+                f"correlation: model '{row.model}' has two numbers for {row.dataset}, {row.metric};"
+                " expected one"
             )
         columns[name][row.model] = row.value
     return columns
@@ -300,12 +303,16 @@ def correlation_sheet(study: Mapping[str, Any]) -> ReportDocument:
         title="Correlations of benchmarks and metrics",
         reading=reading(study),
         notes=[
-            f"Pearson's r over {study['n_models']} models, with 95 % intervals by drawing models; clusters join below a distance of {CUT:g} "
-            "(1 − |r|, average linkage). Undefined with fewer than three models, or where a column does not vary.",
+            (
+                f"Pearson's r over {study['n_models']} models, with 95 % intervals by drawing"
+                f" models; clusters join below a distance of {CUT:g} (1 − |r|, average linkage)."
+                " Undefined with fewer than three models, or where a column does not vary."
+            ),
             "Few models: a correlation here is a hint, and its interval is wide.",
             *(
                 [
-                    "The matrix of all models is pooled over groups of sizes; groups stand apart below."
+                    "The matrix of all models is pooled over groups of sizes; groups stand apart"
+                    " below."
                 ]
                 if study["pooled"]
                 else []
@@ -317,7 +324,8 @@ def correlation_sheet(study: Mapping[str, Any]) -> ReportDocument:
             *(_unknown(study["unknown"]) if study["unknown"] else ()),
             *(_unsized(study["unsized"]) if study["unsized"] else ()),
             *(
-                f"{name} is the mean of {listed(MEANS[name])}; it is left out, since some of these stand here."
+                f"{name} is the mean of {listed(MEANS[name])}; it is left out, since some of these"
+                " stand here."
                 for name in study["means_left_out"]
             ),
         ],
@@ -331,12 +339,18 @@ def correlation_sheet(study: Mapping[str, Any]) -> ReportDocument:
 
 def _unknown(models: Sequence[str]) -> Iterator[str]:
     """Yield what is said of external scores of models that are not in the table."""
-    yield f"External scores of {counted(len(models), 'model')} that {'is' if len(models) == 1 else 'are'} not in the table are left out: {some_of(models)}."
+    yield (
+        f"External scores of {counted(len(models), 'model')} that"
+        f" {'is' if len(models) == 1 else 'are'} not in the table are left out: {some_of(models)}."
+    )
 
 
 def _unsized(models: Sequence[str]) -> Iterator[str]:
     """Yield why there are no groups of sizes."""
-    yield f"Models are in no groups by size: {counted(len(models), 'model')} {'has' if len(models) == 1 else 'have'} no size: {some_of(models)}."
+    yield (
+        f"Models are in no groups by size: {counted(len(models), 'model')}"
+        f" {'has' if len(models) == 1 else 'have'} no size: {some_of(models)}."
+    )
 
 
 def reading(study: Mapping[str, Any]) -> str:
@@ -347,7 +361,11 @@ def reading(study: Mapping[str, Any]) -> str:
     accuracy = study["views"].get(f"{ACCURACY} over data sets")
     if accuracy:
         parts.append(_agreement(accuracy))
-    counts = [len(v["clusters"]) for n, v in study["views"].items() if n.startswith("metrics of ") and not n.endswith(" models")]  # fmt: skip
+    counts = [
+        len(v["clusters"])
+        for n, v in study["views"].items()
+        if n.startswith("metrics of ") and not n.endswith(" models")
+    ]
     if counts:
         parts.append(
             f"The metrics of a data set fall into {min(counts)}"

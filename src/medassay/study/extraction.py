@@ -145,8 +145,8 @@ def extraction_study(
     answers = list(_answers(run))
     if not answers:
         raise InputError(
-            f"run {run.id}: no answer to a report with a reference record: every call failed, or the reports "
-            "have no references yet (`medassay bank silver`)"
+            f"run {run.id}: no answer to a report with a reference record: every call failed, or"
+            " the reports have no references yet (`medassay bank silver`)"
         )
     if embedder is not None:
         answers = _embedded(answers, embedder)
@@ -301,7 +301,11 @@ class _Study:
             ],
             "stopped": [
                 dict(zip(("model", "setting", "mode"), a.row, strict=True))
-                | {"domain": a.domain, "item": a.item, "drug": None if a.synthetic else drug}
+                | {
+                    "domain": a.domain,
+                    "item": a.item,
+                    "drug": None if a.synthetic else drug,
+                }
                 for a in self._answers
                 for drug in a.stopped
             ],

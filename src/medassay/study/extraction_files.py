@@ -17,7 +17,10 @@ from medassay.report.tables import harmless
 from medassay.study.extraction import COMPOSITE
 
 _ALONE = "Each interval is of its difference alone: among twenty, one excludes 0 by chance."
-_BESIDE = "They enter no family: shares of leaves, and of entries of drugs that reply and reference have in common."
+_BESIDE = (
+    "They enter no family: shares of leaves, and of entries of drugs that reply and reference have"
+    " in common."
+)
 _SCRIPTED = "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
 
 
@@ -65,18 +68,25 @@ def reading(document: Mapping[str, Any]) -> str:
     """
     rows = [row for row in document["rows"] if row["metrics"][COMPOSITE]]
     if not rows:
-        return "There is no composite with an interval: too few reports, or a family of metrics is absent."
+        return (
+            "There is no composite with an interval: too few reports, or a family of metrics is"
+            " absent."
+        )
     rows.sort(key=lambda row: (-row["metrics"][COMPOSITE]["score"], _name(row)))
     stopped, first_row = sum(row["stopped_as_current"] for row in document["rows"]), rows[0]
     sentences = (
-        f"{_name(first_row)} has a composite of {share_text(first_row['metrics'][COMPOSITE])}, "
-        f"and lists {first_row['stopped_as_current']} stopped drugs as current; all rows together list {stopped}."
+        f"{_name(first_row)} has a composite of {share_text(first_row['metrics'][COMPOSITE])}, and"
+        f" lists {first_row['stopped_as_current']} stopped drugs as current; all rows together list"
+        f" {stopped}."
     )
     if len(rows) == 1:
         return sentences
     order = document["composite"]
     if order is None:
-        return f"{sentences} Too few reports to say whether the composites of the {len(rows)} rows differ."
+        return (
+            f"{sentences} Too few reports to say whether the composites of the {len(rows)} rows"
+            " differ."
+        )
     lowest = {_name(row): row["rank_lo"] for row in order["rows"]}
     ranked = [name for name in map(_name, rows) if name in lowest]
     first = [name for name in ranked if lowest[name] == 1]
@@ -141,9 +151,12 @@ def markdown(document: Mapping[str, Any]) -> str:
     parts = [
         f"# Extraction study of run {document['run']}",
         "",
-        f"{markdown_text(reading(document))} References: {references['gold']} gold, {references['silver']} silver, "
-        f"{references['converted']} converted. Percent with 95 % intervals, over {document['reports']['common']} of "
-        f"{document['reports']['all']} reports that the rows have in common. Seal {document['seal'][:16]}.",
+        (
+            f"{markdown_text(reading(document))} References: {references['gold']} gold,"
+            f" {references['silver']} silver, {references['converted']} converted. Percent with 95"
+            f" % intervals, over {document['reports']['common']} of {document['reports']['all']}"
+            f" reports that the rows have in common. Seal {document['seal'][:16]}."
+        ),
         "",
         *([_SCRIPTED, ""] if document["scripted"] else []),
         "## Families",
@@ -221,7 +234,10 @@ def _thinking(document: Mapping[str, Any]) -> Iterator[str]:
             pair["model"],
             name,
             *(f"{100 * difference[side]:.1f}" for side in ("thinking", "direct")),
-            f"{100 * difference['difference']:+.1f} [{100 * difference['lo']:+.1f}, {100 * difference['hi']:+.1f}]",
+            (
+                f"{100 * difference['difference']:+.1f} [{100 * difference['lo']:+.1f},"
+                f" {100 * difference['hi']:+.1f}]"
+            ),
             SHOWN if difference["different"] else NOT_SHOWN,
         ]
         for pair in document["thinking"]

@@ -91,8 +91,8 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
         )
     if lost := [finding.problem for finding in findings if finding.unanswered]:
         raise IncompleteError(
-            f"judge '{judge}': {len(lost)} of {len(findings)} verdicts have no answer: {lost[0]}; what it said is kept, "
-            "the same command goes on"
+            f"judge '{judge}': {len(lost)} of {len(findings)} verdicts have no answer: {lost[0]};"
+            " what it said is kept, the same command goes on"
         )
     verdicts = [None if finding.value is None else _Given(*finding.value) for finding in findings]
     before = dict(zip((item.id for item in used), verdicts, strict=False))

@@ -59,14 +59,16 @@ def read_answers(
     label_rows = rows if labels is None else list(read_csv(labels))
     if len(label_rows) != len(rows):
         raise InputError(
-            f"{labels}: {len(label_rows)} rows for {len(rows)} of {path.name}; expected one for each, in the same order"
+            f"{labels}: {len(label_rows)} rows for {len(rows)} of {path.name}; expected one for"
+            " each, in the same order"
         )
     named = {key: columns.get(key, key) for key in _KNOWN}
     where = path if labels is None else labels
     for key in _NEEDED:
         if rows and named[key] not in rows[0]:
             raise InputError(
-                f"{path.name}: no column '{named[key]}' ({key}); found {', '.join(map(str, rows[0]))}; name it by --columns {key}=…"
+                f"{path.name}: no column '{named[key]}' ({key}); found"
+                f" {', '.join(map(str, rows[0]))}; name it by --columns {key}=…"
             )
     for name in people:
         if label_rows and name not in label_rows[0]:
@@ -246,10 +248,13 @@ def checkup_sheet(study: Mapping[str, Any]) -> ReportDocument:
         title="A check-up of metrics",
         reading=reading(study),
         notes=[
-            f"{study['n']} answers to {study['n_items']} items; intervals draw items with all their answers."
+            f"{study['n']} answers to {study['n_items']} items; intervals draw items with all their"
+            " answers."
             + (f" {study['left_out']} blank ones are left out." if study["left_out"] else ""),
-            "Pearson's r between what a metric says of an answer and what people say of it; of a label where less is better (omissions) a good "
-            "metric goes below 0.",
+            (
+                "Pearson's r between what a metric says of an answer and what people say of it; of"
+                " a label where less is better (omissions) a good metric goes below 0."
+            ),
             *(f"{name}: {identifier}" for name, identifier in study["ids"].items()),
         ],
         sections=sections,
@@ -270,8 +275,9 @@ def reading(study: Mapping[str, Any]) -> str:
             )
             continue
         parts.append(
-            f"With people's {label}, {best['metric'].replace('_', ' ')} agrees most (r {_r(best['pearson'])}"
-            f"{_band(best)}), {last['metric'].replace('_', ' ')} least ({_r(last['pearson'])})."
+            f"With people's {label}, {best['metric'].replace('_', ' ')} agrees most (r"
+            f" {_r(best['pearson'])}{_band(best)}), {last['metric'].replace('_', ' ')} least"
+            f" ({_r(last['pearson'])})."
         )
     if study["same"]:
         parts.append(f"{len(study['same'])} pairs of metrics say the same; one of each is enough.")

@@ -110,9 +110,11 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
             [*groups[0], *groups[1]],
             seed,
         ),
-        "corrected": None
-        if corrected is None
-        else asdict(corrected) | {"approximate": _few_of_the_rarer(human)},
+        "corrected": (
+            None
+            if corrected is None
+            else asdict(corrected) | {"approximate": _few_of_the_rarer(human)}
+        ),
         "judge_minus_human": _mean(
             [j - h for j, h in zip(on_labelled, human, strict=True)],
             groups[0],
@@ -174,8 +176,8 @@ def _labels(path: Path, run: Run) -> dict[Key, dict[str, Any]]:
             raise InputError(f"{where}: score '{row['score']}'; expected a number") from None
         if not scale.least <= score <= scale.hi:
             raise InputError(
-                f"{where}: score {score:g}; expected {scale.lo:g} to {scale.hi:g}, the scale of the "
-                "run"
+                f"{where}: score {score:g}; expected {scale.lo:g} to {scale.hi:g}, the scale of"
+                " the run"
             )
         if key in totals:
             raise InputError(f"{where}: a second label of item '{key[4]}' of '{key[1]}'")
@@ -193,8 +195,8 @@ def _check_header(path: Path, row: Mapping[str, str]) -> None:
     if missing or needed:
         problem = "score and verdict" if needed else f"no column {', '.join(missing)}"
         raise InputError(
-            f"{path.name}: {problem}; found {', '.join(row)}; expected domain, model, setting, item, "
-            "and either score, or fact and verdict"
+            f"{path.name}: {problem}; found {', '.join(row)}; expected domain, model, setting,"
+            " item, and either score, or fact and verdict"
         )
 
 
@@ -230,8 +232,8 @@ def _scored(
         for part in ids:
             if parts_said.get(part) not in labels:
                 raise InputError(
-                    f"{name}: item '{item.id}', {part}: verdict '{parts_said.get(part, '')}'; expected one "
-                    f"of {', '.join(labels)} for each of {', '.join(ids)}"
+                    f"{name}: item '{item.id}', {part}: verdict '{parts_said.get(part, '')}';"
+                    f" expected one of {', '.join(labels)} for each of {', '.join(ids)}"
                 )
         body = {
             kind: [

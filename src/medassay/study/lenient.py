@@ -21,11 +21,13 @@ _LETTER = re.compile(r"(?<![A-Za-z'’])([A-Z])(?![A-Za-z'’])")
 _FIRST = re.compile(r"\W*([A-Za-z])(?:[^A-Za-z]|(?=[A-Z][a-z])|$)")
 _NUMBER = re.compile(r"[-+−]?\d+(?:[.,]\d+)*")
 _LISTED = re.compile(
-    r"^[\s>*_#+|(\[-]*(?:\d{1,2}|[a-j])\s?[.):\]|]{1,2}\s*(?P<name>.+)$|^\s*[-•*–]\s+(?P<point>.+)$",
+    r"^[\s>*_#+|(\[-]*(?:\d{1,2}|[a-j])\s?[.):\]|]{1,2}\s*(?P<name>.+)$|"
+    r"^\s*[-•*–]\s+(?P<point>.+)$",
     re.MULTILINE,
 )
 _NAMED = re.compile(
-    r"[\"'](?:name|diagnosis|disease|condition)[\"']\s*:\s*[\"'](?P<name>[^\"\n]{2,160}?)[\"']\s*[,}\n]"
+    r"[\"'](?:name|diagnosis|disease|"
+    r"condition)[\"']\s*:\s*[\"'](?P<name>[^\"\n]{2,160}?)[\"']\s*[,}\n]"
 )
 _NAME_ENDS = re.compile(r"\s*(?:[:：;]|\s[-–—]\s|\.\s|\(|\[|\||,\s\"|$)")
 
@@ -119,7 +121,8 @@ def read_leniently(item: Item, text: str, *, order: tuple[int, ...] | None = Non
 
     Examples
     --------
-    >>> item = Item(id="q", domain="d", question="Which?", form="choice", options=("salt", "water"), expected="A")
+    >>> item = Item(id="q", domain="d", question="Which?", form="choice", options=("salt", "water"),
+    ...     expected="A")
     >>> read_leniently(item, "I would give water.")
     'B'
     """

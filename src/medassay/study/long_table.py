@@ -60,8 +60,8 @@ def read_long(path: Path) -> list[LongRow]:
         if named is None or missing:
             lacking = ", ".join([*missing, *([] if named else ["dataset"])])
             raise InputError(
-                f"{path.name} row {number}: lacks {lacking}; expected columns dataset, metric, model, value, and direction (up or down) "
-                "where lower is better"
+                f"{path.name} row {number}: lacks {lacking}; expected columns dataset, metric,"
+                " model, value, and direction (up or down) where lower is better"
             )
         if row["value"].strip().lower() in ("", "-", "nan", "none"):
             continue

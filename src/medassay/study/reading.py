@@ -231,7 +231,8 @@ def _disagreement(
 
 
 _PIECE = re.compile(
-    r"(?P<letter>\b[^\W\d_]\b)|(?P<word>[^\W\d_]+)|(?P<number>\d+)|(?P<line>\n+)|(?P<blank>[^\S\n]+)|(?P<mark>.)"
+    r"(?P<letter>\b[^\W\d_]\b)|(?P<word>[^\W\d_]+)|(?P<number>\d+)|(?P<line>\n+)|"
+    r"(?P<blank>[^\S\n]+)|(?P<mark>.)"
 )
 
 

@@ -54,11 +54,13 @@ def reading(study: Mapping[str, Any]) -> str:
     unread = sum(round(row["unread"] * row["n"]) for row in rows)
     disagree = sum(row["disagreements"] for row in rows)
     sentences = [
-        f"{unread:,} of {n:,} replies were left unread ({100 * unread / n:.1f} %); on {disagree:,} a second, lenient parser says something else."
+        f"{unread:,} of {n:,} replies were left unread ({100 * unread / n:.1f} %); on {disagree:,}"
+        " a second, lenient parser says something else."
     ]
     if differing := [row for row in rows if row["differs"]]:
         names = "; ".join(
-            f"{row['model']}, {row['setting']} ({100 * row['unread']:.1f} %, others {100 * (row['others'] or 0):.1f} %)"
+            f"{row['model']}, {row['setting']} ({100 * row['unread']:.1f} %, others"
+            f" {100 * (row['others'] or 0):.1f} %)"
             for row in sorted(differing, key=lambda row: -row["unread"])[:5]
         )
         more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
@@ -68,17 +70,30 @@ def reading(study: Mapping[str, Any]) -> str:
     if "labels" in study:
         labels = study["labels"]
         sentences.append(
-            f"Of {labels['n']} readings that people checked {labels['wrong']} are wrong: {100 * labels['error']:.1f} % [{100 * labels['lo']:.1f}, {100 * labels['hi']:.1f}]."
+            f"Of {labels['n']} readings that people checked {labels['wrong']} are wrong:"
+            f" {100 * labels['error']:.1f} % [{100 * labels['lo']:.1f}, {100 * labels['hi']:.1f}]."
         )
     return " ".join(sentences)
 
 
 def _notes(study: Mapping[str, Any]) -> Iterator[str]:
-    yield f"Runs: {', '.join(study['runs'])}. Unread: unparsed, truncated or refused; failed calls are no replies."
-    yield "Differs: Fisher's exact test of a row against the others of its mode and form, Holm's p at most 0.05. Rows answer the same items: the test takes them as independent."
-    yield "A disagreement is a reason to look, not an error: the lenient parser takes the first letter, any list, the last number."
+    yield (
+        f"Runs: {', '.join(study['runs'])}. Unread: unparsed, truncated or refused; failed calls"
+        " are no replies."
+    )
+    yield (
+        "Differs: Fisher's exact test of a row against the others of its mode and form, Holm's p at"
+        " most 0.05. Rows answer the same items: the test takes them as independent."
+    )
+    yield (
+        "A disagreement is a reason to look, not an error: the lenient parser takes the first"
+        " letter, any list, the last number."
+    )
     if "labels" not in study:
-        yield "To measure the parser's errors: fill the column `right` of to-label.csv (written with --to) and give it as --labels."
+        yield (
+            "To measure the parser's errors: fill the column `right` of to-label.csv (written with"
+            " --to) and give it as --labels."
+        )
 
 
 def _percent(share: float | None) -> str:
@@ -176,9 +191,9 @@ def _clusters(study: Mapping[str, Any]) -> Section:
     return Section(
         title="Unread replies that look alike",
         text="" if lines else "Every reply was read.",
-        grids=[Grid(heads=heads, rows=lines, names=5, folded=len(lines) > _FOLDED)]
-        if lines
-        else [],
+        grids=(
+            [Grid(heads=heads, rows=lines, names=5, folded=len(lines) > _FOLDED)] if lines else []
+        ),
     )
 
 
@@ -199,9 +214,9 @@ def _disagreements(study: Mapping[str, Any]) -> Section:
     return Section(
         title="Where a second reading disagrees",
         text=f"{len(lines)} of {total:,} are listed." if total > len(lines) else "",
-        grids=[Grid(heads=heads, rows=lines, names=6, folded=len(lines) > _FOLDED)]
-        if lines
-        else [],
+        grids=(
+            [Grid(heads=heads, rows=lines, names=6, folded=len(lines) > _FOLDED)] if lines else []
+        ),
     )
 
 
@@ -220,6 +235,9 @@ def _labels(study: Mapping[str, Any]) -> Iterator[Section]:
     heads = ["model", "setting", "wrong", "error rate"]
     yield Section(
         title="Readings that people checked",
-        text="Wilson's interval, 95 %. Of the replies that were labelled; a sample drawn by chance speaks for all.",
+        text=(
+            "Wilson's interval, 95 %. Of the replies that were labelled; a sample drawn by chance"
+            " speaks for all."
+        ),
         grids=[Grid(heads=heads, rows=lines, names=2)],
     )

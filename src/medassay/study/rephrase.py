@@ -86,7 +86,8 @@ class Rephraser:
         )
         if lost := [finding.problem for finding in findings if finding.unanswered]:
             raise IncompleteError(
-                f"rephraser '{self.spec.id}': {lost[0]}; what it said is kept, the same command goes on"
+                f"rephraser '{self.spec.id}': {lost[0]}; what it said is kept, the same command"
+                " goes on"
             )
         versions: dict[str, list[str]] = {text: [] for text in texts_wanted}
         for subject, finding in enumerate(findings):

@@ -102,8 +102,9 @@ def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
     ]
     if not effects:
         raise InputError(
-            'settings: no two rows of a model differ in one setting alone; run a plan with settings = ["zero_shot", "few_shot"], or two plans that '
-            "differ in chat_template or shuffle_options, over the same bank"
+            "settings: no two rows of a model differ in one setting alone; run a plan with settings"
+            ' = ["zero_shot", "few_shot"], or two plans that differ in chat_template or'
+            " shuffle_options, over the same bank"
         )
     for effect, p in zip(effects, holm([e["p"] for e in effects]), strict=True):
         effect["p_holm"] = p
@@ -233,7 +234,10 @@ def settings_sheet(study: Mapping[str, Any]) -> ReportDocument:
         title="What settings do",
         reading=reading(study),
         notes=[
-            f"Paired over the items that both rows have, in points of 100 for shares; runs: {', '.join(study['runs'])}.",
+            (
+                "Paired over the items that both rows have, in points of 100 for shares; runs:"
+                f" {', '.join(study['runs'])}."
+            ),
             "Each interval is of its difference alone; p is Holm's over all differences here.",
         ],
         sections=sections,
@@ -262,7 +266,10 @@ def _section(factor: str, unit: float, effects: Sequence[Mapping[str, Any]]) -> 
             effect["task"],
             effect["asked"],
             f"{effect['with']} − {effect['without']}",
-            f"{unit * effect['difference']:+.1f} [{unit * effect['lo']:+.1f}, {unit * effect['hi']:+.1f}]",
+            (
+                f"{unit * effect['difference']:+.1f} [{unit * effect['lo']:+.1f},"
+                f" {unit * effect['hi']:+.1f}]"
+            ),
             f"{effect['p_holm']:.3f}",
             SHOWN if effect["different"] else NOT_SHOWN,
             str(effect["n"]),
@@ -287,7 +294,8 @@ def reading(study: Mapping[str, Any]) -> str:
             sure = [effect for effect in own_effects if effect["different"]]
             most = max(own_effects, key=lambda effect: abs(effect["difference"]))
             sentences.append(
-                f"{factor.capitalize()}: {len(sure)} of {len(own_effects)} differences are more than chance; the largest is "
-                f"{most['unit'] * most['difference']:+.1f} ({most['model']}, {most['asked']})."
+                f"{factor.capitalize()}: {len(sure)} of {len(own_effects)} differences are more"
+                f" than chance; the largest is {most['unit'] * most['difference']:+.1f}"
+                f" ({most['model']}, {most['asked']})."
             )
     return " ".join(sentences)

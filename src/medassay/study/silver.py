@@ -71,14 +71,17 @@ def write_silver(
     """Write a new version of a bank in which a model has written the records of reports that had
     none.
 
-    References that are there stay as they are. Replies are stored, so that the same command asks for none of them again.
+    References that are there stay as they are. Replies are stored, so that the same command asks
+    for none of them again.
 
     Raises
     ------
     InputError
-        When the model is unknown, the folder exists, no report lacks a record, or the bank may not leave.
+        When the model is unknown, the folder exists, no report lacks a record, or the bank may not
+        leave.
     IncompleteError
-        When a report got no usable record in three tries, unless failures are accepted: it stays without one.
+        When a report got no usable record in three tries, unless failures are accepted: it stays
+        without one.
     """
     spec = _maker(options.maker, options.models_file)
     if options.to.exists():
@@ -108,8 +111,9 @@ def write_silver(
     if failed and not options.accept_failures:
         name, why = next(iter(failed.items()))
         raise IncompleteError(
-            f"{len(failed)} of {len(reports)} reports got no usable record, '{name}': {why}; nothing was "
-            "written, what is usable is kept; --again failed asks once more, --accept-failures leaves them without one"
+            f"{len(failed)} of {len(reports)} reports got no usable record, '{name}': {why};"
+            " nothing was written, what is usable is kept; --again failed asks once more,"
+            " --accept-failures leaves them without one"
         )
     version = next_version(bank.version, dt.datetime.now(dt.UTC).year)
     today = dt.datetime.now(dt.UTC).date().isoformat()
@@ -213,7 +217,9 @@ def _again(first: Prompt, text: str, problem: str) -> Prompt:
         {"role": "assistant", "content": text or "–"},
         {
             "role": "user",
-            "content": f"That reply could not be used: {problem}. Reply with the whole JSON object again.",
+            "content": (
+                f"That reply could not be used: {problem}. Reply with the whole JSON object again."
+            ),
         },
     )
     return Prompt(

@@ -49,7 +49,8 @@ def resilience_study(
     answers_kept = [answer for answer in first if answer.text in versions]
     if not answers_kept:
         raise InputError(
-            "resilience: the rephrasing model gave no answer its six rephrasings; --again failed asks once more"
+            "resilience: the rephrasing model gave no answer its six rephrasings; --again failed"
+            " asks once more"
         )
     pairs = [(text, a.reference) for a in answers_kept for text in versions[a.text]]
     values = values_of(pairs, gauges.values(), workspace, engine)
@@ -138,9 +139,15 @@ def resilience_sheet(study: Mapping[str, Any]) -> ReportDocument:
         title="Resilience of metrics to rephrasing",
         reading=resilience_reading(study, order),
         notes=[
-            f"{study['n']} answers, each said in other words {study['rephrasings']} times by {study['rephraser']}; the original is not among them.",
-            "Variances are of the rephrasings of one answer (divided by their number). Over the range they keep the metric's unit, the literal "
-            "published rule; over its square metrics can be compared.",
+            (
+                f"{study['n']} answers, each said in other words {study['rephrasings']} times by"
+                f" {study['rephraser']}; the original is not among them."
+            ),
+            (
+                "Variances are of the rephrasings of one answer (divided by their number). Over the"
+                " range they keep the metric's unit, the literal published rule; over its square"
+                " metrics can be compared."
+            ),
             *(
                 [f"{study['lost']} answers lack rephrasings and are left out."]
                 if study["lost"]
@@ -170,11 +177,16 @@ def resilience_reading(study: Mapping[str, Any], order: Sequence[str]) -> str:
     """Return the study in one paragraph."""
     moved = [name for name in order if study["metrics"][name]["mean_squared"] > 0]
     if not moved:
-        return "No metric moved: the rephrasings are the answers themselves, or all metrics are constant."
+        return (
+            "No metric moved: the rephrasings are the answers themselves, or all metrics are"
+            " constant."
+        )
     best, worst = moved[0], moved[-1]
     return (
-        f"Said in other words, {best.replace('_', ' ')} moves least (mean variance / range² {study['metrics'][best]['mean_squared']:.2g}) and "
-        f"{worst.replace('_', ' ')} most ({study['metrics'][worst]['mean_squared']:.2g}): differences of that size by it may be wording alone."
+        f"Said in other words, {best.replace('_', ' ')} moves least (mean variance / range²"
+        f" {study['metrics'][best]['mean_squared']:.2g}) and {worst.replace('_', ' ')} most"
+        f" ({study['metrics'][worst]['mean_squared']:.2g}): differences of that size by it may be"
+        " wording alone."
     )
 
 
@@ -203,7 +215,8 @@ def consistency_study(answers: Sequence[StudyAnswer]) -> dict[str, Any]:
     }
     if not several:
         raise InputError(
-            "consistency: every prompt was asked once; give the plan repeats = 11, and its models temperature 1 and top_p 0.9"
+            "consistency: every prompt was asked once; give the plan repeats = 11, and its models"
+            " temperature 1 and top_p 0.9"
         )
     metrics: dict[str, Any] = {}
     prompts: dict[str, list[float]] = {}
@@ -267,9 +280,14 @@ def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> Re
         title="Self-consistency of models, metric by metric",
         reading=_consistency_reading(study, names),
         notes=[
-            f"{study['n']} prompts, each asked at least {study['draws']} times of {', '.join(study['models'])}; by prompt first, then averaged over models.",
-            "CV: deviation (divided by the number of draws) over the mean. Metrics that can be negative have none; perplexities of a fixed reference do not "
-            "depend on draws.",
+            (
+                f"{study['n']} prompts, each asked at least {study['draws']} times of"
+                f" {', '.join(study['models'])}; by prompt first, then averaged over models."
+            ),
+            (
+                "CV: deviation (divided by the number of draws) over the mean. Metrics that can be"
+                " negative have none; perplexities of a fixed reference do not depend on draws."
+            ),
             *notes,
         ],
         sections=[
@@ -294,8 +312,9 @@ def _consistency_reading(study: Mapping[str, Any], names: Sequence[str]) -> str:
         return "No metric moved from draw to draw: the models gave the same answers again."
     low, high = moved[0], moved[-1]
     return (
-        f"Asked again, a model's {low.replace('_', ' ')} varies by {100 * study['metrics'][low]['cv']:.0f} % of its mean, its "
-        f"{high.replace('_', ' ')} by {100 * study['metrics'][high]['cv']:.0f} %: one draw says little where that is large."
+        f"Asked again, a model's {low.replace('_', ' ')} varies by"
+        f" {100 * study['metrics'][low]['cv']:.0f} % of its mean, its {high.replace('_', ' ')} by"
+        f" {100 * study['metrics'][high]['cv']:.0f} %: one draw says little where that is large."
     )
 
 

@@ -66,8 +66,8 @@ def write_steps(  # noqa: PLR0913 -- each is an option of the study
     for language, finding in zip(languages, findings, strict=True):
         if finding.value is None:
             raise IncompleteError(
-                f"judge '{judge}' wrote no usable steps in '{language}': {finding.problem}; no steps were written, --again failed "
-                "asks once more"
+                f"judge '{judge}' wrote no usable steps in '{language}': {finding.problem}; no"
+                " steps were written, --again failed asks once more"
             )
         texts[language] = finding.value
     return EvaluationSteps(

@@ -89,14 +89,16 @@ class SuiteBanks:
         made_hash, known_hash = bank.content_hash[:12], there.content_hash[:12]
         if not _of_one_set(first, there, bank):
             raise InputError(
-                f"banks/{name}: another bank ({len(there.items)} items, content {known_hash}…) has the name of {benchmark.title}, of "
-                f"which DATA/{benchmark.folder} makes {len(bank.items)} items (content {made_hash}…); rename its folder and its name, then "
-                "repeat"
+                f"banks/{name}: another bank ({len(there.items)} items, content {known_hash}…) has"
+                f" the name of {benchmark.title}, of which DATA/{benchmark.folder} makes"
+                f" {len(bank.items)} items (content {made_hash}…); rename its folder and its name,"
+                " then repeat"
             )
         other = first.with_name(f"{name}-{made_hash}")
         self._tell(
-            f"{name}: DATA/{benchmark.folder} changed: it makes {len(bank.items)} items (content {made_hash}…), banks/{name} holds "
-            f"{len(there.items)} (content {known_hash}…); asked is what the files make now, banks/{other.name}"
+            f"{name}: DATA/{benchmark.folder} changed: it makes {len(bank.items)} items (content"
+            f" {made_hash}…), banks/{name} holds {len(there.items)} (content {known_hash}…); asked"
+            f" is what the files make now, banks/{other.name}"
         )
         if not other.exists():
             _write(other, bank, self._version(bank))

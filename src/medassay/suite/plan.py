@@ -96,7 +96,10 @@ def _problem(plan: SuitePlan) -> str | None:
     """Return what is wrong with a plan whose values have the right types, None if nothing is."""
     for name in plan.suite:
         if name not in SUITES and name not in BENCHMARKS:
-            return f"suite '{name}' is unknown; suites are {', '.join(SUITES)}; benchmarks {', '.join(BENCHMARKS)}"
+            return (
+                f"suite '{name}' is unknown; suites are {', '.join(SUITES)}; benchmarks"
+                f" {', '.join(BENCHMARKS)}"
+            )
     for field, least in (("limit", 1), ("seed", 0), ("n_resamples", 100)):
         value = getattr(plan, field)
         if value is not None and value < least:

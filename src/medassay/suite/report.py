@@ -27,10 +27,11 @@ from medassay.suite.results import (
 from medassay.suite.run import ANSWERS, BenchmarkPart, SuiteRun
 
 _COLUMNS = (
-    *("group", "benchmark", "title", "metric", "better", "model", "setting", "value", "se", "lo", "hi"),
-    *("second_lo", "second_hi", "second_method", "n", "left_out", "rank", "rank_lo", "rank_hi", "rank_by"),
+    *("group", "benchmark", "title", "metric", "better", "model", "setting"),
+    *("value", "se", "lo", "hi", "second_lo", "second_hi", "second_method"),
+    *("n", "left_out", "rank", "rank_lo", "rank_hi", "rank_by"),
     *("headline", "flags", "run"),
-)  # fmt: skip
+)
 _PLACES = ("metrics", "models_file")  # of one machine
 _LARGE = 1000.0
 
@@ -54,7 +55,8 @@ def metric_label(metric: str) -> str:
 
     Examples
     --------
-    >>> shown("bits_per_byte"), shown("bertscore:roberta-large@0a1b"), shown("relaxed_perplexity_mean[l=2,s=4]")
+    >>> shown("bits_per_byte"), shown("bertscore:roberta-large@0a1b"), shown(
+    ...     "relaxed_perplexity_mean[l=2,s=4]")
     ('bits per byte', 'bertscore:roberta-large@0a1b', 'relaxed perplexity mean[l=2,s=4]')
     """
     end = re.search(r"[:\[]", metric)
@@ -147,21 +149,37 @@ def _every_number(results: Sequence[SuiteResult]) -> Section:
             metric_label(result.metric),
             f"{result.model}, {result.setting}" if several else result.model,
             cell(result),
-            "–" if result.second is None else f"[{number(result.second['lo'])}, {number(result.second['hi'])}] {result.second['method']}",
+            _second_interval(result),
             number(result.se),
             str(result.n),
             _flags(result),
         ]
         for result in results
-    ]  # fmt: skip
+    ]
     heads = ["benchmark", "metric", "model", "value, rank", "second interval"]
     return Section(
         title="Every number, with what is flagged",
-        text="Metrics with their model, revision and parameters; beside the published numbers those that say how to read them.",
+        text=(
+            "Metrics with their model, revision and parameters; beside the published numbers those "
+            "that say how to read them."
+        ),
         grids=[
-            Grid(heads=[*heads, "standard error", "items", "flags"], names=3, rows=rows, folded=True)
+            Grid(
+                heads=[*heads, "standard error", "items", "flags"],
+                names=3,
+                rows=rows,
+                folded=True,
+            )
         ],
-    )  # fmt: skip
+    )
+
+
+def _second_interval(result: SuiteResult) -> str:
+    """Return the second interval with its method, a dash where there is none."""
+    if result.second is None:
+        return "–"
+    lo, hi = number(result.second["lo"]), number(result.second["hi"])
+    return f"[{lo}, {hi}] {result.second['method']}"
 
 
 def _banks(suite: SuiteRun) -> Iterator[Section]:
@@ -179,7 +197,10 @@ def _banks(suite: SuiteRun) -> Iterator[Section]:
     if rows:
         yield Section(
             title="Question banks",
-            text="Made from the files of the data folder when the suite ran; the content is the SHA-256 of all items.",
+            text=(
+                "Made from the files of the data folder when the suite ran; the content is the"
+                " SHA-256 of all items."
+            ),
             grids=[
                 Grid(
                     heads=["benchmark", "source", "items in the bank", "content"],
@@ -199,8 +220,8 @@ def reading(suite: SuiteRun, results: Sequence[SuiteResult]) -> str:
     models = {result.model for result in results}
     metrics = {result.metric for result in results if result.headline}
     sentences = (
-        f"{counted(len(models), 'model')} on {len(here)} of {counted(len(suite.parts), 'benchmark')}, "
-        f"{counted(len(metrics), 'metric')}."
+        f"{counted(len(models), 'model')} on {len(here)} of"
+        f" {counted(len(suite.parts), 'benchmark')}, {counted(len(metrics), 'metric')}."
     )
     first: dict[tuple[str, str], set[str]] = {}
     for result in results:
@@ -212,14 +233,20 @@ def reading(suite: SuiteRun, results: Sequence[SuiteResult]) -> str:
         sentences += f" In {shared} of {len(first)} rankings no model has the first place alone."
     if len(alone) > 1:
         most, times = max(sorted(alone.items()), key=lambda pair: pair[1])
-        sentences += f" {most} is first alone by {times}, {len(alone) - 1} others by {alone.total() - times}: the metric decides."
+        sentences += (
+            f" {most} is first alone by {times}, {len(alone) - 1} others by"
+            f" {alone.total() - times}: the metric decides."
+        )
     elif alone:
         sentences += f" {next(iter(alone))} is first in all others."
     ways = {result.rank_by for result in results if result.rank_by}
     if "pairs" in ways:
         sentences += " A rank such as 2–4 is the range that the test of all pairs leaves."
     if "intervals" in ways:
-        sentences += " A rank such as 2 (1–3) comes from whether 95 % intervals overlap, which is no test of pairs."
+        sentences += (
+            " A rank such as 2 (1–3) comes from whether 95 % intervals overlap, which is no test of"
+            " pairs."
+        )
     return sentences
 
 
@@ -236,14 +263,24 @@ def notes(suite: SuiteRun, *, as_published: bool) -> Iterator[str]:
     chat = sorted(_in_conversation(suite))
     if chat:
         yield (
-            f"{', '.join(chat)}: asked through a chat endpoint, so in a form of conversation, unlike models asked with plain prompts."
+            f"{', '.join(chat)}: asked through a chat endpoint, so in a form of conversation,"
+            " unlike models asked with plain prompts."
         )
     if as_published:
-        yield "As published: values ± standard error; answers that are blank or too short are left out of means, and counted."
+        yield (
+            "As published: values ± standard error; answers that are blank or too short are left"
+            " out of means, and counted."
+        )
     else:
-        yield "Values with 95 % intervals, then the rank with its range; 1 is best. Baselines are not ranked."
+        yield (
+            "Values with 95 % intervals, then the rank with its range; 1 is best. Baselines are not"
+            " ranked."
+        )
     if any(BENCHMARKS[part.benchmark].is_open for part in suite.parts):
-        yield "BLEU without smoothing gives nothing to a right answer of fewer than four tokens; never rank by it."
+        yield (
+            "BLEU without smoothing gives nothing to a right answer of fewer than four tokens;"
+            " never rank by it."
+        )
 
 
 def _warnings(suite: SuiteRun, part: BenchmarkPart) -> Iterator[str]:
@@ -311,9 +348,11 @@ def whole_table(suite: SuiteRun) -> Section:
     several = len({setting for _, setting in rows}) > 1
     return Section(
         title="All numbers",
-        text=f"The report has {counted(len(further), 'number')} more: {listed(further)}."
-        if further
-        else "",
+        text=(
+            f"The report has {counted(len(further), 'number')} more: {listed(further)}."
+            if further
+            else ""
+        ),
         grids=[
             Grid(
                 heads=[
@@ -437,7 +476,10 @@ def _means(weighted: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
                         [
                             weighted_mean["model"],
                             weighted_mean["setting"],
-                            f"{number(weighted_mean['score'])} [{number(weighted_mean['lo'])}, {number(weighted_mean['hi'])}]",
+                            (
+                                f"{number(weighted_mean['score'])} [{number(weighted_mean['lo'])},"
+                                f" {number(weighted_mean['hi'])}]"
+                            ),
                             str(weighted_mean["n"]),
                         ]
                         for weighted_mean in own_means
@@ -464,7 +506,10 @@ def _gaps(gaps: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
     heads = ["languages", "model", "setting", "difference", "reading", "shared items"]
     yield Section(
         title="Difference between languages",
-        text="The same questions in two languages, paired item by item; above 0 the first is answered better.",
+        text=(
+            "The same questions in two languages, paired item by item; above 0 the first is"
+            " answered better."
+        ),
         grids=[Grid(heads=heads, rows=rows, names=3)],
     )
 
@@ -508,7 +553,11 @@ def _card(
 ) -> Iterator[str]:
     yield f"# {markdown_text(model)}"
     yield ""
-    yield from (f"- {name.replace('_', ' ')}: {markdown_text(str(entry[name]))}" for name in _TOLD if entry.get(name) not in (None, ""))  # fmt: skip
+    yield from (
+        f"- {name.replace('_', ' ')}: {markdown_text(str(entry[name]))}"
+        for name in _TOLD
+        if entry.get(name) not in (None, "")
+    )
     yield ""
     yield "## Results"
     yield ""
@@ -539,7 +588,10 @@ def _card(
     yield ""
     yield "## Limits"
     yield ""
-    yield "- Scores on exam-like questions and likeness to references are no evidence of clinical benefit."
+    yield (
+        "- Scores on exam-like questions and likeness to references are no evidence of clinical"
+        " benefit."
+    )
     yield from (f"- {markdown_text(sentence)}" for sentence in sentences)
 
 

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -152,7 +152,12 @@ def _texts(
         metric = ids.get(name, name)
         published_metric = document["as_published"][name] if as_published else entry
         if published_metric is not None:
-            yield replace(_filled(base, published_metric), metric=metric, se=published_metric["se"], left_out=document["left_out"])  # fmt: skip
+            yield replace(
+                _filled(base, published_metric),
+                metric=metric,
+                se=published_metric["se"],
+                left_out=document["left_out"],
+            )
         elif entry is not None:  # every answer was left out: the row stays, without a value
             yield replace(base, metric=metric, left_out=document["left_out"])
 
@@ -242,7 +247,8 @@ def _ranked(results: Sequence[SuiteResult]) -> list[SuiteResult]:
         if ranked[places[0]].rank_by:
             continue
         estimates = {str(at): _estimate(ranked[at]) for at in places}
-        for key, found_rank in rank(estimates, better=ranked[places[0]].better).items():  # type: ignore[arg-type]  # high or low
+        better: Literal["high", "low"] = "low" if ranked[places[0]].better == "low" else "high"
+        for key, found_rank in rank(estimates, better=better).items():
             at = int(key)
             ranked[at] = replace(
                 ranked[at],

@@ -15,6 +15,7 @@ from medassay import pipeline
 from medassay.core.canonical import short_hash
 from medassay.core.json import parse_json
 from medassay.core.keyed import keyed
+from medassay.core.records.likelihood import Asks
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
@@ -33,6 +34,7 @@ FOLDER = "suites"
 _LONGEST = 60  # characters of a folder's name before its hash
 ANSWERS, PERPLEXITY, RELAXED, JUDGED = "answers", "perplexity", "relaxed", "prometheus"
 Tell = Callable[[str], None]
+_ASKS: Mapping[str, Asks] = {PERPLEXITY: "alone", RELAXED: "relaxed"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,8 +178,8 @@ class _Work:
             )
         if self._unfinished:
             raise IncompleteError(
-                f"suite {self._folder.name}: {len(self._unfinished)} runs are not finished: {'; '.join(self._unfinished[:3])}; "
-                "the same command resumes"
+                f"suite {self._folder.name}: {len(self._unfinished)} runs are not finished:"
+                f" {'; '.join(self._unfinished[:3])}; the same command resumes"
             )
         return open_suite(self._folder)
 
@@ -227,7 +229,8 @@ class _Work:
         if manifest.get("metrics", {}) == now:
             return runs
         self._means.tell(
-            f"{part.benchmark}: other metrics are here by now; its stored answers are compared again"
+            f"{part.benchmark}: other metrics are here by now; its stored answers are compared"
+            " again"
         )
         return {k: v for k, v in runs.items() if k not in (ANSWERS, JUDGED)}
 
@@ -302,14 +305,14 @@ class _Work:
     def _run_plan(self, part: BenchmarkPart, kind: str) -> dict[str, Any]:
         """Return the plan of one run, its paths relative to the folder of the suite."""
         benchmark, plan = BENCHMARKS[part.benchmark], self._plan
-        asks = {PERPLEXITY: "alone", RELAXED: "relaxed"}.get(kind)
+        asks = _ASKS.get(kind)
         models = plan.models
         if asks is not None:
             chat = plan.chat_template and kind == RELAXED
             models = tuple(
                 name
                 for name in models
-                if self._specs[name].cannot_tell(asks, chat_template=chat) is None  # type: ignore[arg-type]  # one of the two
+                if self._specs[name].cannot_tell(asks, chat_template=chat) is None
             )
         task = {PERPLEXITY: "perplexity", RELAXED: "relaxed_perplexity"}.get(kind, benchmark.task)
         if task == "closed_likelihood" and self._none_tells():
@@ -422,7 +425,7 @@ def suite_models(path: Path, names: tuple[str, ...]) -> dict[str, ModelSpec]:
             )
         elif not path.is_file():
             raise InputError(
-                f"--model: '{name}' is no folder of weights, and there is no {path}; expected an entry of a models file, "
-                "a folder, or embedded:smollm2"
+                f"--model: '{name}' is no folder of weights, and there is no {path}; expected an"
+                " entry of a models file, a folder, or embedded:smollm2"
             )
     return entries

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -309,7 +309,7 @@ def _both_modes(
     row_differences = []
     for name, members in ((OVERALL, table.domains), *((d, [d]) for d in table.domains)):
         differences = tools_minus_solo(
-            lambda mode, rows, of=members: _strata(table, manifest, of, mode, rows),  # type: ignore[misc]  # mypy reads a default as a third argument
+            partial(_strata, table, manifest, members),
             shared,
             _options(manifest, task, "solo"),
         )

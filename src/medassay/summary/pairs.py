@@ -31,29 +31,31 @@ def relations_of(field: Field, unread: Mapping[Row, float], task: Task) -> dict[
         "c": field.c,
         **(_relation(field, task) if field.ranges else {}),
         "pairs": pairs,
-        "oracle": None
-        if best is None
-        else {
-            **best.estimate.to_dict(),
-            "best_single": best.best_single,
-            "headroom": best.headroom,
-            "unsolved_share": best.unsolved_share,
-            "wins": [
-                {
-                    "model": s.row[0],
-                    "setting": s.row[1],
-                    "wins": w,
-                    "share_lo": lo,
-                    "share_hi": hi,
-                }
-                for s, w, (lo, hi) in zip(
-                    (s for s in field.standings if s.rank.rank),
-                    best.wins,
-                    best.win_ends,
-                    strict=True,
-                )
-            ],
-        },
+        "oracle": (
+            None
+            if best is None
+            else {
+                **best.estimate.to_dict(),
+                "best_single": best.best_single,
+                "headroom": best.headroom,
+                "unsolved_share": best.unsolved_share,
+                "wins": [
+                    {
+                        "model": s.row[0],
+                        "setting": s.row[1],
+                        "wins": w,
+                        "share_lo": lo,
+                        "share_hi": hi,
+                    }
+                    for s, w, (lo, hi) in zip(
+                        (s for s in field.standings if s.rank.rank),
+                        best.wins,
+                        best.win_ends,
+                        strict=True,
+                    )
+                ],
+            }
+        ),
     }
 
 

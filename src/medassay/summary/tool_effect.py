@@ -65,10 +65,12 @@ def tools_minus_solo(
                 "lo": lo,
                 "hi": hi,
                 "n": means.n,
-                "different": means.n_clusters >= SMALL_N
-                and lo is not None
-                and hi is not None
-                and (lo > 0 or hi < 0),
+                "different": (
+                    means.n_clusters >= SMALL_N
+                    and lo is not None
+                    and hi is not None
+                    and (lo > 0 or hi < 0)
+                ),
             },
         )
 

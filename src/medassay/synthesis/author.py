@@ -182,7 +182,10 @@ def _asked(subject: str, text_id: str, messages: Sequence[dict[str, Any]]) -> Pr
 
 def _again(first: Prompt, text: str, problem: str) -> Prompt:
     """Return the prompt that shows a model its last reply and what was wrong with it."""
-    notice = f"That reply could not be used: {problem}. Reply again, with nothing but what was asked for."
+    notice = (
+        f"That reply could not be used: {problem}. Reply again, with nothing but what was asked"
+        " for."
+    )
     turns = [
         {"role": "assistant", "content": storable(text)[:_SHOWN] or "–"},
         {"role": "user", "content": notice},

@@ -116,7 +116,10 @@ def _limits(workshop: Workshop) -> Iterator[str]:
             yield f"Of {source.result['bank']}: {source.result['limits']}"
     if models:
         named = ", ".join(f"{name} (family {model['family']})" for name, model in models.items())
-        yield f"Made with {named}: models of these families may find the items easier, and their errors may be in them."
+        yield (
+            f"Made with {named}: models of these families may find the items easier, and their"
+            " errors may be in them."
+        )
     yield _review_share(workshop)
     yield _source_age(workshop)
 
@@ -130,7 +133,11 @@ def _review_share(workshop: Workshop) -> str:
     ]
     singly = sum(not decision.record.get("together") for decision in accepted)
     share = 100 * singly / len(accepted) if accepted else 0.0
-    return f"Of {counted(len(accepted), 'item')} {singly} ({share:.0f} %) {'was' if singly == 1 else 'were'} reviewed or decided by people one by one, the others accepted together."
+    return (
+        f"Of {counted(len(accepted), 'item')} {singly} ({share:.0f} %)"
+        f" {'was' if singly == 1 else 'were'} reviewed or decided by people one by one, the others"
+        " accepted together."
+    )
 
 
 def _source_age(workshop: Workshop) -> str:
@@ -147,7 +154,10 @@ def _source_age(workshop: Workshop) -> str:
         return f"{count}, undated."
     date_range = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     undated = len(sources) - len(dates)
-    return f"{count}, of {date_range}{f', {undated} undated' if undated else ''}; what changed in medicine since is not in the items."
+    return (
+        f"{count}, of {date_range}{f', {undated} undated' if undated else ''}; what changed in"
+        " medicine since is not in the items."
+    )
 
 
 def _named_sources(workshop: Workshop) -> str:
@@ -173,6 +183,7 @@ def _named_sources(workshop: Workshop) -> str:
         else f" of {years[0]} to {years[-1]}"
     )
     return (
-        f"The items name {counted(len(named), 'source')}, {dated} with a year{span}, as the model that wrote them says; "
-        "nobody looked them up. What changed in medicine since is not in the items."
+        f"The items name {counted(len(named), 'source')}, {dated} with a year{span}, as the model"
+        " that wrote them says; nobody looked them up. What changed in medicine since is not in"
+        " the items."
     )

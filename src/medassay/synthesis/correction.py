@@ -65,7 +65,8 @@ def read_correction(reply: str, record: Mapping[str, Any]) -> dict[str, Any]:
     changed = changes(record, after)
     if sorted(set(types)) != ([0] if 0 in types and not changed else changed):
         raise ValueError(
-            f"types {sorted(set(types))}, but the change is of types {changed}; expected the same, and no change with type 0"
+            f"types {sorted(set(types))}, but the change is of types {changed}; expected the same,"
+            " and no change with type 0"
         )
     return {
         **{key: value[key] for key in ("sense", "key_right", "path_right")},

@@ -103,11 +103,13 @@ def _find(workshop: Workshop, decidable: Mapping[str, Event], handle: str) -> Ev
     ]
     if handle not in decidable and (former or workshop.latest("item", handle)):
         raise InputError(
-            f"'{handle}' does not wait: it is not in the queue, or no longer made by the plan; nothing was decided"
+            f"'{handle}' does not wait: it is not in the queue, or no longer made by the plan;"
+            " nothing was decided"
         )
     if handle not in decidable:
         raise InputError(
-            f"{workshop.folder}: nothing is called '{handle}'; `medassay bank queue` lists what waits"
+            f"{workshop.folder}: nothing is called '{handle}'; `medassay bank queue` lists what"
+            " waits"
         )
     return decidable[handle]
 
@@ -139,7 +141,8 @@ def _checked_review(event: Event, verb: Verb, change: Any) -> Any:
         raise InputError(f"'{handle}': no review could be used; expected keep, change or remove")
     if event.status == "made" and needs_rewriting(event.result) and verb in ("accept", "keep"):
         raise InputError(
-            f"'{handle}' was found complex or ambiguous as a whole (type 0): expected change or remove"
+            f"'{handle}' was found complex or ambiguous as a whole (type 0): expected change or"
+            " remove"
         )
     if verb == "accept" and not event.result["types"]:
         raise InputError(f"'{handle}': no change is proposed; expected keep, change or remove")

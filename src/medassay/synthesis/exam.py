@@ -45,8 +45,8 @@ class ExamMaker:
             raise InputError("a plan without the table [exam]")
         if exam_plan.open_versions and plan.language != "en":
             raise InputError(
-                f"open versions of questions in '{plan.language}': what asks for wrong answers is told in English only; "
-                "make a [translation] to en first"
+                f"open versions of questions in '{plan.language}': what asks for wrong answers is"
+                " told in English only; make a [translation] to en first"
             )
         self._plan = plan
         self._wanted: Exam = exam_plan
@@ -104,7 +104,8 @@ class ExamMaker:
             self._cited = source.cited
             if not self._wanted.key:
                 raise InputError(
-                    f"{path}: an exam in a document needs its keys; 'exam.key' names a CSV with number, cop"
+                    f"{path}: an exam in a document needs its keys; 'exam.key' names a CSV with"
+                    " number, cop"
                 )
             questions = list(read_exam_text(source, read_keys(self._base / self._wanted.key)))
         years = [self._wanted.year or question.year for question in questions]

@@ -91,7 +91,8 @@ def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[dict[str, st
         absent = [columns.get(name, name) for name in needed if columns.get(name, name) not in row]
         if absent:
             raise InputError(
-                f"{path}: no column '{absent[0]}'; found {', '.join(row)}; name yours in 'exam.columns'"
+                f"{path}: no column '{absent[0]}'; found {', '.join(row)}; name yours in"
+                " 'exam.columns'"
             )
         yield {name: (row.get(columns.get(name, name)) or "").strip() for name in COLUMNS}
 
@@ -108,7 +109,8 @@ def read_exam_text(source: SourceDocument, keys: Mapping[int, str]) -> Iterator[
     questions = dict(_questions(source.text))
     if not questions:
         raise InputError(
-            f"{source.file}: no question found; expected lines as '12. Question' and '1. option' or 'a) option'"
+            f"{source.file}: no question found; expected lines as '12. Question' and '1. option' or"
+            " 'a) option'"
         )
     for number in sorted(questions.keys() | keys.keys()):
         question, options = questions.get(number, ("", []))
@@ -247,7 +249,8 @@ def asks_for_wrong(question: str) -> bool:
 
     Examples
     --------
-    >>> asks_for_wrong("Which drug is NOT indicated?"), asks_for_wrong("Which drug is not indicated?")
+    >>> asks_for_wrong("Which drug is NOT indicated?"), asks_for_wrong(
+    ...     "Which drug is not indicated?")
     (True, False)
     """
     return bool(_NEGATIVE_ANY.search(question) or _NEGATIVE_CAPITALS.search(question))

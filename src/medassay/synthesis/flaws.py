@@ -94,7 +94,10 @@ class Flaws:
         """Return all as plain JSON values."""
         return {
             "setting": SETTING,
-            "rule": f"wrong for all {len(self.large)} large models and for at least half of the {len(self.small)} small ones",
+            "rule": (
+                f"wrong for all {len(self.large)} large models and for at least half of the"
+                f" {len(self.small)} small ones"
+            ),
             "large": list(self.large),
             "small": list(self.small),
             "unsized": list(self.unsized),
@@ -179,7 +182,8 @@ def _large(sizes: Mapping[str, float | None], named: Sequence[str]) -> list[str]
     large_models = [*named] or sorted(stated, key=lambda name: (-stated[name], name))[:_LARGE]
     if len(large_models) < _LARGE:
         raise InputError(
-            "the sizes of fewer than two models are stated, so that the large ones are not known; name them with --large A,B"
+            "the sizes of fewer than two models are stated, so that the large ones are not known;"
+            " name them with --large A,B"
         )
     return large_models
 

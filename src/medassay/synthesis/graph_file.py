@@ -108,7 +108,8 @@ def _edge_table(data: bytes) -> DecisionGraph:
             continue
         if not 2 <= len(names) <= 3 or not all(names[:2]):
             raise InputError(
-                f"row {number}: {', '.join(names)!r:.60}; expected source, target and perhaps a label"
+                f"row {number}: {', '.join(names)!r:.60}; expected source, target and perhaps a"
+                " label"
             )
         drawing.arrow(*names)
     return drawing.graph()
@@ -159,11 +160,13 @@ _CLOSING = {"[": "]", "(": ")", "{": "}", "/": "/", "\\": "\\", ">": "]"}
 _IDENTIFIER = re.compile(r"[^\W_](?:[\w.]|-(?![-.>]))*|_[\w.]+")
 # An arrow with a text in it, "-- yes -->"; or one without, which "|yes|" may follow.
 _LABELLED = re.compile(
-    r"\s*[<ox]?(?:--(?![->])|==(?![=>])|-\.(?![->.]))\s*(?P<label>[^|\n]+?)\s*(?:--+[->xo]?|==+[=>]?|\.+->?)(?=[\s\w\"])"
+    r"\s*[<ox]?(?:--(?![->])|==(?![=>])|-\.(?![->.]))\s*(?P<label>[^|\n]+?)\s*(?:--+[->xo]?|"
+    r"==+[=>]?|\.+->?)(?=[\s\w\"])"
 )
 _PLAIN = re.compile(r"\s*[<ox]?(?:--+[->xo]|==+[=>]|-\.+->?|~~~)\s*(?:\|(?P<label>[^|]*)\|)?")
 _SKIPPED = re.compile(
-    r"(?:%%|classDef\b|class\b|style\b|linkStyle\b|click\b|subgraph\b|end\b|direction\b|accTitle\b|accDescr\b|---\s*$|title:)"
+    r"(?:%%|classDef\b|class\b|style\b|linkStyle\b|click\b|subgraph\b|end\b|direction\b|"
+    r"accTitle\b|accDescr\b|---\s*$|title:)"
 )
 _HEADER = re.compile(r"(?:flowchart|graph)(?:\s+(?:TB|TD|BT|RL|LR))?\s*(?:;|$)")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)

@@ -15,7 +15,8 @@ LONGEST_TITLE = 100  # characters; what is longer is a paragraph
 _LARGE = 1.25  # times the height of most lines: a heading
 _FEWEST_BETWEEN = 1_000  # characters between numbered headings on average; less is a list
 _NUMBERED = re.compile(
-    r"(?:chapter|section|part|kapitel|abschnitt|teil|capítulo|sección|parte)\s+(?:\d{1,3}|[ivxl]{1,6})\b(?:.{0,90}[^.;,:])?",
+    r"(?:chapter|section|part|kapitel|abschnitt|teil|capítulo|sección|parte)\s+(?:\d{1,3}|"
+    r"[ivxl]{1,6})\b(?:.{0,90}[^.;,:])?",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(\d{1,3})[.)]?\s+\w.*[^.;,:]")

@@ -206,7 +206,8 @@ def _spanning_headings(pieces: Sequence[Piece]) -> list[PageBox]:
     """Return the places of headings that are meant for all columns though too short to cross a
     gutter.
 
-    Such a heading is larger than the text, and the column beside it has a gap there, with text above and below. Seen on the whole
+    Such a heading is larger than the text, and the column beside it has a gap there, with text
+    above and below. Seen on the whole
     page, before it is parted: a part may end with the heading.
     """
     if not pieces:
@@ -498,7 +499,8 @@ def _gap(rows: Sequence[list[Piece]], at: int) -> float:
 
 
 _PAGE_NUMBER = re.compile(
-    r"(?:page\s+|p\.\s*|seite\s+|página\s+|[-–]\s*)?(?:\d{1,4}|[ivxl]{1,6})(?:\s*(?:of|/|von|de|sur)\s*\d{1,4})?(?:\s*[-–])?",
+    r"(?:page\s+|p\.\s*|seite\s+|página\s+|[-–]\s*)?(?:\d{1,4}|[ivxl]{1,6})(?:\s*(?:of|/|von|de|"
+    r"sur)\s*\d{1,4})?(?:\s*[-–])?",
     re.IGNORECASE,
 )
 

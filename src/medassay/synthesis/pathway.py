@@ -78,7 +78,8 @@ def paths(graph: Any, max_per_leaf: int = MOST_PER_LEAF) -> list[Path]:
 
     Examples
     --------
-    >>> [path.text for path in paths({"edges": {"A": ["B", "C"], "B": ["D"], "C": ["D"]}, "root": "A"}, 1)]
+    >>> [path.text for path in paths({"edges": {"A": ["B", "C"], "B": ["D"], "C": ["D"]},
+    ...     "root": "A"}, 1)]
     ['A -> B -> D']
     """
     if max_per_leaf < 1:
@@ -106,8 +107,8 @@ def _walk(graph: DecisionGraph, most: int) -> Iterator[Path]:
                 alike += 1
                 if alike > _MOST_ALIKE:
                     raise InputError(
-                        f"decision graph '{graph.condition}': over {_MOST_ALIKE:,} ways read alike, as '{path.leaf}'; "
-                        "expected nodes whose names or contents differ"
+                        f"decision graph '{graph.condition}': over {_MOST_ALIKE:,} ways read alike,"
+                        f" as '{path.leaf}'; expected nodes whose names or contents differ"
                     )
             else:
                 ways.add(path)

@@ -44,7 +44,8 @@ from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of
 _LONGEST_DOCUMENT = 100_000  # characters shown to a model
 _LONGEST_FRONT = 0.2  # of a document: what stands before the first chapter; more is no preface
 _TITLE_NUMBER = re.compile(
-    r"\s*(?:(?:chapter|section|part|kapitel|abschnitt|teil|capítulo|sección|parte)\s+(?:\d{1,3}|[ivxl]{1,6})\b|\d{1,3}\b)"
+    r"\s*(?:(?:chapter|section|part|kapitel|abschnitt|teil|capítulo|sección|parte)\s+(?:\d{1,3}|"
+    r"[ivxl]{1,6})\b|\d{1,3}\b)"
     r"[.):,\s–-]*",
     re.IGNORECASE,
 )
@@ -102,11 +103,13 @@ class PathwayMaker:
         for table in ("conditions", "domains", "dates"):
             if strange := sorted(getattr(self._wanted, table).keys() - names):
                 raise InputError(
-                    f"'pathways.{table}.{strange[0]}': no document is named so; there are {', '.join(sorted(names))}"
+                    f"'pathways.{table}.{strange[0]}': no document is named so; there are"
+                    f" {', '.join(sorted(names))}"
                 )
         if strange := sorted(self._graphs.keys() - names):
             raise InputError(
-                f"{self._graphs[strange[0]]}: no document is named '{strange[0]}'; graphs bear the names of their documents"
+                f"{self._graphs[strange[0]]}: no document is named '{strange[0]}'; graphs bear the"
+                " names of their documents"
             )
 
     def stages(self) -> Iterator[Stage]:
@@ -149,7 +152,8 @@ class PathwayMaker:
         others = {other.stem for other in self._files} - {path.stem}
         for source in chapters(document, _LONGEST_DOCUMENT):
             while source.name in others:
-                source = replace(source, name=f"{source.name}-chapter")  # noqa: PLW2901 -- until nothing else is named so
+                # Until nothing else is named so.
+                source = replace(source, name=f"{source.name}-chapter")  # noqa: PLW2901
             is_front = bool(source.document) and not source.chapter
             if is_front and len(source.text) <= _LONGEST_FRONT * len(document.text):
                 self._end(source.name, "dropped", source.sha256, "before the first chapter")
@@ -159,8 +163,8 @@ class PathwayMaker:
                 self._queue(
                     path,
                     source.name,
-                    f"{where}{len(source.text):,} characters of text and no headings to part it at; at most {_LONGEST_DOCUMENT:,} "
-                    "can be shown",
+                    f"{where}{len(source.text):,} characters of text and no headings to part it at;"
+                    f" at most {_LONGEST_DOCUMENT:,} can be shown",
                 )
             else:
                 self._take(path, source)
@@ -168,8 +172,8 @@ class PathwayMaker:
     def _take(self, path: Path, source: SourceDocument) -> None:
         if not source.text and not self._author.sees:
             raise InputError(
-                f"{path}: a document without text (a scan?), and '{self._author.spec.id}' sees no pictures; expected text, or "
-                'a model with "vision" among its capabilities'
+                f"{path}: a document without text (a scan?), and '{self._author.spec.id}' sees no"
+                ' pictures; expected text, or a model with "vision" among its capabilities'
             )
         self._sources[source.name] = source
         made_on = self._told(self._wanted.dates, source) or source.made
@@ -222,7 +226,10 @@ class PathwayMaker:
             basis=basis,
             by=BY_PROGRAM,
             sources=[("source", source.name)],
-            note="a scan: no text to check against; give the text by decide change --with FILE (a JSON text)",
+            note=(
+                "a scan: no text to check against; give the text by decide change --with FILE (a"
+                " JSON text)"
+            ),
         )
         self.ended.append(event)
 
@@ -234,7 +241,8 @@ class PathwayMaker:
             share = share_from(text, source.text)
             if share < LEAST_FROM_SOURCE:
                 raise ValueError(
-                    f"{100 * share:.1f} % of the words stand in the document; at least {100 * LEAST_FROM_SOURCE:.0f} % must"
+                    f"{100 * share:.1f} % of the words stand in the document; at least"
+                    f" {100 * LEAST_FROM_SOURCE:.0f} % must"
                 )
             return text
 

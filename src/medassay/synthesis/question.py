@@ -55,7 +55,8 @@ def read_question(value: Any) -> Question:
 
     Examples
     --------
-    >>> read_question(["Q?", "B text", ["A. A", "B. B text", "C. C", "D. D", "E. E"], "b"]).options[1]
+    >>> read_question(["Q?", "B text", ["A. A", "B. B text", "C. C", "D. D", "E. E"], "b"]).options[
+    ...     1]
     'B text'
     """
     if not isinstance(value, list) or len(value) != _FIELDS:
@@ -168,7 +169,10 @@ def shows(question: Question, steps: Sequence[str]) -> str | None:
     question_words, named = same_leaf(question.question), [same_leaf(step) for step in steps]
     for at in range(len(named) - _NAMED + 1):
         if _in_order(named[at : at + _NAMED], question_words):
-            return f"the question names {_NAMED} steps of the pathway one after the other, from '{steps[at][:40]}' on"
+            return (
+                f"the question names {_NAMED} steps of the pathway one after the other, from"
+                f" '{steps[at][:40]}' on"
+            )
     return None
 
 

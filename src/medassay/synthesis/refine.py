@@ -62,7 +62,8 @@ def refined(reply: str, before: Sequence[str]) -> tuple[str, ...]:
     changed = abs(len(steps) - len(before))
     if changed > max(_MOST_STEPS_CHANGED, len(before) / 2):
         raise ValueError(
-            f"{len(before)} steps became {len(steps)}; at most {_MOST_STEPS_CHANGED} or half as many may differ"
+            f"{len(before)} steps became {len(steps)}; at most {_MOST_STEPS_CHANGED} or half as"
+            " many may differ"
         )
     return steps
 

@@ -64,16 +64,17 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
         return _release_corrections(workshop, reason, lock, today)
     if waiting := not_yet_items(workshop):
         raise GateError(
-            f"{workshop.folder}: {counted(len(waiting), 'entry', 'entries')} of the queue, first '{handle_of(waiting[0].place)}', "
-            f"{'was' if len(waiting) == 1 else 'were'} accepted and {'is no item' if len(waiting) == 1 else 'are no items'} yet: `medassay bank synthesize` makes "
-            "the items, `medassay bank decide` accepts them, then release"
+            f"{workshop.folder}: {counted(len(waiting), 'entry', 'entries')} of the queue, first"
+            f" '{handle_of(waiting[0].place)}', {'was' if len(waiting) == 1 else 'were'} accepted"
+            f" and {'is no item' if len(waiting) == 1 else 'are no items'} yet: `medassay bank"
+            " synthesize` makes the items, `medassay bank decide` accepts them, then release"
         )
     accepted_items = accepted(workshop)
     if not accepted_items:
         n_left = len(present_items(workshop))
         raise InputError(
-            f"{workshop.folder}: no item is accepted, {n_left} wait; `medassay bank queue` lists them, "
-            "`medassay bank decide` notes what a person decides"
+            f"{workshop.folder}: no item is accepted, {n_left} wait; `medassay bank queue` lists"
+            " them, `medassay bank decide` notes what a person decides"
         )
     folder = workshop.folder / BANK
     records = _revised(workshop, accepted_items)
@@ -81,7 +82,8 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     latest = _last_release(workshop)
     if latest is not None and latest["basis"] == basis:
         raise GateError(
-            f"{folder}: the accepted items equal those of {latest['result']['version']}; nothing to release"
+            f"{folder}: the accepted items equal those of {latest['result']['version']}; nothing to"
+            " release"
         )
     _refuse_changed(folder, latest, records)
     gone = _gone(workshop, latest, records)
@@ -106,8 +108,8 @@ def _gone(workshop: Workshop, latest: Mapping[str, Any] | None, records: Records
     waiting = {event.place[1] for event in undecided(workshop)}
     if again := [name for name in before if name in waiting]:
         raise GateError(
-            f"{len(again)} released items were made anew and wait for a decision, first '{again[0]}'; decide about them "
-            "(remove takes them out), then release"
+            f"{len(again)} released items were made anew and wait for a decision, first"
+            f" '{again[0]}'; decide about them (remove takes them out), then release"
         )
     present = {event.place[1] for event in present_items(workshop)}
     return ", ".join(name for name in before if name not in present)
@@ -130,8 +132,8 @@ def _refuse_changed(folder: Path, latest: Mapping[str, Any] | None, records: Rec
     content = load_bank(folder, lock=None, check=False).content_hash
     if latest is None or content != latest["result"]["content_sha256"]:
         raise InputError(
-            f"{folder}: was changed by something else than this workshop; bring the change in by `medassay bank decide`, "
-            "or move the folder away"
+            f"{folder}: was changed by something else than this workshop; bring the change in by"
+            " `medassay bank decide`, or move the folder away"
         )
 
 
@@ -338,7 +340,8 @@ def _is_made(records: Records, correction: CorrectedItem) -> bool:
         return True
     if here != dict(correction.before):
         raise InputError(
-            f"item '{correction.item}' is no longer what was reviewed; its correction was not made, nothing was written"
+            f"item '{correction.item}' is no longer what was reviewed; its correction was not made,"
+            " nothing was written"
         )
     return False
 

@@ -124,7 +124,8 @@ def _records(flaws: Flaws, bank: Bank, spec: ModelSpec) -> dict[str, dict[str, A
     """Return the records of the flawed items that are in the bank, by id."""
     if bank.content_hash not in flaws.contents:
         raise InputError(
-            f"bank '{bank.name}' {bank.version} is not what the runs asked; expected the version of the runs, unchanged"
+            f"bank '{bank.name}' {bank.version} is not what the runs asked; expected the version of"
+            " the runs, unchanged"
         )
     ids = {flaw.item for flaw in flaws.selected.flaws}
     records_found = {
@@ -136,7 +137,8 @@ def _records(flaws: Flaws, bank: Bank, spec: ModelSpec) -> dict[str, dict[str, A
         meta = record.get("meta", {})
         if spec.family in (meta.get("family"), meta.get("of_family")):
             raise InputError(
-                f"item '{name}' was written by the family {spec.family}, as '{spec.id}'; who reviews must be of another"
+                f"item '{name}' was written by the family {spec.family}, as '{spec.id}'; who"
+                " reviews must be of another"
             )
     return records_found
 
@@ -148,7 +150,8 @@ def _note_plan(
     before = workshop.latest("plan", "plan")
     if before is not None and before.result["plan"] != plan:
         raise InputError(
-            f"{workshop.folder}: a workshop of something else; expected a new folder for the corrections of {options.bank}"
+            f"{workshop.folder}: a workshop of something else; expected a new folder for the"
+            f" corrections of {options.bank}"
         )
     model = {"family": spec.family, "provider": spec.provider, "scripted": spec.is_scripted}
     record = {"plan": plan, "models": {spec.id: model}}

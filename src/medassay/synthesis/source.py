@@ -183,7 +183,8 @@ def _pdf(path: Path, pictures: Path) -> tuple[list[Chapter], tuple[Path, ...], s
     ]
     if not pages or len(pages) < head["pages"]:
         raise InputError(
-            f"{path}: {len(pages)} of {head['pages']} pages could be read; split or repair the document"
+            f"{path}: {len(pages)} of {head['pages']} pages could be read; split or repair the"
+            " document"
         )
     pictures_found = tuple(sorted(pictures.glob("page-*.png")))
     outline = _headings((level, title, page) for level, title, page in head["outline"])

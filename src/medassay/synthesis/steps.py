@@ -165,7 +165,8 @@ def do_jobs(
         )
         if asker.tally.over_budget:
             raise IncompleteError(
-                f"{asker.tally.over_budget}; what is made is kept, the same command resumes with a larger one"
+                f"{asker.tally.over_budget}; what is made is kept, the same command resumes with a"
+                " larger one"
             )
     return failed
 
@@ -182,7 +183,8 @@ def _chosen(
         decided = decision_on(workshop, event)
         if decided is not None and job.handle in again:
             raise InputError(
-                f"--again {job.handle}: {decided.record['by']['person']} decided about it; a decision stays until its item changes"
+                f"--again {job.handle}: {decided.record['by']['person']} decided about it; a"
+                " decision stays until its item changes"
             )
         if decided is None and (job.handle in again or event.status == "queued"):
             steps_by_handle[job.handle] = job

@@ -102,7 +102,8 @@ def _wanted(path: Path) -> _PlannedModels:
     for other in names[1:]:
         if specs[other].family == specs[names[0]].family:
             raise InputError(
-                f"{path}: '{names[0]}' and '{other}' are of one family, {specs[other].family}; who reviews must be of another"
+                f"{path}: '{names[0]}' and '{other}' are of one family, {specs[other].family}; who"
+                " reviews must be of another"
             )
     refuse_leaving([{"name": plan.name, "may_leave": plan.may_leave}], specs.values())
     return _PlannedModels(plan=plan, base=path.parent, specs=specs)
@@ -155,8 +156,8 @@ def synthesize(
     if failed:
         name, why = next(iter(failed.items()))
         raise IncompleteError(
-            f"{len(failed)} calls had no reply, {name}: {why}; {result.items} items are made and kept, the same "
-            "command resumes"
+            f"{len(failed)} calls had no reply, {name}: {why}; {result.items} items are made and"
+            " kept, the same command resumes"
         )
     return result
 
@@ -165,7 +166,8 @@ def _refuse_strange(again: Collection[str], jobs: Sequence[SynthesisStep]) -> No
     handles = {job.handle for job in jobs} | {FAILED}
     if strange := sorted(set(again) - handles):
         raise InputError(
-            f"--again {strange[0]}: no step of this workshop; expected failed, or one of {', '.join(sorted(handles - {FAILED})[:5])} …"
+            f"--again {strange[0]}: no step of this workshop; expected failed, or one of"
+            f" {', '.join(sorted(handles - {FAILED})[:5])} …"
         )
 
 
@@ -186,11 +188,13 @@ def _refuse_other(workshop: Workshop, planned: _PlannedModels) -> None:
     before = workshop.latest("plan", "plan")
     if before is not None and before.result["plan"].get("maker") != planned.plan.maker:
         raise InputError(
-            f"{workshop.folder}: a workshop of another maker; expected a new folder for [{planned.plan.maker}]"
+            f"{workshop.folder}: a workshop of another maker; expected a new folder for"
+            f" [{planned.plan.maker}]"
         )
     if before is not None and before.result["plan"]["name"] != planned.plan.name:
         raise InputError(
-            f"{workshop.folder}: a workshop of '{before.result['plan']['name']}'; expected a new folder for '{planned.plan.name}'"
+            f"{workshop.folder}: a workshop of '{before.result['plan']['name']}'; expected a new"
+            f" folder for '{planned.plan.name}'"
         )
 
 

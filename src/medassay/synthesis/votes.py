@@ -125,7 +125,8 @@ def decide_by_votes(
         decided = None if event is None else decision_on(workshop, event)
         if event is None or (decided is not None and not (again and basis in decided.note)):
             raise InputError(
-                f"{path}: item '{item}' does not wait for a decision in {workshop.folder}; nothing was noted"
+                f"{path}: item '{item}' does not wait for a decision in {workshop.folder}; nothing"
+                " was noted"
             )
     evaluators = sorted({name for votes_of_item in votes.values() for name in votes_of_item})
     who = f"{len(evaluators)} evaluators"

@@ -201,7 +201,10 @@ def _not_stored(request: Request, error: Exception) -> Response:
     if _is_json(request):
         says = "the server cannot store anything now; try again"
         return JSONResponse({"error": {"message": says}}, status_code=503)
-    says = "The server cannot store anything now, nothing was changed: go back, your text is in the form, and send it again."
+    says = (
+        "The server cannot store anything now, nothing was changed: go back, your text is in the"
+        " form, and send it again."
+    )
     try:
         return _page(request, 503, says)
     except SQLAlchemyError:  # not even who it is can be read

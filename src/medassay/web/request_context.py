@@ -30,8 +30,8 @@ from medassay.web.settings import TITLE, AppSettings
 from medassay.web.texts import LANGUAGES, spoken, translate
 
 SESSION = "__Host-medassay"  # who is signed in
-VISITOR = (
-    "__Host-medassay-visitor"  # who is not: binds the token of the sign-in page to one browser
+VISITOR = (  # who is not: binds the token of the sign-in page to one browser
+    "__Host-medassay-visitor"
 )
 LANGUAGE = "__Host-medassay-language"
 _STUDY = re.compile("[a-z0-9][a-z0-9-]{0,59}")

@@ -45,7 +45,8 @@ def serve_app(
         from medassay.web.app import guarded_app
     except ImportError as error:
         raise UnavailableError(
-            f"the review app needs the extra [web] ({error.name} is missing): pip install 'medassay[web]'"
+            f"the review app needs the extra [web] ({error.name} is missing): pip install"
+            " 'medassay[web]'"
         ) from None
     _check(where, settings)
     listener = _bound(where)
@@ -86,19 +87,21 @@ def _check(where: Listening, settings: AppSettings) -> None:
         _check_certificate(where)
     if settings.root_path and not re.fullmatch(r"(/[\w.~-]+)+", settings.root_path, re.ASCII):
         raise InputError(
-            f"--root-path '{settings.root_path}'; expected it to begin with / and to have letters, digits and ._~- only"
+            f"--root-path '{settings.root_path}'; expected it to begin with / and to have letters,"
+            " digits and ._~- only"
         )
     for proxy in where.proxies:
         try:
             ipaddress.ip_network(proxy, strict=False)
         except ValueError:
             raise InputError(
-                f"--proxy '{proxy}'; expected the address of one proxy or of its network, such as 10.0.0.5"
+                f"--proxy '{proxy}'; expected the address of one proxy or of its network, such as"
+                " 10.0.0.5"
             ) from None
     if not (is_loopback(where.host) or where.certificate or where.proxies):
         raise InputError(
-            f"{where.host}: plain HTTP is served on this machine only; give --certificate and --key, or --proxy with "
-            "the address of the proxy that speaks HTTPS"
+            f"{where.host}: plain HTTP is served on this machine only; give --certificate and"
+            " --key, or --proxy with the address of the proxy that speaks HTTPS"
         )
 
 
@@ -143,7 +146,8 @@ def _check_certificate(where: Listening) -> None:
         context.load_cert_chain(str(where.certificate), str(where.key))
     except (ssl.SSLError, OSError) as error:
         raise InputError(
-            f"{where.certificate}, {where.key}: no certificate with its key ({error.strerror or 'not PEM'})"
+            f"{where.certificate}, {where.key}: no certificate with its key"
+            f" ({error.strerror or 'not PEM'})"
         ) from None
 
 

@@ -22,7 +22,8 @@ def read_upload(data: bytes, *, form: str, n: str, seed: str, iteration: str) ->
     """
     if form != "item":
         raise InputError(
-            "answers, pairs and verdicts come from a run or a bank: `medassay review import` brings them in"
+            "answers, pairs and verdicts come from a run or a bank: `medassay review import` brings"
+            " them in"
         )
     lines = data.split(b"\n")
     if len(lines) > _MOST_LINES:

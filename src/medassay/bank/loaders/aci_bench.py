@@ -19,7 +19,10 @@ def load(root: Path) -> Bank:
         licence="CC-BY-4.0",
         source="ACI-Bench (Yim et al. 2023)",
         title="ACI-Bench",
-        limits="Visits were acted. Some transcripts have swapped speakers, on purpose. Dialogues are long: check the context of your models.",
+        limits=(
+            "Visits were acted. Some transcripts have swapped speakers, on purpose. Dialogues are"
+            " long: check the context of your models."
+        ),
     )
     paths = [root] if root.is_file() else sorted(root.glob("*.csv"))
     paths = [path for path in paths if not path.stem.endswith("_metadata")]

@@ -42,7 +42,10 @@ def load(root: Path) -> Bank:
         licence="unstated (NCBI, US government)",
         source="BioRED test split (Luo et al. 2022)",
         title="BioRED, type of relation",
-        limits="Types are very uneven: Association alone is right for about half. The question is a definition of our own.",
+        limits=(
+            "Types are very uneven: Association alone is right for about half. The question is a"
+            " definition of our own."
+        ),
     )
     for number, document in _documents(path):
         text = "\n".join(document.parts)
@@ -89,7 +92,7 @@ def _documents(path: Path) -> Iterator[tuple[str, _Document]]:
             document.relations.setdefault(pair, set()).add(cells[1])
         else:
             raise InputError(
-                f"{path.name} row {row}: {line!r:.60}; expected PubTator: number|t|title, number|a|abstract, an entity in six cells "
-                "or a relation in five"
+                f"{path.name} row {row}: {line!r:.60}; expected PubTator: number|t|title,"
+                " number|a|abstract, an entity in six cells or a relation in five"
             )
     yield from documents.items()

@@ -25,7 +25,9 @@ def load(root: Path) -> Bank:
         licence="MIT",
         source="HealthBench, Arora et al. (2025), arXiv:2505.08775",
         title="HealthBench",
-        limits="Conversations are asked as one question; the canary of the original file is not kept.",
+        limits=(
+            "Conversations are asked as one question; the canary of the original file is not kept."
+        ),
     )
     path = find_file(root, "*healthbench*.jsonl", "*oss_eval*.jsonl", "judge_responses.jsonl")
     for number, row in enumerate(read_records(path), 1):

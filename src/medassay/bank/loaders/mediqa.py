@@ -44,7 +44,10 @@ def _load(root: Path, name: str, *, by: int, who: str) -> Bank:
         licence="unstated",
         source="MEDIQA 2019 task 3, question answering (Ben Abacha et al. 2019)",
         title=f"MEDIQA 2019, reference: ranked first by {who}",
-        limits=f"References were ranked first by {who}; people graded {wrong} of {len(chosen)} of them as not correct.",
+        limits=(
+            f"References were ranked first by {who}; people graded {wrong} of {len(chosen)} of them"
+            " as not correct."
+        ),
     )
     for _ in range(len(questions) - len(chosen)):
         draft.drop("no answer")

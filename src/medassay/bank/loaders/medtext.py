@@ -16,7 +16,10 @@ def load(root: Path) -> Bank:
         licence="CC-BY-4.0",
         source="MedText, BI55/MedText",
         title="MedText",
-        limits="Tests are of the published train split: a model may have learned them. Cases were written with the help of models.",
+        limits=(
+            "Tests are of the published train split: a model may have learned them. Cases were"
+            " written with the help of models."
+        ),
     )
     path = find_file(root, "*.csv", "*.json*")
     for number, row in enumerate(read_records(path)):

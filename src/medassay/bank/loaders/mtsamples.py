@@ -60,7 +60,10 @@ def load(root: Path) -> Bank:
         licence="unstated",
         source="MTSamples, transcribed sample reports",
         title="Medical transcriptions, forty specialties",
-        limits="Specialties are mixed with kinds of documents (Letters, Discharge Summary), so labels overlap.",
+        limits=(
+            "Specialties are mixed with kinds of documents (Letters, Discharge Summary), so labels"
+            " overlap."
+        ),
     )
     path = find_file(root, "mtsamples.csv", "*transcriptions*.csv", "*.csv")
     keys = {name.casefold(): at for at, name in enumerate(SPECIALTIES)}

@@ -52,7 +52,10 @@ def _load(root: Path, name: str, *, hard: bool) -> Bank:
         licence="unstated",
         source="prescription-full (devlocalhost)",
         title=f"Prescriptions, {'hard' if hard else 'easy'}",
-        limits="Read from handwriting by a machine. Tests are of the published train split: a model may have learned them.",
+        limits=(
+            "Read from handwriting by a machine. Tests are of the published train split: a model"
+            " may have learned them."
+        ),
     )
     path = find_file(root, "*train*.json*", "*.json*", "*.csv")
     patients: dict[str, tuple[str, list[str]]] = {}

@@ -13,9 +13,9 @@ from medassay.errors import InputError
 LEAST = 5  # characters of a reference, and of an answer
 _END = re.compile(r" {5}|\t")  # what follows a section in these notes
 MIMIC_IS_CREDENTIALED = (
-    "MIMIC-III is patient data: PhysioNet gives it to credentialed users after training and a data use agreement "
-    "(https://physionet.org/content/mimiciii/); put the file of notes (column extractive_notes_summ) into this folder, or "
-    "take bank openi, which is free"
+    "MIMIC-III is patient data: PhysioNet gives it to credentialed users after training and a data"
+    " use agreement (https://physionet.org/content/mimiciii/); put the file of notes (column"
+    " extractive_notes_summ) into this folder, or take bank openi, which is free"
 )
 
 
@@ -26,7 +26,10 @@ def load_openi(root: Path) -> Bank:
         licence="CC-BY-NC-ND-4.0 (as commonly given; not stated by the source)",
         source="Open-i, Indiana University chest X-rays",
         title="Open-i, findings to impression",
-        limits="Many impressions are nearly the same sentence: a constant answer scores high by words. De-identification left XXXX.",
+        limits=(
+            "Many impressions are nearly the same sentence: a constant answer scores high by words."
+            " De-identification left XXXX."
+        ),
     )
     path = find_file(root, "test.jsonl", "*test*.jsonl")
     for row in read_records(path):
@@ -48,7 +51,10 @@ def load_mimic(root: Path) -> Bank:
         licence="PhysioNet Credentialed Health Data License 1.5.0",
         source="MIMIC-III, radiology notes",
         title="MIMIC-III, findings to impression",
-        limits="Real patients, de-identified; nothing of it may be sent to others, so its bank may not leave (may_leave = false).",
+        limits=(
+            "Real patients, de-identified; nothing of it may be sent to others, so its bank may not"
+            " leave (may_leave = false)."
+        ),
         may_leave=False,
     )
     try:

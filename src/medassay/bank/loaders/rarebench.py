@@ -88,7 +88,8 @@ def _mappings(path: Path) -> tuple[Mapping[str, str], DiseaseNames]:
             names = {str(code): str(name) for code, name in phenotypes.items()}
             return names, load_disease_names(place / _MAPPINGS[1])
     raise InputError(
-        f"{path.parent}: no folder mapping with {' and '.join(_MAPPINGS)}; copy RareBench's own there"
+        f"{path.parent}: no folder mapping with {' and '.join(_MAPPINGS)}; copy RareBench's own"
+        " there"
     )
 
 

@@ -44,7 +44,8 @@ def read_corpus(path: Path, readers: Readers = _NONE) -> Iterator[Document]:
         yield from _of_lines(path)
     else:
         raise InputError(
-            f"{path}: no such corpus; expected a folder of documents ({_listed(readers)}), or a JSONL file"
+            f"{path}: no such corpus; expected a folder of documents ({_listed(readers)}), or a"
+            " JSONL file"
         )
 
 
@@ -102,7 +103,8 @@ def _of_lines(path: Path) -> Iterator[Document]:
             text = row.get("text") if isinstance(row, dict) else None
             if not isinstance(name, str) or not name or not isinstance(text, str):
                 raise InputError(
-                    f'{where}: expected {{"id": "name", "text": "…"}}, both texts, the name not empty'
+                    f'{where}: expected {{"id": "name", "text": "…"}}, both texts, the name not'
+                    " empty"
                 )
             yield Document(storable(name), storable(text))
 
@@ -116,7 +118,8 @@ def corpus_hash(path: Path, readers: Readers = _NONE) -> str:
     for document in read_corpus(path, readers):
         if document.name in names:
             raise InputError(
-                f"{path}: two documents are named '{document.name}'; names (of files without their ending) must differ"
+                f"{path}: two documents are named '{document.name}'; names (of files without their"
+                " ending) must differ"
             )
         names.add(document.name)
         characters += len(document.text.strip())

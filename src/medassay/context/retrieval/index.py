@@ -100,7 +100,8 @@ class _Lines:
             starts = array("Q")
         if len(starts) != n + 1:
             raise IntegrityError(
-                f"{path.name}: {max(0, len(starts) - 1)} lines, index.json says {n}; build the index again"
+                f"{path.name}: {max(0, len(starts) - 1)} lines, index.json says {n}; build the"
+                " index again"
             )
         self._starts = starts
         self._name = path.name
@@ -159,8 +160,9 @@ class Index:
         query_embedder = find_embedder(place, models_file, secrets, books)
         if query_embedder.id != self.described["embedder"]:
             raise InputError(
-                f"{self.folder}: was built with embedder {self.described['embedder']}, and '{place}' is now "
-                f"{query_embedder.id}; build the index again, or bring that model back"
+                f"{self.folder}: was built with embedder {self.described['embedder']}, and"
+                f" '{place}' is now {query_embedder.id}; build the index again, or bring that model"
+                " back"
             )
         self.embedder = query_embedder
 

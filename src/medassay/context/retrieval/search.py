@@ -30,7 +30,8 @@ class VectorFile:
         size = path.stat().st_size if path.is_file() else -1
         if size != n * width * 4:
             raise IntegrityError(
-                f"{path.name}: {size} bytes, expected {n} vectors of {width} numbers; build the index again"
+                f"{path.name}: {size} bytes, expected {n} vectors of {width} numbers; build the"
+                " index again"
             )
         self.width, self.n = width, n
         with path.open("rb") as file:

@@ -114,7 +114,10 @@ class _PublicResolver(AbstractResolver):
 
 
 def _refused(what: str) -> str:
-    return f"url_fetch: {what}, which is no public address; only pages of the public internet are fetched"
+    return (
+        f"url_fetch: {what}, which is no public address; only pages of the public internet are"
+        " fetched"
+    )
 
 
 class Fetcher:
@@ -190,7 +193,8 @@ class Fetcher:
         """Refuse an address by how it is written."""
         if len(url) > _LONGEST_URL or not url.isprintable() or " " in url.strip():
             raise GateError(
-                f"url_fetch: no address; expected http(s)://host/…, at most {_LONGEST_URL} characters"
+                f"url_fetch: no address; expected http(s)://host/…, at most {_LONGEST_URL}"
+                " characters"
             )
         try:
             parts, target = urlsplit(url.strip()), URL(url.strip())

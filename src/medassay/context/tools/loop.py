@@ -127,7 +127,8 @@ class ToolLoop:
         async def make() -> str:
             if spec.provider == "replay":
                 raise Permanent(
-                    f"{spec.id}: no stored result of {call.name} for item '{turn_prompt.item_id}' to replay"
+                    f"{spec.id}: no stored result of {call.name} for item '{turn_prompt.item_id}'"
+                    " to replay"
                 )
             await self._toolbox.ready()
             result = await self._toolbox.call(call)

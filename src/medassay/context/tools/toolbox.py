@@ -127,7 +127,8 @@ class Toolbox:
                 wrong = "is not set" if not value else "holds a blank or a line end"
                 if not value or not value.isprintable() or value != "".join(value.split()):
                     raise Permanent(
-                        f"[tools]: the environment variable {name} {wrong}; it must hold the key alone",
+                        f"[tools]: the environment variable {name} {wrong}; it must hold the key"
+                        " alone",
                         endpoint_wide=True,
                     )
             try:

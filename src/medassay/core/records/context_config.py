@@ -48,7 +48,10 @@ class Retrieval:
     def problem(self) -> str | None:
         """Return what is wrong, None if nothing is."""
         if not self.index or not self.index.isprintable():
-            return "'retrieval.index' names no folder; `medassay index build CORPUS --out DIR` makes one"
+            return (
+                "'retrieval.index' names no folder; `medassay index build CORPUS --out DIR`"
+                " makes one"
+            )
         if not 1 <= self.k <= 100:
             return f"'retrieval.k' is {self.k}; 1 to 100 is needed"
         return None
@@ -113,33 +116,47 @@ class ToolRules:
         if not 1 <= self.max_calls <= _MOST_CALLS:
             yield f"'tools.max_calls' is {self.max_calls}; 1 to {_MOST_CALLS} is needed"
         if not 1 <= self.parallel <= self.max_calls:
-            yield f"'tools.parallel' is {self.parallel}; 1 to max_calls ({self.max_calls}) is needed"
+            yield (
+                f"'tools.parallel' is {self.parallel}; 1 to max_calls ({self.max_calls}) is needed"
+            )
         if not 0 < self.timeout <= _LONGEST_CALL:
-            yield f"'tools.timeout' is {self.timeout:g}; above 0, at most {_LONGEST_CALL:g} seconds is needed"
+            yield (
+                f"'tools.timeout' is {self.timeout:g}; above 0, at most {_LONGEST_CALL:g} seconds"
+                " is needed"
+            )
 
     def _of_search(self) -> Iterator[str]:
         if "web_search" in self.use and not self.search:
             yield (
-                "'tools.search' names no provider for web_search; set searxng, brave or tavily, or leave "
-                "web_search out of 'tools.use'"
+                "'tools.search' names no provider for web_search; set searxng, brave or tavily, or"
+                " leave web_search out of 'tools.use'"
             )
         if self.search == "searxng" and not self.search_url:
             yield "'tools.search_url' is empty; searxng needs the address of an instance"
         if self.search in ("brave", "tavily") and not self.search_key_env:
-            yield f"'tools.search_key_env' is empty; {self.search} needs a key in an environment variable"
+            yield (
+                f"'tools.search_key_env' is empty; {self.search} needs a key in an environment"
+                " variable"
+            )
 
     def _of_places(self) -> Iterator[str]:
         needed = {"pubmed_url": "pubmed_search", "arxiv_url": "arxiv_search"}
         for field in ("search_url", "pubmed_url", "arxiv_url"):
             is_needed = getattr(self, field) or needed.get(field) in self.use
             if is_needed and not _is_address(getattr(self, field)):
-                yield f"'tools.{field}' is no plain address; expected https://host/… without user, query or key; keys go into environment variables"
+                yield (
+                    f"'tools.{field}' is no plain address; expected https://host/… without user,"
+                    " query or key; keys go into environment variables"
+                )
         for field in ("search_key_env", "pubmed_key_env"):
             if getattr(self, field) and not _VARIABLE.fullmatch(getattr(self, field)):
                 yield f"'tools.{field}': expected the name of an environment variable, not a key"
         for host in (*self.allow, *self.deny):
             if not _HOST.fullmatch(host):
-                yield f"'tools.allow', 'tools.deny': '{host}'; expected hosts, as \"example.org\" or \"org\""
+                yield (
+                    f"'tools.allow', 'tools.deny': '{host}'; expected hosts, as \"example.org\" or"
+                    ' "org"'
+                )
 
 
 def _is_address(url: str) -> bool:

@@ -139,7 +139,8 @@ def read_decision_graph(value: Any) -> DecisionGraph:
         graph = _from_tree(value)
     if not graph.nodes[0].children:
         raise InputError(
-            f"decision graph: nothing follows its root '{graph.nodes[0].name}'; expected at least one child: a graph of one box decides nothing"
+            f"decision graph: nothing follows its root '{graph.nodes[0].name}'; expected at least"
+            " one child: a graph of one box decides nothing"
         )
     return graph
 
@@ -173,7 +174,8 @@ def _from_tree(value: Any) -> DecisionGraph:
 def _box(box: Any, where: str) -> tuple[str, str, list[Any]]:
     if not isinstance(box, Mapping):
         raise InputError(
-            f"decision graph: {where} is {type(box).__name__}; expected an object with node, content, children"
+            f"decision graph: {where} is {type(box).__name__}; expected an object with node,"
+            " content, children"
         )
     for key in box:
         if key not in _KEYS:
@@ -270,7 +272,8 @@ def _graph_of(
                 order.append(end)
     if apart := [name for name in (*below, *ends) if name not in places]:
         raise InputError(
-            f"decision graph: '{apart[0]}' is not reached from the root '{begins}'; expected one graph"
+            f"decision graph: '{apart[0]}' is not reached from the root '{begins}'; expected one"
+            " graph"
         )
     nodes = []
     for node in order:
@@ -291,7 +294,8 @@ def _root(below: Mapping[str, Mapping[str, None]], ends: Set[str]) -> str:
     if not roots:
         raise InputError("decision graph: every node follows another, a cycle; expected a root")
     raise InputError(
-        f"decision graph: {len(roots)} nodes follow none ({', '.join(roots[:4])}); expected one root"
+        f"decision graph: {len(roots)} nodes follow none ({', '.join(roots[:4])}); expected one"
+        " root"
     )
 
 

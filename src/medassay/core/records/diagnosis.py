@@ -143,7 +143,8 @@ def plain_name(name: str) -> str:
     --------
     >>> plain_name("Wilson's Disease"), plain_name("Paroxysmal Nocturnal Haemoglobinuria (PNH)")
     ('wilson disease', 'paroxysmal nocturnal hemoglobinuria')
-    >>> plain_name("Amyotrophic lateral sclerosis (ALS4)") == plain_name("Amyotrophic lateral sclerosis")
+    >>> plain_name("Amyotrophic lateral sclerosis (ALS4)") == plain_name(
+    ...     "Amyotrophic lateral sclerosis")
     False
     """
     bare = name

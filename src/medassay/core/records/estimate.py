@@ -45,9 +45,11 @@ class Estimate:
             "score": self.value,
             "lo": self.lo,
             "hi": self.hi,
-            "second": None
-            if second is None
-            else {"method": second.method, "lo": second.lo, "hi": second.hi},
+            "second": (
+                None
+                if second is None
+                else {"method": second.method, "lo": second.lo, "hi": second.hi}
+            ),
             "level": self.level,
             "n": self.n,
             "n_clusters": self.n_clusters,

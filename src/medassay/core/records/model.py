@@ -276,7 +276,10 @@ class ModelSpec:
     def no_tools(self) -> str | None:
         """Return why this entry cannot be asked in the mode `tools`, None if it can."""
         if self.in_process:
-            return "local weights call no tools here; serve them (vLLM, llama.cpp, Ollama) and name the endpoint"
+            return (
+                "local weights call no tools here; serve them (vLLM, llama.cpp, Ollama) and name"
+                " the endpoint"
+            )
         if self.protocol != "chat":
             return 'an endpoint of completions calls no tools; it needs protocol "chat"'
         if "tools" not in self.capabilities:
@@ -344,8 +347,8 @@ def _of_name(spec: ModelSpec) -> Iterator[str]:
         value = getattr(spec, spec_field.name)
         if isinstance(value, str) and _SECRET.search(value):
             yield (
-                f"field '{spec_field.name}': looks like a secret; put it into an environment variable and name that variable "
-                "in 'api_key_env'"
+                f"field '{spec_field.name}': looks like a secret; put it into an environment"
+                " variable and name that variable in 'api_key_env'"
             )
     if not re.fullmatch(r"\S(.*\S)?", spec.id) or "\x1f" in spec.id:
         yield "field 'id': expected text without outer blanks"
@@ -357,7 +360,7 @@ def _of_provider(spec: ModelSpec) -> Iterator[str]:
     if spec.provider == "openai_compatible" and not _is_address(spec.url):
         yield f"field 'url': '{spec.url}'; expected http://host… or https://host…"
     if spec.logprobs and spec.provider not in _LIKELY:
-        yield (f"field 'logprobs': provider '{spec.provider}' gives none; {', '.join(_LIKELY)} may")
+        yield f"field 'logprobs': provider '{spec.provider}' gives none; {', '.join(_LIKELY)} may"
 
 
 def _is_address(url: str) -> bool:

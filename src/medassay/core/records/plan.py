@@ -155,7 +155,10 @@ class EngineRules:
             return f"'engine.give_up_after' is {self.give_up_after}; at least 1 request is needed"
         for name in ("give_up_minutes", "grace"):
             if not 0 < getattr(self, name) <= _LONGEST_TIME:
-                return f"'engine.{name}' is {getattr(self, name):g}; a number above 0, at most {_LONGEST_TIME:g}, is needed"
+                return (
+                    f"'engine.{name}' is {getattr(self, name):g}; a number above 0, at most"
+                    f" {_LONGEST_TIME:g}, is needed"
+                )
         for name, times in self.replicas.items():
             if not 1 <= times <= _MOST_WORKERS:
                 return f"'engine.replicas' of '{name}' is {times}; 1 to {_MOST_WORKERS} is needed"
@@ -347,7 +350,10 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
 
 
 def _beside_preset(name: str, value: object) -> str:
-    return f"'preset' is \"published\" and '{name}' is {value!r}; that preset has {_PUBLISHED[name]!r}, leave one of the two out"
+    return (
+        f"'preset' is \"published\" and '{name}' is {value!r}; that preset has"
+        f" {_PUBLISHED[name]!r}, leave one of the two out"
+    )
 
 
 def _problem(plan: Plan) -> str | None:
@@ -356,7 +362,10 @@ def _problem(plan: Plan) -> str | None:
         if getattr(plan, name) < least:
             return f"'{name}' is {getattr(plan, name)}; at least {least} is needed"
     if not 0 <= plan.max_cut_off <= 1:
-        return f"'max_cut_off' is {plan.max_cut_off:g}; expected a share from 0 to 1 (1: any share of replies may be cut off)"
+        return (
+            f"'max_cut_off' is {plan.max_cut_off:g}; expected a share from 0 to 1 (1: any share of"
+            " replies may be cut off)"
+        )
     relaxed = plan.relaxed_perplexity
     if relaxed is not None and (problem := relaxed.problem()) is not None:
         return f"'relaxed_perplexity': {problem}"
@@ -392,13 +401,13 @@ def _lookup_problem(plan: Plan) -> str | None:
         )
     if ("tools" in plan.modes) != (plan.tools is not None):
         return (
-            'mode \'tools\' and the table [tools] go together: add modes = ["solo", "tools"] and [tools], or '
-            "leave both out"
+            'mode \'tools\' and the table [tools] go together: add modes = ["solo", "tools"] and'
+            " [tools], or leave both out"
         )
     if plan.tools is not None and "doc_retrieval" in plan.tools.use and plan.retrieval is None:
         return (
-            'the tool doc_retrieval searches an index: add a table [retrieval] with index = "DIR", or leave '
-            "doc_retrieval out of 'tools.use'"
+            "the tool doc_retrieval searches an index: add a table [retrieval] with index ="
+            " \"DIR\", or leave doc_retrieval out of 'tools.use'"
         )
     return None
 

@@ -228,11 +228,13 @@ def prefixes(
     """Return (position, beginning → its log-probability) for each position that a completion
     reaches.
 
-    At 0 there is the empty beginning, once. The positions end where the first one has no beginning of its length.
+    At 0 there is the empty beginning, once. The positions end where the first one has no beginning
+    of its length.
 
     Examples
     --------
-    >>> both = [Sampled(tokens=(1, 2), logprobs=(-1.0, -1.0)), Sampled(tokens=(1,), logprobs=(-1.0,))]
+    >>> both = [Sampled(tokens=(1, 2), logprobs=(-1.0, -1.0)), Sampled(tokens=(1,), logprobs=(-1.0,
+    ...     ))]
     >>> prefixes(both, stride=1, max_tokens=8)
     [(0, {(): 0.0}), (1, {(1,): -1.0}), (2, {(1, 2): -2.0})]
     """

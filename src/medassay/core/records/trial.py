@@ -65,7 +65,8 @@ def said_in(message: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> said_in({"role": "user", "content": [{"type": "text", "text": "Read:"}, {"type": "image_url"}]})
+    >>> said_in({"role": "user", "content": [{"type": "text", "text": "Read:"}, {
+    ...     "type": "image_url"}]})
     'Read:'
     """
     content = message["content"]

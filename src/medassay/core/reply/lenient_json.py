@@ -222,7 +222,8 @@ _STOP = re.compile(r'[\\"]')
 
 def _number(text: str) -> float | int:
     try:
-        return json.loads(text.lstrip("+"))  # type: ignore[no-any-return]  # a number by its pattern
+        # A number by its pattern.
+        return json.loads(text.lstrip("+"))  # type: ignore[no-any-return]
     except ValueError:
         return float(text)
 

@@ -128,9 +128,11 @@ class GEval(SingleQuestionGrader):
         if names_left and self.batch > 1 and (singly is None or singly):
             return self._prompt(cases, names, (names_left if singly is None else singly)[:1])
         return [
-            Verdict(valid=True, body=scores[name])
-            if name in scores
-            else Verdict(valid=False, reason="no valid score")
+            (
+                Verdict(valid=True, body=scores[name])
+                if name in scores
+                else Verdict(valid=False, reason="no valid score")
+            )
             for name in names
         ]
 

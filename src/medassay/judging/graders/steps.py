@@ -52,7 +52,10 @@ class EvaluationSteps:
     def to_toml(self) -> str:
         """Return the file of these steps."""
         lines = [
-            "# Evaluation steps of G-Eval, written by a judge. Read them, mend them if need be, and put",
+            (
+                "# Evaluation steps of G-Eval, written by a judge. Read them, mend them if need be,"
+                " and put"
+            ),
             "# your name or role into reviewed_by; until then no run takes them.",
             f'judge = "{_escaped(self.judge)}"',
             f"with_path = {str(self.with_path).lower()}",
@@ -123,13 +126,14 @@ def load_steps(path: Path) -> EvaluationSteps:
     _check_fields(path, data)
     if not data["reviewed_by"].strip():
         raise InputError(
-            f"{path}: 'reviewed_by' is empty; read the steps and say who did, before a run takes them"
+            f"{path}: 'reviewed_by' is empty; read the steps and say who did, before a run takes"
+            " them"
         )
     texts = {language: text.strip() for language, text in data["steps"].items()}
     if data["prompts"] != prompt_hashes(texts, with_path=data["with_path"]):
         raise InputError(
-            f"{path}: [prompts]: the steps were written for other criteria than those of today; have "
-            "them written and reviewed anew with `medassay study steps`"
+            f"{path}: [prompts]: the steps were written for other criteria than those of today;"
+            " have them written and reviewed anew with `medassay study steps`"
         )
     for language, text in texts.items():
         if len(text) > _LONGEST:

@@ -13,7 +13,8 @@ from medassay.core.reply.thoughts import boxed, strip_thoughts
 
 _OPTION_WORD = "option|choice|letter|opción|opcion|alternativa|letra|inciso|buchstabe"
 _LINKS = (
-    r"(?:\s+(?:is|are|would\s+be|should\s+be|must\s+be|ist|lautet|wäre|es|sería|seria|correcta|correct"
+    r"(?:\s+(?:is|are|would\s+be|should\s+be|must\s+be|ist|lautet|wäre|es|sería|seria|correcta|"
+    r"correct"
     r"|richtige?))*\s*(?:[:=\-–—]|->|→)?\s*[\"'“„]?(?:the\s+|la\s+|die\s+)?"
     rf"(?:(?:{_OPTION_WORD})|answer|respuesta|antwort)?\s*(?:correcta\s*)?(?:[:=])?\s*[\"'“„]?)"
 )
@@ -23,7 +24,8 @@ _CHOSEN = (
 )
 _STRONG = (
     r"(?i:\b(?:answers?|antwort(?:option|möglichkeit)?|lösung|richtig\s+ist|korrekt\s+ist|respuesta"
-    r"|solución|solution|(?:correct|right|best|final|most\s+appropriate|richtige|korrekte|beste|correcta)"
+    r"|solución|solution|(?:correct|right|best|final|most\s+appropriate|richtige|korrekte|beste|"
+    r"correcta)"
     rf"\s+(?:{_OPTION_WORD})|(?:{_OPTION_WORD})\s+correcta)\b" + _LINKS + _CHOSEN
 )
 _WEAK = (
@@ -47,7 +49,8 @@ _NEGATED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _NEGATED_BEFORE = re.compile(
-    r"(?:\bnot|\bisn't|\brather\s+than|\bnicht|\bkeine|\bno\s+es|\bexcept)\s+(?:the\s+|die\s+|la\s+)?$",
+    r"(?:\bnot|\bisn't|\brather\s+than|\bnicht|\bkeine|\bno\s+es|\bexcept)\s+(?:the\s+|die\s+|"
+    r"la\s+)?$",
     re.IGNORECASE,
 )
 _WRAPPED = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf|mathit)\s*\{([^{}]*)\}")
@@ -59,14 +62,19 @@ _SPACES = re.compile(r"\s+")
 # "E(Note: …". The word behind it is whole and capitalised, so that abbreviations and cell types are
 # none ("CT", "EECG", "A1c", "cTnI"); those that are written like it are named.
 _GLUED_WORD = (
-    r"(?!(?:Fib|Flutter|Diff|Dimers?|Cells?|Peptides?|Section|Coli|Strep|Line|Reactive|Max|Min|Type|Vitamin|Pap|Wave|Waves|Scan|Fast|"
+    r"(?!(?:Fib|Flutter|Diff|Dimers?|Cells?|Peptides?|Section|Coli|Strep|Line|Reactive|Max|Min|"
+    r"Type|Vitamin|Pap|Wave|Waves|Scan|Fast|"
     r"Mycin|Hep|Phos)(?![a-z]))"
-    r"(?:[A-Z][a-z]{2,}|To|In|It|As|An|By|If|No|Or|We|He|At|On|Is|Of|So|My|La|El|Es|Le|Il|De|Da|Im)(?![A-Za-z0-9])"
+    r"(?:[A-Z][a-z]{2,}|To|In|It|As|An|By|If|No|Or|We|He|At|On|Is|Of|So|My|La|El|Es|Le|Il|De|Da|"
+    r"Im)(?![A-Za-z0-9])"
 )
 _GLUED_BRACKET = r"[\(\[]\s*[A-Za-z][a-z'’]+(?![A-Za-z0-9])"
 # "d The patient …": behind a small letter, which may be an article, only words that no article
 # precedes.
-_REASON_WORD = r"(?:The|This|These|Explanation|Reason(?:ing)?|Rationale|Because|Note|Given|Here|Based|Since|Justification)(?![a-z])"
+_REASON_WORD = (
+    r"(?:The|This|These|Explanation|Reason(?:ing)?|Rationale|Because|Note|Given|Here|"
+    r"Based|Since|Justification)(?![a-z])"
+)
 _QUOTES = " \t\r\n\"'“”„‘’«»‚"
 
 _LONGEST = 200_000  # characters of a reply that are read
@@ -96,7 +104,8 @@ class _Rules:
             r"^([{upper}])(?=\s)"
         )  # "A and C": S5 without the article's exception
         self.glued = rule(
-            rf"^([{{both}}])(?:[.):]?(?={_GLUED_WORD})|(?={_GLUED_BRACKET}))|^([{{lower}}])[ \t]+(?={_REASON_WORD})"
+            rf"^([{{both}}])(?:[.):]?(?={_GLUED_WORD})|(?={_GLUED_BRACKET}))|^([{{lower}}])["
+            rf" \t]+(?={_REASON_WORD})"
         )
         self.glued_statement = rule(rf"{_STATEMENT}([{{both}}])(?={_GLUED_WORD})")
         self.chinese = rule(_CHINESE)

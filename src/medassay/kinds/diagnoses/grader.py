@@ -317,7 +317,8 @@ def read_labels(
 
     Examples
     --------
-    >>> read_labels('{"items": [{"id": 1, "severity": "Rare"}]}', {1: "Gout"}, "severity", {"rare": None}).labels
+    >>> read_labels('{"items": [{"id": 1, "severity": "Rare"}]}', {1: "Gout"}, "severity", {
+    ...     "rare": None}).labels
     {1: 'rare'}
     """
     objects = find_objects(reply, "items")

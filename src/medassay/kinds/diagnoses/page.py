@@ -284,7 +284,8 @@ def _marked(figure: Figure, *, dark: bool) -> Markup:
     svg = _ROLES.sub("", figure.svg(dark=dark))
     first, *others = svg.replace("<svg ", '<svg role="group" ', 1).split(_LINK)
     linked = [
-        f'<a data-case="{escape(row["case"])}" aria-label="{escape(neutral(row["says"]))}" href="{rest}'
+        f'<a data-case="{escape(row["case"])}" aria-label="{escape(neutral(row["says"]))}"'
+        f' href="{rest}'
         for row, rest in zip(figure.rows, others, strict=True)
     ]
     return Markup("".join([first, *linked]))

@@ -103,7 +103,8 @@ def score_case(
 
     Examples
     --------
-    >>> case = score_case(["Exact Synonym", "Exact Disease Group", "Broad Disease Group"], ["rare", "rare", "severe"], "rare")
+    >>> case = score_case(["Exact Synonym", "Exact Disease Group", "Broad Disease Group"], ["rare",
+    ...     "rare", "severe"], "rare")
     >>> case.semantic, case.severity, case.top1_hit, case.all_places
     (8.25, 13.0, True, 6.6)
     """

@@ -268,9 +268,11 @@ class DdxCases:
         if any(item.tombstone is not None for item in self._items):
             return {}
         public = [
-            (item.category or "", item.diagnoses[0])
-            if item.kind == "public" and item.form == "diagnoses"
-            else ("", "")
+            (
+                (item.category or "", item.diagnoses[0])
+                if item.kind == "public" and item.form == "diagnoses"
+                else ("", "")
+            )
             for item in self._items
         ]
         return {

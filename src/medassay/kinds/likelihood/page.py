@@ -17,8 +17,10 @@ SAID = {
     "choices": "Each option was appended to the question; the likeliest counts as the answer.",
     "alone": "Each reference was scored by itself, without its question.",
     "conditional": "Each reference was scored after its question.",
-    "relaxed": "Completions were drawn, and every statement was sought at every position of them: how likely a model is to say it at some "
-    "point, whatever comes before.",
+    "relaxed": (
+        "Completions were drawn, and every statement was sought at every position of them: how"
+        " likely a model is to say it at some point, whatever comes before."
+    ),
 }
 ROLES = {"must": "must have", "nice": "nice to have"}
 

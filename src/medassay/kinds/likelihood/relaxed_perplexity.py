@@ -114,9 +114,11 @@ def relaxed_perplexity(item: Item, answer: Answer) -> tuple[float | None, str]:
     for target_values in values:
         if target_values.value is None:
             return None, target_values.reason
-    return math.fsum(v for target_values in values if (v := target_values.value) is not None) / len(
-        values
-    ), "drawn"
+    return (
+        math.fsum(v for target_values in values if (v := target_values.value) is not None)
+        / len(values),
+        "drawn",
+    )
 
 
 def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:

@@ -115,9 +115,11 @@ class LikelihoodScores:
         pool = self._table.pool(domains, row, mode).only(used)
         cells = [(domain, *row, mode) for domain in domains]
         columns: dict[str, Any] = {
-            "metrics": self._perplexities(pool)
-            if self._asks in ("alone", "conditional")
-            else self._means(pool),
+            "metrics": (
+                self._perplexities(pool)
+                if self._asks in ("alone", "conditional")
+                else self._means(pool)
+            ),
             "impossible": sum(self._impossible.get(cell, 0) for cell in cells),
         }
         if self._asks in ("alone", "conditional"):

@@ -15,7 +15,10 @@ _OWN = {
     "IE": "ie i.e. i.e iu i.u. i.u ui u e einheit einheiten unit units",
     "puff": "hub hübe hüben puff puffs sprühstoß sprühstöße sprühstösse sprühstoss spray sprays",
     "drop": "tropfen tr tr. trpf trpf. gtt gtt. drop drops",
-    "tablet": "tablette tabletten tbl tbl. tabl tabl. tab tab. tabs tablet tablets filmtablette filmtabletten ft",
+    "tablet": (
+        "tablette tabletten tbl tbl. tabl tabl. tab tab. tabs tablet tablets filmtablette"
+        " filmtabletten ft"
+    ),
     "capsule": "kapsel kapseln kps kps. cap cap. caps capsule capsules",
     "ampoule": "ampulle ampullen amp amp. ampoule ampoules",
     "sachet": "beutel btl btl. sachet sachets",
@@ -44,7 +47,8 @@ _NUMBER = r"\d+(?:[.,]\d+|[\u202f ]\d{3}(?!\d))*"
 _WORD = r"%|[^\W\d_][^\W\d_]*(?:\.[^\W\d_]+)*\.?"
 _AMOUNT = re.compile(
     rf"(?P<numbers>{_NUMBER}(?:\s*/\s*{_NUMBER})*)\s*"
-    rf"(?P<prefix>mio\.?|mill\.|million|millionen)?\s*(?P<unit>{_WORD})(?:\s*/\s*(?P<per>{_WORD}))?",
+    rf"(?P<prefix>mio\.?|mill\.|million|"
+    rf"millionen)?\s*(?P<unit>{_WORD})(?:\s*/\s*(?P<per>{_WORD}))?",
     re.IGNORECASE,
 )
 Amount = tuple[float, str]  # a number, and the unit that it is in

@@ -60,7 +60,8 @@ def medication_state(expected: Mapping[str, Any], actual: Any) -> MedicationStat
 
     Examples
     --------
-    >>> medication_state({"discontinued": [{"name": "A"}]}, {"current": [{"name": "a"}]}).stopped_as_current
+    >>> medication_state({"discontinued": [{"name": "A"}]}, {"current": [{
+    ...     "name": "a"}]}).stopped_as_current
     ('a',)
     """
     expected_places, actual_places = _places(expected), _places(actual)

@@ -56,7 +56,8 @@ def read_record_reply(text: str, *, cut: bool = False) -> RecordReply:
 
     Examples
     --------
-    >>> read_record_reply('{"structured_health_record": {}}').alone, read_record_reply("I cannot; see [1].").reason
+    >>> read_record_reply('{"structured_health_record": {}}').alone, read_record_reply(
+    ...     "I cannot; see [1].").reason
     (True, 'no complete JSON object or array')
     >>> read_record_reply('{"structured_health_record": {"diagnosis": ["Hyper').truncated
     True

@@ -83,7 +83,8 @@ def read_schedule(text: str) -> DosingSchedule | None:
 
     Examples
     --------
-    >>> read_schedule("1-0-1").daily, read_schedule("twice daily").daily, read_schedule("alle 8 Stunden").daily
+    >>> read_schedule("1-0-1").daily, read_schedule("twice daily").daily, read_schedule(
+    ...     "alle 8 Stunden").daily
     (2.0, 2.0, 3.0)
     """
     plain = _plain(text)
@@ -104,7 +105,8 @@ def schedules_agree(expected: str, actual: str) -> bool:
 
     Examples
     --------
-    >>> schedules_agree("1-0-1", "morgens und abends"), schedules_agree("1-0-1", "2x täglich"), schedules_agree("1-0-0", "0-0-1")
+    >>> schedules_agree("1-0-1", "morgens und abends"), schedules_agree("1-0-1",
+    ...     "2x täglich"), schedules_agree("1-0-0", "0-0-1")
     (True, True, False)
     """
     expected_schedule, other = read_schedule(expected), read_schedule(actual)

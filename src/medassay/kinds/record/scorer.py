@@ -81,9 +81,11 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     return parts | {
         "reference": _reference(item),
         "similarity": similarity.overall,
-        "as_published": similarity.overall
-        if alone
-        else json_similarity(expected, reply_text, exclude=(MONOLOGUE,)).overall,
+        "as_published": (
+            similarity.overall
+            if alone
+            else json_similarity(expected, reply_text, exclude=(MONOLOGUE,)).overall
+        ),
         "sections": sections,
         "fields": _fields(similarity.leaf_scores),
         "leaves": len(similarity.leaf_scores),

@@ -53,7 +53,8 @@ def thinks(setting: str) -> bool | None:
 
     Examples
     --------
-    >>> thinks("zero_shot:health_record"), thinks("zero_shot:health_record_direct"), thinks("zero_shot")
+    >>> thinks("zero_shot:health_record"), thinks("zero_shot:health_record_direct"), thinks(
+    ...     "zero_shot")
     (True, False, None)
     """
     return asks_for_thoughts(setting.partition(":")[2])

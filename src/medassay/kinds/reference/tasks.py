@@ -67,11 +67,13 @@ _PLAIN = (
     text_task("mediqa_qa2019", template="as_a_doctor"),
     text_task("medtext"),
     text_task("meqsum", template="question_summary"),
-    text_task("mimic_repsum", template="impression", least=5, metrics=(*WORDS, *MEANING, "f1_radgraph")),
+    text_task(
+        "mimic_repsum", template="impression", least=5, metrics=(*WORDS, *MEANING, "f1_radgraph")
+    ),
     text_task("mts_dialog", template="clinical_note", least=5),
     text_task("olaph", least=10),
     text_task("openi", template="impression", least=5, metrics=(*WORDS, *MEANING, "f1_radgraph")),
-)  # fmt: skip
+)
 TEXT_TASKS: dict[str, Task] = {
     task.name: task for plain in _PLAIN for task in (plain, in_conversation(plain))
 }

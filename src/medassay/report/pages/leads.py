@@ -44,7 +44,10 @@ def leaders_text(board: Board) -> str:
     if len(everywhere) == 1 and all(len(models) == 1 for models in first):
         return f"{everywhere[0]} has the first place alone {where}."
     if not everywhere:
-        return f"No model is first everywhere: {len(set.union(*first))} models have or share the first place in at least one domain."
+        return (
+            f"No model is first everywhere: {len(set.union(*first))} models have or share the first"
+            " place in at least one domain."
+        )
     names = listed(everywhere[:5], "and") + (
         f" and {len(everywhere) - 5} more" if len(everywhere) > 5 else ""
     )

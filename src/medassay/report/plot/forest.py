@@ -36,7 +36,10 @@ def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
         name="forest",
         title="Differences between models",
         description="A point and a 95 % interval for each pair, a line at zero.",
-        caption=f"A difference is shown for {apart} of {counted(len(pairs), 'pair')}; hollow points: no difference shown.",
+        caption=(
+            f"A difference is shown for {apart} of {counted(len(pairs), 'pair')}; hollow points: no"
+            " difference shown."
+        ),
         columns={
             "pair": "pair",
             "diff": "difference",

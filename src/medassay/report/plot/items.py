@@ -45,8 +45,13 @@ def item_map(points: Sequence[Mapping[str, Any]]) -> Figure:
     return Figure(
         name="item_map",
         title="Items by difficulty and discrimination",
-        description="A point for each item; below zero stronger models miss it more often than weaker ones.",
-        caption=f"{len(rows)} items that some models solve and some do not, {against} below zero, {suspects} suspect: strong models miss them together.",
+        description=(
+            "A point for each item; below zero stronger models miss it more often than weaker ones."
+        ),
+        caption=(
+            f"{len(rows)} items that some models solve and some do not, {against} below zero,"
+            f" {suspects} suspect: strong models miss them together."
+        ),
         columns={
             "item": "item",
             "difficulty": "share right",

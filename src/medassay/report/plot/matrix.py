@@ -193,7 +193,10 @@ def rank_flow(ranks: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Fig
         name="rank_flow",
         title="Ranks from metric to metric",
         description="A line for each model through its rank by each metric.",
-        caption=f"{len({row['model'] for row in ranks})} models, {len(metrics)} metrics; side by side: they share a rank.",
+        caption=(
+            f"{len({row['model'] for row in ranks})} models, {len(metrics)} metrics; side by side:"
+            " they share a rank."
+        ),
         columns={"model": "model", "metric": "metric", "rank": "rank"},
         rows=_side_by_side(ranks),
         spec={

@@ -26,8 +26,12 @@ def panels(
     return Figure(
         name="panels",
         title=" and ".join(units),
-        description=f"A panel for each measure; a bar with its 95 % interval for each model and {beside}.",
-        caption=f"{len(rows)} bars of {len(models)} models, {beside_text}; lines are 95 % intervals.",
+        description=(
+            f"A panel for each measure; a bar with its 95 % interval for each model and {beside}."
+        ),
+        caption=(
+            f"{len(rows)} bars of {len(models)} models, {beside_text}; lines are 95 % intervals."
+        ),
         columns={
             **{name: name for name in ("measure", "model", beside, "score")},
             "lo": "from",

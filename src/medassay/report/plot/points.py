@@ -71,8 +71,10 @@ def violin_swarm(
         name="violin_swarm",
         title=f"Distribution of {value}",
         description="For each group the density, mirrored, with its quartiles, and every point.",
-        caption=f"Lines are quartiles, the long one the median. Bandwidth {bandwidth:g}; below {_FEWEST} points "
-        "the points alone.",
+        caption=(
+            f"Lines are quartiles, the long one the median. Bandwidth {bandwidth:g}; below"
+            f" {_FEWEST} points the points alone."
+        ),
         columns={"group": "group", value: value},
         rows=rows,
         spec={

@@ -32,8 +32,10 @@ def positions(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
     return Figure(
         name="positions",
         title="Log-probability along completions",
-        description="Mean log-probability of the statements after each length of the completions, with 95 % intervals; "
-        "higher is likelier.",
+        description=(
+            "Mean log-probability of the statements after each length of the completions, with 95 %"
+            " intervals; higher is likelier."
+        ),
         caption=_caption(rows),
         columns={
             "row": "row",

@@ -55,8 +55,10 @@ def trend(
     return Figure(
         name="trend",
         title="Scores over publications",
-        description="Scores with 95 % intervals; lines join publications of the same question bank and "
-        "methodology only, a dashed line marks where either changed.",
+        description=(
+            "Scores with 95 % intervals; lines join publications of the same question bank and "
+            "methodology only, a dashed line marks where either changed."
+        ),
         caption=_caption(len(order), len(markers), sorted(latest.keys() - set(rows_shown))),
         columns={
             "publication": "publication",
@@ -115,15 +117,18 @@ def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:
     if changes:
         times = "once" if changes == 1 else f"{changes} times"
         text += (
-            f"; bank or methodology changed {times}, and scores on two sides of a dashed line cannot "
-            "be compared."
+            f"; bank or methodology changed {times}, and scores on two sides of a dashed line"
+            " cannot be compared."
         )
     else:
         text += " of one series."
     if left_out:
         named = ", ".join(left_out[:_NAMED])
         more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-        text += f" Drawn are the {_MOST} with the highest latest scores; in the table alone: {named}{more}."
+        text += (
+            f" Drawn are the {_MOST} with the highest latest scores; in the table alone:"
+            f" {named}{more}."
+        )
     return text
 
 

@@ -220,7 +220,9 @@ def _correction(
         problems.append(
             Problem(
                 field="option" if letters else "text",
-                says="The answer has less than 3: choose the right option or write the right answer.",
+                says=(
+                    "The answer has less than 3: choose the right option or write the right answer."
+                ),
             )
         )
     return correction

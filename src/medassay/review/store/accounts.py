@@ -183,7 +183,8 @@ def refuse_both(db: Session, account: int, study: str, role: str) -> None:
     others = {"reviewer": "adjudicator", "adjudicator": "reviewer"}
     if role in others and others[role] in roles_of(db, account, study):
         raise InputError(
-            f"nobody is reviewer and adjudicator of one study; this person is {others[role]} of '{study}'"
+            f"nobody is reviewer and adjudicator of one study; this person is {others[role]} of"
+            f" '{study}'"
         )
 
 
@@ -261,7 +262,8 @@ def revoke(db: Session, account: Account, study: str, role: str, *, who: str) ->
     query = select(Review.id).join(Assignment).where(*mine_there)
     if role == "reviewer" and db.scalar(query.limit(1)) is not None:
         raise InputError(
-            f"{account.email} has reviewed in '{study}': disable the account instead, the reviews stay"
+            f"{account.email} has reviewed in '{study}': disable the account instead, the reviews"
+            " stay"
         )
     if role == "reviewer":
         numbers = [*db.scalars(select(Assignment.id).where(*mine_there))]

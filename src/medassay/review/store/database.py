@@ -72,7 +72,8 @@ def open_database(address: str = "", *, make: bool = True) -> Database:
     place = address.removeprefix("sqlite:///") or DEFAULT
     if not make and "://" not in place and not Path(place).exists():
         raise InputError(
-            f"database {place}: is not there; `medassay review import` or `serve` makes one, --database names another"
+            f"database {place}: is not there; `medassay review import` or `serve` makes one,"
+            " --database names another"
         )
     engine = _engine(place)
     try:
@@ -102,7 +103,8 @@ def _engine(address: str) -> Engine:
         secrets.learn([url.password or ""])
         if url.get_backend_name() != "postgresql":
             raise InputError(
-                f"database: {url.get_backend_name()} is not known; expected postgresql://… or a path"
+                f"database: {url.get_backend_name()} is not known; expected postgresql://… or a"
+                " path"
             )
         # Of many at once, most wait for a model or a person: twenty connections serve hundreds.
         engine = create_engine(
@@ -157,13 +159,15 @@ def _migrate(engine: Engine) -> None:
         tables = set(inspect(connection).get_table_names())
     if (present is None and tables) or (present is not None and "study" not in tables):
         raise InputError(
-            f"database {_shown(engine)}: holds other tables; expected one of the review app, or none yet"
+            f"database {_shown(engine)}: holds other tables; expected one of the review app, or"
+            " none yet"
         )
     if present == scripts.get_current_head():
         return
     if present is not None and present not in {s.revision for s in scripts.walk_revisions()}:
         raise InputError(
-            f"database {_shown(engine)}: made by a later version of medassay ({present}); install that one"
+            f"database {_shown(engine)}: made by a later version of medassay ({present}); install"
+            " that one"
         )
     config.attributes["engine"] = engine.execution_options(**{_WRITES: True})
     command.upgrade(config, "head")

@@ -144,13 +144,15 @@ def export_document(db: Session, study: Study, *, who: str) -> dict[str, Any]:
     """
     if study.closed_at is None:
         raise GateError(
-            f"study '{study.id}' is open: its reviews are exported after closing, so that nobody is influenced"
+            f"study '{study.id}' is open: its reviews are exported after closing, so that nobody is"
+            " influenced"
         )
     frozen = frozen_document(db, study)
     document_hash = sha256_hex(canonical(frozen))
     if document_hash != study.frozen_sha256:
         raise IntegrityError(
-            f"study '{study.id}': its reviews have the hash {document_hash}, closed was {study.frozen_sha256}"
+            f"study '{study.id}': its reviews have the hash {document_hash}, closed was"
+            f" {study.frozen_sha256}"
         )
     document = {
         "schema_version": 1,

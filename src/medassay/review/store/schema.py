@@ -6,7 +6,7 @@ Times are texts, ISO 8601 in UTC. Whatever people write stands in JSON columns, 
 on every database.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import JSON, ForeignKey, Index, Text, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -17,7 +17,11 @@ ROLES = ("reviewer", "adjudicator", "coordinator", "maintainer", "auditor")
 class Base(DeclarativeBase):
     """Base of all tables."""
 
-    type_annotation_map = {dict[str, Any]: JSON, dict[str, str]: JSON, str: Text}  # noqa: RUF012 -- as SQLAlchemy reads it
+    type_annotation_map: ClassVar = {
+        dict[str, Any]: JSON,
+        dict[str, str]: JSON,
+        str: Text,
+    }
 
 
 class Account(Base):

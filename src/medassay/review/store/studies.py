@@ -70,7 +70,8 @@ def create_study(  # noqa: PLR0913 -- each is a property of the study
     """
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"study '{name[:60]}': expected a name of a-z, 0-9 and '-', up to 60 characters; it stands in addresses"
+            f"study '{name[:60]}': expected a name of a-z, 0-9 and '-', up to 60 characters; it"
+            " stands in addresses"
         )
     if db.get(Study, name) is not None:
         raise InputError(f"study '{name}': is there already; choose another name")
@@ -141,7 +142,8 @@ def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: 
         sha256 = sha256_hex(canonical({"content": content, "hidden": hidden}))
         if (entry.item, sha256, entry.iteration) in there:
             raise InputError(
-                f"study '{study.id}': has '{entry.item}' already; nothing was added (another round is another --iteration)"
+                f"study '{study.id}': has '{entry.item}' already; nothing was added (another round"
+                " is another --iteration)"
             )
         there.add((entry.item, sha256, entry.iteration))
         entries_made.append(

@@ -169,8 +169,9 @@ class Coordinator:
                 )
             if time.monotonic() - began > NOBODY_CAME:
                 raise IncompleteError(
-                    f"no worker was ready within {NOBODY_CAME:.0f} s: each takes one processor, a replica its gpus too; "
-                    "`ray status` shows what the cluster has; the same command resumes"
+                    f"no worker was ready within {NOBODY_CAME:.0f} s: each takes one processor, a"
+                    " replica its gpus too; `ray status` shows what the cluster has; the same"
+                    " command resumes"
                 )
 
     async def _lead(self, hand: WorkerHandle, crew: WorkerPool) -> None:
@@ -199,8 +200,8 @@ class Coordinator:
                 deaths = 0 if hand.name in self._fruitful else deaths + 1
                 if deaths > _MOST_DEATHS:
                     raise IncompleteError(
-                        f"{deaths} workers were lost one after the other without an answer (last: {error}); "
-                        "their logs are Ray's; the same command resumes"
+                        f"{deaths} workers were lost one after the other without an answer (last:"
+                        f" {error}); their logs are Ray's; the same command resumes"
                     ) from None
                 hand = crew.replace(hand)
 

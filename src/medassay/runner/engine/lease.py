@@ -154,7 +154,8 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
     while alive := lookout.alive():
         if time.monotonic() - began > 4 * DEAD_AFTER:
             raise InputError(
-                f"{_called(run)}: another process is working on it (lease '{alive[0]}'); wait for it"
+                f"{_called(run)}: another process is working on it (lease '{alive[0]}'); wait"
+                " for it"
             )
         time.sleep(DEAD_AFTER / 50)
 

@@ -149,7 +149,8 @@ def connect(hidden: Collection[str] = ()) -> Any:
         import ray
     except ImportError:
         raise UnavailableError(
-            "engine 'ray' needs the extra [ray]: pip install 'medassay[ray]'; --engine local needs nothing"
+            "engine 'ray' needs the extra [ray]: pip install 'medassay[ray]'; --engine local needs"
+            " nothing"
         ) from None
     known.learn([os.environ.get("RAY_AUTH_TOKEN", "")])
     if ray.is_initialized():
@@ -197,7 +198,8 @@ def _knock(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=10).close()
     except OSError as error:
         raise InputError(
-            f"engine 'ray': no cluster answers at RAY_ADDRESS {address}: {error.strerror or error}; see `ray status`"
+            f"engine 'ray': no cluster answers at RAY_ADDRESS {address}: {error.strerror or error};"
+            " see `ray status`"
         ) from None
 
 
@@ -241,7 +243,8 @@ def parted(
             gpus = 0 if spec.device == "cpu" or content else spec.gpus
             if gpus > there > 0:
                 raise InputError(
-                    f"model '{name}' wants {gpus:g} GPUs a replica, the cluster has {there:g}; lower 'gpus' in its entry"
+                    f"model '{name}' wants {gpus:g} GPUs a replica, the cluster has {there:g};"
+                    " lower 'gpus' in its entry"
                 )
             pools.append(Pool(frozenset([name]), rules.replicas.get(name, 1), gpus))
     others = frozenset(n for n, spec in specs_left.items() if not spec.in_process)

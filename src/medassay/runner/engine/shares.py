@@ -24,7 +24,8 @@ class BudgetShare:
     cap.
     """
 
-    def __init__(self, budget: BudgetRules, before: Amount = Amount()) -> None:  # noqa: B008 -- frozen
+    # Frozen.
+    def __init__(self, budget: BudgetRules, before: Amount = Amount()) -> None:  # noqa: B008
         self._before = before
         self._bounded = bounded(budget)
         self._whole = Amount(

@@ -345,8 +345,9 @@ class Worker:
             run, responses = self._mirror.folder / run, self._mirror.folder / responses
         if not (run / "manifest.json").is_file():
             raise InputError(
-                f"worker {self._name} sees no run at {run}: every machine must see the same workspace at the same place; "
-                "put it on a shared folder, or give an object store by --workspace"
+                f"worker {self._name} sees no run at {run}: every machine must see the same"
+                " workspace at the same place; put it on a shared folder, or give an object store"
+                " by --workspace"
             )
         return run, responses
 
@@ -433,7 +434,8 @@ class Worker:
             self._busy += 1
             try:
                 await self._stage.do(spec, unit)
-            except Exception as error:  # noqa: BLE001 -- a full disk, say: told to the coordinator, who stops everyone
+            # A full disk, say: told to the coordinator, who stops everyone.
+            except Exception as error:  # noqa: BLE001
                 self._broken = self._broken or error
                 self._halt()
                 self._turn.set()

@@ -70,8 +70,8 @@ class LegacyWorker:
                 return reply
             self.close()
         raise IncompleteError(
-            f"metric '{request['metric']}': its worker died {DEATHS} times in a row ({self._last_words or 'without a word'}); "
-            "the same command goes on from there"
+            f"metric '{request['metric']}': its worker died {DEATHS} times in a row"
+            f" ({self._last_words or 'without a word'}); the same command goes on from there"
         )
 
     def _asked(self, line: bytes) -> dict[str, Any] | None:
@@ -183,7 +183,8 @@ class LegacyMetric:
             return [tuple(values) for values in reply["values"]]
         if "fatal" in reply:
             raise IncompleteError(
-                f"metric '{self._metric}': its model cannot be loaded: {reply['error']}; mend it, or leave the metric out: "
+                f"metric '{self._metric}': its model cannot be loaded: {reply['error']}; mend it,"
+                " or leave the metric out: "
                 f'metrics = ["{self._metric}=none"]; the same command goes on'
             )
         if len(pairs) == 1:
@@ -216,8 +217,9 @@ def f1_radgraph(place: str) -> LegacyMetric:
     names = [k for k in ("radgraph", "radgraph-xl") if (folder / k / "weights.th").is_file()]
     if not names:
         raise UnavailableError(
-            f"f1_radgraph: {place or _CACHE}: no folder radgraph with a weights.th; unpack radgraph.tar.gz of StanfordAIMI/RRG_scorers there, "
-            'or name its parent: metrics = ["f1_radgraph=FOLDER"]'
+            f"f1_radgraph: {place or _CACHE}: no folder radgraph with a weights.th; unpack"
+            " radgraph.tar.gz of StanfordAIMI/RRG_scorers there, or name its parent: metrics ="
+            ' ["f1_radgraph=FOLDER"]'
         )
     name = _digest(folder / names[0] / "weights.th")
     return LegacyMetric("f1_radgraph", folder.resolve(), f"{names[0]}@{name}/partial", Scale())
@@ -238,8 +240,8 @@ def chexbert(place: str) -> LegacyMetric:
         )
     if not (folder / "chexbert.pth").is_file():
         raise UnavailableError(
-            f"chexbert: {place or _CACHE}: no chexbert.pth; take it from StanfordAIMI/RRG_scorers, or name its folder: "
-            'metrics = ["chexbert=FOLDER"]'
+            f"chexbert: {place or _CACHE}: no chexbert.pth; take it from StanfordAIMI/RRG_scorers,"
+            ' or name its folder: metrics = ["chexbert=FOLDER"]'
         )
     name = _digest(folder / "chexbert.pth")
     return LegacyMetric("chexbert", folder.resolve(), f"chexbert@{name}/five observations", Scale())

@@ -104,7 +104,8 @@ def main() -> None:
                 ready[key] = METRICS[key[0]](key[1])
                 del reply["fatal"]
             reply["values"] = ready[key](request["pairs"])
-        except Exception as error:  # noqa: BLE001 -- whatever a library raises is told, and the next request answered
+        # Whatever a library raises is told, and the next request answered.
+        except Exception as error:  # noqa: BLE001
             traceback.print_exc()
             reply["error"] = f"{type(error).__name__}: {error}"[:300]
         replies.write(json.dumps(reply) + "\n")

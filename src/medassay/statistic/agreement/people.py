@@ -71,8 +71,8 @@ def prediction_powered_mean(
     )
     if people.shape != labelled.shape or people.ndim != 1 or others.ndim != 1:
         raise StatisticError(
-            f"{people.size} human scores, {labelled.size} judge scores of the same answers; expected "
-            "one each"
+            f"{people.size} human scores, {labelled.size} judge scores of the same answers;"
+            " expected one each"
         )
     if not all(np.isfinite(a).all() for a in (people, labelled, others)):
         raise StatisticError("a score is NaN or infinite; leave nulls out and count them")

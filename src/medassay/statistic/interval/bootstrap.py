@@ -135,7 +135,8 @@ def check_scores(scores: ArrayLike, scale: Scale) -> Floats:
         raise ScaleError("a score is NaN or infinite; leave nulls out and count them")
     if array.min() < scale.least - TIE or array.max() > scale.hi + TIE:
         raise ScaleError(
-            f"scores span {array.min():g} to {array.max():g}; the scale is {scale.least:g} to {scale.hi:g}"
+            f"scores span {array.min():g} to {array.max():g}; the scale is {scale.least:g} to"
+            f" {scale.hi:g}"
         )
     return array
 

@@ -167,9 +167,11 @@ def field_of(
         if has_pairs:
             compared = pairs_of(compared_rows, above)
     ranks = [
-        board_ranks[i]
-        if i in board_ranks
-        else Rank(rank=None, lo=None, hi=None, group=None, reason=reason_of[i])
+        (
+            board_ranks[i]
+            if i in board_ranks
+            else Rank(rank=None, lo=None, hi=None, group=None, reason=reason_of[i])
+        )
         for i in range(len(rows))
     ]
     graded = board is not None and not board.binary

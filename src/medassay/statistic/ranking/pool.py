@@ -150,7 +150,8 @@ def _unstratified(
             macro.append(
                 np.nanmean([t / b[:, None] for t, b in zip(tops, bottoms, strict=True)], axis=0)
             )
-        micro.append(sum(tops) / sum(bottoms)[:, None])  # type: ignore[index]  # never the empty sum
+        # Never the empty sum.
+        micro.append(sum(tops) / sum(bottoms)[:, None])  # type: ignore[index]
     return np.concatenate(macro), np.concatenate(micro)
 
 

@@ -68,7 +68,8 @@ def paired_difference(
 
     Examples
     --------
-    >>> d = paired_difference([1, 0, 1, 1, 0, 1, 1, 1, 0, 1], [1, 0, 0, 1, 0, 1, 0, 1, 0, 1], seed=777)
+    >>> d = paired_difference([1, 0, 1, 1, 0, 1, 1, 1, 0, 1], [1, 0, 0, 1, 0, 1, 0, 1, 0, 1],
+    ...     seed=777)
     >>> round(d.value, 9), round(d.lo, 9), round(d.hi, 9), d.different
     (0.2, 0.0, 0.4, False)
     """

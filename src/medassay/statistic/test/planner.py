@@ -31,8 +31,8 @@ class Needed:
 def _check(discordance: float, difference: float) -> None:
     if not 0 < discordance <= 1 or discordance < abs(difference) - TIE:
         raise ScaleError(
-            f"discordance {discordance:g} with a difference of {difference:g}: models that differ by so "
-            "much disagree on at least that share of items"
+            f"discordance {discordance:g} with a difference of {difference:g}: models that differ"
+            " by so much disagree on at least that share of items"
         )
 
 
@@ -190,7 +190,8 @@ def fewest_items(power: Callable[[int], float]) -> int | None:
     """Return the smallest number of items from 10 on from which the power is at least 80 % three
     times in a row; None beyond 10 million.
 
-    Power of right and wrong answers goes up and down by single items, hence three. Beyond 20,000 items it is a crossing of the 80 %
+    Power of right and wrong answers goes up and down by single items, hence three. Beyond 20,000
+    items it is a crossing of the 80 %
     and perhaps not the first of them: they lie within a few thousandths of the number.
     """
     high = _FEWEST

@@ -128,7 +128,10 @@ def send_item(visit: Here, n: Number) -> Response:
     except reviews.Incomplete as error:
         return _again(visit, n, fields, 422, problems=error.problems)
     except reviews.ChangedElsewhere as error:
-        says = "This item was changed elsewhere, in another tab or on another device. Both versions are shown: send the one that you want."
+        says = (
+            "This item was changed elsewhere, in another tab or on another device. Both versions"
+            " are shown: send the one that you want."
+        )
         return _again(visit, n, fields, 409, theirs=error.theirs, says=says)
     except (GateError, InputError) as error:
         return _again(visit, n, fields, 409, says=str(error))

@@ -246,9 +246,9 @@ def home(visit: Here) -> Response:
             {
                 "study": study,
                 "roles": sorted(roles),
-                "queue": reviews.queue_of(db, study.id, visit.who.id)
-                if "reviewer" in roles
-                else None,
+                "queue": (
+                    reviews.queue_of(db, study.id, visit.who.id) if "reviewer" in roles else None
+                ),
             }
             for study, roles in studies.studies_of(db, visit.who)
         ]

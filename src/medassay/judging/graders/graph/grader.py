@@ -18,8 +18,8 @@ from medassay.core.revision import revision_id
 from medassay.judging.graders.graph.graph import Graph, GraphNode
 from medassay.judging.graders.graph.walk import TEXT, DagResult, Walk
 
-REQUIRED_KEYS = (
-    "required_keys"  # parameter of graphs on records: which top-level keys were asked for
+REQUIRED_KEYS = (  # parameter of graphs on records: which top-level keys were asked for
+    "required_keys"
 )
 
 

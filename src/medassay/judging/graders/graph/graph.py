@@ -116,7 +116,8 @@ class Graph:
                 raise InputError(f"graph {self.name}: parameter '{name}' must be a text")
         if unknown := sorted(parameters.keys() - self.parameters.keys()):
             raise InputError(
-                f"graph {self.name}: no parameter '{unknown[0]}'; it has {', '.join(self.parameters) or 'none'}"
+                f"graph {self.name}: no parameter '{unknown[0]}'; it has"
+                f" {', '.join(self.parameters) or 'none'}"
             )
         return replace(self, parameters={**self.parameters, **parameters})
 

@@ -44,24 +44,29 @@ def clean_name(name: str) -> str:
 
 
 _KIND = (
-    r"diagnos[ei]s?|diagn[oó]stic[oa]?|differential(?:\s+diagnosis)?|differentialdiagnose|verdachtsdiagnose|"
-    r"disease|condition|disorder|illness|name|entity|krankheit|erkrankung|enfermedad|nombre|maladie|nom|"
+    r"diagnos[ei]s?|diagn[oó]stic[oa]?|differential(?:\s+diagnosis)?|differentialdiagnose|"
+    r"verdachtsdiagnose|"
+    r"disease|condition|disorder|illness|name|entity|krankheit|erkrankung|enfermedad|nombre|"
+    r"maladie|nom|"
     r"疾病(?:名称)?|诊断(?:名称)?|病名|名称|鉴别诊断|d?dx"
 )
 _DEGREE = (
-    r"most\s+(?:likely|probable)|likely|primary|leading|main|principal|top|possible|probable|suspected|working|final|"
+    r"most\s+(?:likely|probable)|likely|primary|leading|main|principal|top|possible|probable|"
+    r"suspected|working|final|"
     r"secondary|alternative|other|second|third|first|fourth|fifth|next|"
     r"wahrscheinlichste|más\s+probable|plus\s+probable|最可能的?|可能的?|首要|主要"
 )
 _LABEL = re.compile(
     rf"[\s*_'\"`(]{{0,6}}(?:(?:{_DEGREE})\s*)?(?:(?:{_KIND})|(?<=likely)|(?<=probable))"
-    r"(?:\s+(?:name|más\s+probable|la\s+plus\s+probable|principal|principale))?\s{0,2}(?:[#№]?\s?\d{1,2})?"
+    r"(?:\s+(?:name|más\s+probable|la\s+plus\s+probable|principal|"
+    r"principale))?\s{0,2}(?:[#№]?\s?\d{1,2})?"
     r"\s{0,2}[*_]{0,3}\s{0,2}(?:[:：=]|\s[-–]\s)[\s*_]{0,6}",
     re.IGNORECASE,
 )
 # "rank: 1" in an entry: the name stands behind another label.
 _OTHER_LABEL = re.compile(
-    r"[\s*_'\"`]{0,6}(?:rank|rang|rango|position|probability|likelihood|confidence|score|wahrscheinlichkeit|probabilidad|"
+    r"[\s*_'\"`]{0,6}(?:rank|rang|rango|position|probability|likelihood|confidence|score|"
+    r"wahrscheinlichkeit|probabilidad|"
     r"probabilité|icd\S{0,4}|code|id|排名|概率)\s*[*_]{0,3}\s*[:：=]",
     re.IGNORECASE,
 )
@@ -75,9 +80,13 @@ _GOES_ON = re.compile(r"\s?[^\W\d_]|,\s")  # behind bold: the name goes on
 # What ends a name: a colon before a blank, a mark or the end; a dash between blanks; a clause that
 # gives the reason.
 _END = re.compile(
-    r"\s*:(?=[\s*_'\"`]|$)|\s*：|\s+[-–—−]+\s+|(?<=[\w)）\]】])—+(?=\w)|['\"`]:|\s*\||\t|;\s+(?=[a-zà-ü])|；|。|\s+(?:→|->|=>|⇒)\s+"
+    r"\s*:(?=[\s*_'\"`]|$)|\s*：|\s+[-–—−]+\s+|(?<=[\w)）\]】])—+(?=\w)|['\"`]:|\s*\||\t|"
+    r";\s+(?=[a-zà-ü])|；|。"
+    r"|\s+(?:→|->|=>|⇒)\s+"
     r"|(?<=[^\W\d_]{3})\.\s+(?=[A-ZÄÖÜÀÉÈ¿¡])|(?<=[)\]])\.\s+(?=[A-ZÄÖÜÀÉÈ])"
-    r"|,?\s+(?:because|weil|porque|ya\s+que|parce\s+qu|puisqu)|,\s+(?:which|given|since|as\s+(?:the|it|they)|considering|characteri[sz]ed\s+by|suggested\s+by|based\s+on|due\s+to\s+the\s+presence|da\s|wegen|car\s|dado)\b"
+    r"|,?\s+(?:because|weil|porque|ya\s+que|parce\s+qu|puisqu)|,\s+(?:which|given|since|"
+    r"as\s+(?:the|it|they)|considering|characteri[sz]ed\s+by|suggested\s+by|based\s+on|"
+    r"due\s+to\s+the\s+presence|da\s|wegen|car\s|dado)\b"
 )
 # A cheap look before the dear one: no end is without one of these.
 _MAY_END = re.compile(r"[:：\-–—−'\"`|\t;；。→=⇒.,]|\s(?:because|weil|porque|ya\s|parce\s|puisqu)")
@@ -107,26 +116,37 @@ _CODES = (
     (
         "ICD-10",
         re.compile(
-            r"\b(?:ICD|CIE|CIM)[ -]?(?:10)?(?:[ -](?:CM|GM|WHO))?(?:[ -]?codes?)?[\s:#=]*([A-Z]\d[0-9A-Z](?:\.[0-9A-Z-]{1,4})?)(?![\w])",
+            r"\b(?:ICD|CIE|CIM)[ -]?(?:10)?(?:[ -](?:CM|GM|WHO))?(?:["
+            r" -]?codes?)?[\s:#=]*([A-Z]\d[0-9A-Z](?:\.[0-9A-Z-]{1,4})?)(?![\w])",
             re.IGNORECASE,
         ),
     ),
 )
 _BARE_ICD = re.compile(r"\s*([A-TV-Z]\d[0-9AB]\.[0-9A-Z]{1,4})\s*")
 _DEGREES = (
-    r"(?:very\s+)?(?:high|low|medium|moderate|intermediate|strong|weak)|(?:sehr\s+)?(?:hoch|hohe|niedrig|niedrige|gering|geringe|mittel|mittlere)|"
-    r"(?:muy\s+)?(?:alta|baja|media|moderada)|(?:très\s+)?(?:élevée?|faible|moyenne|modérée?)|(?:极|很|较)?[高中低]"
+    r"(?:very\s+)?(?:high|low|medium|moderate|intermediate|strong|weak)|(?:sehr\s+)?(?:hoch|hohe|"
+    r"niedrig|niedrige|gering|geringe|mittel|mittlere)|"
+    r"(?:muy\s+)?(?:alta|baja|media|moderada)|(?:très\s+)?(?:élevée?|faible|moyenne|modérée?)|"
+    r"(?:极|很|较)?[高中低]"
 )
 _CHANCE = (
-    r"(?:pre-?test\s+)?probability|likelihood|likely|probable|confidence|chance|odds|score|certainty|wahrscheinlichkeit|wahrscheinlich|sicherheit|"
+    r"(?:pre-?test\s+)?probability|likelihood|likely|probable|confidence|chance|odds|score|"
+    r"certainty|wahrscheinlichkeit|wahrscheinlich|sicherheit|"
     r"probabilidad|probabilité|confiance|confianza|vraisemblance|p|概率|可能性|置信度"
 )
-_AMOUNT = r"(?:ca\.?|about|approx\.?|around|etwa|circa|aprox\.?|environ|[~≈<>≤≥约])?\s*\d{1,3}(?:[.,]\d+)?(?:\s*[-–]\s*\d{1,3})?\s*[%％]"
+_AMOUNT = (
+    r"(?:ca\.?|about|approx\.?|around|etwa|circa|aprox\.?|environ|"
+    r"[~≈<>≤≥约])?\s*\d{1,3}(?:[.,]\d+)?(?:\s*[-–]\s*\d{1,3})?\s*[%％]"
+)
 _LIKELIHOOD = re.compile(
-    rf"\s*(?:{_AMOUNT}.{{0,40}}|(?:{_CHANCE})\s*[:：=≈~]?\s*(?:{_AMOUNT}|0?[.,]\d+|\d(?:[.,]\d+)?(?:\s?/\s?\d+)?|{_DEGREES})"
-    rf"|(?:{_DEGREES})[\s-]*(?:{_CHANCE})|(?:{_DEGREES})|(?:the\s+)?(?:most|more|less|least|very|highly|quite|un)?[\s-]*(?:likely|probable|plausible|possible)"
-    r"|(?:am\s+)?(?:sehr\s+)?(?:wahrscheinlich(?:st|ste|sten|er)?|möglich|unwahrscheinlich)|(?:más|menos|muy|poco)\s+probable|(?:la\s+)?(?:plus|moins|peu|très)\s+probable"
-    r"|0?[.,]\d{1,3}|最可能|可能|(?:可能性|概率)[^,，]{0,8}|(?:极|很|较|比较|最|不太)?(?:可能|低|高)(?:性)?(?:极|很|较|最)?[大小高低]?)\s*",
+    rf"\s*(?:{_AMOUNT}.{{0,40}}|(?:{_CHANCE})\s*[:：=≈~]?\s*(?:{_AMOUNT}|0?[.,]\d+|"
+    rf"\d(?:[.,]\d+)?(?:\s?/\s?\d+)?|{_DEGREES})"
+    rf"|(?:{_DEGREES})[\s-]*(?:{_CHANCE})|(?:{_DEGREES})|(?:the\s+)?(?:most|more|less|least|very|"
+    rf"highly|quite|un)?[\s-]*(?:likely|probable|plausible|possible)"
+    r"|(?:am\s+)?(?:sehr\s+)?(?:wahrscheinlich(?:st|ste|sten|er)?|möglich|unwahrscheinlich)|"
+    r"(?:más|menos|muy|poco)\s+probable|(?:la\s+)?(?:plus|moins|peu|très)\s+probable"
+    r"|0?[.,]\d{1,3}|最可能|可能|(?:可能性|概率)[^,，"
+    r"]{0,8}|(?:极|很|较|比较|最|不太)?(?:可能|低|高)(?:性)?(?:极|很|较|最)?[大小高低]?)\s*",
     re.IGNORECASE,
 )
 _TAIL_AMOUNT = re.compile(
@@ -270,8 +290,10 @@ def without_codes(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 _REASON = re.compile(
-    r"\s*(?:because|given|since|would|could|can\b|may\b|might|fits?\b|explain\w*|support\w*|suggest\w*|consistent|mimics?|due\s+to\s+the|considering|"
-    r"although|but\b|if\b|based|matche?s|accounts?|presents?|causes?|usually|typically|often|less\b|more\b|most\b|weil|passt|erklärt|wegen|da\s|"
+    r"\s*(?:because|given|since|would|could|can\b|may\b|might|fits?\b|explain\w*|support\w*|"
+    r"suggest\w*|consistent|mimics?|due\s+to\s+the|considering|"
+    r"although|but\b|if\b|based|matche?s|accounts?|presents?|causes?|usually|typically|often|"
+    r"less\b|more\b|most\b|weil|passt|erklärt|wegen|da\s|"
     r"porque|explica\w*|por\s|car\b|explique|évoqu\w*|compatible|因为|符合|由于)(?:.*\s){2}",
     re.IGNORECASE,
 )

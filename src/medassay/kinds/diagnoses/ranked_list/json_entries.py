@@ -61,7 +61,8 @@ OF_DISEASE = frozenset(NAMES) - {
     "名称",
 }
 NOT_A_NAME = re.compile(
-    r"reason|why|evidence|support|against|explan|justif|rational|symptom|finding|test|step|probab|likeli|confid|score|rank|severity|icd|orpha|omim|code|descr|note|comment|criteri|"
+    r"reason|why|evidence|support|against|explan|justif|rational|symptom|finding|test|step|"
+    r"probab|likeli|confid|score|rank|severity|icd|orpha|omim|code|descr|note|comment|criteri|"
     r"treat|question|patient|history|age|sex|gender|begründ|grund|razon|raison|理由|依据|症状|概率|检查"
 )
 _RANK_KEYS = (
@@ -78,7 +79,8 @@ _RANK_KEYS = (
 )
 _CODE_KEY = re.compile(r"icd|cie|cim|orpha|omim|mim|mondo|snomed|^codes?$|^id$")
 _FURTHER = re.compile(
-    r"alternativ|other|differential|secondary|further|additional|ddx|weitere|andere|otr[ao]s|autres|其他|鉴别"
+    r"alternativ|other|differential|secondary|further|additional|ddx|weitere|andere|otr[ao]s|"
+    r"autres|其他|鉴别"
 )
 _LIKE_A_NAME = re.compile("diagnos|disease|诊断|疾病")
 _PAIR = 4  # elements of an array that holds a name with its score
@@ -94,14 +96,16 @@ def plain_key(name: Any) -> str:
 def subject_of_key(key: str) -> Subject:
     """Return what a plain key says that stands under it."""
     if re.search(
-        r"rul\w*_out|exclud|unlikely|reject|discard|dismiss|ausgeschlossen|descartad|excluid|exclus|排除|not_",
+        r"rul\w*_out|exclud|unlikely|reject|discard|dismiss|ausgeschlossen|descartad|excluid|"
+        r"exclus|排除|not_",
         key,
     ):
         return Subject.EXCLUDED
     if NOT_A_NAME.search(re.sub(r"rank\w*", "", key)):
         return Subject.OTHER
     if re.search(
-        r"diagnos|differential|ddx|diseases|conditions|disorders|hypothes|candidates|enfermedades|maladies|krankheiten|erkrankungen|诊断|鉴别|疾病",
+        r"diagnos|differential|ddx|diseases|conditions|disorders|hypothes|candidates|"
+        r"enfermedades|maladies|krankheiten|erkrankungen|诊断|鉴别|疾病",
         key,
     ):
         if re.search(
@@ -110,7 +114,8 @@ def subject_of_key(key: str) -> Subject:
             return Subject.INITIAL
         return Subject.DIAGNOSES
     if re.search(
-        r"^(?:final(?:_list|_answer|_ranking)?|answer|answers|ranking|ranked(?:_list)?|top_?\d*|top_?five|dx|predictions?|most_likely|possible_causes|causes)$",
+        r"^(?:final(?:_list|_answer|_ranking)?|answer|answers|ranking|ranked(?:_list)?|top_?\d*|"
+        r"top_?five|dx|predictions?|most_likely|possible_causes|causes)$",
         key,
     ):
         return Subject.DIAGNOSES

@@ -34,10 +34,12 @@ _DEEPEST = 4  # levels of objects in which a list is sought
 _LONGEST_NAME = 12  # words of a text that is one name
 _OPENING = re.compile(r"[{\[]")
 _FIRST = re.compile(
-    r"(?:most_likely|primary|leading|main|principal|top|working|final|likely|first|wahrscheinlichste|hauptdiagnose|principale?|plus_probable|mas_probable|首要|最可能|主要)"
+    r"(?:most_likely|primary|leading|main|principal|top|working|final|likely|first|"
+    r"wahrscheinlichste|hauptdiagnose|principale?|plus_probable|mas_probable|首要|最可能|主要)"
 )
 _NUMBER_KEY = re.compile(
-    r"(?:(?:d?dx|diagnos\w*?|differential\w*?|rank|disease|condition|hypothesis|option|candidate|top|no|nr|number|#|诊断)[_\s#-]*)?(\d{1,2})(?:st|nd|rd|th|[.)])?"
+    r"(?:(?:d?dx|diagnos\w*?|differential\w*?|rank|disease|condition|hypothesis|option|candidate|"
+    r"top|no|nr|number|#|诊断)[_\s#-]*)?(\d{1,2})(?:st|nd|rd|th|[.)])?"
 )
 _ORDINAL_KEYS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
 

@@ -51,8 +51,10 @@ _ORDINALS = {
 _BULLETS = "-–—•*▪◦●■‣∙·→➤➢►○□✓❖⁃◆♦➔▶"
 _WORDS = (
     r"(?:(?:possible|probable|potential|likely|posibles?|mögliche|hypothèse)\s+)?(?:"
-    r"(?:differential\s+)?diagnos(?:is|e|en)|diagnóstico|diagnostic|d?dx|rank|rang|rango|platz|no\.?|nr\.?|n[º°o]\.?|option|hypothes[ei]s|"
-    r"hypothèse|hipótesis|candidate|possibility|condition|disease|number|nummer|número|numéro|choice|differential|verdachtsdiagnose|"
+    r"(?:differential\s+)?diagnos(?:is|e|en)|diagnóstico|diagnostic|d?dx|rank|rang|rango|platz|"
+    r"no\.?|nr\.?|n[º°o]\.?|option|hypothes[ei]s|"
+    r"hypothèse|hipótesis|candidate|possibility|condition|disease|number|nummer|número|numéro|"
+    r"choice|differential|verdachtsdiagnose|"
     r"krankheit|enfermedad|maladie|cause|top|pick|(?:可能|鉴别)?诊断|排名|第|疾病|可能性)"
 )
 _MARK = re.compile(
@@ -65,12 +67,17 @@ _MARK = re.compile(
     (?:
       (?P<plus>\+)[ \t*_]{{0,4}}(?P<pn>\d{{1,2}})(?!\d)['"`*_]{{0,3}}[.):]?
     | (?P<n>\d{{1,2}})(?:\ufe0f?\u20e3|(?P<ord>[ºª°]|er|ère|re|st|nd|rd|th|e)(?=[.):\s]))?
-      (?P<close>[*_'"`]{{0,3}}(?:[.．)\]）】〕〗]{{1,2}}[ºª°]?[-:]?(?!\d)|[ \t]?[:：](?!\d)|、|/(?=[ \t])|\t|[ \t]{{1,2}}[-–—](?=[ \t])|[ \t]\|(?=[ \t]))|(?<=\u20e3)|(?<=[ºª°])(?=\s))
+      (?P<close>[*_'"`]{{0,3}}(?:[.．)\]）】〕〗]{{1,2}}[ºª°]?[-:]?(?!\d)|[ \t]?[:：](?!\d)
+      |、|/(?=[ \t])|\t|[ \t]{{1,2}}[-–—](?=[ \t])|[ \t]\|(?=[ \t]))
+      |(?<=\u20e3)|(?<=[ºª°])(?=\s))
     | (?P<circled>[\u2460-\u2473\u2474-\u2487\u2488-\u249b\u2776-\u277f\u24f5-\u24fe])[.、:]?
     | (?P<chinese>[一二三四五六七八九十])(?:[、.．)）:：】])
-    | (?P<word>{_WORDS})[ \t]{{0,2}}(?:[\#№][ \t]?|n[º°o]\.?[ \t]?)?(?P<wn>\d{{1,2}}|[一二三四五]|[a-j]\b|[ivx]{{1,4}}\b)[位名]?[ \t]?[)\]]?(?P<wclose>[*_]{{0,3}}[ \t]?[:.)：、]|[ \t]+[-–—](?=[ \t])|[*_]{{2}}|[ \t]*$)
+    | (?P<word>{_WORDS})[ \t]{{0,2}}(?:[\#№][ \t]?|n[º°o]\.?[ \t]?)?
+      (?P<wn>\d{{1,2}}|[一二三四五]|[a-j]\b|[ivx]{{1,4}}\b)[位名]?[ \t]?[)\]]?
+      (?P<wclose>[*_]{{0,3}}[ \t]?[:.)：、]|[ \t]+[-–—](?=[ \t])|[*_]{{2}}|[ \t]*$)
     | (?P<roman>[ivx]{{1,4}})(?P<rclose>[*_]{{0,3}}[.)\]:]{{1,2}})(?=[ \t*_]|$)
-    | (?P<ordinal>[^\W\d_]{{3,16}}|\d[a-z]{{2}})(?P<oclose>[*_]{{0,3}}(?:\s+(?:diagnos\w+|choice))?[:,)])(?=[ \t*_])
+    | (?P<ordinal>[^\W\d_]{{3,16}}|\d[a-z]{{2}})
+      (?P<oclose>[*_]{{0,3}}(?:\s+(?:diagnos\w+|choice))?[:,)])(?=[ \t*_])
     | (?P<letter>[a-z])(?P<lclose>[*_]{{0,3}}[.)\]:]{{1,2}})(?=[ \t*_]|$)
     | (?P<bareplus>\+)[ \t*_'"`]{{0,5}}(?=[^\W\d])
     )
@@ -79,7 +86,8 @@ _MARK = re.compile(
     re.VERBOSE,
 )
 _BULLET = re.compile(
-    rf"[ \t\u3000]*+(?:>[ \t]?)*+[ \t]*+[{_BULLETS}](?:[ \t]+(?:\[[ xX]\][ \t]+)?|(?<=[•▪●◦■➤►])(?=\S))(?P<bare>\S)"
+    rf"[ \t\u3000]*+(?:>[ \t]?)*+[ \t]*+[{_BULLETS}](?:[ \t]+(?:\[[ xX]\]["
+    r" \t]+)?|(?<=[•▪●◦■➤►])(?=\S))(?P<bare>\S)"
 )
 _BARE_NUMBER = re.compile(r"[ \t]*(?P<n>\d{1,2})[ \t]{1,3}(?=[^\W\d_])")
 _HASHED = re.compile(r"[ \t]*(?:[-*•][ \t]+)?[*_]{0,3}#(?P<n>\d{1,2})(?!\d)[ \t:.)*_-]+")

@@ -11,11 +11,13 @@ _LIST_ITEM = re.compile(
     r"<li[^<>]{0,80}>(.{0,400}?)(?=</li>|<li|</[ou]l>|$)", re.IGNORECASE | re.DOTALL
 )
 _HTML_LIST = re.compile(
-    r"(?P<head>(?:^|[>\n])[^<>\n]{0,200}\s*(?:</[^<>]{1,20}>\s*){0,3})<(?P<tag>ol|ul)\b[^<>]{0,80}>(?P<body>.*?)(?P<end></(?P=tag)>|\Z)",
+    r"(?P<head>(?:^|[>\n])[^<>\n]{0,200}\s*(?:</[^<>]{1,20}>\s*){0,3})<(?P<tag>ol|"
+    r"ul)\b[^<>]{0,80}>(?P<body>.*?)(?P<end></(?P=tag)>|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
 _NAME_TAG = re.compile(
-    r"<(?P<tag>(?:diagnosis|disease|condition|name|diagnose|diagnóstico)(?:_?\d{1,2})?)(?:\s[^<>]{0,80})?>(?P<body>[^<>]{2,200})</(?P=tag)>",
+    r"<(?P<tag>(?:diagnosis|disease|condition|name|diagnose|"
+    r"diagnóstico)(?:_?\d{1,2})?)(?:\s[^<>]{0,80})?>(?P<body>[^<>]{2,200})</(?P=tag)>",
     re.IGNORECASE,
 )
 _ANY_TAG = re.compile(r"<[^<>]{1,80}>")
@@ -25,7 +27,8 @@ _CONTROL = re.compile(
 )  # of chat templates, handed on
 _ESCAPED = re.compile(r"\\([.\-*_#()\[\]+])")
 _BLOCK_TAG = re.compile(
-    r"</?(?:p|div|br|h[1-6]|summary|details|section|article|ul|ol|table|thead|tbody|tr|span|em|i|u)\b[^<>]{0,80}>",
+    r"</?(?:p|div|br|h[1-6]|summary|details|section|article|ul|ol|table|thead|tbody|tr|span|em|i|"
+    r"u)\b[^<>]{0,80}>",
     re.IGNORECASE,
 )
 _BOLD_TAG = re.compile(r"</?(?:b|strong)>", re.IGNORECASE)

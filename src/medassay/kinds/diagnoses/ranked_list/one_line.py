@@ -11,7 +11,9 @@ from medassay.kinds.diagnoses.ranked_list.outline import OutlineLine, subject_be
 from medassay.kinds.diagnoses.ranked_list.subject import Subject, subject_of
 
 _INLINE_MARK = re.compile(
-    r"(?:(?<=^)|(?<=[\s:;,.：；，、。(（]))(?:[(（\[]?(?P<n>\d{1,2})(?:[.)．）\]、:](?!\d)|[º°][.)]?)|#(?P<h>\d{1,2})(?=\s)|(?P<c>[\u2460-\u2473])|[(（](?P<l>[a-j])[)）]|(?P<b>[a-j])\))\s*"
+    r"(?:(?<=^)|(?<=[\s:;,.：；，、。(（]))(?:[(（\[]?(?P<n>\d{1,2})(?:[.)．）\]、"
+    r":](?!\d)|[º°][.)]?)|#(?P<h>\d{1,2})(?=\s)|(?P<c>[\u2460-\u2473])|[(（](?P<l>[a-j])[)）]|"
+    r"(?P<b>[a-j])\))\s*"
 )
 LABELLED = re.compile(
     r"(?P<head>[^:：]{2,120}?)\s*(?:\*\*|__)?\s*[:：]\s*(?:\*\*|__)?\s*(?P<rest>\S.*)$"

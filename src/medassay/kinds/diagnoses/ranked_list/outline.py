@@ -377,8 +377,10 @@ _OF_DIAGNOSES = re.compile(
     re.IGNORECASE,
 )
 _TITLE = re.compile(
-    r"(?:(?:key|main|most|likely|possible|differential|next|further|recommended|clinical|summary|of|the|and|final|ranked|list|"
-    r"top|\d+)\s+)*(?:findings|symptoms|diagnos[ie]s|steps|tests|treatment|management|recommendations|differential|conclusion|"
+    r"(?:(?:key|main|most|likely|possible|differential|next|further|recommended|clinical|summary|"
+    r"of|the|and|final|ranked|list|"
+    r"top|\d+)\s+)*(?:findings|symptoms|diagnos[ie]s|steps|tests|treatment|management|"
+    r"recommendations|differential|conclusion|"
     r"befunde|differentialdiagnosen|diagnosen|hallazgos|diagnósticos|symptômes|diagnostics)",
     re.IGNORECASE,
 )

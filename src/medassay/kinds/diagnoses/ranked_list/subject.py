@@ -27,60 +27,92 @@ class Subject(StrEnum):
 
 
 _EXCLUDED = re.compile(
-    r"\b(?:ruled[\s-]+out|excluded|unlikely|reject\w*|discard\w*|dismiss\w*|not\s+(?:likely|supported|consistent|compatible|considered|diagnos\w+)|"
+    r"\b(?:ruled[\s-]+out|excluded|unlikely|reject\w*|discard\w*|dismiss\w*|not\s+(?:likely|"
+    r"supported|consistent|compatible|considered|diagnos\w+)|"
     r"considered\s+(?:but|and)|less\s+consistent|argued?\s+against|"
     r"ausgeschlossen\w*|unwahrscheinlich\w*|verworfen\w*|nicht\s+(?:passend|wahrscheinlich)\w*|"
-    r"descartad\w*|excluid\w*|poco\s+probables?|improbables?|exclus?e?s?|écartée?s?|éliminée?s?|peu\s+probables?)\b"
+    r"descartad\w*|excluid\w*|poco\s+probables?|improbables?|exclus?e?s?|écartée?s?|éliminée?s?|"
+    r"peu\s+probables?)\b"
     r"|已?排除(?!诊断)|不支持|不考虑|不太可能|可能性(?:较|很)?[小低]",
 )
 _OTHER = re.compile(
-    r"\b(?:(?:key|main|clinical|relevant|positive|negative|pertinent|notable|salient)?\s*(?:findings?|features?|clues?|observations?)|"
+    r"\b(?:(?:key|main|clinical|relevant|positive|negative|pertinent|notable|"
+    r"salient)?\s*(?:findings?|features?|clues?|observations?)|"
     r"symptoms?|signs?|complaints?|presentation|manifestations?|phenotypes?|"
-    r"tests?(?!-)|testing|investigations?|work-?ups?|labs?|laboratory|imaging|studies|exam(?:ination)?s?|"
-    r"(?:next|further|recommended|immediate|diagnostic|following)\s+(?:steps?|actions?|evaluations?|measures?|approach|plan|management|procedures?)|steps?|"
-    r"recommend\w*|suggestions?|advice|treatments?(?!-)|management|therap(?:y|ies)(?!-)|medications?(?!-)|interventions?|"
-    r"(?:first[\s-]line|further|recommended|additional|next|urgent|bedside|laboratory|lab|molecular|initial|suggested|required|key)\s+diagnostics|(?:past\s+)?(?:medical\s+)?history|reasons?|reasoning|rationale|thinking|thoughts?|analysis|summary|red\s+flags?|risk\s+factors?|"
-    r"evidence|explanations?|justifications?|references?|sources?|limitations?|disclaimer|notes?|please|questions?|criteria|"
+    r"tests?(?!-)|testing|investigations?|work-?ups?|labs?|laboratory|imaging|studies|"
+    r"exam(?:ination)?s?|"
+    r"(?:next|further|recommended|immediate|diagnostic|following)\s+(?:steps?|actions?|"
+    r"evaluations?|measures?|approach|plan|management|procedures?)|steps?|"
+    r"recommend\w*|suggestions?|advice|treatments?(?!-)|management|therap(?:y|ies)(?!-)|"
+    r"medications?(?!-)|interventions?|"
+    r"(?:first[\s-]line|further|recommended|additional|next|urgent|bedside|laboratory|lab|"
+    r"molecular|initial|suggested|required|key)\s+diagnostics|(?:past\s+)?(?:medical\s+)?history|"
+    r"reasons?|reasoning|rationale|thinking|thoughts?|analysis|summary|red\s+flags?|"
+    r"risk\s+factors?|"
+    r"evidence|explanations?|justifications?|references?|sources?|limitations?|disclaimer|notes?|"
+    r"please|questions?|criteria|"
     r"monitoring|follow-?up|prognosis|"
-    r"(?:leit)?befunde?|symptome?n?|beschwerden|anzeichen|klinik|untersuchung(?:en)?|diagnostik|labor\w*|bildgebung|schritte?|vorgehen|"
-    r"empfehl\w*|ma(?:ß|ss)nahmen|therapie\w*|behandlung\w*|begründung\w*|überlegung\w*|hinweise?|anamnese|bitte|zusammenfassung|abklärung\w*|"
-    r"hallazgos?|síntomas?|signos?|pruebas?|exámenes|estudios?|(?:próximos\s+)?pasos|recom[ie]+nd\w*|suger\w*|aconsej\w*|tratamientos?|manejo|conducta|razon\w*|"
+    r"(?:leit)?befunde?|symptome?n?|beschwerden|anzeichen|klinik|untersuchung(?:en)?|diagnostik|"
+    r"labor\w*|bildgebung|schritte?|vorgehen|"
+    r"empfehl\w*|ma(?:ß|ss)nahmen|therapie\w*|behandlung\w*|begründung\w*|überlegung\w*|"
+    r"hinweise?|anamnese|bitte|zusammenfassung|abklärung\w*|"
+    r"hallazgos?|síntomas?|signos?|pruebas?|exámenes|estudios?|(?:próximos\s+)?pasos|"
+    r"recom[ie]+nd\w*|suger\w*|aconsej\w*|tratamientos?|manejo|conducta|razon\w*|"
     r"antecedentes|análisis|resumen|justificaci\w*|datos|"
-    r"signes?|symptômes?|éléments?|examens?|bilans?|étapes?|conseils?|recommand\w*|traitements?|prise\s+en\s+charge|conduite|raisonnement|"
+    r"signes?|symptômes?|éléments?|examens?|bilans?|étapes?|conseils?|recommand\w*|traitements?|"
+    r"prise\s+en\s+charge|conduite|raisonnement|"
     r"analyse|antécédents|résumé|argument\w*|explorations?)\b"
     r"|症状|体征|表现|特征|发现|要点|检查|化验|步骤|治疗|处理|处置|建议|依据|理由|分析|推理|思考|病史|下一步|说明|注意|随访",
 )
 _DIAGNOSES = re.compile(
-    r"\b(?:(?:\d+[_-]?)?diagnos(?:is|es|e|en|tic\s+(?:possibilit\w+|considerations?|impressions?|hypothes\w+|list))\b|\w*diagnosen?\b|diagnosis_output|diagnóstic(?:o|os|a|as)\b|"
-    r"diagnostics?\b(?!\s+(?:tests?|steps?|work|eval|plan|criteria|approach|proced|imag|stud))|différentiels?\b|diferencial(?:es)?\b|"
-    r"differentials?\b|d?ddx\b|dx\b|(?:most\s+)?(?:likely|probable|possible|potential|plausible|suspected|underlying)\s+(?:causes?|conditions?|diseases?|disorders?|illness(?:es)?|explanations?|etiolog\w+|candidates?)|"
-    r"(?:possible|main|common|rare|important|serious)?\s*(?:causes|diseases|disorders|conditions|etiologies|possibilities|hypotheses|candidates|considerations)\b|"
-    r"(?:most|more|less|least)\s+(?:likely|probable)\b|likely\b|(?:high|low|moderate|medium)\s+(?:probability|likelihood)\b|"
-    r"top[\s_-]?(?:\d+|five|three|ten)\b|rank(?:ed|ing)\b|in\s+order\s+of|(?:final|my|ordered|revised|updated|ranked|working|initial|preliminary)\s+(?:list|answer|ranking)\b|answer\b|consider(?:ed|ing)?\b|"
+    r"\b(?:(?:\d+[_-]?)?diagnos(?:is|es|e|en|tic\s+(?:possibilit\w+|considerations?|impressions?|"
+    r"hypothes\w+|list))\b|\w*diagnosen?\b|diagnosis_output|diagnóstic(?:o|os|a|as)\b|"
+    r"diagnostics?\b(?!\s+(?:tests?|steps?|work|eval|plan|criteria|approach|proced|imag|stud))|"
+    r"différentiels?\b|diferencial(?:es)?\b|"
+    r"differentials?\b|d?ddx\b|dx\b|(?:most\s+)?(?:likely|probable|possible|potential|plausible|"
+    r"suspected|underlying)\s+(?:causes?|conditions?|diseases?|disorders?|illness(?:es)?|"
+    r"explanations?|etiolog\w+|candidates?)|"
+    r"(?:possible|main|common|rare|important|serious)?\s*(?:causes|diseases|disorders|conditions|"
+    r"etiologies|possibilities|hypotheses|candidates|considerations)\b|"
+    r"(?:most|more|less|least)\s+(?:likely|probable)\b|likely\b|(?:high|low|moderate|"
+    r"medium)\s+(?:probability|likelihood)\b|"
+    r"top[\s_-]?(?:\d+|five|three|ten)\b|rank(?:ed|ing)\b|in\s+order\s+of|(?:final|my|ordered|"
+    r"revised|updated|ranked|working|initial|preliminary)\s+(?:list|answer|ranking)\b|answer\b|"
+    r"consider(?:ed|ing)?\b|"
     r"must[\s-]not[\s-](?:be[\s-])?miss(?:ed)?|can(?:not|'t|’t)[\s-](?:be[\s-])?miss(?:ed)?|"
-    r"reihenfolge|rangfolge|rangliste|clasificación|classement|krankheiten|erkrankungen|ursachen|verdachts\w*|in\s+frage|infrage|wahrscheinlichste\w*|möglich\w*|"
-    r"enfermedades|causas|hipótesis|posibilidades|posibles|sospecha\w*|probables?\b|maladies|hypothèses|étiologies)"
+    r"reihenfolge|rangfolge|rangliste|clasificación|classement|krankheiten|erkrankungen|ursachen|"
+    r"verdachts\w*|in\s+frage|infrage|wahrscheinlichste\w*|möglich\w*|"
+    r"enfermedades|causas|hipótesis|posibilidades|posibles|sospecha\w*|probables?\b|maladies|"
+    r"hypothèses|étiologies)"
     r"|诊断|鉴别|疾病|病因|考虑|怀疑|可能|排序|排名",
 )
 _INITIAL = re.compile(
-    r"\b(?:initial\w*|working|preliminary|provisional|first\s+(?:impression|thoughts?|pass|draft)|tentative|early|vorläufig\w*|anfänglich\w*|erste\s+einschätzung|"
-    r"inicial(?:es)?|preliminar(?:es)?|provisional(?:es)?|initiale?s?|initiaux|préliminaires?|provisoires?)\b|初步|最初|初始",
+    r"\b(?:initial\w*|working|preliminary|provisional|first\s+(?:impression|thoughts?|pass|"
+    r"draft)|tentative|early|vorläufig\w*|anfänglich\w*|erste\s+einschätzung|"
+    r"inicial(?:es)?|preliminar(?:es)?|provisional(?:es)?|initiale?s?|initiaux|préliminaires?|"
+    r"provisoires?)\b|初步|最初|初始",
 )
 _FURTHER = re.compile(
-    r"\b(?:other|alternative|further|additional|secondary|next|less\s+(?:likely|probable)|also|remaining|rare(?:r)?|"
-    r"weitere|andere|alternativ\w*|seltene\w*|otr[oa]s|alternativ[oa]s|menos\s+probables?|autres?|moins\s+probables?)\b|其他|其它|次要|较少",
+    r"\b(?:other|alternative|further|additional|secondary|next|less\s+(?:likely|probable)|also|"
+    r"remaining|rare(?:r)?|"
+    r"weitere|andere|alternativ\w*|seltene\w*|otr[oa]s|alternativ[oa]s|menos\s+probables?|"
+    r"autres?|moins\s+probables?)\b|其他|其它|次要|较少",
 )
 _REPLACES = re.compile(
-    r"\b(?:final\w*|revised|updated|definitive|refined|endgültig\w*|abschließend\w*|überarbeitet\w*|definitiv\w*|revisad\w*|finale?s?|révisée?s?|définiti\w*)\b|最终|最后|修订",
+    r"\b(?:final\w*|revised|updated|definitive|refined|endgültig\w*|abschließend\w*|"
+    r"überarbeitet\w*|definitiv\w*|revisad\w*|finale?s?|révisée?s?|définiti\w*)\b|最终|最后|修订",
 )
 # Words that lead from findings to the list: "Based on the findings, …", "These findings suggest …".
 _LEADS_IN = re.compile(
-    r"\s*[*#_>\s]*(?:\w{2,}ing|based|given|after|from|considering|with|in\s+(?:view|light)|taking|according|having|as|for|"
-    r"nach|aufgrund|basierend|anhand|unter|según|basad|con\s+base|después|tras|dad|teniendo|considerando|d['’]après|compte\s+tenu|après|au\s+vu|selon|sur\s+la\s+base|"
+    r"\s*[*#_>\s]*(?:\w{2,}ing|based|given|after|from|considering|with|in\s+(?:view|light)|"
+    r"taking|according|having|as|for|"
+    r"nach|aufgrund|basierend|anhand|unter|según|basad|con\s+base|después|tras|dad|teniendo|"
+    r"considerando|d['’]après|compte\s+tenu|après|au\s+vu|selon|sur\s+la\s+base|"
     r"根据|基于|综合|结合|鉴于)",
 )
 _INFERENCE = re.compile(
-    r"suggest|point|consistent|compatible|indicat|leads?\s+to|raise|narrow|here\s+(?:are|is)|the\s+following|these|most\s+likely|"
+    r"suggest|point|consistent|compatible|indicat|leads?\s+to|raise|narrow|here\s+(?:are|is)|"
+    r"the\s+following|these|most\s+likely|"
     r"deuten|sprechen|passen|ergeben|ergib|sugier|orienta|apunta|évoqu|suggèr|orient",
 )
 _TITLE_WORDS = 14
@@ -89,7 +121,8 @@ _CJK = re.compile(r"[\u4e00-\u9fff]")
 
 
 _NUMBERED = re.compile(
-    r"^\W*(?:step|part|section|stage|phase|schritt|teil|abschnitt|paso|parte|étape|partie|步骤|第)\s*[\w一二三四五六七八九十]{1,5}\s*[:.)：–-]\s*(?=\S)",
+    r"^\W*(?:step|part|section|stage|phase|schritt|teil|abschnitt|paso|parte|étape|partie|步骤|"
+    r"第)\s*[\w一二三四五六七八九十]{1,5}\s*[:.)：–-]\s*(?=\S)",
 )
 
 

@@ -15,11 +15,13 @@ from medassay.kinds.diagnoses.ranked_list.subject import Subject
 _CELL = re.compile(r"(?<!\\)\|")
 _DIVIDER = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _NAME_COLUMN = re.compile(
-    r"diagnos|diagnóst|disease|condition|disorder|\bddx\b|krankheit|erkrankung|enfermedad|maladie|疾病|诊断|病名|differential",
+    r"diagnos|diagnóst|disease|condition|disorder|\bddx\b|krankheit|erkrankung|enfermedad|"
+    r"maladie|疾病|诊断|病名|differential",
     re.IGNORECASE,
 )
 _OTHER_COLUMN = re.compile(
-    r"why|reason|support|evidence|against|argument|test|next|step|probab|likeli|score|\brank|rationale|feature|begründ|wahrschein|razon|justific|icd|orpha|omim|code|"
+    r"why|reason|support|evidence|against|argument|test|next|step|probab|likeli|score|\brank|"
+    r"rationale|feature|begründ|wahrschein|razon|justific|icd|orpha|omim|code|"
     r"理由|依据|检查|概率|排名|编号|支持|feature|finding|symptom|comment|note|criteria|^#$|^n[ro°º.]*$",
     re.IGNORECASE,
 )
@@ -28,7 +30,8 @@ _RANK_COLUMN = re.compile(
     re.IGNORECASE,
 )
 _NAME_HEAD = re.compile(
-    r"(?:(?:differential|most\s+likely|likely|possible|working)\s+)?(?:diagnos[ie]s|diagnos[ei]|diagnóstic[oa]s?|diagnostics?|disease|condition|disorder|name|"
+    r"(?:(?:differential|most\s+likely|likely|possible|working)\s+)?(?:diagnos[ie]s|diagnos[ei]|"
+    r"diagnóstic[oa]s?|diagnostics?|disease|condition|disorder|name|"
     r"disease[\s_]name|krankheit|erkrankung|enfermedad|maladie|疾病|诊断|疾病名称)",
     re.IGNORECASE,
 )

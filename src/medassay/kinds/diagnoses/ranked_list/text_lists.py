@@ -39,11 +39,16 @@ _STRENGTH = {
 }
 _FEWEST = {"bullet": 2, "letter": 2, "roman": 2, "bare": 3}
 _ADVICE = re.compile(
-    r"(?:please\s+|you\s+(?:should|could|can|may)\s+)?(?:see|go|call|consult|contact|seek|visit|talk|speak|ask|get|take|drink|rest|make|schedule|"
-    r"keep|avoid|stay|bring|write|describe|provide|share|tell|obtain|order|perform|check|refer|monitor|review|repeat|start|discuss|book|"
-    r"suchen|gehen|rufen|wenden|kontaktieren|vereinbaren|sprechen|konsultieren|lassen|trinken|notieren|"
-    r"consult[ea]r?|acud[ai]r?|vaya|ir\s+a|llam[ea]r?|busqu?[ea]r?|contact[ea]r?|habl[ea]r?|evit[ea]r?|tom[ea]r?|pid[ae]r?|solicit[ea]r?|no\s+\w+[aei]r(?:se)?|"
-    r"consult(?:ez|er)|all(?:ez|er)|appel(?:ez|er)|contact(?:ez|er)|parl(?:ez|er)|pren(?:ez|dre)|évit(?:ez|er)|rend(?:ez|re)|demand(?:ez|er)|notez|"
+    r"(?:please\s+|you\s+(?:should|could|can|may)\s+)?(?:see|go|call|consult|contact|seek|visit|"
+    r"talk|speak|ask|get|take|drink|rest|make|schedule|"
+    r"keep|avoid|stay|bring|write|describe|provide|share|tell|obtain|order|perform|check|refer|"
+    r"monitor|review|repeat|start|discuss|book|"
+    r"suchen|gehen|rufen|wenden|kontaktieren|vereinbaren|sprechen|konsultieren|lassen|trinken|"
+    r"notieren|"
+    r"consult[ea]r?|acud[ai]r?|vaya|ir\s+a|llam[ea]r?|busqu?[ea]r?|contact[ea]r?|habl[ea]r?|"
+    r"evit[ea]r?|tom[ea]r?|pid[ae]r?|solicit[ea]r?|no\s+\w+[aei]r(?:se)?|"
+    r"consult(?:ez|er)|all(?:ez|er)|appel(?:ez|er)|contact(?:ez|er)|parl(?:ez|er)|pren(?:ez|dre)|"
+    r"évit(?:ez|er)|rend(?:ez|re)|demand(?:ez|er)|notez|"
     r"einen?\s+(?:arzt|termin)|den\s+(?:notruf|arzt|hausarzt)|zum\s+arzt|ärztlich\w*)\b"
     r"|(?:sie\s+)?(?:bitte\s+)|请|咨询|前往|尽快|立即|去看|去医院|联系|拨打|避免|注意|就医",
     re.IGNORECASE,

@@ -12,7 +12,8 @@ from medassay.kinds.diagnoses.ranked_list.outline import OutlineLine
 from medassay.kinds.diagnoses.ranked_list.subject import Subject, subject_of
 
 _SENTENCE = re.compile(
-    r"[.!?。！？]\s*$|\b(?:is|are|was|were|has|have|should|would|could|the patient|ist|sind|sollte|es|son|est|sont)\b|[，。]",
+    r"[.!?。！？]\s*$|\b(?:is|are|was|were|has|have|should|would|could|the"
+    r" patient|ist|sind|sollte|es|son|est|sont)\b|[，。]",
     re.IGNORECASE,
 )
 
@@ -68,9 +69,9 @@ def labelled_names(lines: Sequence[OutlineLine], last: int) -> Iterator[Candidat
         if entries:
             yield CandidateList(
                 entries=tuple(ListEntry(name=entry.name, codes=entry.codes) for entry in entries),
-                subject=subject_of(label)
-                if subject_of(label).says_diagnoses
-                else Subject.DIAGNOSES,
+                subject=(
+                    subject_of(label) if subject_of(label).says_diagnoses else Subject.DIAGNOSES
+                ),
                 form="labels",
                 start=labelled[0].number,
                 strength=3,
