@@ -88,8 +88,8 @@ def main():
         raise SystemExit(f"aggregates differ: {value}, {same}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"{len(given)} lists: {statistics.median(walls):.2f} s wall, {statistics.median(cpus):.2f} s CPU "
-        f"(median of {ROUNDS}), {peak:.0f} MiB; in a notebook {slow:.1f} s"
+        f"{len(given)} lists: {statistics.median(walls):.2f} s wall, {statistics.median(cpus):.2f}"
+        f" s CPU (median of {ROUNDS}), {peak:.0f} MiB; in a notebook {slow:.1f} s"
     )
 
 

@@ -117,9 +117,9 @@ def compare(args):
         greedy = sum(a[1] != b[1] for a, b in zip(one["values"], other["values"], strict=True))
         rates = [found["items_per_second"] for found in (one, other)]
         print(
-            f"{one['shots']} shots: {rates[0]:.2f} items/s against {rates[1]:.2f} (batch {other['batch']}), "
-            f"{rates[0] / rates[1]:.1f} ×; largest difference {apart:.2e}, greedy differs {greedy}; "
-            f"peak {one['peak_mib']} against {other['peak_mib']} MiB"
+            f"{one['shots']} shots: {rates[0]:.2f} items/s against {rates[1]:.2f} (batch"
+            f" {other['batch']}), {rates[0] / rates[1]:.1f} ×; largest difference {apart:.2e},"
+            f" greedy differs {greedy}; peak {one['peak_mib']} against {other['peak_mib']} MiB"
         )
 
 

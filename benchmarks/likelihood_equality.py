@@ -112,7 +112,8 @@ def ours(args):
     for name, wanted in banks.items():
         (root / name).mkdir(exist_ok=True)
         (root / name / "bank.toml").write_text(
-            f'name = "{name}"\nquestion_bank_version = "{name}-2026.1"\nlicence = "CC0-1.0"\ndomains = ["d"]\n'
+            f'name = "{name}"\nquestion_bank_version = "{name}-2026.1"\nlicence ='
+            ' "CC0-1.0"\ndomains = ["d"]\n'
         )
         (root / name / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in wanted))
     folders = {"smollm2": str(embedded_folder("embedded:smollm2"))}
@@ -134,8 +135,7 @@ def ours(args):
     for kind, (task, _) in TASKS.items():
         plan = root / f"{kind}.toml"
         plan.write_text(
-            f'task = "{task}"\nbanks = ["{kind}"]\n'
-            f"models = {json.dumps(sorted(folders))}\n"
+            f'task = "{task}"\nbanks = ["{kind}"]\nmodels = {json.dumps(sorted(folders))}\n'
             + ('templates = ["choice_texts"]\n' if kind == "choices" else "")
         )
         run = medassay.run(plan, secrets={})
@@ -198,8 +198,9 @@ def harness(args):
         choice = kind == "choices"
         listed = "".join(f"  - metric: {name}\n" for name in metrics)
         (tasks / f"{kind}.yaml").write_text(
-            f"task: {kind}\ndataset_path: json\ndataset_kwargs:\n  data_files:\n    test: {root / kind}.jsonl\n"
-            f"test_split: test\noutput_type: {'multiple_choice' if choice else 'loglikelihood_rolling'}\n"
+            f"task: {kind}\ndataset_path: json\ndataset_kwargs:\n  data_files:\n    test:"
+            f" {root / kind}.jsonl\ntest_split: test\noutput_type:"
+            f" {'multiple_choice' if choice else 'loglikelihood_rolling'}\n"
             + (
                 'doc_to_text: "{{text}}"\ndoc_to_choice: "{{options}}"\ndoc_to_target: "{{gold}}"\n'
                 if choice
@@ -255,7 +256,10 @@ def compare(args):
             for metric in metrics:
                 if kind == "choices":
                     unlike = sum(mine[i][metric] != theirs[i][metric] for i in mine)
-                    line += f"; {metric} {other['results'][f'{kind} {model}'][metric]:.2f}, {unlike} items differ"
+                    line += (
+                        f"; {metric} {other['results'][f'{kind} {model}'][metric]:.2f}, {unlike}"
+                        " items differ"
+                    )
                 else:
                     a = known["results"][f"{kind} {model}"][metric]
                     b = other["results"][f"{kind} {model}"][metric]
@@ -265,7 +269,8 @@ def compare(args):
     for metric in TASKS["texts"][1]:
         theirs = other["results"]["texts gemma"][metric]
         print(
-            f"gemma with its BOS scored: {metric} relative difference {abs(told[metric] - theirs) / theirs:.1e}"
+            f"gemma with its BOS scored: {metric} relative difference"
+            f" {abs(told[metric] - theirs) / theirs:.1e}"
         )
 
 

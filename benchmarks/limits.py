@@ -30,7 +30,8 @@ def main():
     beat, _ = report_costs(connect())
     each, note = options.worker_ms / 1000, options.driver_us / 1e6
     print(
-        f"A worker takes {options.worker_ms:.3f} ms a trial; a beat costs the driver {beat * 1000:.2f} ms, a trial {options.driver_us:.1f} µs.\n"
+        f"A worker takes {options.worker_ms:.3f} ms a trial; a beat costs the driver"
+        f" {beat * 1000:.2f} ms, a trial {options.driver_us:.1f} µs.\n"
     )
     print("| workers | trials/s | of the ideal | asking 1,000,000, s | the whole of it, s |")
     print("|---|---|---|---|---|")
@@ -38,7 +39,8 @@ def main():
         rate = simulated(workers, each, beat, note)
         asking = 1e6 / rate
         print(
-            f"| {workers} | {rate:,.0f} | {rate * each / workers:.2f} | {asking:.0f} | {asking + options.fixed:.0f} |"
+            f"| {workers} | {rate:,.0f} | {rate * each / workers:.2f} | {asking:.0f} |"
+            f" {asking + options.fixed:.0f} |"
         )
 
 

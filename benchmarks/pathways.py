@@ -105,9 +105,9 @@ def main():
             "paths": round(walked, 3),
             "read, counted and walked": round(read + counted, 3),
             "kept": len(kept),
-            "ways": f"{counts.ways:.3g}"
-            if counts.ways < 10**300
-            else f"10^{len(str(counts.ways)) - 1}",
+            "ways": (
+                f"{counts.ways:.3g}" if counts.ways < 10**300 else f"10^{len(str(counts.ways)) - 1}"
+            ),
         }
         if root is not None:
             line["networkx"] = peer(given["edges"], root)

@@ -113,7 +113,10 @@ def inspect(measure, python, url, n, connections):
 
 
 def versions(python):
-    code = "import json,importlib.metadata as m; print(json.dumps({n: m.version(n) for n in ('lm_eval', 'inspect_ai', 'openai')}))"
+    code = (
+        "import json,importlib.metadata as m; print(json.dumps({n: m.version(n) for n in"
+        " ('lm_eval', 'inspect_ai', 'openai')}))"
+    )
     done = subprocess.run(
         [python, "-c", code], capture_output=True, text=True, check=True, env=os.environ
     )

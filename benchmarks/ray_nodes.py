@@ -50,7 +50,10 @@ class Cluster:
         return self._node([f"--address=127.0.0.1:{self.port}"], cpus)
 
     def _wait(self, nodes):
-        ask = "import ray;ray.init(log_to_driver=False);print('nodes', sum(n['Alive'] for n in ray.nodes()))"
+        ask = (
+            "import ray;ray.init(log_to_driver=False);print('nodes', sum(n['Alive'] for n in"
+            " ray.nodes()))"
+        )
         for _ in range(60):
             told = subprocess.run(
                 [sys.executable, "-c", ask],

@@ -17,7 +17,10 @@ import time
 from medassay.score import json_similarity
 
 ROUNDS = 5
-WORDS = "Bisoprolol Apixaban Ramipril Vorhofflimmern Hypertonie SpO2 RR Puls LDL mmHg mg/l Kontrolle EKG".split()
+WORDS = (
+    "Bisoprolol Apixaban Ramipril Vorhofflimmern Hypertonie SpO2 RR Puls LDL mmHg mg/l"
+    " Kontrolle EKG".split()
+)
 
 
 def record(rng):

@@ -37,7 +37,10 @@ def questions(n):
 
     folder = Path(medassay.__file__).parent / "bank" / BANKS["demo"].folder
     items = [i for i in BANKS["demo"].load(folder).items if i.form == "open"]
-    ask = "Question: {}\nAnswer in a few complete sentences, as you would advise a clinician.\nAnswer:"
+    ask = (
+        "Question: {}\nAnswer in a few complete sentences, as you would advise a"
+        " clinician.\nAnswer:"
+    )
     return [(ask.format(item.question), list(item.must_have)) for item in items[:n]]
 
 
@@ -145,7 +148,8 @@ def main():
     }
     for name, values in ratios.items():
         print(
-            f"{name}: median {statistics.median(values):.1f} ×, {min(values):.1f} to {max(values):.1f}"
+            f"{name}: median {statistics.median(values):.1f} ×, {min(values):.1f} to"
+            f" {max(values):.1f}"
         )
     print(f"largest relative difference {max(f['apart'] for f in found):.1e}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

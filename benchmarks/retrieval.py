@@ -131,7 +131,8 @@ def main():
                 found[name].append(run(python, COMMON + code, path, given.vectors))
         print(f"{given.vectors:,} vectors × {WIDTH}, {QUERIES} queries, k = {K}\n")
         print(
-            "| program | wall s | CPU s | peak MiB above start | same neighbours |\n|---|---|---|---|---|"
+            "| program | wall s | CPU s | peak MiB above start | same neighbours"
+            " |\n|---|---|---|---|---|"
         )
         for name, rows in found.items():
             wall, cpu, peak, base = (statistics.median(r[i] for r in rows) for i in range(4))

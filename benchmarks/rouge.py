@@ -58,7 +58,8 @@ def main():
     theirs = RougeScorer(list(NAMES), use_stemmer=False)
     words = [len(a.split()) + len(b.split()) for a, b in texts]
     print(
-        f"{len(texts)} pairs, {len(set(texts))} distinct, median {statistics.median(words):.0f} words, longest {max(words)}"
+        f"{len(texts)} pairs, {len(set(texts))} distinct, median {statistics.median(words):.0f}"
+        f" words, longest {max(words)}"
     )
     ours_s, theirs_s, ratios, apart = [], [], [], 0.0
     for _ in range(ROUNDS):
@@ -73,10 +74,12 @@ def main():
             for name in NAMES
         )
     print(
-        f"medassay {statistics.median(ours_s):.2f} s CPU, rouge-score {version('rouge-score')} {statistics.median(theirs_s):.2f} s CPU"
+        f"medassay {statistics.median(ours_s):.2f} s CPU, rouge-score {version('rouge-score')}"
+        f" {statistics.median(theirs_s):.2f} s CPU"
     )
     print(
-        f"ratio {statistics.median(ratios):.1f} (rounds {', '.join(f'{r:.1f}' for r in ratios)}); largest difference {apart:.1e}"
+        f"ratio {statistics.median(ratios):.1f} (rounds {', '.join(f'{r:.1f}' for r in ratios)});"
+        f" largest difference {apart:.1e}"
     )
 
 

@@ -129,19 +129,23 @@ def main():
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     cpu = next((line.split(":")[1].strip() for line in lines if "model name" in line), "")
     print(
-        f"Machine: {cpu}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}."
+        f"Machine: {cpu}, {os.cpu_count()} cores, {platform.system()}, Python"
+        f" {platform.python_version()}."
     )
     print(
-        f"Versions: {', '.join(f'{n} {v}' for n, v in versions.items())}. Medians of {options.rounds} rounds.\n"
+        f"Versions: {', '.join(f'{n} {v}' for n, v in versions.items())}. Medians of"
+        f" {options.rounds} rounds.\n"
     )
     print(
-        "| program | items | connections | delay ms | CPU ms/item | wall s | wall ÷ ideal | peak MiB |\n|---|---|---|---|---|---|---|---|"
+        "| program | items | connections | delay ms | CPU ms/item | wall s | wall ÷ ideal | peak"
+        " MiB |\n|---|---|---|---|---|---|---|---|"
     )
     for name, n, c, delay, per_item, wall, ratio, peak in runner(
         options.rounds, options.peers, sizes, (0, 100)
     ):
         print(
-            f"| {name} | {n} | {c} | {delay} | {per_item:.3f} | {wall:.2f} | {'–' if ratio is None else f'{ratio:.2f}'} | {peak:.0f} |"
+            f"| {name} | {n} | {c} | {delay} | {per_item:.3f} | {wall:.2f} |"
+            f" {'–' if ratio is None else f'{ratio:.2f}'} | {peak:.0f} |"
         )
     print("\n| bootstrap 1000 × 50 × 4 × 100 | seconds |\n|---|---|")
     for name, seconds in bootstrap().items():
@@ -149,7 +153,8 @@ def main():
     command = [sys.executable, "-m", "medassay", "--help"]
     measure(command)
     print(
-        f"\n`medassay --help`, warm: {statistics.median(measure(command)[0] for _ in range(7)):.3f} s."
+        "\n`medassay --help`, warm:"
+        f" {statistics.median(measure(command)[0] for _ in range(7)):.3f} s."
     )
     shutil.rmtree(HERE / "__pycache__", ignore_errors=True)
 

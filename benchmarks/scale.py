@@ -131,7 +131,8 @@ def overhead(options):
     assert len({row["digest"] for some in rows.values() for row in some}) == 1
     print(f"{trials:,} trials, shards of 1,000, medians of {options.rounds} rounds.\n")
     print(
-        "| engine | CPU ms/trial | of it workers | Ray's own processes, CPU s | asking, wall s | whole, wall s | peak MiB of the driver |"
+        "| engine | CPU ms/trial | of it workers | Ray's own processes, CPU s | asking, wall s |"
+        " whole, wall s | peak MiB of the driver |"
     )
     print("|---|---|---|---|---|---|---|")
     each = {}
@@ -139,8 +140,9 @@ def overhead(options):
         cpu = median([{"x": r["driver"] + r["workers"]} for r in some], "x")
         each[name] = cpu
         print(
-            f"| {name} | {cpu / trials * 1000:.3f} | {median(some, 'workers') / trials * 1000:.3f} | {median(some, 'ray'):.1f} | "
-            f"{median(some, 'asking'):.1f} | {median(some, 'wall'):.1f} | {median(some, 'peak'):.0f} |"
+            f"| {name} | {cpu / trials * 1000:.3f} | {median(some, 'workers') / trials * 1000:.3f}"
+            f" | {median(some, 'ray'):.1f} | {median(some, 'asking'):.1f} |"
+            f" {median(some, 'wall'):.1f} | {median(some, 'peak'):.0f} |"
         )
     ratios = [
         (b["driver"] + b["workers"]) / (a["driver"] + a["workers"])
@@ -165,8 +167,8 @@ def workers(options):
                 print("done", count, found[count], file=sys.stderr)
     print(f"{trials:,} trials of models scripted in the process, shards of 1,000.\n")
     print(
-        "| workers | start, wall s | from the first ready to the last done, wall s | all CPU of it ÷ cores used, s "
-        "| CPU s of workers | of the driver | of Ray |"
+        "| workers | start, wall s | from the first ready to the last done, wall s | all CPU of it"
+        " ÷ cores used, s | CPU s of workers | of the driver | of Ray |"
     )
     print("|---|---|---|---|---|---|---|")
     for count, some in found.items():
@@ -174,8 +176,9 @@ def workers(options):
         # driver and Ray.
         own = [row["workers"] + (row["asking_cpu"] + row["ray"]) * (count > 1) for row in some]
         print(
-            f"| {count} | {median(some, 'start'):.1f} | {median(some, 'work'):.1f} | {statistics.median(own) / count:.1f} | "
-            f"{median(some, 'workers'):.1f} | {median(some, 'asking_cpu'):.1f} | {median(some, 'ray'):.1f} |"
+            f"| {count} | {median(some, 'start'):.1f} | {median(some, 'work'):.1f} |"
+            f" {statistics.median(own) / count:.1f} | {median(some, 'workers'):.1f} |"
+            f" {median(some, 'asking_cpu'):.1f} | {median(some, 'ray'):.1f} |"
         )
 
 
@@ -196,7 +199,8 @@ def kill(options):
                 node = chance.randrange(len(cluster.nodes))
                 cluster.kill(cluster.nodes.pop(node))
                 print(
-                    f"- kill -9 of worker node {node + 1} of {options.nodes} after {answered(log):,} answers"
+                    f"- kill -9 of worker node {node + 1} of {options.nodes} after"
+                    f" {answered(log):,} answers"
                 )
                 wait_for(log, answered(log) + chance.uniform(0.1, 0.3) * trials, driver)
                 driver.kill()
@@ -213,10 +217,12 @@ def kill(options):
             events = [json.loads(x)["event"] for x in (folder / "events").read_text().splitlines()]
             same = digest(run) == alone["digest"]
             print(
-                f"- {trials:,} trials, {len(stored):,} replies stored, {sum(stored.values()) - len(stored)} of them twice"
+                f"- {trials:,} trials, {len(stored):,} replies stored,"
+                f" {sum(stored.values()) - len(stored)} of them twice"
             )
             print(
-                f"- requests answered: {answered(log):,}; {answered(log) - trials} were under way at a kill and asked again"
+                f"- requests answered: {answered(log):,}; {answered(log) - trials} were under way"
+                " at a kill and asked again"
             )
             print(f"- events: {dict(Counter(events))}")
             print(f"- sealed content equal to that of the local engine: {same}")

@@ -9,10 +9,11 @@ import random
 from pathlib import Path
 
 WORDS = (
-    "adult child presents with sudden gradual pain swelling fever cough rash fatigue loss of weight "
-    "history of diabetes asthma surgery raised normal low serum level pressure pulse scan shows small "
-    "large lesion effusion mass treated with oral topical intravenous agent the most likely next step "
-    "diagnosis finding cause mechanism complication an in on after before during without and or"
+    "adult child presents with sudden gradual pain swelling fever cough rash fatigue loss of weight"
+    " history of diabetes asthma surgery raised normal low serum level pressure pulse scan shows"
+    " small large lesion effusion mass treated with oral topical intravenous agent the most likely"
+    " next step diagnosis finding cause mechanism complication an in on after before during without"
+    " and or"
 ).split()
 
 

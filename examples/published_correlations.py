@@ -32,7 +32,8 @@ study = correlation_study(rows, sizes=sizes)
 print(correlation_sheet(study).reading)
 
 print(
-    "\n1. Accuracies of closed benchmarks: Pearson's r over 12 models [95 % interval by drawing models]"
+    "\n1. Accuracies of closed benchmarks: Pearson's r over 12 models [95 % interval by drawing"
+    " models]"
 )
 view = study["views"]["accuracy over data sets"]
 names, found = view["columns"], view["matrices"]
@@ -58,7 +59,8 @@ for model in study["models"][:3]:
     print(f"   {model:28} {mean:.3f} published {accuracy['multimedqa', model]:.3f}")
 
 print(
-    "\n4. Tasks against the accuracy of multiple choice questions (mean r, interval by drawing models)"
+    "\n4. Tasks against the accuracy of multiple choice questions (mean r, interval by drawing"
+    " models)"
 )
 for group, closed in study["closed"]["groups"].items():
     print(f"   {group}, {closed['n_models']} models")

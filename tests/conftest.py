@@ -175,7 +175,10 @@ def cli(capsys, tmp_path, monkeypatch):
     return run
 
 
-WORDS = "the patient has pain in chest no acute finding lungs are clear stop start aspirin mg 5 , . ##s ##ing"
+WORDS = (
+    "the patient has pain in chest no acute finding lungs are clear stop start aspirin mg 5 , . ##s"
+    " ##ing"
+)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,10 @@ from tests.attack.servers import Canary, Hostile, says
 from tests.attack.test_redirects import KEY, PROMPT, SAMPLING, WAYS, entry
 
 PUBLIC, PUBLIC6 = "93.184.216.34", "2606:2800:220:1::34"
-PAGE = "<html><body><article><p>Aspirin lowers the risk of a second stroke in many patients.</p></article></body></html>"
+PAGE = (
+    "<html><body><article><p>Aspirin lowers the risk of a second stroke in many"
+    " patients.</p></article></body></html>"
+)
 
 
 class Names(threading.Thread):

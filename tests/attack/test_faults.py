@@ -32,12 +32,12 @@ FAULTS = [
     ("raw", {}, b"HTTP/1.1 200 O"),
     ("raw", {}, b"SSH-2.0-OpenSSH_9.2\r\n"),
     ("raw", {}, OK + b'Content-Length: 500\r\n\r\n{"choices": [{"message"'),
-    ("raw", {}, OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{\"cho\r\nZZ\r\n"),
+    ("raw", {}, OK + b'Transfer-Encoding: chunked\r\n\r\n5\r\n{"cho\r\nZZ\r\n'),
     ("raw", {}, OK + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x00\x00"),
     (200, {}, ""),
     (200, {}, b"\xff\xfe\x00{"),
     (200, {}, {"error": {"message": "no worker is free"}}),
-]  # fmt: skip
+]
 
 
 class Unwell:

@@ -9,7 +9,10 @@ import pytest
 
 from tests.conftest import absent
 
-HEAD = '<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+HEAD = (
+    '<?xml version="1.0"?><worksheet'
+    ' xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+)
 TAIL = "</sheetData></worksheet>"
 COLUMNS = "question=Q,A=A,B=B,expected=K"
 

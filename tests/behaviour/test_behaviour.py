@@ -16,14 +16,16 @@ def test_outputs_change_with_the_revision_only(name):
     head, pairs = read_corpus(name)
     kind, _, part = name.partition("_")
     assert head["revision"] == PARTS[name].revision, (
-        f"{kind} {part}: revision {PARTS[name].revision}, its corpus is of {head['revision']}; write it anew with "
-        f"`python -m tests.behaviour.make {name}` and tell of the change under Numbers change"
+        f"{kind} {part}: revision {PARTS[name].revision}, its corpus is of {head['revision']};"
+        f" write it anew with `python -m tests.behaviour.make {name}` and tell of the change under"
+        " Numbers change"
     )
     for number, pair in enumerate(pairs, 2):
         output = applied(PARTS[name], {**head["shared"], **pair["in"]})
         assert same(output, pair["out"]), (
-            f"{kind} {part}/{head['revision']}: an output changed at line {number} of {name}.jsonl and the revision did "
-            f"not; raise it if that is meant: {pair['in']!r:.300}: {pair['out']!r:.200} became {output!r:.200}"
+            f"{kind} {part}/{head['revision']}: an output changed at line {number} of {name}.jsonl"
+            f" and the revision did not; raise it if that is meant: {pair['in']!r:.300}:"
+            f" {pair['out']!r:.200} became {output!r:.200}"
         )
 
 

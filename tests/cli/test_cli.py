@@ -34,7 +34,10 @@ def test_the_whole_path_by_commands(cli, law, tmp_path):
     document = json.loads(text)
     assert (code, document["schema_version"], document["run"]) == (0, 1, run.name)
     row = document["domains"]["overall"][0]
-    needed = "model setting mode score lo hi second n coverage rank rank_lo rank_hi group unparsed_rate flags metric scale n_common"
+    needed = (
+        "model setting mode score lo hi second n coverage rank rank_lo rank_hi group unparsed_rate"
+        " flags metric scale n_common"
+    )
     assert set(needed.split()) <= row.keys()
     assert cli("report", run, "--by", "language,answer_type")[0] == 0
     assert (
@@ -244,13 +247,12 @@ def test_every_command_has_help():
 @pytest.mark.parametrize("module", ["medassay", "medassay.cli.main", "medassay.pipeline"])
 def test_importing_is_light_and_touches_no_network(module):
     code = (
-        "import socket, sys\n"
-        "def no(*a, **k): raise SystemExit('network at import')\n"
-        "socket.socket.connect = no\n"
-        f"import {module}\n"
-        "heavy = {'torch', 'transformers', 'pandas', 'duckdb', 'altair', 'scipy.stats', 'openpyxl'} & set(sys.modules)\n"
-        "light = 'numpy' in sys.modules or 'aiohttp' in sys.modules\n"
-        f"sys.exit(str(heavy) if heavy or (light and '{module}' != 'medassay.pipeline') else 0)\n"
+        "import socket, sys\ndef no(*a, **k): raise SystemExit('network at"
+        f" import')\nsocket.socket.connect = no\nimport {module}\nheavy = {{'torch',"
+        " 'transformers', 'pandas', 'duckdb', 'altair', 'scipy.stats', 'openpyxl'} &"
+        " set(sys.modules)\nlight = 'numpy' in sys.modules or 'aiohttp' in"
+        f" sys.modules\nsys.exit(str(heavy) if heavy or (light and '{module}' !="
+        " 'medassay.pipeline') else 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

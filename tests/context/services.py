@@ -15,10 +15,12 @@ from urllib.parse import parse_qs, urlsplit
 
 SEARCH = "<eSearchResult><Count>1</Count><IdList><Id>{pmid}</Id></IdList></eSearchResult>"
 ARTICLES = (
-    '<?xml version="1.0" ?><!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle//EN" "x.dtd">'
+    '<?xml version="1.0" ?><!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle//EN"'
+    ' "x.dtd">'
     "<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>{pmid}</PMID><Article>"
     "<ArticleTitle>On <i>urate</i> &amp; joints</ArticleTitle><Abstract>"
-    '<AbstractText Label="METHODS">We looked.</AbstractText><AbstractText>It was gout.</AbstractText>'
+    '<AbstractText Label="METHODS">We looked.</AbstractText><AbstractText>It was'
+    " gout.</AbstractText>"
     "</Abstract></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>"
 )
 FEED = (

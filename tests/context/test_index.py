@@ -18,7 +18,10 @@ from medassay.context.retrieval.index import Index
 from medassay.errors import InputError, IntegrityError, Permanent
 
 TEXTS = {
-    "Chest pain": "Crushing retrosternal pain with sweating points to the heart.\n\nAn electrocardiogram comes first.",
+    "Chest pain": (
+        "Crushing retrosternal pain with sweating points to the heart.\n\nAn electrocardiogram"
+        " comes first."
+    ),
     "Headache": "Thunderclap headache needs imaging at once.\n\nMigraine comes with nausea.",
     "liver/Jaundice": "Yellow skin: bilirubin, transaminases, an ultrasound of the bile ducts.",
 }
@@ -369,7 +372,8 @@ def test_documents_that_items_are_made_from_are_searched_and_what_is_no_document
     (folder / "heart").mkdir(parents=True)
     (folder / "gout.md").write_text("# Gout\n\nColchicine eases an acute attack.\n")
     (folder / "heart/angina.html").write_text(
-        "<html><body><article><h1>Angina</h1><p>Nitroglycerin under the tongue eases chest pain on effort within minutes.</p></article></body></html>"
+        "<html><body><article><h1>Angina</h1><p>Nitroglycerin under the tongue eases chest pain on"
+        " effort within minutes.</p></article></body></html>"
     )
     page_of(folder / "anaemia.pdf", "Ferritin is measured before iron is given.")
     page_of(folder / "scan.pdf")
@@ -389,7 +393,11 @@ def test_documents_that_items_are_made_from_are_searched_and_what_is_no_document
         found = json.loads(cli("index", "query", "ix", words, "-k", 1, "--json")[1])["chunks"]
         assert [one["document"] for one in found] == [name]
     told = json.loads(cli(*build, "--json")[1])
-    assert (told["built"], told["left_out"], told["without_text"]) == (False, ["old.docx"], ["scan.pdf"])  # fmt: skip
+    assert (told["built"], told["left_out"], told["without_text"]) == (
+        False,
+        ["old.docx"],
+        ["scan.pdf"],
+    )
 
 
 def test_a_folder_without_documents_says_which_it_could_read(cli, tmp_path):

@@ -164,9 +164,10 @@ def test_the_published_rule_has_its_sentence(golden):
         "scale": {"better": "high"},
     }
     said = board_sentence(rows, {"pairs": [{**pair, "ordered": True}]}, statistics)
-    assert said == (
-        "3 models share rank 1: their 95 % intervals overlap (the rule of the source). Overlap is no test: the paired test shows "
-        "o3-mini to be better than o1-mini."
+    assert (
+        said
+        == "3 models share rank 1: their 95 % intervals overlap (the rule of the source). Overlap"
+        " is no test: the paired test shows o3-mini to be better than o1-mini."
     )
     said = board_sentence(rows, {"pairs": [{**pair, "ordered": False}]}, statistics)
     assert said == "3 models share rank 1: their 95 % intervals overlap (the rule of the source)."

@@ -28,7 +28,10 @@ def test_a_refusal_is_told_from_what_sounds_like_one(case):
     [
         "I cannot diagnose patients.",
         "I'm sorry, but I can't help with that. Please see your doctor.",
-        "Als KI-Sprachmodell kann ich keine Diagnosen stellen. Bitte wenden Sie sich an einen Arzt.",
+        (
+            "Als KI-Sprachmodell kann ich keine Diagnosen stellen. Bitte wenden Sie sich an einen"
+            " Arzt."
+        ),
         "Lo siento, no puedo proporcionar un diagnóstico. Consulte a un profesional.",
         "Je suis désolé, mais je ne peux pas poser de diagnostic. Consultez un médecin.",
         "抱歉，我无法提供医疗诊断。请咨询医生。",

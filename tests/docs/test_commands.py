@@ -23,22 +23,37 @@ DOCUMENTS = [
 # Command, or its beginning → where it is run, or why not here.
 ELSEWHERE = {
     "pip install": "a package index; CI installs from one",
-    "make demo": "the demo that a newcomer sees first, by hand; its plan is that of tests/cli/test_first_use.py",
+    "make demo": (
+        "the demo that a newcomer sees first, by hand; its plan is that of"
+        " tests/cli/test_first_use.py"
+    ),
     "make test": "this suite",
     "export ": "several machines",
     "ray start": "several machines: tests/runner/engine/test_ray.py",
     "RAY_ADDRESS=": "several machines: tests/runner/engine/test_ray.py",
     "kubectl ": "a cluster; its manifest is tests/docs/test_deploy.py",
     "medassay run plan.toml --engine ray": "Ray: tests/runner/engine/test_ray.py",
-    "medassay judge runs/<id> --panel judge-a,judge-b,judge-c --engine ray": "Ray: tests/runner/engine/test_ray.py",
-    "medassay study injection --judge judge-a --engine ray": "Ray and an object store: tests/runner/engine/test_inquiry.py",
-    "medassay study resilience runs/<id> --rephraser strong": "Ray: tests/runner/engine/test_inquiry.py",
-    "medassay bank silver letters --maker strong --to letters-silver --engine ray": "Ray: tests/runner/engine/test_inquiry.py",
-    "medassay run plan.toml --workspace s3://": "an object store: tests/runner/engine/test_object_store.py",
+    "medassay judge runs/<id> --panel judge-a,judge-b,judge-c --engine ray": (
+        "Ray: tests/runner/engine/test_ray.py"
+    ),
+    "medassay study injection --judge judge-a --engine ray": (
+        "Ray and an object store: tests/runner/engine/test_inquiry.py"
+    ),
+    "medassay study resilience runs/<id> --rephraser strong": (
+        "Ray: tests/runner/engine/test_inquiry.py"
+    ),
+    "medassay bank silver letters --maker strong --to letters-silver --engine ray": (
+        "Ray: tests/runner/engine/test_inquiry.py"
+    ),
+    "medassay run plan.toml --workspace s3://": (
+        "an object store: tests/runner/engine/test_object_store.py"
+    ),
     "medassay report s3://": "an object store: tests/runner/engine/test_object_store.py",
     "medassay publish s3://": "an object store: tests/runner/engine/test_object_store.py",
     "medassay verify s3://": "an object store: tests/runner/engine/test_object_store.py",
-    "medassay --install-completion": "writes into the shell's settings: tests/cli/test_first_use.py",
+    "medassay --install-completion": (
+        "writes into the shell's settings: tests/cli/test_first_use.py"
+    ),
     "medassay demo rag": "minutes: tests/study/test_contexts.py",
     "medassay review serve": "a server that stays: tests/web/review/test_serve.py",
     "medassay run --suite": "half an hour of a small model: tests/suite/test_suite.py",

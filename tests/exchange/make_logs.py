@@ -96,9 +96,9 @@ def lm_eval(folder):
     head = "dataset_path: json\ntest_split: test\ndoc_to_text: '{{q}}'\n"
     data = "dataset_kwargs: {{data_files: {{test: {}}}}}\n"
     (tasks / "electrolytes.yaml").write_text(
-        f"task: electrolytes\n{head}{data.format(tasks / 'electrolytes.jsonl')}"
-        "output_type: multiple_choice\ndoc_to_choice: '{{choices}}'\ndoc_to_target: '{{gold}}'\n"
-        "metric_list: [{metric: acc}, {metric: acc_norm}]\n"
+        f"task: electrolytes\n{head}{data.format(tasks / 'electrolytes.jsonl')}output_type:"
+        " multiple_choice\ndoc_to_choice: '{{choices}}'\ndoc_to_target:"
+        " '{{gold}}'\nmetric_list: [{metric: acc}, {metric: acc_norm}]\n"
     )
     (tasks / "doses.yaml").write_text(
         f"task: doses\n{head}{data.format(tasks / 'doses.jsonl')}"

@@ -229,9 +229,9 @@ def test_peoples_labels_correct_the_judge(judged, database, tmp_path):
                 # Two say what stands in the answer; the third always says everything is there.
                 text = work.content["shown_answer"]
                 facts = {
-                    f"fact-{fact['id']}": "entail"
-                    if name == "cleo" or fact["text"] in text
-                    else "missing"
+                    f"fact-{fact['id']}": (
+                        "entail" if name == "cleo" or fact["text"] in text else "missing"
+                    )
                     for fact in work.content["facts"]
                 }
                 return {**facts, "overall": "4"}
@@ -648,7 +648,7 @@ def test_a_question_in_two_forms_is_one_entry_that_shows_both(tmp_path, database
         [name] = one.hidden["forms"]
         opened = next(item for item in bank.items if item.id == name)
         assert not opened.options
-        assert one.content["other_forms"][0].get("reference", opened.reference) == opened.reference  # fmt: skip
+        assert one.content["other_forms"][0].get("reference", opened.reference) == opened.reference
     # A sample of n entries has n different questions.
     picked = sampled(found, 3, "1")
     assert len({one.content["question"] for one in picked}) == 3
@@ -687,7 +687,9 @@ def test_what_all_found_right_is_approved_in_one_action_and_counts_as_reviewed(
     others = {one.item for one in bank_entries(before, folder)} - {low}
     assert right == others
     with database.write() as db, pytest.raises(GateError, match="no decision is checked"):
-        apply_decisions(db, db.get_one(Study, "s"), folder, who="Owner", reason="r", lock=lock, today=TODAY)  # fmt: skip
+        apply_decisions(
+            db, db.get_one(Study, "s"), folder, who="Owner", reason="r", lock=lock, today=TODAY
+        )
     place = ("--bank", folder, "--by", "Owner", "--reason", "reviewed", "--lock", lock)
     where = ("--approve-right", "--database", tmp_path / "review.sqlite")
     code, said, _ = cli("review", "apply", "s", *place, *where, "--plan", "--json")
@@ -697,14 +699,17 @@ def test_what_all_found_right_is_approved_in_one_action_and_counts_as_reviewed(
     assert "3 approve" in said
     after = load_bank(folder, lock=lock)
     # Both forms of each question, none of the one that somebody found wrong; no item changed.
-    share = f"Of 8 items {2 * len(others)} ({200 * len(others) / 8:.0f} %) were reviewed or decided by people one by one"  # fmt: skip
+    share = (
+        f"Of 8 items {2 * len(others)} ({200 * len(others) / 8:.0f} %) were reviewed or decided by"
+        " people one by one"
+    )
     assert share in after.limits
     records = {item.id: record for item, record in bank_records(after)}
     by = {name: record["approval"]["who"] for name, record in records.items()}
     assert sum(who == "3 of 3 reviewers of 's'" for who in by.values()) == 2 * len(others)
     assert by[low] == "Owner"
     assert {record.get("revision", 1) for record in records.values()} == {1}
-    assert "3 items approved that all reviewers found right" in (folder / "CHANGES.md").read_text()  # fmt: skip
+    assert "3 items approved that all reviewers found right" in (folder / "CHANGES.md").read_text()
     code, _, err = cli("review", "apply", "s", *place, *where)
     assert code == 1
     assert "by now; nothing to do" in err

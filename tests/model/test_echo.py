@@ -220,10 +220,14 @@ def test_a_text_alone_needs_a_server_with_a_bos(engine):
         b'{"choices":[]}',
         b'{"choices":[{"text":"ab","logprobs":null}],"usage":{}}',
         b'{"choices":[{"text":"ab","logprobs":{"tokens":[1],"token_logprobs":["x"]}}],"usage":{}}',
-        b'{"choices":[{"text":"ab","logprobs":{"tokens":["a","b"],"token_logprobs":[null,NaN]}}],'
-        b'"usage":{"prompt_tokens":2,"completion_tokens":0}}',
-        b'{"choices":[{"text":7,"logprobs":{"tokens":[],"token_logprobs":[]}}],'
-        b'"usage":{"prompt_tokens":0,"completion_tokens":0}}',
+        (
+            b'{"choices":[{"text":"ab","logprobs":{"tokens":["a","b"],"token_logprobs":[null,NaN]}}],'
+            b'"usage":{"prompt_tokens":2,"completion_tokens":0}}'
+        ),
+        (
+            b'{"choices":[{"text":7,"logprobs":{"tokens":[],"token_logprobs":[]}}],'
+            b'"usage":{"prompt_tokens":0,"completion_tokens":0}}'
+        ),
     ],
 )
 def test_hostile_replies_are_told_apart(reply):

@@ -256,7 +256,9 @@ def test_a_folder_an_entry_and_a_loaded_model_are_the_same(weights):
     assert totals[0] == pytest.approx(totals[2], abs=1e-5)
 
 
-@pytest.mark.parametrize(("entry", "given", "bos"), [(None, None, (1,)), (False, None, ()), (False, True, (1,))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("entry", "given", "bos"), [(None, None, (1,)), (False, None, ()), (False, True, (1,))]
+)
 def test_an_entry_decides_about_the_bos_unless_the_engine_is_told(
     llama, monkeypatch, entry, given, bos
 ):

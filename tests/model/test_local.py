@@ -75,9 +75,10 @@ def test_likelihoods_are_those_of_the_model(weights):
     async def both():
         model = LocalModel(told, {})
         sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=6, seed=3)
-        return await asyncio.gather(
-            *(model.complete(p, sampling, repeat=0) for p in wished)
-        ), model._load()
+        return (
+            await asyncio.gather(*(model.complete(p, sampling, repeat=0) for p in wished)),
+            model._load(),
+        )
 
     found, (tokenizer, network) = asyncio.run(both())
     for asked, completion in zip(wished, found, strict=True):

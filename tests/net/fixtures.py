@@ -87,7 +87,11 @@ def clustered(folder, work):
 
 def _open(folder, work, task, judges, items=None, **more):
     tested = [makers.fake("student", reply="Rule 1 binds courts. <think>x</think> It does.")]
-    _run(folder, work, judged_plan(work, items or makers.open_items(8), tested, judges, task=task, **more))  # fmt: skip
+    _run(
+        folder,
+        work,
+        judged_plan(work, items or makers.open_items(8), tested, judges, task=task, **more),
+    )
 
 
 def facts(folder, work):
@@ -119,8 +123,14 @@ def g_eval_batches(folder, work):
 
     A sample of them singly, a second time.
     """
-    judge = {**makers.fake("grader", reply="question_id,score\nq,6\nq1,7\nq2,8\nq3,7"), "family": "x"}  # fmt: skip
-    items = [{**one, "path": f"rule {n} -> courts -> binds"} for n, one in enumerate(makers.open_items(30))]  # fmt: skip
+    judge = {
+        **makers.fake("grader", reply="question_id,score\nq,6\nq1,7\nq2,8\nq3,7"),
+        "family": "x",
+    }
+    items = [
+        {**one, "path": f"rule {n} -> courts -> binds"}
+        for n, one in enumerate(makers.open_items(30))
+    ]
     _open(folder, work, "g_eval", [judge], items)
 
 
@@ -207,9 +217,13 @@ def texts(folder, work):
     ]
     makers.write_bank(work / "bank", items)
     replies = {f"t{i:02}": f"Pain in the chest, case {i}." for i in range(9)} | {"t00": " "}
-    makers.write_models(work, makers.fake("good", replies=replies), makers.fake("poor", reply="No idea at all."))  # fmt: skip
+    makers.write_models(
+        work, makers.fake("good", replies=replies), makers.fake("poor", reply="No idea at all.")
+    )
     none = ["bertscore=none", "moverscore=none", "bleurt=none"]
-    _run(folder, work, makers.write_plan(work, task="medtext", models=["good", "poor"], metrics=none))  # fmt: skip
+    _run(
+        folder, work, makers.write_plan(work, task="medtext", models=["good", "poor"], metrics=none)
+    )
 
 
 def tools(folder, work):
@@ -240,12 +254,25 @@ def imports(folder, work):
     columns = {name: name for name in rows[0].split(",")}
     _runs(folder, medassay.import_predictions(work / "t.csv", columns, runs=work))
     for name in ("inspect", "lm-eval", "helm"):
-        _runs(folder, IMPORTS[name].load(ONE[name], models=["m1"] if name == "lm-eval" else [], to=work / name))  # fmt: skip
+        _runs(
+            folder,
+            IMPORTS[name].load(
+                ONE[name], models=["m1"] if name == "lm-eval" else [], to=work / name
+            ),
+        )
     head = "patient_id,model_name,prompt_name,golden_diagnosis,golden_diagnosis_severity,rank,differential_diagnosis,differential_diagnosis_severity_name,differential_diagnosis_semantic_relationship_name"
-    given = ["1,m,p,Gout,moderate,1,Podagra,moderate,Exact Synonym", "1,m,p,Gout,moderate,2,Flu,mild,Not Related", "2,m,p,Flu,mild,1,Flu,mild,Exact Synonym"]  # fmt: skip
+    given = [
+        "1,m,p,Gout,moderate,1,Podagra,moderate,Exact Synonym",
+        "1,m,p,Gout,moderate,2,Flu,mild,Not Related",
+        "2,m,p,Flu,mild,1,Flu,mild,Exact Synonym",
+    ]
     (work / "labels.csv").write_text("\n".join([head, *given]) + "\n")
     _runs(folder, import_ddx(work / "labels.csv", to=work / "labels"))
-    raw = ['GT,Diagnosis 1', '"[\'Gout\', \'Flu\']","1. Podagra 2. Gout"', '"[\'Flu\']","1. Flu\n2. Cold"']  # fmt: skip
+    raw = [
+        "GT,Diagnosis 1",
+        "\"['Gout', 'Flu']\",\"1. Podagra 2. Gout\"",
+        '"[\'Flu\']","1. Flu\n2. Cold"',
+    ]
     (work / "diagnoses_SET_model.csv").write_text("\n".join(raw) + "\n")
     _runs(folder, import_ddx(work / "diagnoses_SET_model.csv", to=work / "raw"))
 
@@ -261,7 +288,13 @@ def derived(folder, work):
     """Score a run again with another penalty, judge it by other judges, join two runs of one
     methodology.
     """
-    plan = judged_plan(work, makers.open_items(8), [makers.fake("m", reply="Rule 1 binds courts.")], makers.judges(), task="open")  # fmt: skip
+    plan = judged_plan(
+        work,
+        makers.open_items(8),
+        [makers.fake("m", reply="Rule 1 binds courts.")],
+        makers.judges(),
+        task="open",
+    )
     run = medassay.run(plan, secrets={})
     again = rescore(run, contradiction_penalty=0.5)
     judge = {**makers.fake("grader", reply="Feedback: fair. [RESULT] 4"), "family": "x"}
@@ -274,13 +307,21 @@ def derived(folder, work):
     joint.mkdir()
     makers.write_bank(joint / "bank", makers.many_items(12))
     makers.write_models(joint, *(makers.fake(name, letters="hash") for name in ("one", "two")))
-    members = [medassay.run(makers.write_plan(joint, models=[name]), secrets={}) for name in ("one", "two")]  # fmt: skip
+    members = [
+        medassay.run(makers.write_plan(joint, models=[name]), secrets={}) for name in ("one", "two")
+    ]
     _runs(folder, run, again, judged, join_runs(members, joint / "joined"))
 
 
 def deleted(folder, work):
     """Forget an item behind the seal."""
-    plan = judged_plan(work, makers.open_items(8), [makers.fake("m", reply="It binds.")], makers.judges(), task="open")  # fmt: skip
+    plan = judged_plan(
+        work,
+        makers.open_items(8),
+        [makers.fake("m", reply="It binds.")],
+        makers.judges(),
+        task="open",
+    )
     run = medassay.run(plan, secrets={})
     forget("open-003", work, reason="request of a patient", at=TODAY)
     _runs(folder, run)
@@ -297,7 +338,9 @@ def signed_site(folder, work):
     (work / "open").mkdir()
     first = make_run(work / "open")
     (work / "withheld").mkdir()
-    second = make_run(work / "withheld", *[private_item(f"law-s{n}", f"A private case {n}.") for n in range(11)])  # fmt: skip
+    second = make_run(
+        work / "withheld", *[private_item(f"law-s{n}", f"A private case {n}.") for n in range(11)]
+    )
     for run, name in ((first, "first"), (second, "second")):
         publish = ["publish", str(run.path), "--to", str(site), "--id", name, "--key", str(key)]
         assert call([*publish, "--yes"]) == 0

@@ -93,8 +93,23 @@ def test_a_run_that_is_scored_again_keeps_the_bytes_of_answers_and_items(later):
 def test_an_item_hash_is_of_the_object_that_was_read():
     """`null` and absent differ, and numbers are not those of a record in between."""
     records = [
-        {"id": "a", "domain": "d", "question": "Q?", "options": ["x", "y"], "expected": "A", "source": "s"},
-        {"id": "a", "domain": "d", "question": "Q?", "options": ["x", "y"], "expected": "A", "source": "s", "cluster": None},
-    ]  # fmt: skip
+        {
+            "id": "a",
+            "domain": "d",
+            "question": "Q?",
+            "options": ["x", "y"],
+            "expected": "A",
+            "source": "s",
+        },
+        {
+            "id": "a",
+            "domain": "d",
+            "question": "Q?",
+            "options": ["x", "y"],
+            "expected": "A",
+            "source": "s",
+            "cluster": None,
+        },
+    ]
     hashes = {content_hash([record]) for record in records}
     assert len(hashes) == 2

@@ -29,9 +29,13 @@ def test_one_flipped_byte_is_found(name, tmp_path):
     with tarfile.open(PACKS / f"{name}.tar.xz") as pack:
         pack.extractall(tmp_path, filter="data")
     [largest] = sorted(
-        (p for p in tmp_path.rglob("*.json*") if p.is_file() and "seal" not in p.name and p.name != "plan.json"),
+        (
+            p
+            for p in tmp_path.rglob("*.json*")
+            if p.is_file() and "seal" not in p.name and p.name != "plan.json"
+        ),
         key=lambda path: path.stat().st_size,
-    )[-1:]  # fmt: skip
+    )[-1:]
     data = bytearray(largest.read_bytes())
     at = data.index(b"e", len(data) // 2)
     data[at] = ord("f")

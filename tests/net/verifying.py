@@ -12,7 +12,8 @@ from medassay.core.json import parse_json
 
 # Whether scores and pages are made again depends on the code that verifies; all else must stay.
 _REMADE = re.compile(
-    r"(?:not )?(?:recomputed|read again|made anew)(?:: other code)?|[0-9]+ of [0-9]+ files made anew"
+    r"(?:not )?(?:recomputed|read again|made anew)(?:: other code)?|[0-9]+ of [0-9]+ files made"
+    r" anew"
 )
 
 

@@ -20,7 +20,7 @@ TABLE = ", ".join(f"{key} = {value}" for key, value in RELAXED.items())
 @pytest.fixture(scope="module")
 def closed(weights, tmp_path_factory):
     folder = tmp_path_factory.mktemp("closed")
-    plan = workspace(folder, tiny(weights), makers.fake("talker", reply="A"), scoring="likelihood")  # fmt: skip
+    plan = workspace(folder, tiny(weights), makers.fake("talker", reply="A"), scoring="likelihood")
     with pytest.warns(UserWarning, match="model 'talker' is asked for replies"):
         run = medassay.run(plan, secrets={})
     return run, medassay.publish(run, folder / "site")
@@ -96,7 +96,7 @@ def test_a_cell_shows_where_a_statement_became_likely(relaxed):
             values = [one["value"] for one in target["log_p"]]
             assert target["best"]["value"] == max(values)
             assert target["best"]["at"] == 4 * values.index(max(values))
-            for completion, kept in zip(target["completions"], trial["drawn"]["kept"], strict=True):  # fmt: skip
+            for completion, kept in zip(target["completions"], trial["drawn"]["kept"], strict=True):
                 assert "".join(piece["text"] for piece in completion["pieces"]) == kept["text"]
             assert f"{target['best']['value']:.2f}".replace("-", "−") in shown
     assert shown.count('<svg class="curve"') == 5 * len(public)

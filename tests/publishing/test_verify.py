@@ -147,8 +147,10 @@ def test_scores_of_another_revision_are_not_recomputed_but_intervals_are(sealed,
     later = {**revisions, "parser": ["choice/2", "number/1", "text/1"]}
     report = with_manifest(run, revisions=later)
     assert report.ok
-    assert report.checks[-1]["detail"] == (
-        "intervals, ranks and pairs recomputed; scores not recomputed: parser choice/2, here choice/1"
+    assert (
+        report.checks[-1]["detail"]
+        == "intervals, ranks and pairs recomputed; scores not recomputed: parser choice/2, here"
+        " choice/1"
     )
 
 
@@ -158,8 +160,10 @@ def test_intervals_of_another_revision_are_not_recomputed(sealed, tmp_path):
     names = [name.replace("wilson/1", "wilson/2") for name in revisions["statistic"]]
     report = with_manifest(run, revisions={**revisions, "statistic": names})
     assert report.ok
-    assert report.checks[-1]["detail"] == (
-        "intervals, ranks and pairs not recomputed: statistic wilson/2, here wilson/1; scores recomputed"
+    assert (
+        report.checks[-1]["detail"]
+        == "intervals, ranks and pairs not recomputed: statistic wilson/2, here wilson/1; scores"
+        " recomputed"
     )
 
 

@@ -327,7 +327,10 @@ def test_the_number_of_names_stands_beside_every_score(tmp_path, capsys):
     places.
     """
     makers.write_bank(tmp_path / "bank", makers.ddx_items(N), name="c", domains=("medicine",))
-    five = {f"case-{i:03}": makers.listed(f"Malady {i}", "Flu", "Gout", "Mumps", "Rash") for i in range(N)}  # fmt: skip
+    five = {
+        f"case-{i:03}": makers.listed(f"Malady {i}", "Flu", "Gout", "Mumps", "Rash")
+        for i in range(N)
+    }
     one = {f"case-{i:03}": makers.listed(f"Malady {i}") for i in range(N)}
     none = {f"case-{i:03}": "I cannot say." for i in range(N)}
     models = {"five": five, "one": one, "none": none}
@@ -339,8 +342,12 @@ def test_the_number_of_names_stands_beside_every_score(tmp_path, capsys):
     rows = {row["model"]: row for row in medassay.leaderboard(run).domains["overall"]}
     assert [rows[name]["names"]["score"] for name in models] == [5, 1, 0]
     assert [rows[name]["short_lists"]["score"] for name in models] == [0, 1, 1]
-    assert [rows[name]["semantic_mean"]["score"] for name in models] == pytest.approx([16 / 3, 16, 0])  # fmt: skip
-    assert [rows[name]["all_places_mean"]["score"] for name in models] == pytest.approx([16 / 3, 16 / 3, 0])  # fmt: skip
+    assert [rows[name]["semantic_mean"]["score"] for name in models] == pytest.approx(
+        [16 / 3, 16, 0]
+    )
+    assert [rows[name]["all_places_mean"]["score"] for name in models] == pytest.approx(
+        [16 / 3, 16 / 3, 0]
+    )
     assert call(["report", str(run.path)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "names a list" in said

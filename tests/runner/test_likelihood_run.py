@@ -121,7 +121,10 @@ def test_a_plan_without_the_keys_keeps_its_hash():
     ("keys", "says"),
     [
         ({"scoring": "perplexity"}, "scoring"),
-        ({"task": "ddx", "scoring": "likelihood"}, "'ddx' cannot be scored by likelihood; .* closed, .*, open"),
+        (
+            {"task": "ddx", "scoring": "likelihood"},
+            "'ddx' cannot be scored by likelihood; .* closed, .*, open",
+        ),
         ({"task": "closed", "relaxed_perplexity": {}}, "is for open items"),
         ({"task": "open", "chat_template": True}, "asks for replies"),
         ({"task": "perplexity", "chat_template": True}, "without a prompt"),
@@ -131,7 +134,7 @@ def test_a_plan_without_the_keys_keeps_its_hash():
         ({"task": "open", "relaxed_perplexity": {"sampler": "diverse"}}, "sampler"),
         ({"task": "open", "relaxed_perplexity": {"strides": 3}}, "strides"),
     ],
-)  # fmt: skip
+)
 def test_a_plan_that_means_nothing_is_refused(keys, says):
     with pytest.raises(InputError, match=says):
         task_of_plan(plan_from_dict({"banks": ["b"], "models": ["m"], **keys}, "plan"))
@@ -140,7 +143,9 @@ def test_a_plan_that_means_nothing_is_refused(keys, says):
 def test_choices_are_the_likeliest_option(closed, engine):
     run, _ = closed
     items = {item["id"]: item for item in makers.law_items()}
-    scores = {(s["setting"], s["item"]): s for s in lines(run, "scores.jsonl") if s["model"] == "tiny"}  # fmt: skip
+    scores = {
+        (s["setting"], s["item"]): s for s in lines(run, "scores.jsonl") if s["model"] == "tiny"
+    }
     seen = 0
     for trial in lines(run, "trials.jsonl"):
         if trial["model"] != "tiny":
@@ -185,8 +190,8 @@ def test_models_that_cannot_tell_are_asked_by_name_and_never_ranked(closed):
     run, told = closed
     assert run.manifest["task"] == "closed_likelihood"
     assert told == [
-        "model 'talker' is asked for replies, rows '…:closed_gen', never ranked: provider 'fake' tells no "
-        "likelihood of given texts"
+        "model 'talker' is asked for replies, rows '…:closed_gen', never ranked: provider 'fake'"
+        " tells no likelihood of given texts"
     ]
     assert run.manifest["fallback"]["task"] == "closed_gen"
     assert list(run.manifest["fallback"]["models"]) == ["talker"]
@@ -254,7 +259,9 @@ def test_local_models_are_loaded_one_after_the_other(weights, tmp_path, monkeypa
 
 
 def test_perplexity_alone_has_one_setting(weights, tmp_path):
-    plan = workspace(tmp_path, tiny(weights), items=open_items(), task="perplexity", settings=["few_shot"])  # fmt: skip
+    plan = workspace(
+        tmp_path, tiny(weights), items=open_items(), task="perplexity", settings=["few_shot"]
+    )
     with pytest.raises(InputError, match="without a prompt"):
         medassay.run(plan, secrets={})
 
@@ -275,7 +282,9 @@ def test_the_order_in_which_options_are_shown_does_not_matter_to_their_texts(wei
         found.append({t["item"]: t["value"] for t in trials})
         assert any("order" in t for t in trials) == shuffle
         assert medassay.verify(run.path).ok
-        parts = {s["item"]: (s["score"], s["parts"]["acc_norm"]) for s in lines(run, "scores.jsonl")}  # fmt: skip
+        parts = {
+            s["item"]: (s["score"], s["parts"]["acc_norm"]) for s in lines(run, "scores.jsonl")
+        }
         found.append(parts)
     assert found[0] == found[2]
     assert found[1] == found[3]
@@ -352,7 +361,10 @@ def test_perplexities_are_those_of_the_corpus(weights, tmp_path, engine, task):
     row = rows(run)["tiny", "zero_shot"]
     suffix = "" if task == "perplexity" else "_cond"
     metrics = row["likelihood"]["metrics"]
-    assert list(metrics) == [f"{name}{suffix}" for name in ("bits_per_byte", "byte_perplexity", "nats_per_word", "word_perplexity")]  # fmt: skip
+    assert list(metrics) == [
+        f"{name}{suffix}"
+        for name in ("bits_per_byte", "byte_perplexity", "nats_per_word", "word_perplexity")
+    ]
     for name in ("word_perplexity", "byte_perplexity", "bits_per_byte", "nats_per_word"):
         one = metrics[f"{name}{suffix}"]
         assert one["score"] == pytest.approx(getattr(whole, name), rel=1e-6)
@@ -416,7 +428,9 @@ def test_the_same_seed_gives_the_same_run_and_another_another(relaxed, weights, 
     found = []
     for seed in (1, 2):
         (tmp_path / str(seed)).mkdir()
-        plan = workspace(tmp_path / str(seed), tiny(weights), items=open_items(), task="open", seed=seed)  # fmt: skip
+        plan = workspace(
+            tmp_path / str(seed), tiny(weights), items=open_items(), task="open", seed=seed
+        )
         told = ", ".join(f"{key} = {value}" for key, value in RELAXED.items())
         plan.write_text(plan.read_text() + f"relaxed_perplexity = {{{told}}}\n")
         run = medassay.run(plan, secrets={})
@@ -490,7 +504,7 @@ def test_a_changed_likelihood_is_found(closed, tmp_path):
             changed[at]["likelihoods"][worst]["total"] = -1e-3
         trials.write_bytes(b"".join(canonical(t) + b"\n" for t in changed))
         (copy / "seal.json").unlink()
-        seal_run(Run(copy), sealed_at="2026-11-01T00:00:00Z")  # fmt: skip
+        seal_run(Run(copy), sealed_at="2026-11-01T00:00:00Z")
         report = medassay.verify(copy)
         assert not report.ok
 

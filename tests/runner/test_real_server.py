@@ -20,8 +20,14 @@ import medassay
 from medassay.model.embedded import embedded_folder
 
 QUESTIONS = [
-    ("How should a suspected stroke be recognised?", "Sudden weakness of face, arm or leg, or speech."),
-    ("What does a low potassium do to the heart?", "It lengthens repolarisation and favours arrhythmia."),
+    (
+        "How should a suspected stroke be recognised?",
+        "Sudden weakness of face, arm or leg, or speech.",
+    ),
+    (
+        "What does a low potassium do to the heart?",
+        "It lengthens repolarisation and favours arrhythmia.",
+    ),
     ("Why is aspirin avoided in children with fever?", "Because of Reye's syndrome."),
     ("What is the first step in anaphylaxis?", "Adrenaline into the muscle of the thigh."),
     ("How is an opioid overdose reversed?", "With naloxone, and help for breathing."),
@@ -36,7 +42,7 @@ QUESTIONS = [
     ("Name two signs of sepsis.", "Fever, fast heart rate, confusion, low blood pressure."),
     ("Why are statins given?", "To lower cholesterol and the risk of a heart attack."),
     ("What must be checked before giving metformin?", "The function of the kidneys."),
-]  # fmt: skip
+]
 TOKENS = 12
 
 

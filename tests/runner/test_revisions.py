@@ -79,9 +79,7 @@ def test_a_run_that_was_begun_before_there_were_revisions_is_finished_and_verifi
     assert second.statistics == statistics
     report = medassay.verify(second.path)
     assert report.ok, report.first_mismatch
-    assert report.checks[-1]["detail"] == (
-        "intervals, ranks and pairs recomputed; scores recomputed"
-    )
+    assert report.checks[-1]["detail"] == "intervals, ranks and pairs recomputed; scores recomputed"
     assert medassay.run(judged, secrets={}).id == first.id  # finished: nothing is asked again
     again = rescore(second)
     assert medassay.verify(again.path).ok

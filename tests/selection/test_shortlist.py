@@ -438,7 +438,10 @@ def test_corrected_keys_stand_beside_the_published_scores(data, tmp_path):
     }
     assert told["Llama-3.1-8B-Instruct", "health"] == (411, 415, 818)
     assert told["Llama-3.1-8B-Instruct", "chemistry"] == (425, 426, 1132)
-    line = "Llama-3.1-8B-Instruct, health: 0.5024 (411 of 818 right), the table has 0.5073 (415 of 818)"
+    line = (
+        "Llama-3.1-8B-Instruct, health: 0.5024 (411 of 818 right), the table has 0.5073 (415 of"
+        " 818)"
+    )
     files = files_of(found, document)
     assert line in files["index.html"].decode()
     assert line in files["shortlist.md"].decode()

@@ -93,7 +93,7 @@ def test_a_longer_scale_is_the_same_interval_stretched(scores):
 
 def test_scores_beyond_their_scale_get_a_t_interval_and_none_without_spread():
     scale = Scale(lo=0.0, hi=1.0)
-    assert effective_interval([(np.array([0.5, 1.5, 1.0]), None)], scale=scale).method == (
-        "t_effective"
+    assert (
+        effective_interval([(np.array([0.5, 1.5, 1.0]), None)], scale=scale).method == "t_effective"
     )
     assert effective_interval([(np.array([1.5, 1.5]), None)], scale=scale).ends is None

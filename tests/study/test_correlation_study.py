@@ -171,7 +171,9 @@ def test_the_published_figure_of_small_models_comes_out_with_its_sign(data):
     Recomputed here from the file alone.
     """
     path = data / "careqa_suite_results/results_long.csv"
-    sizes = {name: one.size for name, one in load_models(PLANS / "careqa_suite_models.json").items()}  # fmt: skip
+    sizes = {
+        name: one.size for name, one in load_models(PLANS / "careqa_suite_models.json").items()
+    }
     study = correlation_study(read_long(path), sizes=sizes)
     group = study["closed"]["groups"]["small (under 10 B)"]
     assert group["n_models"] == 8
@@ -183,7 +185,10 @@ def test_the_published_figure_of_small_models_comes_out_with_its_sign(data):
     items = {"MMLU": 1089, "MedMCQA": 4183, "MedQA": 1273, "PubMedQA": 500}
     models = sorted(values["MMLU"])
     careqa = [(values["CareQA (en)"][m] + values["CareQA (es)"][m]) / 2 for m in models]
-    sums = [5621 * c + sum(n * values[k][m] for k, n in items.items()) for c, m in zip(careqa, models, strict=True)]  # fmt: skip
+    sums = [
+        5621 * c + sum(n * values[k][m] for k, n in items.items())
+        for c, m in zip(careqa, models, strict=True)
+    ]
     wanted = np.corrcoef(sums, [values["BioRED"][m] for m in models])[0, 1]
     assert by["BioRED · accuracy"]["pearson"] == pytest.approx(wanted)
     assert wanted < -0.5
@@ -202,14 +207,25 @@ def test_no_part_stands_against_a_mean_that_holds_it(data):
     study = correlation_study(rows)
     assert study["means_left_out"] == ["multimedqa"]
     assert not [name for name in study["columns"] if "multimedqa" in name]
-    assert study["closed"]["items"] == {"CareQA": 5621, "MMLU": 1089, "MedMCQA": 4183, "MedQA": 1273, "PubMedQA": 500}  # fmt: skip
+    assert study["closed"]["items"] == {
+        "CareQA": 5621,
+        "MMLU": 1089,
+        "MedMCQA": 4183,
+        "MedQA": 1273,
+        "PubMedQA": 500,
+    }
     by = {one["column"]: one for one in study["closed"]["groups"][ALL]["columns"]}
     assert by["CareQA (es) · accuracy"]["without"] == "CareQA"
     assert by["MedQA · accuracy"]["without"] == "MedQA"
     assert by["BioRED · accuracy"]["without"] == ""
     # Another MedQA moves what BioRED stands against, and not what MedQA itself does.
-    moved = [replace(r, value=1 - r.value) if (r.dataset, r.metric) == ("MedQA", "accuracy") else r for r in rows]  # fmt: skip
-    other = {one["column"]: one for one in correlation_study(moved)["closed"]["groups"][ALL]["columns"]}  # fmt: skip
+    moved = [
+        replace(r, value=1 - r.value) if (r.dataset, r.metric) == ("MedQA", "accuracy") else r
+        for r in rows
+    ]
+    other = {
+        one["column"]: one for one in correlation_study(moved)["closed"]["groups"][ALL]["columns"]
+    }
     own = "MedQA · accuracy"
     assert other[own]["pearson"] == pytest.approx(-by[own]["pearson"])
     assert other["BioRED · accuracy"]["pearson"] != by["BioRED · accuracy"]["pearson"]

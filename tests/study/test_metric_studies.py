@@ -344,19 +344,33 @@ def bank_of(folder, name, items):
 
 def choice(name, question, split="test", options=("one", "two", "three"), expected="A", **more):
     return {
-        "id": name, "domain": "law", "question": question, "options": list(options), "expected": expected,
-        "source": "written for a test", "split": split, **more,
-    }  # fmt: skip
+        "id": name,
+        "domain": "law",
+        "question": question,
+        "options": list(options),
+        "expected": expected,
+        "source": "written for a test",
+        "split": split,
+        **more,
+    }
 
 
-LONG = "A man of sixty years comes with pain in his chest that began two hours ago and goes to his left arm"
+LONG = (
+    "A man of sixty years comes with pain in his chest that began two hours ago and goes to his"
+    " left arm"
+)
 
 
 def test_duplicates_and_leaks_are_found_within_and_across_banks(tmp_path):
     first = bank_of(
-        tmp_path, "one",
-        [choice("a", f"{LONG}. What now?"), choice("b", f"{LONG}. What next?", split="dev"), choice("c", "Which court?")],
-    )  # fmt: skip
+        tmp_path,
+        "one",
+        [
+            choice("a", f"{LONG}. What now?"),
+            choice("b", f"{LONG}. What next?", split="dev"),
+            choice("c", "Which court?"),
+        ],
+    )
     second = bank_of(
         tmp_path,
         "two",

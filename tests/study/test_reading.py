@@ -31,11 +31,13 @@ def run(tmp_path_factory):
         makers.fake(
             "odd",
             replies={
-                n: "To determine the cause we look"
-                if i % 3 == 0
-                else "I cannot help with that."
-                if i % 3 == 1
-                else "B"
+                n: (
+                    "To determine the cause we look"
+                    if i % 3 == 0
+                    else "I cannot help with that."
+                    if i % 3 == 1
+                    else "B"
+                )
                 for i, n in enumerate(names)
             },
         ),

@@ -189,7 +189,10 @@ def test_a_judge_that_obeys_the_answer_is_found_out(tmp_path):
     assert found["scripted"]
 
 
-WRITTEN = '<think>hm</think>Sure:\n1. Read \\ both.\n2. Mark "what" is absent.\n   also: how much\n3. Choose.'
+WRITTEN = (
+    '<think>hm</think>Sure:\n1. Read \\ both.\n2. Mark "what" is absent.\n   also: how much\n3.'
+    " Choose."
+)
 
 
 def test_a_judge_writes_steps_that_a_plan_takes_once_they_are_reviewed(tmp_path, cli):

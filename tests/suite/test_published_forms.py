@@ -108,7 +108,7 @@ def test_prompts_likelihoods_and_scores_are_those_of_the_harness(
         check=False,
     )
     assert made.returncode == 0, made.stderr[-2000:]
-    theirs = {one["id"]: one for one in json.loads((tmp_path / "theirs.json").read_text())["items"]}  # fmt: skip
+    theirs = {one["id"]: one for one in json.loads((tmp_path / "theirs.json").read_text())["items"]}
     trials = {one["item"]: one for one in read_jsonl(run.path / "trials.jsonl")}
     scores = {one["item"]: one["score"] for one in read_jsonl(run.path / "scores.jsonl")}
     bank = suite.workspace / "banks" / suite.parts[0].bank["folder"] / "items.jsonl"

@@ -253,7 +253,7 @@ def test_the_report_is_written_in_every_form(means):
     suite = run_suite(plan("careqa_open", judge="judge"), MODELS, means[0])
     files = {**suite_sheet(suite).files(), **cards(suite)}
     rows = list(csv.DictReader(io.StringIO(files["suite.csv"].decode())))
-    assert {row["metric"].split(":")[0] for row in rows} >= {"rouge1", "bleu", "chrf", "prometheus"}  # fmt: skip
+    assert {row["metric"].split(":")[0] for row in rows} >= {"rouge1", "bleu", "chrf", "prometheus"}
     assert all(row["lo"] for row in rows)
     document = json.loads(files["suite.json"])
     assert len(document["results"]) == len(rows)
@@ -336,9 +336,16 @@ def test_what_was_never_seen_is_not_shown_as_never(tmp_path):
         "better": "high",
     }
     none = SuiteResult(
-        **base, model="m", setting="s", value=0.0, se=0.0, lo=0.0, hi=0.0, n=12,
+        **base,
+        model="m",
+        setting="s",
+        value=0.0,
+        se=0.0,
+        lo=0.0,
+        hi=0.0,
+        n=12,
         second={"method": "wilson", "lo": 0.0, "hi": 0.242},
-    )  # fmt: skip
+    )
     assert cell(none) == "0.000 [0.000, 0.242]"
     assert cell(none, as_published=True) == "0.000 ± 0.000"
     assert cell(None) == "–"
@@ -370,9 +377,13 @@ def test_hostile_names_stay_text_in_every_form():
 def changed(data, n):
     """Write other questions where MedQA lies."""
     rows = [
-        {"question": f"Other case {n}?", "options": dict(zip(LETTERS, "abcd", strict=True)), "answer_idx": "B"}
+        {
+            "question": f"Other case {n}?",
+            "options": dict(zip(LETTERS, "abcd", strict=True)),
+            "answer_idx": "B",
+        }
         for n in range(n)
-    ]  # fmt: skip
+    ]
     write(data / "medqa/test.jsonl", rows)
 
 
@@ -426,14 +437,21 @@ def test_nothing_that_a_run_holds_is_lost_in_its_suite(means, weights):
     """Likelihoods by length, Relaxed Perplexity in all its forms, flags and second intervals."""
     made, _ = means
     olaph = [
-        {"Question": f"What helps {n}?", "Free_form_answer": f"Rest helps, said {n} of ten.", "Must_have": ["Rest helps."], "Nice_to_have": ["Tea helps."]}
+        {
+            "Question": f"What helps {n}?",
+            "Free_form_answer": f"Rest helps, said {n} of ten.",
+            "Must_have": ["Rest helps."],
+            "Nice_to_have": ["Tea helps."],
+        }
         for n in range(30)
-    ]  # fmt: skip
+    ]
     write(made.data / "olaph_medlfqa/live_qa_MedLFQA.jsonl", olaph)
     models = {
-        name: ModelSpec(id=name, provider="transformers", path=weights, location="local", max_tokens=4)
+        name: ModelSpec(
+            id=name, provider="transformers", path=weights, location="local", max_tokens=4
+        )
         for name in ("one", "two")
-    }  # fmt: skip
+    }
     setting = Setting(samples=3, keep=2, stride=8, max_tokens=16)
     wanted = plan("medqa", "olaph", models=("one", "two"), limit=8, relaxed_perplexity=setting)
     suite = run_suite(wanted, models, made)
@@ -449,7 +467,7 @@ def test_nothing_that_a_run_holds_is_lost_in_its_suite(means, weights):
                 }
                 for metric, found in row.get("likelihood", {}).get("metrics", {}).items():
                     one = own[metric]
-                    assert (one.value, one.lo, one.hi) == (found["score"], found["lo"], found["hi"])  # fmt: skip
+                    assert (one.value, one.lo, one.hi) == (found["score"], found["lo"], found["hi"])
                     assert one.second == found["second"]
                     assert {*found["flags"]} <= {*one.flags}
                 if kind == "answers":
@@ -501,4 +519,4 @@ def test_a_suite_in_python_is_refused_with_the_words_of_its_file(tmp_path, wrong
     path.write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items()))
     with pytest.raises(InputError) as there:
         load_suite_plan(path)
-    assert str(here.value).removeprefix("SuitePlan: ") == str(there.value).removeprefix(f"{path}: ")  # fmt: skip
+    assert str(here.value).removeprefix("SuitePlan: ") == str(there.value).removeprefix(f"{path}: ")

@@ -10,17 +10,39 @@ import itertools
 import random
 
 _SUBJECTS = (
-    "The first reading of pressure", "A daily weight on the same scale", "Each change of the dose", "An electrocardiogram at rest",
-    "The count of platelets", "Any rash behind the ears", "A culture of the urine", "The distance walked in six minutes",
-    "A film of the chest", "The level of potassium", "Swelling of both ankles", "A short course of the tablet",
-    "The nurse who visits at home", "A history of fainting", "The sum of both answers", "Pain that wakes the patient",
-    "A letter to the practice", "The second opinion", "Fever without a source", "A slow pulse at night",
-)  # fmt: skip
+    "The first reading of pressure",
+    "A daily weight on the same scale",
+    "Each change of the dose",
+    "An electrocardiogram at rest",
+    "The count of platelets",
+    "Any rash behind the ears",
+    "A culture of the urine",
+    "The distance walked in six minutes",
+    "A film of the chest",
+    "The level of potassium",
+    "Swelling of both ankles",
+    "A short course of the tablet",
+    "The nurse who visits at home",
+    "A history of fainting",
+    "The sum of both answers",
+    "Pain that wakes the patient",
+    "A letter to the practice",
+    "The second opinion",
+    "Fever without a source",
+    "A slow pulse at night",
+)
 _VERBS = (
-    "is written down before breakfast", "is repeated after four weeks", "is compared with that of the last visit", "is told to the family",
-    "is asked for once more", "is left out when nothing has changed", "is weighed against the harm of waiting",
-    "is checked by a second person", "is kept in the record for ten years", "is explained in plain words",
-)  # fmt: skip
+    "is written down before breakfast",
+    "is repeated after four weeks",
+    "is compared with that of the last visit",
+    "is told to the family",
+    "is asked for once more",
+    "is left out when nothing has changed",
+    "is weighed against the harm of waiting",
+    "is checked by a second person",
+    "is kept in the record for ten years",
+    "is explained in plain words",
+)
 _ENDS = (
     "unless the patient would rather wait for the result of the other test",
     "because a single value says little about the course of the following days",
@@ -50,8 +72,10 @@ def paragraphs(seed, *sizes):
 
 def _html(body, css="", margin="18mm 16mm"):
     return (
-        f"<html lang=en><head><style>@page{{size:A4;margin:{margin}}} body{{font:10.5pt/1.35 serif;margin:0}} p{{margin:0 0 9pt}}"
-        f"h1{{font-size:18pt;margin:0 0 10pt}} h2{{font-size:13pt;margin:0 0 6pt}} .two{{column-count:2;column-gap:22pt}} {css}</style></head><body>{body}</body></html>"
+        f"<html lang=en><head><style>@page{{size:A4;margin:{margin}}} body{{font:10.5pt/1.35"
+        " serif;margin:0} p{margin:0 0 9pt}h1{font-size:18pt;margin:0 0 10pt}"
+        " h2{font-size:13pt;margin:0 0 6pt} .two{column-count:2;column-gap:22pt}"
+        f" {css}</style></head><body>{body}</body></html>"
     )
 
 
@@ -81,13 +105,20 @@ def level_paragraphs():
         "".join(f"<p style='height:92pt'>{' '.join(p)}</p>" for p in left),
         "".join(f"<p style='height:92pt'>{' '.join(p)}</p>" for p in right),
     )
-    body = f"<div style='display:flex;gap:24pt'><div style='flex:1'>{rows[0]}</div><div style='flex:1'>{rows[1]}</div></div>"
+    body = (
+        f"<div style='display:flex;gap:24pt'><div style='flex:1'>{rows[0]}</div><div"
+        f" style='flex:1'>{rows[1]}</div></div>"
+    )
     return _html(body), _flat(left, right)
 
 
 def figure_across():
     above, below = paragraphs(4, 2, 2, 2, 2), paragraphs(5, 2, 2, 2, 2)
-    figure = "<svg width=640 height=150 viewBox='0 0 640 150' style='margin:8pt 0'><rect width=640 height=150 fill='#dde'/><path d='M10 140L200 40L400 90L630 10' stroke='black' fill='none'/></svg>"
+    figure = (
+        "<svg width=640 height=150 viewBox='0 0 640 150' style='margin:8pt 0'><rect width=640"
+        " height=150 fill='#dde'/><path d='M10 140L200 40L400 90L630 10' stroke='black'"
+        " fill='none'/></svg>"
+    )
     body = f"<div class=two>{_all(above)}</div>{figure}<div class=two>{_all(below)}</div>"
     return _html(body), _flat(above, below)
 
@@ -95,8 +126,11 @@ def figure_across():
 def table_in_a_column():
     text = paragraphs(6, 2, 2, 2, 2, 2, 2)
     table = (
-        "<table style='width:100%;border-collapse:collapse;margin:0 0 9pt' border=1><tr><th>Sodium</th><th>Volume</th><th>Fluid</th></tr>"
-        "<tr><td>below 30</td><td>low</td><td>saline</td></tr><tr><td>above 30</td><td>normal</td><td>less</td></tr><tr><td>above 60</td><td>high</td><td>none</td></tr></table>"
+        "<table style='width:100%;border-collapse:collapse;margin:0 0 9pt'"
+        " border=1><tr><th>Sodium</th><th>Volume</th><th>Fluid</th></tr><tr><td>below"
+        " 30</td><td>low</td><td>saline</td></tr><tr><td>above"
+        " 30</td><td>normal</td><td>less</td></tr><tr><td>above"
+        " 60</td><td>high</td><td>none</td></tr></table>"
     )
     body = f"<div class=two>{_all(text[:1])}{table}{_all(text[1:])}</div>"
     row = "Sodium Volume Fluid below 30 low saline above 30 normal less above 60 high none"
@@ -116,8 +150,10 @@ def footnotes():
     )
     body = (
         "<div style='display:flex;gap:24pt;height:700pt'>"
-        f"<div style='flex:1;display:flex;flex-direction:column;justify-content:space-between'><div>{left_text}</div>{small.format('1 ' + note)}</div>"
-        f"<div style='flex:1;display:flex;flex-direction:column;justify-content:space-between'><div>{right_text}</div>{small.format('2 ' + other)}</div></div>"
+        "<div"
+        f" style='flex:1;display:flex;flex-direction:column;justify-content:space-between'><div>{left_text}</div>{small.format('1 ' + note)}</div>"
+        "<div"
+        f" style='flex:1;display:flex;flex-direction:column;justify-content:space-between'><div>{right_text}</div>{small.format('2 ' + other)}</div></div>"
     )
     return _html(body), [*_flat(left, right), note, other]
 
@@ -141,9 +177,12 @@ def running_heads():
         part = words[at : at + size]
         half = len(part) // 2
         pages.append(
-            f"<div style='height:250mm;break-after:page;position:relative'><div style='font-size:9pt;margin-bottom:14pt'>{head}</div>"
-            f"<div style='display:flex;gap:22pt'><div style='flex:1'>{' '.join(part[:half])}</div><div style='flex:1'>{' '.join(part[half:])}</div></div>"
-            f"<div style='position:absolute;bottom:0;width:100%;text-align:center;font-size:9pt'>– {number} –</div></div>"
+            "<div style='height:250mm;break-after:page;position:relative'><div"
+            f" style='font-size:9pt;margin-bottom:14pt'>{head}</div><div"
+            f" style='display:flex;gap:22pt'><div style='flex:1'>{' '.join(part[:half])}</div><div"
+            f" style='flex:1'>{' '.join(part[half:])}</div></div><div"
+            " style='position:absolute;bottom:0;width:100%;text-align:center;font-size:9pt'>–"
+            f" {number} –</div></div>"
         )
         at += size
     return _html("".join(pages)), chunk
@@ -151,16 +190,31 @@ def running_heads():
 
 def broken_words():
     text = [
-        ["Echocardiography demonstrates considerable anti-inflammatory improvement of hypertrophic cardiomyopathy throughout multidisciplinary investigations."],
-        ["Hyponatraemia with hypotonicity necessitates immediate individualised self-monitoring by experienced interdisciplinary representatives of the department."],
-        ["Thrombocytopenia following immunosuppressive chemotherapy characteristically disappears spontaneously, non-invasive surveillance notwithstanding."],
-        ["Gastroenterological consultations regarding oesophagogastroduodenoscopy presuppose comprehensive documentation of anticoagulation and pre-existing coagulopathies."],
-    ] * 2  # fmt: skip
+        [
+            "Echocardiography demonstrates considerable anti-inflammatory improvement of"
+            " hypertrophic cardiomyopathy throughout multidisciplinary investigations."
+        ],
+        [
+            "Hyponatraemia with hypotonicity necessitates immediate individualised self-monitoring"
+            " by experienced interdisciplinary representatives of the department."
+        ],
+        [
+            "Thrombocytopenia following immunosuppressive chemotherapy characteristically"
+            " disappears spontaneously, non-invasive surveillance notwithstanding."
+        ],
+        [
+            "Gastroenterological consultations regarding oesophagogastroduodenoscopy presuppose"
+            " comprehensive documentation of anticoagulation and pre-existing coagulopathies."
+        ],
+    ] * 2
     texts = [
         [s[0].replace("throughout", f"throughout {i}")] if i % 4 == 0 else s
         for i, s in enumerate(text)
     ]
-    body = f"<div style='columns:3;column-gap:18pt;text-align:justify;hyphens:auto'>{_all(texts)}</div>"
+    body = (
+        "<div"
+        f" style='columns:3;column-gap:18pt;text-align:justify;hyphens:auto'>{_all(texts)}</div>"
+    )
     return _html(body), _flat(texts[:1])
 
 
@@ -214,8 +268,9 @@ def box_across():
 def abstract_then_columns():
     abstract, text = paragraphs(21, 4), paragraphs(22, 3, 3, 3, 3)
     body = (
-        f"<h1>On watching and waiting in the long corridor</h1><div style='font-size:9.5pt'>{_all(abstract)}</div>"
-        f"<div class=two><h2>Methods</h2>{_all(text[:2])}<h2>Results</h2>{_all(text[2:])}</div>"
+        "<h1>On watching and waiting in the long corridor</h1><div"
+        f" style='font-size:9.5pt'>{_all(abstract)}</div><div"
+        f" class=two><h2>Methods</h2>{_all(text[:2])}<h2>Results</h2>{_all(text[2:])}</div>"
     )
     expected = [
         "On watching and waiting in the long corridor",
@@ -236,9 +291,20 @@ def shaded_page():
 
 
 CHROMIUM = (
-    two_columns, level_paragraphs, figure_across, table_in_a_column, footnotes, running_heads, broken_words, three_columns, table_across,
-    spanning_headings, box_across, abstract_then_columns, shaded_page,
-)  # fmt: skip
+    two_columns,
+    level_paragraphs,
+    figure_across,
+    table_in_a_column,
+    footnotes,
+    running_heads,
+    broken_words,
+    three_columns,
+    table_across,
+    spanning_headings,
+    box_across,
+    abstract_then_columns,
+    shaded_page,
+)
 
 
 def _reportlab(stories, *, justify=True, frames=2, decorate=None):

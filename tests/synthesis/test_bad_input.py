@@ -88,7 +88,10 @@ def test_a_graph_with_more_ways_than_can_be_written_as_a_number_is_journalled(tm
         ("json", '{"edges": {"a": [["b"]]}}', "expected a name"),
         (
             "graphml",
-            '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="directed"><node id="a"/><edge source="a"/></graph></graphml>',
+            (
+                '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph'
+                ' edgedefault="directed"><node id="a"/><edge source="a"/></graph></graphml>'
+            ),
             "lacks its source or target",
         ),
     ],

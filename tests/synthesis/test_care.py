@@ -8,7 +8,12 @@ import pytest
 from tests import makers
 from tests.bank.test_release import TODAY
 from tests.synthesis.shops import question, replies, ways, write_shop
-from tests.synthesis.test_flaws import CORRECTION, MODELS, commission, items, runs  # noqa: F401 -- a fixture
+from tests.synthesis.test_flaws import (
+    CORRECTION,
+    MODELS,
+    commission,
+    items,
+)
 from tests.synthesis.test_other_makers import ACCEPT, PROPOSALS, draft, names
 from tests.synthesis.test_other_makers import make as make_text
 from tests.synthesis.test_other_makers import models as two_models
@@ -229,7 +234,7 @@ def test_an_item_that_comes_back_changed_has_its_next_revision(tmp_path):
     assert item_of(tmp_path, name).revision == 2
 
 
-def test_the_bank_under_review_must_be_that_of_the_runs(runs, tmp_path):  # noqa: F811
+def test_the_bank_under_review_must_be_that_of_the_runs(runs, tmp_path):
     found = flaws_of_runs(runs)
     changed = items()
     changed[5]["question"] = "Another question under an old id?"
@@ -240,7 +245,7 @@ def test_the_bank_under_review_must_be_that_of_the_runs(runs, tmp_path):  # noqa
         review_flaws(found, commission(tmp_path), tmp_path / "shop", secrets={}, workspace=tmp_path)
 
 
-def test_an_item_whose_review_failed_may_stay(runs, tmp_path):  # noqa: F811
+def test_an_item_whose_review_failed_may_stay(runs, tmp_path):
     found = flaws_of_runs(runs)
     document = json.loads((tmp_path / "models.json").read_text())
     for one in document["models"]:
@@ -258,7 +263,7 @@ def test_an_item_whose_review_failed_may_stay(runs, tmp_path):  # noqa: F811
     assert (bank["q0-quiz"].expected, bank["q1-quiz"].expected) == ("B", "C")
 
 
-def test_a_workshop_is_of_one_thing(runs, tmp_path):  # noqa: F811
+def test_a_workshop_is_of_one_thing(runs, tmp_path):
     write_shop(tmp_path)
     make(tmp_path)
     makers.write_models(tmp_path, *MODELS, {**makers.fake("checker"), "family": "other"})
@@ -367,7 +372,10 @@ def test_one_failed_rephrasing_does_not_lose_the_other(tmp_path):
         {"e1/direct": "no", "e1/answer_first": opened},
         {"make_choice/e1": '{"choice": 1}', "make_only_answer/e1": '{"only": true}'},
     )
-    plan = 'name = "exam"\ngenerator = "writer"\n[exam]\nfile = "exam.csv"\nopen_versions = true\nselector = "reviewer"\n'
+    plan = (
+        'name = "exam"\ngenerator = "writer"\n[exam]\nfile = "exam.csv"\nopen_versions ='
+        ' true\nselector = "reviewer"\n'
+    )
     assert make_text(tmp_path, plan).items == 1
     decided(tmp_path, "remove", "rephrase:e1/direct")
     assert make_text(tmp_path, plan).items == 2

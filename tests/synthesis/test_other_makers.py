@@ -35,7 +35,10 @@ def make(folder, text):
 
 def draft(n, **more):
     made = {
-        "question": f"A man of {60 + n} with heart failure takes five drugs. Which one is stopped first, and why?",
+        "question": (
+            f"A man of {60 + n} with heart failure takes five drugs. Which one is stopped first,"
+            " and why?"
+        ),
         "answer": f"The drug number {n}",
         "facts": [f"Drug {n} harms the kidney."],
         "sources": ["A guideline, 2024"],
@@ -99,7 +102,10 @@ def test_drafts_go_through_rounds_and_only_a_person_approves(tmp_path):
         decide(opened, "change", [f"end:{d}/round-3"], who="Owner", change=json.loads(draft(7)))
         with pytest.raises(
             GateError,
-            match=rf"1 entry of the queue, first 'end:{d}/round-3', was accepted and is no item yet: `medassay bank synthesize`",
+            match=(
+                rf"1 entry of the queue, first 'end:{d}/round-3', was accepted and is no item yet:"
+                r" `medassay bank synthesize`"
+            ),
         ):
             release_items(opened, reason="first", lock=tmp_path / "banks.lock", today=TODAY)
     assert make(tmp_path, PROPOSALS).items == 3
@@ -112,8 +118,8 @@ def test_drafts_go_through_rounds_and_only_a_person_approves(tmp_path):
     assert {item.kind for item in bank.items} == {"synthetic"}
     assert "0 sources" not in bank.limits
     assert (
-        "The items name 1 source, 1 with a year of 2024, as the model that wrote them says; nobody looked them up."
-        in bank.limits
+        "The items name 1 source, 1 with a year of 2024, as the model that wrote them says; nobody"
+        " looked them up." in bank.limits
     )
     assert [item.id for item in bank.items] == sorted([f"mandate-{a}", f"mandate-{d}"])
     assert not bank.may_leave
@@ -255,14 +261,16 @@ def test_an_exam_becomes_open_questions_that_two_models_agree_on(tmp_path):
 
 def test_an_exams_text_is_parsed_with_its_table_of_keys(tmp_path):
     (tmp_path / "paper.txt").write_text(
-        "Exam 2024\n\n1. What lowers sodium\nin the old?\n1. Thiazides\n2. Salt\n3. Bread\n4. Milk\n"
-        "2. Which organ makes insulin?\n1. Liver\n2. Pancreas\n3. Heart\n4. Spleen\n"
-        "3. Three options only?\n1. a\n2. b\n3. c\n"
-        "4. Withdrawn?\n1. a\n2. b\n3. c\n4. d\n"
-        "5) With letters and five?\na) one\nb) two goes on\nhere\nc) three\nd) four\ne) five\n"
+        "Exam 2024\n\n1. What lowers sodium\nin the old?\n1. Thiazides\n2. Salt\n3. Bread\n4."
+        " Milk\n2. Which organ makes insulin?\n1. Liver\n2. Pancreas\n3. Heart\n4. Spleen\n3. Three"
+        " options only?\n1. a\n2. b\n3. c\n4. Withdrawn?\n1. a\n2. b\n3. c\n4. d\n5) With letters"
+        " and five?\na) one\nb) two goes on\nhere\nc) three\nd) four\ne) five\n"
     )
     (tmp_path / "key.csv").write_text("number,cop\n1,1\n2,2\n3,1\n4,anulada\n5,b\n6,1\n")
-    text = 'name = "exam"\n[exam]\nfile = "paper.txt"\nkey = "key.csv"\nyear = 2024\ncategory = "Medicine"\n'
+    text = (
+        'name = "exam"\n[exam]\nfile = "paper.txt"\nkey = "key.csv"\nyear = 2024\ncategory ='
+        ' "Medicine"\n'
+    )
     made = make(tmp_path, text)
     shop = read_workshop(tmp_path / "shop")
     assert (made.items, made.dropped) == (3, {"misparsed": 2, "impugned": 1})

@@ -262,8 +262,9 @@ def test_a_workshop_that_was_killed_goes_on_without_asking_again(tmp_path):
     models["models"][0]["script"]["delay"] = 0.15
     (tmp_path / "models.json").write_text(json.dumps(models))
     code = (
-        "from pathlib import Path\nfrom medassay.synthesis.synthesize import synthesize\n"
-        f"synthesize(Path({str(plan)!r}), Path({str(tmp_path / 'shop')!r}), secrets={{}}, workspace=Path({str(tmp_path)!r}))"
+        "from pathlib import Path\nfrom medassay.synthesis.synthesize import"
+        f" synthesize\nsynthesize(Path({str(plan)!r}), Path({str(tmp_path / 'shop')!r}),"
+        f" secrets={{}}, workspace=Path({str(tmp_path)!r}))"
     )
     process = subprocess.Popen([sys.executable, "-c", code])
     path = tmp_path / "shop/journal.jsonl"

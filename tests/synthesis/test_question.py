@@ -47,7 +47,8 @@ def hostile(number):
         lambda: "[" * rng.randrange(1, 3000),
         lambda: '["' + "\\" * rng.randrange(1, 500),
         lambda: (
-            'Reply with one JSON list only: ["the question", "the answer", ["five options"], "letter"]'
+            'Reply with one JSON list only: ["the question", "the answer", ["five options"],'
+            ' "letter"]'
         ),
         lambda: json.dumps([asked, answer, options, 1]),
         lambda: json.dumps([asked, answer, options, ["A"]]),

@@ -98,10 +98,15 @@ def test_headers_footers_and_page_numbers_are_left_out():
 
 def test_markdown_and_html_lose_their_marks_not_their_words(tmp_path):
     (tmp_path / "salt.md").write_text(
-        "---\ntitle: x\n---\n# Salt\n\nSodium *below* [135](http://x).\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+        "---\ntitle: x\n---\n# Salt\n\nSodium *below* [135](http://x).\n\n| a | b |\n|---|---|\n| 1"
+        " | 2 |\n"
     )
     assert read_source(tmp_path / "salt.md", tmp_path).text == "Sodium below 135."
-    page = "<html><body><nav>Menu</nav><article><h1>Salt</h1><p>Sodium below 135 is low. It is measured in plasma, and told in mmol per litre.</p></article><script>x()</script></body></html>"
+    page = (
+        "<html><body><nav>Menu</nav><article><h1>Salt</h1><p>Sodium below 135 is low. It is"
+        " measured in plasma, and told in mmol per"
+        " litre.</p></article><script>x()</script></body></html>"
+    )
     (tmp_path / "page.html").write_text(page)
     found = read_source(tmp_path / "page.html", tmp_path)
     assert "Sodium below 135 is low." in found.text
@@ -192,8 +197,14 @@ def test_a_real_pdf_is_read_in_order_with_whole_words(pdf, tmp_path):
         "A sodium below 135 mmol per litre is hyponatraemia; below 125 it is profound.",
         "The rise must not exceed ten in the first day and eight in each following day",
         "damages the pons. Without severe symptoms the cause is sought first.",
-        "as in primary polydipsia, and restriction of fluid is enough, as a well-known rule says; it is so well-known that all know it.",
-        "Urine sodium Volume Treatment 30 or less low isotonic saline above 30 normal restriction of fluid",
+        (
+            "as in primary polydipsia, and restriction of fluid is enough, as a well-known rule"
+            " says; it is so well-known that all know it."
+        ),
+        (
+            "Urine sodium Volume Treatment 30 or less low isotonic saline above 30 normal"
+            " restriction of fluid"
+        ),
         "Saline of 3 percent",
     ):
         assert part in text
@@ -208,7 +219,10 @@ def test_a_real_pdf_becomes_items_by_a_model_that_sees(pdf, tmp_path, monkeypatc
 
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts/salt.pdf").write_bytes(pdf.read_bytes())
-    text = "Seizures, coma or vomiting with drowsiness are severe symptoms. Then saline is given whatever the cause."
+    text = (
+        "Seizures, coma or vomiting with drowsiness are severe symptoms. Then saline is given"
+        " whatever the cause."
+    )
     bad = {**GRAPH, "children": [{"node": "Salt", "content": ""}]}
     script = {
         "replies": {

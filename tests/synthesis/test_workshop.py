@@ -73,7 +73,10 @@ def test_every_flipped_byte_is_told_with_its_line(tmp_path):
 
 def test_one_process_writes_at_a_time(tmp_path):
     with open_workshop(tmp_path / "w"):
-        code = f"from pathlib import Path\nfrom medassay.synthesis.project import open_workshop\nwith open_workshop(Path({str(tmp_path / 'w')!r})): pass"
+        code = (
+            "from pathlib import Path\nfrom medassay.synthesis.project import open_workshop\nwith"
+            f" open_workshop(Path({str(tmp_path / 'w')!r})): pass"
+        )
         found = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
         )

@@ -22,7 +22,10 @@ from medassay.publishing.publish import About
 from medassay.report.board import shown_rows
 
 pytestmark = pytest.mark.browser
-HOSTILE = '<script>document.title="owned"</script><img src=x onerror="document.title=1"> [x](javascript:alert(1)) \u202egnp'
+HOSTILE = (
+    '<script>document.title="owned"</script><img src=x onerror="document.title=1">'
+    " [x](javascript:alert(1)) \u202egnp"
+)
 STRONG, WEAK = "model-a", "model-b"
 
 
@@ -133,7 +136,7 @@ def publish_judged(folder):
     plan = folder / "judged.toml"
     names = json.dumps([j["id"] for j in judges])
     plan.write_text(
-        f'task = "open"\nbanks = ["open"]\nmodels = ["student"]\nmodels_file = "judged.json"\n'
+        'task = "open"\nbanks = ["open"]\nmodels = ["student"]\nmodels_file = "judged.json"\n'
         f"judges = {names}\n"
     )
     run = pipeline.run(plan, secrets={}, accept_failures=True)
@@ -283,8 +286,9 @@ def test_it_fits_and_contrasts(browser, site, scheme, width):
             assert all(cell.bounding_box()["width"] > 80 for cell in notes), path
     page.goto(ranking(site))
     colours = page.evaluate(
-        "() => { const s = getComputedStyle(document.documentElement); return Object.fromEntries("
-        "['--text','--back','--soft','--panel','--link','--level','--whisker','--flag','--right','--wrong'].map(n => [n, s.getPropertyValue(n).trim()])) }"
+        "() => { const s = getComputedStyle(document.documentElement); return"
+        " Object.fromEntries(['--text','--back','--soft','--panel','--link','--level','--whisker','--flag','--right','--wrong'].map(n"
+        " => [n, s.getPropertyValue(n).trim()])) }"
     )
     for name in ("--text", "--soft", "--link", "--flag", "--right", "--wrong"):
         assert contrast(colours[name], colours["--back"]) >= 4.5, name

@@ -52,9 +52,12 @@ def site(tmp_path_factory):
     makers.write_index(folder)
     search = [[{"name": "web_search", "arguments": {"query": "{item}"}}]]
     models = [
-        {**makers.fake(f"a-model-{n}", letters="hash", tools=search), "capabilities": ["chat", "tools"]}
+        {
+            **makers.fake(f"a-model-{n}", letters="hash", tools=search),
+            "capabilities": ["chat", "tools"],
+        }
         for n in range(3)
-    ]  # fmt: skip
+    ]
     makers.write_models(folder, *models)
     plan = makers.write_plan(
         folder,

@@ -38,8 +38,10 @@ def test_a_cycle_is_told_with_its_path():
     [fault] = faults(
         {
             **with_nodes(b=node),
-            "nodes": with_nodes(b=node)["nodes"]
-            | {"a": {"type": "binary", "criteria": "c", "true": "b", "false": "bad"}},
+            "nodes": (
+                with_nodes(b=node)["nodes"]
+                | {"a": {"type": "binary", "criteria": "c", "true": "b", "false": "bad"}}
+            ),
         }
     )
     assert str(fault) == "node 'a': a → b → a (cycle)"

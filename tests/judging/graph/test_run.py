@@ -238,11 +238,12 @@ def test_the_result_follows_from_the_replies_alone(document, seed, random):
 
 def test_the_result_does_not_depend_on_the_hash_seed():
     code = (
-        "from medassay.judging.graders.graph import published, run; from medassay.core.records.trial import Completion; import json;"
-        "g = published('medical_extraction_quality');"
-        "d = lambda p: (lambda n: Completion(text='r' if n.type == 'task' else json.dumps({'verdict':"
-        " list(n.branches)[0]})))(g.nodes[p.item_id.split('/')[-1]]);"
-        "print(g.id, run(g, dict(actual_output='a', expected_output='b', input='c'), d))"
+        "from medassay.judging.graders.graph import published, run; from"
+        " medassay.core.records.trial import Completion; import json;g ="
+        " published('medical_extraction_quality');d = lambda p: (lambda n: Completion(text='r' if"
+        " n.type == 'task' else json.dumps({'verdict':"
+        " list(n.branches)[0]})))(g.nodes[p.item_id.split('/')[-1]]);print(g.id, run(g,"
+        " dict(actual_output='a', expected_output='b', input='c'), d))"
     )
     told = {
         subprocess.run(

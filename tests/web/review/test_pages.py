@@ -411,7 +411,10 @@ def test_the_graph_and_the_source_stand_beside_the_item(desk, visit, reviewed):
 
 
 def test_hostile_text_runs_nowhere(desk, visit):
-    evil = "<script>alert(1)</script><img src=x onerror=alert(1)> \u202ecilpub <a href='javascript:alert(1)'>x</a>"
+    evil = (
+        "<script>alert(1)</script><img src=x onerror=alert(1)> \u202ecilpub <a"
+        " href='javascript:alert(1)'>x</a>"
+    )
     study = desk.study(entries=[entry(1, question=evil, source_text=evil)])
     ada = visit("ada")
     ada.on("dialog", lambda one: pytest.fail("a script ran"))

@@ -50,9 +50,11 @@ def test_a_text_that_is_not_what_was_published_is_not_shown_as_such(desk, privat
     for name in ("items.jsonl", "trials.jsonl"):
         lines = (private[1] / "data" / "run" / name).read_text().splitlines()
         changed = [
-            {**json.loads(line), "commitment": "0" * 64}
-            if "commitment" in line
-            else json.loads(line)
+            (
+                {**json.loads(line), "commitment": "0" * 64}
+                if "commitment" in line
+                else json.loads(line)
+            )
             for line in lines
         ]
         (other / name).write_text("".join(json.dumps(one) + "\n" for one in changed))
@@ -83,7 +85,8 @@ def _upload(client, study, data, **fields):
         for k, v in {"csrf": client.token, **fields}.items()
     ]
     parts.append(
-        f'--{edge}\r\nContent-Disposition: form-data; name="items"; filename="../items.jsonl"\r\n\r\n'.encode()
+        f'--{edge}\r\nContent-Disposition: form-data; name="items";'
+        ' filename="../items.jsonl"\r\n\r\n'.encode()
         + data
         + f"\r\n--{edge}--\r\n".encode()
     )
