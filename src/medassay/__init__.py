@@ -82,8 +82,7 @@ def run(
     plan : a `Plan`, or the path of its TOML file
     secrets : keys by the names that models.json gives them; None reads the environment once
     workspace : folder for runs/, responses/ and banks.lock, or an address as s3://bucket/work
-        (extra `objects`); default: the
-        plan's folder
+        (extra `objects`); default: the plan's folder
     engine : "local", or "ray" for several processes or machines (extra `ray`)
     """
     import os

@@ -153,10 +153,9 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     workspace : folder of runs/, responses/ and banks.lock, or an address in an object store, as
         s3://bucket/work
     again : what is asked once more of the last run of this plan: classes of replies that could not
-        be used ("empty", "truncated",
-        "refused"; "unusable" for verdicts), comma-separated, and ":MODEL" for one model or judge
-        alone; of a sealed run it makes a
-        new one that names the first
+        be used ("empty", "truncated", "refused"; "unusable" for verdicts), comma-separated, and
+        ":MODEL" for one model or judge alone; of a sealed run it makes a new one that names the
+        first
     engine : "local", or "ray" for several processes or machines; either resumes what the other
         began
     tell : called, before anything is asked, with each line that a user must know: models asked
@@ -451,9 +450,8 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
     Parameters
     ----------
     name : "forest", pairs of models over all domains; "bars", every model in every domain; of
-        ranked
-        diagnoses also "quadrant", "semantic" and "severity" (violins), "top"; of Relaxed Perplexity
-        "positions"
+        ranked diagnoses also "quadrant", "semantic" and "severity" (violins), "top"; of Relaxed
+        Perplexity "positions"
     ddx : other rules for the aggregates of ranked diagnoses
 
     Raises

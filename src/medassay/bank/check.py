@@ -79,8 +79,7 @@ def check_record(
     where : what to name in errors, e.g. "items.jsonl row 118"
     domains : the card's domains
     imported : whether the item is of a run: then `expected` alone is a target (finished predictions
-        carry no
-        options), and keys that are not known are those of newer code
+        carry no options), and keys that are not known are those of newer code
 
     Raises
     ------

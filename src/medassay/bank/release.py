@@ -121,8 +121,7 @@ def approve(
     ------
     InputError
         When nobody is named, an item is not there, was approved before, or has no record to
-        approve; nothing is
-        changed then.
+        approve; nothing is changed then.
     """
     if not who.strip():
         raise InputError("approve: nobody is named; say who approved the items with --by")

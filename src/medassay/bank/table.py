@@ -52,8 +52,7 @@ def load_table(
     ----------
     columns : item key → column of the table. Keys are those of a bank file, the letters A, B, C …
         (one column an option), `options` and `diagnoses` (a JSON list or texts separated by "|"),
-        `lo`
-        and `hi`.
+        `lo` and `hi`.
     domain, language : used for rows where no column gives one
     form : how a CSV table is written
 

@@ -88,9 +88,8 @@ def import_manifest(
     Parameters
     ----------
     content : SHA-256 of the items by their content, which stands for the version of a bank: imports
-        of the same items are one series and
-        join. None where the files say too little to know the items again: then the hash of the
-        source stands for them.
+        of the same items are one series and join. None where the files say too little to know the
+        items again: then the hash of the source stands for them.
     """
     content = content or source.digest
     version = f"import-{content[:12]}"

@@ -47,10 +47,8 @@ def read(
     -------
     Answer
         `value` is a letter, a number, the text, JSON of the ranked names or of the record; None
-        where nothing was read.
-        `outcome` is `answered`, `unparsed`, `refused` or `truncated`; `reason` names the rule or
-        form by which the value
-        was found, or why there is none.
+        where nothing was read. `outcome` is `answered`, `unparsed`, `refused` or `truncated`;
+        `reason` names the rule or form by which the value was found, or why there is none.
 
     Raises
     ------

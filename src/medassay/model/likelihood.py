@@ -54,9 +54,8 @@ class LikelihoodEngine:
     add_bos : whether a BOS stands before each context; None does what the entry says, or else the
         tokenizer
     scores_bos : whether a text by itself begins with a BOS that is scored too, behind the one it is
-        conditioned on: so does
-        lm-evaluation-harness with tokenizers that add a BOS, where it counts the model's surprise
-        at a second one
+        conditioned on: so does lm-evaluation-harness with tokenizers that add a BOS, where it
+        counts the model's surprise at a second one
     budget : tokens of one pass; halved, and the pass repeated, where memory ends
     packed : whether continuations share a pass; False scores each sequence by itself
 

@@ -47,8 +47,7 @@ def files_in(folder: Path, may_be_empty: Collection[str] = ()) -> set[str]:
     ------
     Mismatch
         Naming the first entry that is neither a plain file nor a folder; that shares its bytes with
-        a name elsewhere; that
-        another one differs from by case alone; or that is an empty folder.
+        a name elsewhere; that another one differs from by case alone; or that is an empty folder.
     """
     names: set[str] = set()
     links: Counter[tuple[int, int]] = Counter()

@@ -374,8 +374,7 @@ class Mirror:
         ------
         OSError
             With the store's reason: at once where asking again is pointless, or where patience has
-            ended before, else
-            after some minutes.
+            ended before, else after some minutes.
         """
         wait = 0.25
         while True:

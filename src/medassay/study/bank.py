@@ -61,11 +61,10 @@ def bank_study(runs: Sequence[Run], banks: Sequence[Bank]) -> dict[str, Any]:
     -------
     dict
         items (id, difficulty, discrimination, n_models, suspect), suspects (strong models that miss
-        it, what they say instead, whether
-        they agree), models by accuracy, duplicates (pairs with likeness, within or across banks),
-        leaks (pairs of a test and a dev item),
-        keys (counts of positions with p of equal use, share of keys that are the longest option),
-        review (all that should be looked at).
+        it, what they say instead, whether they agree), models by accuracy, duplicates (pairs with
+        likeness, within or across banks), leaks (pairs of a test and a dev item), keys (counts of
+        positions with p of equal use, share of keys that are the longest option), review (all that
+        should be looked at).
     """
     if not runs and not banks:
         raise InputError("bank: name runs (--run), banks, or both")

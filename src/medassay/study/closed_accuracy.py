@@ -141,10 +141,9 @@ def against_closed(
     -------
     dict
         name, items (benchmark → test items) and groups: for each group n_models, columns (r with
-        interval, by falling |r|; `without`
-        names the benchmark that its mean leaves out) and tasks (mean r of the numbers of a task
-        that are not in the mean, those
-        where lower is better turned round).
+        interval, by falling |r|; `without` names the benchmark that its mean leaves out) and tasks
+        (mean r of the numbers of a task that are not in the mean, those where lower is better
+        turned round).
     """
     model_groups = {ALL: [*dict.fromkeys(model for column in columns for model in column.values)]}
     if len(groups) > 1:

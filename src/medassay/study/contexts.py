@@ -134,12 +134,10 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     -------
     dict
         rows (model, setting, category, measure, metric, score, lo, hi, n, rank, rank_lo, rank_hi,
-        few, unread, run), gains (paired, setting minus
-        zero_shot, in points of 100 of the scale; unread shares of both, and whether these differ by
-        more), correlations of two measures over models by setting, sources (how often
-        the own source was retrieved), long (open answers beyond 150 characters), scripted (whether
-        any answer or grade is
-        a script's), metrics, runs.
+        few, unread, run), gains (paired, setting minus zero_shot, in points of 100 of the scale;
+        unread shares of both, and whether these differ by more), correlations of two measures over
+        models by setting, sources (how often the own source was retrieved), long (open answers
+        beyond 150 characters), scripted (whether any answer or grade is a script's), metrics, runs.
 
     Raises
     ------

@@ -78,11 +78,9 @@ def correlation_study(
     -------
     dict
         columns, matrices (pearson, pearson_lo, pearson_hi, spearman, kendall, n), clusters and
-        order (names) of all columns;
-        `views` the same of parts (metrics of a data set, data sets by a metric, groups of models);
-        `closed` what goes with the
-        accuracy of closed benchmarks, as `against_closed` returns it; models, groups, sources of
-        external scores, their `unknown`
+        order (names) of all columns; `views` the same of parts (metrics of a data set, data sets by
+        a metric, groups of models); `closed` what goes with the accuracy of closed benchmarks, as
+        `against_closed` returns it; models, groups, sources of external scores, their `unknown`
         models, `unsized` models, and `means_left_out`, columns that are means of others.
 
     Raises

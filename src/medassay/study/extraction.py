@@ -115,17 +115,13 @@ def extraction_study(
     -------
     dict
         metrics (name, family, threshold, id), families, rows (estimates by metric and family,
-        composite, pass rates; `beside` these
-        what is lost and invented, and what differs in drugs, on the reports that the run's board
-        ranks),
-        composite (rank ranges of the rows by their composites, and of how many reports; null where
-        these are too few),
-        correlation (Pearson over all answers, with n, order and clusters), thinking (paired
-        differences), stopped (drugs
+        composite, pass rates; `beside` these what is lost and invented, and what differs in drugs,
+        on the reports that the run's board ranks), composite (rank ranges of the rows by their
+        composites, and of how many reports; null where these are too few), correlation (Pearson
+        over all answers, with n, order and clusters), thinking (paired differences), stopped (drugs
         that were stopped and are listed as current, by report and row; those of synthetic reports
-        without a name), reports
-        (how many the rows have in common, how many there are), and run, seal, code, scripted,
-        references.
+        without a name), reports (how many the rows have in common, how many there are), and run,
+        seal, code, scripted, references.
 
     Raises
     ------

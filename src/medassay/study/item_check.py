@@ -124,8 +124,8 @@ def checkup(
     -------
     dict
         metrics, matrices (pearson with ends, n), clusters, order, same (pairs of metrics that say
-        the same), people (label → metric →
-        pearson, lo, hi, spearman, kendall, n, by falling |r|), resilience, n, n_items.
+        the same), people (label → metric → pearson, lo, hi, spearman, kendall, n, by falling |r|),
+        resilience, n, n_items.
     """
     answers_kept = [answer for answer in answers if answer.text and answer.reference]
     if len(answers_kept) < _FEWEST:

@@ -70,10 +70,9 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
     Parameters
     ----------
     labels : CSV with the columns domain, model, setting, item, and either score (on the run's
-        scale)
-        or fact and verdict, a row for every target fact (entail, missing, contradict) or criterion
-        (met, not met) of an answer; mode and repeat where they are not solo and 0. The labelled
-        answers should be a random draw.
+        scale) or fact and verdict, a row for every target fact (entail, missing, contradict) or
+        criterion (met, not met) of an answer; mode and repeat where they are not solo and 0. The
+        labelled answers should be a random draw.
 
     Keys: `plain` (the judge's mean over all answers), `corrected` (prediction-powered; None below
     30 labels; `approximate` where fewer than 10 labelled answers have another score than the most

@@ -90,10 +90,9 @@ def reading_study(
     -------
     dict
         rows (run, model, setting, mode, form, n, outcomes, rules, unread with lo and hi, unread of
-        the others, p, p_holm, differs,
-        disagreements), disagreements (up to 200), clusters (shape, outcome, reason, n, rows,
-        examples), labels (n, wrong, error with lo and
-        hi, by row) where there are any.
+        the others, p, p_holm, differs, disagreements), disagreements (up to 200), clusters (shape,
+        outcome, reason, n, rows, examples), labels (n, wrong, error with lo and hi, by row) where
+        there are any.
 
     Raises
     ------

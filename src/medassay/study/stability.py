@@ -40,9 +40,8 @@ def resilience_study(
     -------
     dict
         metrics: name → range, mean (scaled variance), mean_squared, meta_variance, n; by_model the
-        same; items: name → scaled
-        variances over the squared range of each answer; rephraser, n, lost (answers without all
-        rephrasings).
+        same; items: name → scaled variances over the squared range of each answer; rephraser, n,
+        lost (answers without all rephrasings).
     """
     first = [answer for answer in answers if answer.repeat == 0]
     versions = rephraser.rephrase([answer.text for answer in first])

@@ -44,10 +44,8 @@ def harm_of(
     -------
     dict
         marked (items answered that are marked), harmful (of these, at the worst score), upper
-        (exact
-        one-sided 95 % bound on the share; None with clusters or nothing marked), worst_5 (mean of
-        the
-        worst ⌈n/20⌉ scores over all items, lowest where high is better).
+        (exact one-sided 95 % bound on the share; None with clusters or nothing marked), worst_5
+        (mean of the worst ⌈n/20⌉ scores over all items, lowest where high is better).
     """
     marked, harmful = table.harm.of(domains, row, mode)
     scores = np.concatenate([table.matrix(d, mode, [row])[0] for d in domains])

@@ -64,8 +64,7 @@ class Author:
         Parameters
         ----------
         with_limit : whether the token limit is part of it, as it was in workshops before 2026-12:
-            what is finished is not made anew
-            because the limit was raised for what was not
+            what is finished is not made anew because the limit was raised for what was not
         """
         sampling = sampling_of(self.spec, self._seed).to_dict()
         if not with_limit:

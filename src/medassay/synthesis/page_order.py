@@ -207,8 +207,7 @@ def _spanning_headings(pieces: Sequence[Piece]) -> list[PageBox]:
     gutter.
 
     Such a heading is larger than the text, and the column beside it has a gap there, with text
-    above and below. Seen on the whole
-    page, before it is parted: a part may end with the heading.
+    above and below. Seen on the whole page, before it is parted: a part may end with the heading.
     """
     if not pieces:
         return []

@@ -87,8 +87,7 @@ def score_case(
     golden_severity : of the golden diagnosis; None is unknown, and so is the severity score then
     ranks : distinct, from 1, gaps allowed; default 1, 2, 3 …. Ranks above `rank_limit` are ignored
     unjudged : `d_max` takes a missing label as distance 5, `exclude_rank` leaves its rank out of
-        that
-        score; where that leaves no rank the score is None
+        that score; where that leaves no rank the score is None
     severity_map : `published`, or `separate` (see `core.diagnosis`)
 
     Returns

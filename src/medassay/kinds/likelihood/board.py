@@ -21,8 +21,8 @@ def shown_likelihoods(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict
     -------
     dict
         options (text, total, n_tokens, per byte, chosen) for choices; texts for perplexities;
-        targets (text, role, value, curve,
-        likeliest place, completions in pieces) for statements in completions
+        targets (text, role, value, curve, likeliest place, completions in pieces) for statements in
+        completions
     """
     if trial.get("drawn") is not None:
         return {"targets": list(_targets(item, trial["drawn"]))}

@@ -22,11 +22,9 @@ def likeliest_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     -------
     dict
         acc_norm and acc_norm_characters (1 when the likeliest option by byte, or by character, is
-        the expected one), tied (1 when
-        options share the highest log-probability: the first of them counts as chosen), margin (nats
-        between the likeliest option and the next;
-        None where one is impossible), expected (log-probability of the expected option; None for
-        −∞).
+        the expected one), tied (1 when options share the highest log-probability: the first of them
+        counts as chosen), margin (nats between the likeliest option and the next; None where one is
+        impossible), expected (log-probability of the expected option; None for −∞).
     """
     likelihoods = answer.likelihoods
     if len(likelihoods) < 2 or item.expected is None:

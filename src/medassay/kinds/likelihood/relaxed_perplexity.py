@@ -130,13 +130,11 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     -------
     dict
         must and nice (combination → mean over the targets of that role; None where one is None, the
-        role absent without targets),
-        per_position (role → combination → mean nats per position), log_p (role → mean over its
-        targets of the summed
-        log-probability at each position), above_one (targets whose sum exceeds 1 at a position),
-        impossible (targets without a
-        value by the sum), n_targets, kept and distinct (completions), targets (each with role,
-        values, nats per position, log_p).
+        role absent without targets), per_position (role → combination → mean nats per position),
+        log_p (role → mean over its targets of the summed log-probability at each position),
+        above_one (targets whose sum exceeds 1 at a position), impossible (targets without a value
+        by the sum), n_targets, kept and distinct (completions), targets (each with role, values,
+        nats per position, log_p).
     """
     if answer.drawn is None:
         return {}

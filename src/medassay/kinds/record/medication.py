@@ -55,8 +55,7 @@ def medication_state(expected: Mapping[str, Any], actual: Any) -> MedicationStat
     Notes
     -----
     A drug that is expected in two lists (an old dose stopped, a new one advised) is one drug, and
-    correct only in both
-    and in no third.
+    correct only in both and in no third.
 
     Examples
     --------

@@ -55,16 +55,14 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     -------
     dict
         reference (standing of its origin, of a silver one maker and family), read (whether the
-        whole reply, or its one fenced block, is a
-        record in JSON), similarity, as_published (similarity of the longest JSON value in the
-        reply, also of one that was cut off), sections and
-        fields (name → likeness, of those with anything expected), leaves,
-        missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs
-        expected),
+        whole reply, or its one fenced block, is a record in JSON), similarity, as_published
+        (similarity of the longest JSON value in the reply, also of one that was cut off), sections
+        and fields (name → likeness, of those with anything expected), leaves, missing and extra
+        (numbers of leaves), correct and total (drugs in the right list, drugs expected),
         stopped_as_current, lost and invented (numbers of drugs), drugs (what `medication_details`
-        counts), characters (of the whole reply); of a report without a
-        reference read and characters alone. Names of drugs are no part of a score: they belong
-        to the report, and are deleted with it.
+        counts), characters (of the whole reply); of a report without a reference read and
+        characters alone. Names of drugs are no part of a score: they belong to the report, and are
+        deleted with it.
     """
     reply = record_value(answer.value, answer.outcome)
     alone = reply is not None and read_record_reply(reply_text).alone

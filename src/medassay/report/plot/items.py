@@ -15,8 +15,7 @@ def item_map(points: Sequence[Mapping[str, Any]]) -> Figure:
     Parameters
     ----------
     points : each with item, difficulty (share of models right, 0 to 1), discrimination (correlation
-        with the rest, −1 to 1) and suspect
-        (whether strong models miss it together)
+        with the rest, −1 to 1) and suspect (whether strong models miss it together)
     """
     jitter = random.Random("items")  # few models make few places: points would hide each other
     rows = [

@@ -34,8 +34,7 @@ def violin_swarm(
     Parameters
     ----------
     points : each with group, `value` and jitter in [-1, 1], computed with a seed; None where the
-        swarm
-        leaves the point out, which density and quartiles do not
+        swarm leaves the point out, which density and quartiles do not
     bandwidth : of the density, in units of the value; it ends with the data
     extent : the ends of the axis
     """

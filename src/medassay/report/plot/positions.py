@@ -16,8 +16,7 @@ def positions(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
     Parameters
     ----------
     points : each with row (its name), at (tokens before the position), score, lo and hi (None
-        without an interval), and n (items
-        that reach the position)
+        without an interval), and n (items that reach the position)
     unit : of the axis
     """
     names = list(dict.fromkeys(point["row"] for point in points))[:_MOST]

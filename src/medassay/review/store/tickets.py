@@ -151,8 +151,8 @@ def decide(db: Session, study: Study, entry: Entry, fields: Mapping[str, str], b
     Parameters
     ----------
     fields : `verdict` and `reason`, and what the verdict needs: `option` to correct the key, any of
-        `question`, `options` (one a line),
-        `path`, `reference` to rewrite; for answers, preferences and judges the aspects of the form
+        `question`, `options` (one a line), `path`, `reference` to rewrite; for answers, preferences
+        and judges the aspects of the form
 
     Raises
     ------

@@ -58,8 +58,7 @@ def prediction_powered_mean(
     lam : weight of the judge; None tunes it for the smallest variance, clipped to [0, 1]
     clip : the interval is cut to this scale; None leaves it
     clusters : the cluster of each labelled and of each unlabelled answer (answers to one item, or
-        to
-        items of one case, are not independent); None takes each answer as its own
+        to items of one case, are not independent); None takes each answer as its own
 
     Raises
     ------

@@ -113,8 +113,7 @@ def effective_interval(
     References
     ----------
     Wilson (1927), J. Am. Stat. Assoc. 22:209-212; Korn and Graubard (1998), Survey Methodology
-    24:193-201 (the effective number
-    of items in a score interval).
+    24:193-201 (the effective number of items in a score interval).
 
     Examples
     --------

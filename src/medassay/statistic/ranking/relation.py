@@ -74,8 +74,7 @@ def relation_of(
     References
     ----------
     Romano and Wolf (2005), J. Am. Stat. Assoc. 100:94-108, doi:10.1198/016214504000000539; Mogstad,
-    Romano, Shaikh and Wilhelm
-    (2024), Rev. Econ. Stud. 91:476-518, doi:10.1093/restud/rdad006.
+    Romano, Shaikh and Wilhelm (2024), Rev. Econ. Stud. 91:476-518, doi:10.1093/restud/rdad006.
     """
     undecided: Bools = np.triu(se > TIE, k=1)
     size = np.abs(values[:, None] - values[None, :])

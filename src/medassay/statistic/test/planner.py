@@ -191,8 +191,8 @@ def fewest_items(power: Callable[[int], float]) -> int | None:
     times in a row; None beyond 10 million.
 
     Power of right and wrong answers goes up and down by single items, hence three. Beyond 20,000
-    items it is a crossing of the 80 %
-    and perhaps not the first of them: they lie within a few thousandths of the number.
+    items it is a crossing of the 80 % and perhaps not the first of them: they lie within a few
+    thousandths of the number.
     """
     high = _FEWEST
     while power(high) < POWER:
