@@ -7,7 +7,8 @@ from tests import makers
 
 from medassay.bank.run_items import RunItems
 from medassay.kinds.choice.tasks import CLOSED
-from medassay.summary.leaderboard import LeaderboardScores, leaderboard_document
+from medassay.summary.leaderboard import leaderboard_document
+from medassay.summary.scores import LeaderboardScores
 
 MANIFEST = {
     "domains": {"law": "law-2026.1"},

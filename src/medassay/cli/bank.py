@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from medassay.cli import bank_export, decisions, duplicates, flaws, synthesis
-from medassay.cli.options import ENGINE, WORKSPACE
+from medassay.cli.options import ENGINE, WORKSPACE, load_bank_argument
 from medassay.cli.output import out
 from medassay.core.wording import counted, listed
 from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from medassay.core.records.item import Bank
+    pass
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,20 +38,10 @@ for _name, _command in _MAKING.items():
 _BANK = typer.Argument(..., help="A bank's folder, or 'demo'.")
 
 
-def load(bank: str, *, check: bool = True) -> "Bank":
-    """Return a bank by folder, or by name if it is shipped."""
-    from medassay.bank.folder import load_bank
-    from medassay.pipeline import find_bank
-
-    if (Path(bank) / "bank.toml").exists() or Path(bank).is_dir():
-        return load_bank(bank, check=check)
-    return find_bank(bank, Path.cwd(), Path("banks.lock"))
-
-
 @app.command()
 def validate(bank: str = _BANK) -> None:
     """Check every row of a bank; exit 3 names the first that is wrong."""
-    bank_read = load(bank)
+    bank_read = load_bank_argument(bank)
     if out.json:
         out.document(
             {
@@ -77,7 +67,7 @@ def show(
     """Print a bank's card, or one item."""
     from medassay.bank.folder import bank_records
 
-    loaded = load(bank)
+    loaded = load_bank_argument(bank)
     if not item:
         card = {
             "bank": loaded.name,
@@ -114,7 +104,9 @@ def diff(old: str = _BANK, new: str = _BANK) -> None:
     """Print which items were added, removed or changed; exit 1 if any."""
     from medassay.bank.release import diff_banks
 
-    differences = diff_banks(load(old, check=False), load(new, check=False))
+    differences = diff_banks(
+        load_bank_argument(old, check=False), load_bank_argument(new, check=False)
+    )
     if out.json:
         out.document(
             {
@@ -200,14 +192,14 @@ def silver(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     engine: str = ENGINE,
 ) -> None:
     """Have a named strong model write the health records of reports that have none."""
-    from medassay.cli.run import watch
+    from medassay.cli.progress import watch
     from medassay.study.silver import SilverOptions, write_silver
 
     options = SilverOptions(
         maker=maker, models_file=models, to=to, accept_failures=accept_failures, again=again
     )
     report = write_silver(
-        load(bank),
+        load_bank_argument(bank),
         options,
         secrets=os.environ,
         workspace=workspace,
@@ -250,7 +242,7 @@ def stats(bank: str = _BANK) -> None:
     """Print what a bank holds: counts, lengths, vocabulary, keys, paths."""
     from medassay.bank.stats import bank_stats
 
-    statistics = bank_stats(load(bank))
+    statistics = bank_stats(load_bank_argument(bank))
     if out.json:
         out.document(statistics)
         return

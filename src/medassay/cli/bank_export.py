@@ -17,10 +17,10 @@ def export(
     ),
 ) -> None:
     """Write a bank for other tools, with card and licence; private items are refused."""
-    from medassay.cli.bank import load
+    from medassay.cli.options import load_bank_argument
     from medassay.exchange.bank_export import export_bank
 
-    loaded = load(bank)
+    loaded = load_bank_argument(bank)
     exported = export_bank(loaded, form, to or Path(f"{loaded.version}-{form}"))
     files = sorted(
         str(path.relative_to(exported)) for path in exported.rglob("*") if path.is_file()

@@ -128,7 +128,7 @@ def _compare_contexts(place: Path) -> None:
     import shutil
 
     from medassay import pipeline
-    from medassay.cli.run import watch
+    from medassay.cli.progress import watch
     from medassay.cli.sheet import tell_sheet
     from medassay.study.contexts import contexts_study
     from medassay.study.contexts_document import contexts_sheet
@@ -217,7 +217,7 @@ _NOBODY = "nobody (demonstration: these items were read by no physician)"
 
 def _make_bank(place: Path, models: Path | None, generator: str) -> None:
     """Make a bank from the five decision graphs that ship, and release it."""
-    from medassay.cli.run import watch
+    from medassay.cli.progress import watch
     from medassay.cli.synthesis import confirm_paid, release_workshop, tell_made
     from medassay.synthesis.decide import ALL, decide
     from medassay.synthesis.items import undecided
@@ -300,8 +300,8 @@ def _board(run: "Run", site: Path) -> Path:
 
 def _run(folder: Path) -> None:
     from medassay import pipeline
-    from medassay.cli.report import print_leaderboard
-    from medassay.cli.run import watch
+    from medassay.cli.leaderboard import print_leaderboard
+    from medassay.cli.progress import watch
 
     run = pipeline.run(folder / "plan.toml", secrets=os.environ, watch=watch)
     board = pipeline.leaderboard(run)

@@ -17,12 +17,12 @@ def duplicates(
     Quiz and open form of one question are none.
     """
     from medassay.bank.near_duplicates import NearIndex, compared_text
-    from medassay.cli.bank import load
+    from medassay.cli.options import load_bank_argument
 
     names: list[tuple[int, str, str]] = []  # place of the bank, its name, the item
     texts: list[str] = []
     for place, name in enumerate(banks):
-        bank = load(name)
+        bank = load_bank_argument(name)
         for item in bank.items:
             names.append((place, bank.name, item.id))
             texts.append(compared_text(item))

@@ -44,7 +44,7 @@ def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     """Find items that are hard or flawed: wrong for both large models and for at least half of the
     small ones.
     """
-    from medassay.cli.run import watch
+    from medassay.cli.progress import watch
     from medassay.storage.run import open_run
     from medassay.synthesis.flaws import flaws_of_runs
     from medassay.synthesis.reviewing import ReviewerOptions, review_flaws

@@ -38,7 +38,7 @@ def csv(
     to: Path | None = _TO,
 ) -> None:
     """Import a table of predictions: intervals, ranks and boards then work on it."""
-    from medassay.cli.report import tell_run
+    from medassay.cli.leaderboard import tell_run
     from medassay.exchange.predictions import import_predictions
 
     tell_run(import_predictions(table, read_columns(columns), to=to))
@@ -73,7 +73,7 @@ def ddx(
     to: Path | None = _TO,
 ) -> None:
     """Import ranked diagnoses: labels as given, or raw replies whose names are compared by rule."""
-    from medassay.cli.report import tell_run
+    from medassay.cli.leaderboard import tell_run
     from medassay.cli.rules import SCORING, read_rules
     from medassay.core.records.plan import AGGREGATING
     from medassay.exchange.ddx import import_ddx
@@ -128,7 +128,7 @@ def healthbench(
     """Import answers with a verdict for each criterion: scores, tags and every verdict on a
     board.
     """
-    from medassay.cli.report import tell_run
+    from medassay.cli.leaderboard import tell_run
     from medassay.exchange.healthbench import import_healthbench
 
     tell_run(import_healthbench(files, models=model, to=to))
@@ -193,7 +193,7 @@ def helm(
 
 
 def _load(name: str, paths: list[Path], to: Path | None, **options: Any) -> None:
-    from medassay.cli.report import tell_run
+    from medassay.cli.leaderboard import tell_run
     from medassay.exchange.catalog import IMPORTS
 
     run = IMPORTS[name].load(*paths, to=to, **options)
@@ -218,7 +218,7 @@ def healthbranches(
     """Import raw quiz predictions of HealthBranches: read by our parser, zero_shot and rag side by
     side.
     """
-    from medassay.cli.report import tell_run
+    from medassay.cli.leaderboard import tell_run
     from medassay.exchange.healthbranches import import_healthbranches
 
     tell_run(import_healthbranches(folder, to=to, extraction=extraction))

@@ -54,8 +54,9 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     engine: str = ENGINE,
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
-    from medassay.cli.report import tell_run
-    from medassay.cli.run import confirm, print_preview, watch
+    from medassay.cli.leaderboard import tell_run
+    from medassay.cli.progress import watch
+    from medassay.cli.run import confirm, print_preview
     from medassay.runner.again import (
         JudgingOptions,
         is_paid,

@@ -1,8 +1,14 @@
 """Options that several commands share, and how lists in options are read."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import typer
 
 from medassay.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from medassay.core.records.item import Bank
 
 
 def _known_engine(name: str) -> str:
@@ -35,3 +41,13 @@ AGAIN = typer.Option(
 def listed(text: str) -> list[str]:
     """Return the parts of an option's comma-separated list."""
     return [part for part in (part.strip() for part in text.split(",")) if part]
+
+
+def load_bank_argument(bank: str, *, check: bool = True) -> "Bank":
+    """Return a bank by folder, or by name if it is shipped."""
+    from medassay.bank.folder import load_bank
+    from medassay.pipeline import find_bank
+
+    if (Path(bank) / "bank.toml").exists() or Path(bank).is_dir():
+        return load_bank(bank, check=check)
+    return find_bank(bank, Path.cwd(), Path("banks.lock"))

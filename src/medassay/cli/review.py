@@ -199,7 +199,7 @@ def _entries(
     source: str, form: str, original: str, publication: Path | None
 ) -> tuple[str, "list[NewEntry]", dict[str, Any]]:
     """Return form, entries and what the study notes of their source."""
-    from medassay.cli.bank import load
+    from medassay.cli.options import load_bank_argument
     from medassay.exchange import review_entries as made
     from medassay.review.form import FORMS
     from medassay.synthesis.project import JOURNAL, read_workshop
@@ -217,7 +217,7 @@ def _entries(
         if form not in ("", "pair"):
             raise UsageError("a workshop holds pairs; import its bank folder for item review")
         return "pair", made.workshop_entries(read_workshop(folder)), {"workshop": folder.name}
-    bank = load(source)
+    bank = load_bank_argument(source)
     summary: dict[str, Any] = {
         "bank": bank.name,
         "version": bank.version,
@@ -226,7 +226,7 @@ def _entries(
     if original or form == "pair":
         if not original:
             raise UsageError("pairs of a bank need --original, the bank that it was made from")
-        return "pair", made.pair_entries(bank, load(original)), summary
+        return "pair", made.pair_entries(bank, load_bank_argument(original)), summary
     if form not in ("", "item"):
         raise UsageError(f"a bank has no entries for the form '{form}'; import a run")
     return "item", made.bank_entries(bank, folder if folder.is_dir() else None), summary

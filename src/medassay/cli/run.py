@@ -2,9 +2,6 @@
 
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +9,10 @@ import typer
 
 from medassay.cli.options import ENGINE
 from medassay.cli.output import out
+from medassay.cli.progress import watch
 from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
-    from medassay.runner.progress import Progress
     from medassay.storage.run import Run
 
 
@@ -87,7 +84,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 ) -> None:
     """Ask all models of a plan, or of a whole suite; the same command resumes what was cut off."""
     from medassay import pipeline
-    from medassay.cli.report import tell_run
+    from medassay.cli.leaderboard import tell_run
     from medassay.cli.suite import SuiteOptions, run_command
     from medassay.runner.retrying import told_unusable
     from medassay.suite.plan import is_suite
@@ -205,21 +202,3 @@ def _told_reply(row: dict[str, Any]) -> str:
         return ""
     ends = " or ".join(repr(text) for text in row["stop"])
     return f", max_tokens {row['max_tokens']}" + (f", stop at {ends}" if ends else ", no stop text")
-
-
-@contextmanager
-def watch(
-    what: str, sizes: Counter[tuple[str, str]], done: Counter[tuple[str, str]]
-) -> "Iterator[Progress]":
-    """Yield what shows the progress of a run on standard error."""
-    from medassay.runner.progress import Lines, Live, Silent
-
-    if done.total():
-        out.say(f"resuming: {done.total()} of {sizes.total()} {what} are there")
-    if out.quiet:
-        yield Silent()
-    elif not sys.stderr.isatty():
-        yield Lines(sizes.total(), done.total(), what)
-    else:
-        with Live(sizes, done, what) as progress:
-            yield progress

@@ -18,7 +18,7 @@ def command(
     engine: str = ENGINE,
 ) -> None:
     """Score the stored answers of a run with today's scorers; nothing earlier is overwritten."""
-    from medassay.cli.report import tell_run
+    from medassay.cli.leaderboard import tell_run
     from medassay.runner.again import rescore
 
     rescored = rescore(run, contradiction_penalty=contradiction_penalty, engine=engine)

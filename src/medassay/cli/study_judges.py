@@ -19,7 +19,7 @@ def injection(
     engine: str = ENGINE,
 ) -> None:
     """Ask a judge about honest answers with and without hostile texts; count what moved."""
-    from medassay.cli.run import watch
+    from medassay.cli.progress import watch
     from medassay.pipeline import find_bank
     from medassay.study.injection import injection_study
 
@@ -71,7 +71,7 @@ def steps(
 
     A person reviews them, a plan names them.
     """
-    from medassay.cli.run import watch
+    from medassay.cli.progress import watch
     from medassay.storage.remote import using_stores
     from medassay.storage.run import write_new
     from medassay.study.steps import write_steps

@@ -132,7 +132,7 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 def _rephraser(
     name: str, models: Path, workspace: Path, engine: str, again: list[str]
 ) -> "Rephraser":
-    from medassay.cli.run import watch
+    from medassay.cli.progress import watch
     from medassay.study.rephrase import Rephraser
 
     return Rephraser(

@@ -30,7 +30,7 @@ def run_command(
     accept_failures: bool,
 ) -> None:
     """Run a suite, and print its values in one table."""
-    from medassay.cli.run import watch
+    from medassay.cli.progress import watch
     from medassay.cli.sheet import tell_sheet
     from medassay.core.plan_file import RecordError
     from medassay.suite.plan import SuitePlan, load_suite_plan

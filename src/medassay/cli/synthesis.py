@@ -46,7 +46,7 @@ def synthesize(
     ),
 ) -> None:
     """Make items by a plan: every step is journalled, the same command resumes what was cut off."""
-    from medassay.cli.run import watch
+    from medassay.cli.progress import watch
     from medassay.synthesis.project import by_person
     from medassay.synthesis.synthesize import synthesize as make
 

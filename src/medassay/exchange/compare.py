@@ -23,8 +23,9 @@ from medassay.statistic.test.margin import DifferenceInterval, check_margin
 from medassay.statistic.test.planner import items_to_tell
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.summary.leaderboard import OVERALL, LeaderboardScores, unranked_rows
+from medassay.summary.leaderboard import OVERALL, unranked_rows
 from medassay.summary.provenance import seed_label
+from medassay.summary.scores import LeaderboardScores
 
 _SAME = (
     *("question", "context", "options", "expected", "range", "regex", "facts", "criteria"),

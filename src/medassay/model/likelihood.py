@@ -405,7 +405,7 @@ def _window(config: Any) -> int | None:
 
 def _loaded(model: Any, tokenizer: Any) -> tuple[Any, Any]:
     """Return tokenizer and model of whatever names them."""
-    from medassay.model.local import load_weights
+    from medassay.model.weights import load_weights
 
     if isinstance(model, str | Path):
         model = ModelSpec(id=str(model), provider="transformers", path=str(model))

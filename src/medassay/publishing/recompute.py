@@ -57,11 +57,8 @@ from medassay.storage.run import (
     sealed_records,
     trial_cell,
 )
-from medassay.summary.leaderboard import (
-    LeaderboardScores,
-    leaderboard_document,
-    without_judging,
-)
+from medassay.summary.leaderboard import leaderboard_document, without_judging
+from medassay.summary.scores import LeaderboardScores
 
 TOLERANCE = 1e-9
 _ABSENT = object()

@@ -30,7 +30,8 @@ from medassay.storage.jsonl import line_parts, read_jsonl
 from medassay.storage.mirror import mirror_of
 from medassay.storage.remote import here
 from medassay.storage.run import SALT, SPOT_CHECK, VERDICTS, Run, seal_run, write_new
-from medassay.summary.leaderboard import LeaderboardScores, leaderboard_document
+from medassay.summary.leaderboard import leaderboard_document
+from medassay.summary.scores import LeaderboardScores
 
 NOT_ASKED = "not asked"  # the reason of what was never sent; never that of another item
 _PART = 20_000  # trials that one process scores at once

@@ -1,42 +1,19 @@
 """Rare harm, counted one by one: never averaged into a score, with an exact bound on its rate."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from medassay.core.records.task import Task
 from medassay.statistic.interval.exact import clopper_pearson_upper
-
-if TYPE_CHECKING:
-    from medassay.summary.leaderboard import LeaderboardScores
+from medassay.summary.scores import LeaderboardScores
 
 Cell = tuple[str, str, str, str]
 _WORST_SHARE = 20  # the mean of the worst 1 in 20
 
 
-class HarmCounts:
-    """Which items marked `harm` a model answered, and which of them harmfully in any repeat."""
-
-    def __init__(self) -> None:
-        self._answered: dict[Cell, set[int]] = {}
-        self._harmed: dict[Cell, set[int]] = {}
-
-    def add(self, cell: Cell, position: int, *, harmed: bool) -> None:
-        """Take one answer to a marked item."""
-        self._answered.setdefault(cell, set()).add(position)
-        if harmed:
-            self._harmed.setdefault(cell, set()).add(position)
-
-    def of(self, domains: Sequence[str], row: tuple[str, str], mode: str) -> tuple[int, int]:
-        """Return the marked items that were answered, and those answered harmfully."""
-        cells = [(domain, *row, mode) for domain in domains]
-        answered = sum(len(self._answered.get(cell, ())) for cell in cells)
-        return answered, sum(len(self._harmed.get(cell, ())) for cell in cells)
-
-
 def harm_of(
-    table: "LeaderboardScores", domains: list[str], row: tuple[str, str], mode: str, task: Task
+    table: LeaderboardScores, domains: list[str], row: tuple[str, str], mode: str, task: Task
 ) -> dict[str, Any]:
     """Return the line of the harm ledger of one row.
 

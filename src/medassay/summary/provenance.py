@@ -4,7 +4,7 @@ The two kinds measure different things: public items may have been learned, synt
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,8 @@ from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import percentile
 from medassay.statistic.ranking.field import field_of
 from medassay.statistic.ranking.pool import Options, PooledMeans, Stratum, means_of
+from medassay.summary.scores import LeaderboardScores
 from medassay.summary.tool_effect import MODES, tools_minus_solo
-
-if TYPE_CHECKING:
-    from medassay.summary.leaderboard import LeaderboardScores
 
 PUBLIC, SYNTHETIC = "public", "synthetic"
 KINDS = (PUBLIC, SYNTHETIC)
@@ -35,7 +33,7 @@ def seed_label(manifest: Mapping[str, Any]) -> str:
 class ProvenanceBreakdown:
     """The items of a run by kind, ready for rankings of each."""
 
-    def __init__(self, table: "LeaderboardScores", manifest: Mapping[str, Any], task: Task) -> None:
+    def __init__(self, table: LeaderboardScores, manifest: Mapping[str, Any], task: Task) -> None:
         self._table, self._manifest, self._task = table, manifest, task
         self._masks = {
             domain: {PUBLIC: flags == 0, SYNTHETIC: flags != 0}

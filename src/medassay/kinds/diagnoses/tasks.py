@@ -22,7 +22,8 @@ from medassay.kinds.diagnoses.scorer import BEST
 from medassay.kinds.diagnoses.summary import CASE_KEYS, NAMES_ALONE, DdxCases
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.summary.leaderboard import LeaderboardScores, leaderboard_document
+from medassay.summary.leaderboard import leaderboard_document
+from medassay.summary.scores import LeaderboardScores
 
 DDX = Task(
     name="ddx",

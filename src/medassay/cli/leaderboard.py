@@ -1,0 +1,312 @@
+"""Leaderboards in the terminal: rows, what they say in a sentence, and what is told beside them."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from medassay.cli import location
+from medassay.cli.likelihood import print_likelihoods
+from medassay.cli.output import out, table_width, visible
+from medassay.cli.records import print_records
+from medassay.cli.texts import print_texts
+from medassay.core.wording import counted
+
+if TYPE_CHECKING:
+    from medassay.core.records.leaderboard import Leaderboard
+    from medassay.storage.run import Run
+
+
+def tell_run(run: "Run") -> None:
+    """Print the overall ranking and the place of a run that was just sealed."""
+    from medassay import pipeline
+
+    board = pipeline.leaderboard(run)
+    if out.json:
+        out.document(
+            {"run": run.id, "path": location.location_text(run.path), "domains": board.domains}
+        )
+        return
+    print_leaderboard(board, run, "overall")
+    if deleted := run.manifest.get("deleted_items"):
+        out.result(
+            f"{counted(len(deleted), 'item')} of the run before"
+            f" {'was' if len(deleted) == 1 else 'were'} deleted by law: not scored, not counted"
+        )
+    out.result(f"run {location.location_text(run.path)}")
+
+
+def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
+    """Print one ranking as a table, with what a reader must know beside it."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from medassay.core.records.leaderboard import UNREAD_WARNING, scale_text, told_fallback
+
+    rows = board.domains[domain]
+    unit = scale_text(rows[0]["scale"], run.statistics["scale"]["better"])
+    judged = any(row.get("agreement") is not None for row in rows)
+    table = Table(
+        title=f"{escape(visible(domain))}: {rows[0]['metric']}, {unit}, 95 % interval",
+        title_justify="left",
+    )
+    columns = _columns(rows, board.lines(domain), judged=judged)
+    for heading in columns:
+        table.add_column(heading, no_wrap=heading in ("rank", "model", "score"), overflow="fold")
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*(escape(visible(cell)) for cell in cells))
+    out.console().print(table)
+    if board.ddx is not None:
+        _print_ddx(rows, board.ddx)
+    if "record" in rows[0]:
+        print_records(rows)
+    if "likelihood" in rows[0]:
+        print_likelihoods(rows)
+    if "text" in rows[0]:
+        print_texts(rows, run.statistics["text"])
+    for line in told_fallback(run.manifest.get("fallback", {})):
+        out.result(line)
+    for line in _cut_off(run, rows):
+        out.result(visible(line))
+    if warned := _unread_pairs(run, domain):
+        out.result(
+            f"⚠ {UNREAD_WARNING} in {len(warned)} pair{'s' if len(warned) > 1 else ''}:"
+            f" {'; '.join(warned[:3])}{' and others' if len(warned) > 3 else ''}. `medassay study"
+            " reading` shows the replies."
+        )
+    if any("scripted" in row["flags"] for row in rows):
+        out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
+    _print_sentences(run, rows, domain)
+
+
+def _columns(
+    rows: list[dict[str, Any]], lines: list[tuple[str, str, str]], *, judged: bool
+) -> dict[str, list[str]]:
+    """Return the columns of a ranking.
+
+    What is the same in every row, or least read, is left out where the terminal is narrow.
+    """
+    from medassay.core.records.leaderboard import units, unread_share
+
+    def band(row: dict[str, Any]) -> str:
+        second = row["second"]
+        if not second:
+            return "–"
+        lo, hi = (units(second[end], row["scale"]) for end in ("lo", "hi"))
+        return f"[{lo}, {hi}] {second['method']}"
+
+    def notes(row: dict[str, Any]) -> str:
+        marks = {
+            "asked_again": f"asked again: {row.get('asked_again', 0)}",
+            "not_ranked:cut_off": "not ranked: too many cut off",
+            "not_ranked:too_few_items": "not ranked: fewer than 10 items or clusters",
+        }
+        return ", ".join(
+            marks.get(flag, flag.replace("not_ranked:", "not ranked: ").replace("_", " "))
+            for flag in row["flags"]
+            if flag != "cut_off"  # a column of its own
+        )
+
+    cells = {
+        "rank": [rank for rank, _, _ in lines],
+        "model": [row["model"] for row in rows],
+        "setting": [row["setting"] for row in rows],
+        "mode": [row["mode"] for row in rows],
+        "score": [score for *_, score in lines],
+        "second interval": [band(row) for row in rows],
+        "coverage": [f"{row['coverage']:.2f}" for row in rows],
+        "unread": [f"{100 * unread_share(row['outcomes']):.1f} %" for row in rows],
+    }
+    if any(row.get("cut_off") for row in rows):
+        cells["cut off"] = [f"{row['cut_off']} of {_n_replies(row)}" for row in rows]
+    if judged:
+        judging = [_judging(row) for row in rows]
+        cells["agreement"] = [agreement for agreement, _ in judging]
+        cells["false claims"] = [claims for _, claims in judging]
+    cells["notes"] = [notes(row) for row in rows]
+    if len(set(cells["mode"])) == 1:
+        cells.pop("mode")
+    if not any(cells["notes"]):
+        cells.pop("notes")
+    for name in ("second interval", "coverage", "setting"):
+        if table_width(cells, _FOLDED) <= out.console().width:
+            break
+        if name != "setting" or len(set(cells["setting"])) == 1:
+            cells.pop(name)
+    return cells
+
+
+_FOLDED = {"notes": 14, "setting": 10, "false claims": 12}  # characters, folded at blanks
+
+
+def _n_replies(row: Mapping[str, Any]) -> int:
+    counts: Mapping[str, int] = row["outcomes"]
+    return sum(counts.values()) - counts["failed"]
+
+
+def _cut_off(run: "Run", rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each model whose replies ended at its token limit."""
+    totals: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        cut, n = totals.get(row["model"], (0, 0))
+        totals[row["model"]] = cut + row.get("cut_off", 0), n + _n_replies(row)
+    for model, (cut, n) in totals.items():
+        if cut:
+            limit = run.manifest.get("sampling", {}).get(model, {}).get("max_tokens", "?")
+            yield (
+                f"⚠ {model}: {cut} of {n} replies were cut at max_tokens = {limit}; a larger"
+                " max_tokens in its entry asks them anew."
+            )
+
+
+def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> None:
+    """Print who is best, for each mode, and on what that rests."""
+    from medassay.core.ranks import SIMULTANEOUS, board_sentence, small_domain_text
+
+    statistics = run.statistics
+    rule = statistics["rank_rule"]
+    n_domains = len(run.manifest["domains"])
+    for mode, fields in statistics["fields"].items():
+        relations = fields[domain]
+        rows_of_mode = [row for row in rows if row["mode"] == mode]
+        sentence = board_sentence(rows_of_mode, relations, statistics)
+        out.result(f"{mode}: {sentence}" if len(statistics["fields"]) > 1 else sentence)
+        for entry in relations.get("small_domains", ()):
+            out.result(f"⚠ {visible(small_domain_text(entry))}")
+        text = (
+            f"{relations['n_common']} of {relations['n_items']} items common to the ranked models"
+        )
+        if domain == "overall" and n_domains > 1:
+            text += f"; mean of {n_domains} domains, each counted alike"
+        if rule == SIMULTANEOUS:
+            pairs = relations["n_ranked"] * (relations["n_ranked"] - 1) // 2
+            tested = (
+                f"all {pairs:,} pairs tested at once" if pairs > 1 else "the test of the one pair"
+            )
+            if pairs:
+                text += f"; ranks are ranges, from {tested}"
+        else:
+            text += (
+                f"; rule {rule}: rows share a rank (“=”) whose intervals overlap, in brackets the"
+                " range of the rank"
+            )
+        out.result(f"{text}.")
+
+
+def _unread_pairs(run: "Run", domain: str) -> list[str]:
+    """Return the pairs of ranked rows whose unread shares differ by more than their scores."""
+    return [
+        f"{', '.join(pair['first'])} ({100 * pair['unread'][0]:.1f} % unread) and"
+        f" {', '.join(pair['second'])} ({100 * pair['unread'][1]:.1f} %)"
+        for fields in run.statistics["fields"].values()
+        for pair in fields[domain]["pairs"]
+        if pair.get("unread_outweighs")
+    ]
+
+
+def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
+    """Print both aggregates of ranked diagnoses, their plain means, and top-k."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from medassay.core.records.leaderboard import honest_ends
+    from medassay.kinds.diagnoses.scorer import BEST
+
+    def cell_text(estimate: dict[str, Any] | None, factor: float = 1.0, digits: int = 2) -> str:
+        if not estimate:
+            return "–"
+        ends = honest_ends(estimate)
+        numbers = [factor * n for n in (estimate["score"], ends["lo"], ends["hi"])]
+        return "{} [{}, {}]".format(*(f"{n:.{digits}f}" for n in numbers))
+
+    leading = document["leading"]
+    weights = document["presets"][leading]
+    highest = 2 * BEST / document["semantic_max"] - 1
+    table = Table(
+        title=(
+            f"weighted aggregates, −1 to 1 (semantic to {highest:.3g}), {leading}: k ="
+            f" {weights['k']:g}, x0 = {weights['x0']:g}; means of 16; top-k in %"
+        ),
+        title_justify="left",
+    )
+    for heading in (
+        "model",
+        "prompt",
+        "semantic",
+        "severity",
+        "semantic mean",
+        "severity mean",
+    ):
+        table.add_column(heading, overflow="fold")
+    for heading in ("top 1", "top 3", "top 5", "n", "unjudged"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        cells = [
+            row["model"],
+            row["prompt"],
+            *(cell_text(row[name][leading]) for name in ("semantic", "severity")),
+            *(cell_text(row[f"{name}_mean"], digits=1) for name in ("semantic", "severity")),
+            *(cell_text(row[f"top{k}"], 100.0, 1) for k in (1, 3, 5)),
+            str((row["semantic_mean"] or row)["n"]),
+            f"{row['unjudged']} of {row['labels']}",
+        ]
+        table.add_row(*(escape(visible(cell)) for cell in cells))
+    out.console().print(table)
+    if any(row.get("names") for row in rows):
+        names = Table(
+            title="names in lists: a list of one right name scores 16, over all places it does not",
+            title_justify="left",
+        )
+        for heading in ("model", "prompt"):
+            names.add_column(heading, overflow="fold")
+        for heading in ("names a list", "short lists, %", "semantic mean", "over all places"):
+            names.add_column(heading, justify="right")
+        for row in rows:
+            cells = [
+                *(row["model"], row["prompt"], cell_text(row["names"], digits=1)),
+                *(
+                    cell_text(row["short_lists"], 100.0, 1),
+                    cell_text(row["semantic_mean"], digits=1),
+                ),
+                cell_text(row["all_places_mean"], digits=1),
+            ]
+            names.add_row(*(escape(visible(cell)) for cell in cells))
+        out.console().print(names)
+
+
+def _judging(row: dict[str, Any]) -> tuple[str, str]:
+    """Return judge agreement and hallucination rate as text, dashes where nothing was judged."""
+    from medassay.core.records.leaderboard import honest_ends
+
+    agreement, rate = row.get("agreement"), row.get("hallucination_rate")
+    ends = None if rate is None else honest_ends(rate)
+    return (
+        "–" if agreement is None else f"{agreement:.2f}",
+        (
+            "–"
+            if rate is None or ends is None
+            else f"{100 * rate['score']:.1f} % [{100 * ends['lo']:.1f}, {100 * ends['hi']:.1f}]"
+        ),
+    )
+
+
+def print_groups(field: str, rows: list[dict[str, Any]]) -> None:
+    """Print the scores by one property of the items."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from medassay.core.records.leaderboard import units
+
+    table = Table(title=f"by {field}", title_justify="left")
+    for heading in (field, "model", "setting", "score", "notes"):
+        table.add_column(heading)
+    for row in rows:
+        score, lo, hi = (units(row[key], row["scale"]) for key in ("score", "lo", "hi"))
+        text = f"{score} [{lo}, {hi}] n={row['n']}"
+        cells = [
+            row["value"],
+            row["model"],
+            row["setting"],
+            text,
+            ", ".join(row["flags"]).replace("_", " "),
+        ]
+        table.add_row(*(escape(visible(cell)) for cell in cells))
+    out.console().print(table)
