@@ -11,7 +11,7 @@ from medassay.core.records.plan import DdxRules
 from medassay.errors import InputError
 from medassay.exchange.ddx import import_ddx
 from medassay.kinds.diagnoses.names import Matching
-from medassay.pipeline import leaderboard
+from medassay.kinds.results import leaderboard
 
 COLUMNS = (
     "patient_id,model_name,prompt_name,golden_diagnosis,golden_diagnosis_severity,rank,"

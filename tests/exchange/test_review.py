@@ -18,6 +18,7 @@ from tests.runner.test_judged_run import workspace
 from tests.synthesis.shops import replies, write_shop
 
 import medassay
+from medassay.bank.find import find_bank
 from medassay.bank.folder import bank_records, load_bank
 from medassay.bank.reviews import note_reviews
 from medassay.core.canonical import canonical
@@ -32,7 +33,6 @@ from medassay.exchange.review_entries import (
     sampled,
     workshop_entries,
 )
-from medassay.pipeline import find_bank
 from medassay.review.store import accounts, frozen, reviews, studies, tickets
 from medassay.review.store.database import now, open_database
 from medassay.review.store.schema import (

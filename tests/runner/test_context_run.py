@@ -8,10 +8,11 @@ import pytest
 from tests import makers
 
 import medassay
-from medassay import pipeline
 from medassay.context.retrieval.embed import FakeEmbedder
 from medassay.core.records.plan import load_plan
 from medassay.errors import InputError
+from medassay.runner.prepare import prepare
+from medassay.runner.preview import preview
 from medassay.storage.jsonl import read_jsonl
 
 SETTINGS = ["rag", "topline_all", "topline_path", "topline_text", "zero_shot"]
@@ -31,7 +32,7 @@ def plan_of(place, **more):
 
 
 def prompts(place, plan):
-    schedule, _, _ = pipeline.prepare(load_plan(plan), place, place)
+    schedule = prepare(load_plan(plan), place, place).schedule
     found = {}
     schedule.contexts.find(
         (bank.items[at] for bank, at in schedule.items()), place / "models.json", {}, None
@@ -69,7 +70,7 @@ def test_the_query_is_the_question_without_options_and_passages_stand_in_rank_or
             return await super().embed(texts)
 
     plan = load_plan(plan_of(place, settings=["rag"], retrieval={"query_prefix": "find: "}))
-    schedule, _, _ = pipeline.prepare(plan, place, place)
+    schedule = prepare(plan, place, place).schedule
     schedule.contexts.index.embedder = Watched()
     items = [bank.items[at] for bank, at in schedule.items()]
     schedule.contexts.find(items, place / "models.json", {}, None)
@@ -143,8 +144,8 @@ def test_a_preview_searches_nothing_and_bounds_what_passages_cost(place, monkeyp
         raise AssertionError("a preview must not pay")
 
     monkeypatch.setattr(FakeEmbedder, "embed", refuse)
-    bare = pipeline.preview(plan_of(place, settings=["zero_shot"]))["tokens"]
-    found = pipeline.preview(plan_of(place, settings=["rag"]))["tokens"]
+    bare = preview(plan_of(place, settings=["zero_shot"]))["tokens"]
+    found = preview(plan_of(place, settings=["rag"]))["tokens"]
     assert found >= bare + 4 * (2 * 50) // 4
 
 

@@ -12,7 +12,9 @@ from medassay import pipeline
 from medassay.cli.main import call
 from medassay.core.records.plan import DdxRules
 from medassay.errors import GateError, InputError
+from medassay.kinds.results import leaderboard
 from medassay.runner.again import JudgingOptions, judge_run, rescore
+from medassay.runner.preview import preview
 from medassay.statistic import reliability_weighted_mean, rescale
 
 N = 15
@@ -213,7 +215,7 @@ def test_a_silent_judge_is_null_and_a_partly_silent_one_is_counted(tmp_path):
 def test_other_weights_are_a_question_to_the_sealed_run(tmp_path):
     run = medassay.run(workspace(tmp_path, good(), poor()), secrets={})
     before = (run.path / "statistics.json").read_bytes()
-    board = pipeline.leaderboard(run, ddx=DdxRules(k=5, x0=0.1, semantic_max="published"))
+    board = leaderboard(run, ddx=DdxRules(k=5, x0=0.1, semantic_max="published"))
     [row] = [r for r in board.domains["overall"] if r["model"] == "poor"]
     own = [s["score"] for s in lines(run, "scores.jsonl") if s["model"] == "poor"]
     wanted = reliability_weighted_mean(rescale(own, "published"), k=5, x0=0.1)
@@ -221,7 +223,7 @@ def test_other_weights_are_a_question_to_the_sealed_run(tmp_path):
     assert (row["semantic"]["free"]["k"], row["semantic"]["free"]["x0"]) == (5, 0.1)
     assert (run.path / "statistics.json").read_bytes() == before
     with pytest.raises(InputError, match="go together"):
-        pipeline.leaderboard(run, ddx=DdxRules(k=5))
+        leaderboard(run, ddx=DdxRules(k=5))
 
 
 def test_a_run_is_judged_and_scored_again_without_asking_models(tmp_path):
@@ -304,10 +306,10 @@ def test_the_rules_of_a_plan_are_checked(tmp_path):
 
 
 def test_a_plan_says_every_call_of_the_judge_beforehand(tmp_path):
-    found = pipeline.preview(workspace(tmp_path, good(), poor()))
+    found = preview(workspace(tmp_path, good(), poor()))
     calls = {row["model"]: row["calls"] for row in found["models"]}
     assert calls == {"good": N, "poor": N, "judge": 2 * 2 * N}
-    found = pipeline.preview(workspace(tmp_path / "b", good(), task="ddx_names"))
+    found = preview(workspace(tmp_path / "b", good(), task="ddx_names"))
     assert {row["model"]: row["calls"] for row in found["models"]} == {"good": N, "rule": 0}
 
 

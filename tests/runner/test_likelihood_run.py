@@ -16,12 +16,14 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.core.canonical import canonical
-from medassay.core.records.plan import plan_from_dict
+from medassay.core.records.plan import load_plan, plan_from_dict
 from medassay.core.records.relaxed import MODES, Setting, tables_from_dict
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import task_of_plan, task_of_run
 from medassay.kinds.likelihood import perplexity
 from medassay.kinds.likelihood.relaxed_perplexity import combine
+from medassay.runner.prepare import prepare
+from medassay.runner.preview import preview
 from medassay.storage.run import Run, seal_run
 
 BOTH = ["choice_letters", "choice_texts"]
@@ -350,7 +352,7 @@ def test_perplexities_are_those_of_the_corpus(weights, tmp_path, engine, task):
         found = engine.rolling(texts)
     else:
         chat = task.endswith("chat")
-        schedule, _, _ = pipeline.prepare(pipeline.load_plan(plan), tmp_path, tmp_path)
+        schedule = prepare(load_plan(plan), tmp_path, tmp_path).schedule
         prompts = [schedule.prompt(*schedule.trial(n)[:2]) for n in range(schedule.n_trials)]
         contexts = [context_text(engine.tokenizer, p, chat_template=chat) for p in prompts]
         assert all(item["question"] in c for item, c in zip(items, contexts, strict=True))
@@ -471,7 +473,7 @@ def test_a_killed_run_keeps_what_it_has_scored(weights, tmp_path):
     process.wait()
     kept = _stored(tmp_path)
     assert kept > 0
-    cost = pipeline.preview(plan)
+    cost = preview(plan)
     assert cost["calls"] + cost["models"][0]["stored"] == 40
     assert cost["models"][0]["stored"] > 0
     run = medassay.run(plan, secrets={})

@@ -9,6 +9,7 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.core.records.plan import load_plan
+from medassay.runner.preview import has_prices, preview
 from medassay.suite.catalog import SUITES
 from medassay.suite.plan import load_suite_plan
 from medassay.suite.run import suite_models
@@ -28,7 +29,7 @@ def protocol(name, folder, models=None):
 
 
 def test_the_leaderboard_asks_both_series_with_the_five_tools_at_prices_nobody_stated(tmp_path):
-    found = pipeline.preview(protocol("leaderboard", tmp_path))
+    found = preview(protocol("leaderboard", tmp_path))
     plan = load_plan(tmp_path / "leaderboard.toml")
     assert plan.modes == ("solo", "tools")
     assert len(plan.tools.use) == 5
@@ -42,7 +43,7 @@ def test_the_leaderboard_asks_both_series_with_the_five_tools_at_prices_nobody_s
     [("leaderboard", 2 * 4 * 144, 2 * 24 * 4 * 3), ("g_eval", 2 * 24, 6 * 3 + 3)],
 )
 def test_a_published_protocol_says_what_it_would_ask(name, trials, verdicts, tmp_path):
-    found = pipeline.preview(protocol(name, tmp_path))
+    found = preview(protocol(name, tmp_path))
     assert found["trials"] == trials
     asked = {row["model"]: row["calls"] for row in found["models"]}
     judges = {model: calls for model, calls in asked.items() if model.startswith("judge-")}
@@ -65,13 +66,13 @@ def test_a_priced_judge_alone_makes_a_run_cost_money(tmp_path):
         if entry["id"] == "judge-gpt-5":
             entry |= {"location": "external", "price": {"input": 2.0, "output": 10.0}}
     plan = protocol("leaderboard", tmp_path, models)
-    assert pipeline.has_prices(plan)
-    assert pipeline.preview(plan)["money"] > 0.5
+    assert has_prices(plan)
+    assert preview(plan)["money"] > 0.5
     models["models"] = [entry | {"location": "local"} for entry in models["models"]]
     for entry in models["models"]:
         entry.pop("price", None)
     (tmp_path / "models.json").write_text(json.dumps(models))
-    assert not pipeline.has_prices(plan)
+    assert not has_prices(plan)
 
 
 @pytest.mark.parametrize("name", ["leaderboard", "g_eval"])
@@ -116,7 +117,7 @@ def kernel29(data, folder):
 @pytest.mark.real_data
 def test_the_kernel29_protocol_says_what_it_would_ask(data, tmp_path):
     plan, _ = kernel29(data, tmp_path)
-    found = pipeline.preview(plan)
+    found = preview(plan)
     assert found["trials"] == 13 * 75
     asked = {row["model"]: row["calls"] for row in found["models"]}
     # Severity and relation of every list; the golden severity is known.
@@ -153,7 +154,7 @@ def test_the_kernel29_protocol_runs_with_scripted_models(data, tmp_path):
 
 
 def test_the_extraction_protocol_says_what_it_would_ask(tmp_path):
-    found = pipeline.preview(PLANS / "slm_extraction.toml", workspace=tmp_path)
+    found = preview(PLANS / "slm_extraction.toml", workspace=tmp_path)
     assert found["trials"] == 9 * 2 * 20
     asked = {row["model"]: row["calls"] for row in found["models"]}
     # Four reports, five decisions, and the one broad question, where every answer is valid JSON.
@@ -234,7 +235,7 @@ def healthbranches(data, folder):
 @pytest.mark.real_data
 def test_the_healthbranches_protocol_says_what_it_would_ask(data, tmp_path):
     place = healthbranches(data, tmp_path)
-    quiz = pipeline.preview(place / "healthbranches.toml")
+    quiz = preview(place / "healthbranches.toml")
     n = len((place / "healthbranches" / "items.jsonl").read_text().splitlines())
     assert n == 79
     assert quiz["trials"] == quiz["calls"] == n * 11 * 5

@@ -9,6 +9,7 @@ from werkzeug import Response
 import medassay
 from medassay import pipeline
 from medassay.errors import IncompleteError
+from medassay.runner.preview import preview
 
 N = 4
 
@@ -25,9 +26,7 @@ def workspace(folder, model, **plan):
 
 
 def limits(folder, **more):
-    return pipeline.preview(workspace(folder, served("http://127.0.0.1:9/v1", **more))).get(
-        "limits", []
-    )
+    return preview(workspace(folder, served("http://127.0.0.1:9/v1", **more))).get("limits", [])
 
 
 def test_a_limit_below_the_median_reference_is_told_with_its_number(tmp_path):
@@ -52,7 +51,7 @@ def test_max_tokens_is_lowered_to_what_the_window_leaves(tmp_path):
 
 def test_an_item_that_leaves_no_room_is_refused_by_name_before_any_call(tmp_path):
     plan = workspace(tmp_path, served("http://127.0.0.1:9/v1", max_tokens=512, context=300))
-    told = pipeline.preview(plan)
+    told = preview(plan)
     [line] = told["limits"]
     assert f"{N} items will not be asked" in line
     assert "r-00 (prompt of " in line
@@ -86,4 +85,4 @@ def test_the_lowered_limit_is_what_is_sent_and_stands_in_the_trial(tmp_path, htt
 def test_other_tasks_know_no_such_limit(tmp_path):
     makers.write_bank(tmp_path / "bank", makers.law_items())
     makers.write_models(tmp_path, served("http://127.0.0.1:9/v1", max_tokens=16, context=64))
-    assert "limits" not in pipeline.preview(makers.write_plan(tmp_path, models=["m"]))
+    assert "limits" not in preview(makers.write_plan(tmp_path, models=["m"]))

@@ -19,11 +19,11 @@ from medassay.kinds.diagnoses.grader import DiagnosesGrader
 from medassay.kinds.facts.grader import FactGrader
 from medassay.kinds.graders import GRADERS
 from medassay.kinds.parsers import PARSERS
-from medassay.pipeline import prepare
 from medassay.publishing import recompute
 from medassay.runner import revisions as catalog
 from medassay.runner.again import rescore
 from medassay.runner.manifest import methodology
+from medassay.runner.prepare import prepare
 from medassay.storage.run import SEAL, SUMS
 
 
@@ -96,7 +96,8 @@ def test_a_run_names_the_parts_of_its_own_task_only(judged):
 
 
 def methodology_of(plan):
-    schedule, _, bench = prepare(load_plan(plan), plan.parent, plan.parent)
+    prepared = prepare(load_plan(plan), plan.parent, plan.parent)
+    schedule, bench = prepared.schedule, prepared.bench
     return methodology(schedule, bench)
 
 

@@ -17,6 +17,7 @@ from medassay.bank import load_bank
 from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.kinds.catalog import task_of_run
 from medassay.prompt import load_template
+from medassay.runner.preview import preview
 from medassay.statistic.interval.wilson import wilson_interval
 from medassay.storage.run import Run
 from medassay.summary.breakdown import breakdown
@@ -256,11 +257,11 @@ def test_preview_counts_calls_and_money_and_calls_nothing(tmp_path, mock_server)
         mock_server("--log", log), price={"input": 2.0, "output": 4.0}, max_tokens=10
     )
     plan = workspace(tmp_path, makers.many_items(10), priced)
-    cost = pipeline.preview(plan)
+    cost = preview(plan)
     assert (cost["calls"], cost["stored"], log.read_text()) == (10, 0, "")
     assert cost["money"] > 10 * 10 * 4e-6
     medassay.run(plan, secrets={})
-    assert (pipeline.preview(plan)["calls"], pipeline.preview(plan)["stored"]) == (0, 10)
+    assert (preview(plan)["calls"], preview(plan)["stored"]) == (0, 10)
 
 
 def test_a_private_bank_never_leaves(tmp_path):

@@ -28,6 +28,7 @@ from medassay.core.records.trial import Usage
 from medassay.errors import IncompleteError, InputError
 from medassay.runner.spending import spent_in_all
 from medassay.storage import spend
+from medassay.storage.run import open_run
 from medassay.storage.spend import SpendJournal, spendings
 
 NUMBER = re.compile(rb"Question number (\d+)\?")
@@ -209,7 +210,7 @@ def test_a_run_of_unknown_price_asks_first_and_refuses_where_nobody_can_be_asked
     assert code == 0
     assert "180 tokens of unknown price" in out
     [run] = (tmp_path / "runs").iterdir()
-    page = medassay.publish(pipeline.open_run(run), tmp_path / "site")
+    page = medassay.publish(open_run(run), tmp_path / "site")
     [about] = (page.parent / "run").glob("*/index.html")
     assert "price unknown" in about.read_text()
 

@@ -18,7 +18,10 @@ import medassay
 from medassay import pipeline
 from medassay.core.canonical import sha256_hex
 from medassay.errors import GateError, IncompleteError, InputError
+from medassay.kinds.results import leaderboard
 from medassay.publishing.publish import publish
+from medassay.runner.prepare import prepare
+from medassay.runner.preview import preview
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.response import ResponseStore
 
@@ -334,12 +337,12 @@ def test_forgetting_an_item_forgets_what_was_looked_up_for_it(tmp_path, services
     assert found.replies == 2 + 3  # two turns, three findings
     kept = [t for t in read_jsonl(run.path / "trials.jsonl") if t["item"] == "q00001"]
     assert not any("trace" in t for t in kept)
-    assert pipeline.leaderboard(run)
+    assert leaderboard(run)
 
 
 def test_a_preview_bounds_what_conversations_may_cost_and_looks_nothing_up(tmp_path, services):
     plan = place_of(tmp_path, services, makers.many_items(3), modes=["tools"])
-    found = pipeline.preview(plan)
+    found = preview(plan)
     assert found["calls"] == 3 * (8 + 2 + 1)
     assert not services.asked
     run = medassay.run(plan, secrets={})
@@ -426,7 +429,7 @@ def test_a_model_without_a_system_line_is_told_of_tools_before_the_question(tmp_
     for role in ("none", "system"):
         model = {**caller(), "system_role": role, "system_line": "Be brief."}
         plan = place_of(tmp_path, services, makers.many_items(1), model)
-        schedule, _, _ = pipeline.prepare(load_plan(plan), tmp_path, tmp_path)
+        schedule = prepare(load_plan(plan), tmp_path, tmp_path).schedule
         cells = {cell.mode: cell for cell in schedule.cells}
         item = schedule.trial(0)[1]
         shown = {mode: schedule.prompt(cell, item) for mode, cell in cells.items()}

@@ -8,7 +8,7 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.errors import IncompleteError
-from medassay.storage.run import lock_run
+from medassay.storage.run import lock_run, open_run
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_what_may_go_is_shown_and_removed_after_asking(used, cli):
 
 def test_a_run_at_which_somebody_works_is_left_alone(used, cli):
     folder, *_, left = used
-    with lock_run(pipeline.open_run(left)):
+    with lock_run(open_run(left)):
         assert cli("clean", folder, "--yes")[0] == 0
     assert left.exists()
 

@@ -19,6 +19,7 @@ from medassay import pipeline
 from medassay.errors import InputError
 from medassay.exchange.healthbranches import import_healthbranches
 from medassay.exchange.predictions import import_predictions
+from medassay.kinds.results import leaderboard
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import open_run
 from medassay.study.contexts import contexts_study
@@ -376,6 +377,6 @@ def test_the_demo_asks_real_models_in_every_setting(tmp_path, capsys, monkeypatc
     _compare_contexts(tmp_path)
     told = capsys.readouterr().out
     assert "own source retrieved" in told
-    boards = [pipeline.leaderboard(p) for p in sorted((tmp_path / "runs").iterdir())]
+    boards = [leaderboard(p) for p in sorted((tmp_path / "runs").iterdir())]
     assert {row["setting"] for board in boards for row in board.domains["overall"]} == set(SETTINGS)
     assert (tmp_path / "contexts" / "index.html").exists()

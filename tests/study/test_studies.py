@@ -11,9 +11,9 @@ from tests.runner.test_judged_run import lines, workspace
 
 import medassay
 from medassay.bank.catalog import BANKS
+from medassay.bank.find import find_bank
 from medassay.errors import InputError
 from medassay.judging.graders.steps import EvaluationSteps, load_steps, prompt_hashes
-from medassay.pipeline import find_bank
 from medassay.runner.again import JudgingOptions, judge_run
 from medassay.study.injection import attacks, injection_study
 from medassay.study.judges import compare_judges, compare_with_people

@@ -146,8 +146,8 @@ def _compare_contexts(place: Path) -> None:
 
 def _seat(place: Path, models: Path | None, judges: str) -> None:
     """Script the students from the bank, and put real judges in where they are given."""
+    from medassay.bank.find import find_bank
     from medassay.core.json import parse_json
-    from medassay.pipeline import find_bank
 
     document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
     items = [i for i in find_bank("demo", place, place / "banks.lock").items if i.form == "open"]
@@ -181,9 +181,9 @@ def _script_records(place: Path) -> None:
     The errors are those that the scores must tell apart: a stopped drug that is listed as current,
     fields left out, a reply that is cut off.
     """
+    from medassay.bank.find import find_bank
     from medassay.core.json import parse_json
     from medassay.core.records.health_record import DIRECT, MONOLOGUE, RECORD, STEPS, THINKING
-    from medassay.pipeline import find_bank
 
     thoughts = dict.fromkeys(STEPS, "As the report says.")
     replies: dict[str, dict[str, str]] = {"student-careful": {}, "student-hasty": {}}
@@ -302,9 +302,10 @@ def _run(folder: Path) -> None:
     from medassay import pipeline
     from medassay.cli.leaderboard import print_leaderboard
     from medassay.cli.progress import watch
+    from medassay.kinds.results import leaderboard
 
     run = pipeline.run(folder / "plan.toml", secrets=os.environ, watch=watch)
-    board = pipeline.leaderboard(run)
+    board = leaderboard(run)
     page = _board(run, folder / "site")
     if out.json:
         out.document(

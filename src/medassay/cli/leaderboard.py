@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 def tell_run(run: "Run") -> None:
     """Print the overall ranking and the place of a run that was just sealed."""
-    from medassay import pipeline
+    from medassay.kinds.results import leaderboard
 
-    board = pipeline.leaderboard(run)
+    board = leaderboard(run)
     if out.json:
         out.document(
             {"run": run.id, "path": location.location_text(run.path), "domains": board.domains}

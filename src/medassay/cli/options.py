@@ -45,8 +45,8 @@ def listed(text: str) -> list[str]:
 
 def load_bank_argument(bank: str, *, check: bool = True) -> "Bank":
     """Return a bank by folder, or by name if it is shipped."""
+    from medassay.bank.find import find_bank
     from medassay.bank.folder import load_bank
-    from medassay.pipeline import find_bank
 
     if (Path(bank) / "bank.toml").exists() or Path(bank).is_dir():
         return load_bank(bank, check=check)

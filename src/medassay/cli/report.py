@@ -75,8 +75,8 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
 ) -> None:
     """Print the leaderboard of a run, with intervals and ranks."""
-    from medassay import pipeline
     from medassay.kinds.catalog import task_of_run
+    from medassay.kinds.results import leaderboard
     from medassay.suite.run import is_suite_folder
     from medassay.summary.breakdown import breakdown
 
@@ -93,7 +93,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         return
     if embeddings or passes:
         raise UsageError("--embeddings and --pass are for --study extraction")
-    board = pipeline.leaderboard(chosen, ddx=_rules(chosen, rules))
+    board = leaderboard(chosen, ddx=_rules(chosen, rules))
     if bool(figure) != (to is not None):
         raise UsageError("--figure and --to go together: what to draw, and into which file")
     if to is not None:
@@ -166,10 +166,10 @@ def _rules(run: "Run", text: str) -> "DdxRules | None":
 
 def _draw(run: "Run", target: Path, name: str, rules: "DdxRules | None") -> None:
     """Write a figure of a run, as the board shows it."""
-    from medassay import pipeline
+    from medassay.kinds.results import figure
     from medassay.storage.run import refuse_inside
 
-    drawing = pipeline.figure(run, name, ddx=rules)
+    drawing = figure(run, name, ddx=rules)
     refuse_inside(target)
     if target.exists():
         raise InputError(f"{target}: exists; nothing is overwritten")

@@ -86,6 +86,8 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay import pipeline
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.suite import SuiteOptions, run_command
+    from medassay.runner.preview import has_prices
+    from medassay.runner.preview import preview as preview_plan
     from medassay.runner.retrying import told_unusable
     from medassay.suite.plan import is_suite
 
@@ -102,10 +104,10 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     if options != SuiteOptions():
         raise UsageError("--suite, --model, --limit, --judge and --metric go without a plan")
     if preview:
-        print_preview(pipeline.preview(plan, workspace=workspace))
+        print_preview(preview_plan(plan, workspace=workspace))
         return
-    if not yes and pipeline.has_prices(plan):
-        confirm(pipeline.preview(plan, workspace=workspace), again=again)
+    if not yes and has_prices(plan):
+        confirm(preview_plan(plan, workspace=workspace), again=again)
     result = pipeline.run(
         plan,
         secrets=os.environ,

@@ -19,8 +19,8 @@ def injection(
     engine: str = ENGINE,
 ) -> None:
     """Ask a judge about honest answers with and without hostile texts; count what moved."""
+    from medassay.bank.find import find_bank
     from medassay.cli.progress import watch
-    from medassay.pipeline import find_bank
     from medassay.study.injection import injection_study
 
     bank = find_bank("demo", Path(), Path("banks.lock"))

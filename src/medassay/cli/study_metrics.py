@@ -55,8 +55,8 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.cli.location import read
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.core.records.plan import EngineRules
+    from medassay.model.chats import named_secrets
     from medassay.runner.engine.catalog import engine_of
-    from medassay.runner.providing import named_secrets
     from medassay.storage.remote import using_stores
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named
@@ -108,8 +108,8 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.cli.location import read
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.core.records.plan import EngineRules
+    from medassay.model.chats import named_secrets
     from medassay.runner.engine.catalog import engine_of
-    from medassay.runner.providing import named_secrets
     from medassay.storage.remote import using_stores
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named, sample_answers

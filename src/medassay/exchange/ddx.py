@@ -31,10 +31,11 @@ from medassay.kinds.diagnoses.tasks import DDX, DDX_NAMES, remembered_rules
 from medassay.kinds.graders import graders_of
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
-from medassay.runner.finish import finish, write_judged_scores, write_scores
+from medassay.runner.finish import finish
 from medassay.runner.judge_stage import verdict_fields
 from medassay.runner.manifest import bench_entry, raised_entry
 from medassay.runner.revisions import revision_ids, revisions
+from medassay.runner.write import write_judged_scores, write_scores
 from medassay.storage.run import Run, create_run
 
 _DISAGREEMENTS = 200  # that a run remembers

@@ -31,10 +31,11 @@ from medassay.kinds.criteria.grader import CriteriaGrader
 from medassay.kinds.criteria.tasks import RUBRIC
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
-from medassay.runner.finish import finish, write_judged_scores, write_scores
+from medassay.runner.finish import finish
 from medassay.runner.judge_stage import verdict_fields
 from medassay.runner.manifest import grader_entry
 from medassay.runner.revisions import revision_ids, revisions
+from medassay.runner.write import write_judged_scores, write_scores
 from medassay.storage.run import Run, create_run
 
 _LONGEST = 2_000_000  # characters of one answer's verdicts

@@ -28,7 +28,8 @@ from medassay.exchange.imported import ImportSource, file_digest, import_manifes
 from medassay.kinds.choice.tasks import CLOSED
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
-from medassay.runner.finish import finish, write_scores
+from medassay.runner.finish import finish
+from medassay.runner.write import write_scores
 from medassay.storage.run import Run, create_run
 
 QUESTIONS, PREDICTIONS = "questions.csv", "raw_predictions.csv"

@@ -19,7 +19,8 @@ from medassay.errors import InputError
 from medassay.exchange.imported import import_manifest, new_run
 from medassay.exchange.prediction import Prediction, PredictionFile
 from medassay.kinds.catalog import TASKS
-from medassay.runner.finish import finish, write_scores
+from medassay.runner.finish import finish
+from medassay.runner.write import write_scores
 from medassay.storage.run import Run, create_run
 
 _LONGEST = 2**20  # characters of one answer or question; more is no answer

@@ -5,6 +5,7 @@ They answer items with options; to any other item they say nothing, which counts
 
 import random
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.trial import Completion, Prompt
@@ -18,21 +19,27 @@ class Baseline:
     with it.
     """
 
-    def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
+    def __init__(
+        self,
+        spec: ModelSpec,
+        secrets: Mapping[str, str] = MappingProxyType({}),
+        *,
+        majority: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         if spec.sent_name not in BASELINES:
             raise InputError(
                 f"models file: '{spec.id}': field 'model': '{spec.sent_name}'; "
                 f"expected one of {', '.join(BASELINES)}"
             )
         self._kind = spec.sent_name
-        self.majority: Mapping[str, str] = {}
+        self._majority = majority
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
         """Return a letter, or nothing for an item without options."""
         if not prompt.options:
             return Completion(text="")
         if self._kind == "majority":
-            return Completion(text=self.majority.get(prompt.letters, prompt.letters[0]))
+            return Completion(text=self._majority.get(prompt.letters, prompt.letters[0]))
         if self._kind == "longest":
             longest = max(range(len(prompt.options)), key=lambda i: len(prompt.options[i]))
             return Completion(text=prompt.letters[longest])

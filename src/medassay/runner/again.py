@@ -25,8 +25,9 @@ from medassay.judging.queue import Answers
 from medassay.kinds.catalog import find_task, task_of_run
 from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.kinds.reference.tasks import WHOLE_REPLIES
+from medassay.model.chats import all_named_secrets, provide
 from medassay.model.spec import load_models, remembered
-from medassay.runner.ask import Asker
+from medassay.runner.ask import Asker, AskSettings
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.manifest import (
@@ -38,10 +39,10 @@ from medassay.runner.manifest import (
 )
 from medassay.runner.measure import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals
-from medassay.runner.providing import all_named_secrets, provide
+from medassay.runner.progress import ProgressFactory
 from medassay.runner.revisions import other_revisions, revision_ids, revisions
 from medassay.runner.spending import spending
-from medassay.runner.stages import ProgressFactory, RunContext, judge, refuse_leaving
+from medassay.runner.stages import RunContext, judge, refuse_leaving
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.remote import carry_home, fetch_runs, fetch_stores
 from medassay.storage.response import ResponseStore
@@ -239,13 +240,14 @@ def _judged(
             ResponseStore(workspace / "responses") as store,
             spending(workspace, derived.id, asked_specs, store) as purse,
         ):
-            from medassay.runner.finish import copy_answers, finish, write_scores
+            from medassay.runner.finish import finish
+            from medassay.runner.write import copy_answers, write_scores
 
             copy_answers(source, derived)
             items = RunItems(derived.path, derived.manifest["domains"])
             write_scores(derived, task, items, spread)
             chats = {n: provide(spec, secrets) for n, spec in asked_specs.items()}
-            asker = Asker(bench.models, chats, store, purse, seed=bench.seed)
+            asker = Asker(bench.models, chats, store, purse, AskSettings(seed=bench.seed))
             means = RunContext(
                 asker=asker,
                 engine=spread,
@@ -367,7 +369,8 @@ def rescore(
     spread = engine_of(engine, EngineRules(), workspace / "responses", {})
     await_dead(derived.path, lambda line: None)
     with lock_run(derived), held(derived.path):
-        from medassay.runner.finish import copy_answers, finish, rescore_verdicts, write_scores
+        from medassay.runner.finish import finish
+        from medassay.runner.write import copy_answers, rescore_verdicts, write_scores
 
         copy_answers(source, derived)
         items = RunItems(derived.path, derived.manifest["domains"])

@@ -189,10 +189,16 @@ class AnswerStageSpec:
         progress: Progress,
         secrets: Mapping[str, str],
     ) -> Answering:
-        """Return the stage."""
+        """Return the stage over the items of the run; see `stage`."""
         items = StoredItems(run / "items.jsonl", frozenset(self.schedule.domains), imported=True)
         items.trust()
         self.schedule.read_from(items)
+        return self.stage(asker, journal, progress, secrets)
+
+    def stage(
+        self, asker: Asker, journal: Writing, progress: Progress, secrets: Mapping[str, str]
+    ) -> Answering:
+        """Return the stage, with the tools of its plan where it has any."""
         toolbox = open_toolbox(self.schedule, self.models_file, secrets, asker.purse)
         looking = None if toolbox is None else ToolLoop(toolbox, asker)
         return Answering(self.schedule, asker, journal, progress, looking=looking, again=self.again)

@@ -84,6 +84,29 @@ class ModelRequest:
     key: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class AskSettings:
+    """How models are asked.
+
+    Parameters
+    ----------
+    seed : of what is drawn
+    fresh : whether stored replies are not used
+    grace : seconds for requests under way once a stop is asked for; None takes that of the rules
+    relays : by model, what decides in the place of a breaker here: a worker's coordinator does
+    stopping : whether no request may begin any more
+    sure : awaited before each call, until nobody else may have taken the run over
+    """
+
+    seed: int = 0
+    rules: EngineRules = field(default_factory=EngineRules)
+    fresh: bool = False
+    grace: float | None = None
+    relays: Mapping[str, Relay] = field(default_factory=dict)
+    stopping: Callable[[], bool] = lambda: False
+    sure: Callable[[], Awaitable[None]] | None = None
+
+
 class Asker:
     """Asks the models of a run."""
 
@@ -93,32 +116,45 @@ class Asker:
         chats: Mapping[str, Chat],
         store: ResponseStore,
         purse: Budget,
-        *,
-        seed: int,
-        rules: EngineRules | None = None,
-        fresh: bool = False,
+        settings: AskSettings = AskSettings(),
     ) -> None:
-        self._rules = rules or EngineRules()
+        self._rules = settings.rules
         self.specs = specs
-        self.seed = seed
-        self.fresh = fresh
+        self.seed = settings.seed
+        self.fresh = settings.fresh
         self.tally = Tally()
         self._chats = chats
         self._store = store
         self.purse = purse
         self.gates: dict[str, Gate] = {}  # by endpoint
-        self.sure: Callable[[], Awaitable[None]] | None = None  # before each call: `until_sure`
-        self.stopping: Callable[[], bool] = lambda: False  # no request may begin any more
+        self._stopping, self._sure = settings.stopping, settings.sure
         self._successes: Counter[str] = Counter()  # by model
         self.broken: OSError | None = None  # why nothing can be written down before it is sent
         self.under_way = 0  # requests that were sent and have no reply yet
-        self.grace = self._rules.grace
-        # A worker has relays here: its coordinator decides for all of them.
-        self.breakers: dict[str, Breaker | Relay] = {name: Breaker(self._rules) for name in specs}
+        self.grace = self._rules.grace if settings.grace is None else settings.grace
+        self.breakers: dict[str, Breaker | Relay] = {
+            name: settings.relays.get(name) or Breaker(self._rules) for name in specs
+        }
         self._drawing: dict[tuple[str, int], tuple[Sampling, bytes]] = {}
 
-    async def during(self, work: Awaitable[None]) -> None:
-        """Do some work that asks; connections and gates live as long as its event loop."""
+    def stopping(self) -> bool:
+        """Return whether no request may begin any more."""
+        return self._stopping()
+
+    async def during(
+        self,
+        work: Awaitable[None],
+        *,
+        stopping: Callable[[], bool],
+        sure: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Do some work that asks; connections and gates live as long as its event loop.
+
+        Parameters
+        ----------
+        stopping, sure : as in `AskSettings`, while this work goes on
+        """
+        self._stopping, self._sure = stopping, sure
         try:
             await work
         finally:
@@ -271,8 +307,8 @@ class Asker:
         await gate.enter(estimated_tokens(prompt) if spec.tokens_per_minute else 0)
         booking: Booking | None = None
         try:
-            if self.sure is not None:
-                await self.sure()
+            if self._sure is not None:
+                await self._sure()
             self._refuse_needless(spec)
             try:
                 booking = await self.purse.book(spec, prompt, request.key, attempt)
@@ -345,7 +381,7 @@ class Asker:
         """Refuse to begin a request to a model that is given up, or once a stop was asked for."""
         if spec.id in self.tally.given_up:
             raise NotAsked(f"not asked: {self.tally.given_up[spec.id]}")
-        if self.stopping() or self.broken is not None:
+        if self._stopping() or self.broken is not None:
             raise NotAsked("not asked: stopped before its turn")
 
     def _note(self, spec: ModelSpec, error: BaseException) -> None:

@@ -29,18 +29,12 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import EngineRules
 from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import IncompleteError, InputError, ModelError, NotAsked
+from medassay.model.chats import named_secrets, provide
 from medassay.runner.ask import Asker, request_constant, sampling_of
 from medassay.runner.engine.catalog import engine_of
-from medassay.runner.progress import Progress
-from medassay.runner.providing import named_secrets, provide
+from medassay.runner.progress import Progress, ProgressFactory, raise_if_interrupted, watching
 from medassay.runner.spending import spending
-from medassay.runner.stages import (
-    ProgressFactory,
-    RunContext,
-    raise_if_interrupted,
-    watching,
-    work,
-)
+from medassay.runner.stages import RunContext, work
 from medassay.storage.asked import Asked, note_asked, read_asked
 from medassay.storage.journal import Journal, Writing
 from medassay.storage.mirror import mirror_of
@@ -152,7 +146,7 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
         spending(workspace, f"{STUDIES}/{questions.study}", {spec.id: spec}, store) as purse,
     ):
         chats = {spec.id: provide(spec, secrets)}
-        asker = Asker({spec.id: spec}, chats, store, purse, seed=0)
+        asker = Asker({spec.id: spec}, chats, store, purse)
         means = RunContext(asker=asker, engine=spread, watch=watch)
         journal = Journal(run.path / JOURNAL, len(questions))
         sizes = Counter({(spec.id, what): len(questions)})

@@ -11,8 +11,7 @@ from medassay.errors import Interrupted, ModelError, NotAsked, OverBudget
 from medassay.runner.ask import Asker
 from medassay.runner.engine.local import asking
 from medassay.runner.event_loop import run_async
-from medassay.runner.progress import Stop
-from medassay.runner.stages import ProgressFactory, watching
+from medassay.runner.progress import ProgressFactory, Stop, watching
 
 
 def map_concurrently(
@@ -69,9 +68,10 @@ def map_concurrently(
             if close is not None:
                 await close()
 
-    asker.stopping = lambda: stop.soon
     with watching(watch, what, sizes, Counter()) as progress:
-        run_async(lambda: asker.during(all_of(progress.advance)), stop.ask)
+        run_async(
+            lambda: asker.during(all_of(progress.advance), stopping=lambda: stop.soon), stop.ask
+        )
     if stop.soon and done < len(subjects):
         raise Interrupted(
             f"stopped: {done} of {len(subjects)} {what} are done and kept; the same command resumes"

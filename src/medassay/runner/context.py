@@ -27,12 +27,11 @@ from medassay.core.records.trial import Setting
 from medassay.errors import InputError, IntegrityError, Interrupted
 from medassay.model.embeddings import Books
 from medassay.runner.event_loop import run_async
-from medassay.runner.progress import Silent, Stop
+from medassay.runner.progress import ProgressFactory, Silent, Stop
 from medassay.storage.measure import MeasureStore
 
 if TYPE_CHECKING:
     from medassay.context.retrieval.index import Index
-    from medassay.runner.stages import ProgressFactory
 
 _BATCH = 256  # queries searched at once
 
@@ -40,7 +39,7 @@ _BATCH = 256  # queries searched at once
 class Contexts:
     """The texts of a run's prompts; `described` is what a run remembers of where they are from."""
 
-    def __init__(self, plan: Plan, base: Path, workspace: Path) -> None:
+    def __init__(self, plan: Plan, base: Path, workspace: Path, *, assumed: bool = False) -> None:
         from medassay.context.retrieval.index import Index  # numpy
 
         self._made_with = (plan, base.resolve(), workspace.resolve())
@@ -48,7 +47,8 @@ class Contexts:
         self.index: Index | None = None
         self.described: dict[str, Any] = {}
         self._wanted = plan.retrieval
-        self.assumed = False  # whether as much as may be found stands for what was not searched for
+        # Whether as much as may be found stands for what was not searched for.
+        self._assumed = assumed
         if plan.retrieval is not None:
             self.index = Index(base / plan.retrieval.index)
             self.described = describe(self.index, plan.retrieval)
@@ -92,7 +92,7 @@ class Contexts:
         items: Iterable[Item],
         models_file: Path,
         secrets: Mapping[str, str],
-        watch: "ProgressFactory | None",
+        watch: ProgressFactory | None,
         books: Books | None = None,
     ) -> None:
         """Search for the passages of all items that were not searched for before."""
@@ -166,7 +166,7 @@ class Contexts:
 
     def _passages(self, item: Item) -> PromptContext:
         index, numbers = self._searched(), self._known.get(_key(self._query(item)))
-        if numbers is None and not self.assumed:
+        if numbers is None and not self._assumed:
             raise IntegrityError(
                 f"retrieved/: nothing was found for item '{item.id}'; run the plan again, it is"
                 " searched for"

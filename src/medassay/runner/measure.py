@@ -18,8 +18,7 @@ from medassay.core.canonical import canonical
 from medassay.core.records.task import Task
 from medassay.errors import InputError, UnavailableError
 from medassay.runner.engine.stage import Engine
-from medassay.runner.progress import Silent
-from medassay.runner.stages import ProgressFactory
+from medassay.runner.progress import ProgressFactory, Silent
 from medassay.score.catalog import METRICS
 from medassay.score.metric import Pair, TextMetric, Values
 from medassay.score.text import LEXICAL

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.core.amount import Amount
+from medassay.core.amount import NOTHING, Amount
 from medassay.core.canonical import canonical
 from medassay.core.records.context_config import DEAF_TURNS, LONGEST_RESULT, ToolRules
 from medassay.core.records.model import FREE, ModelSpec
-from medassay.core.records.plan import BudgetRules
+from medassay.core.records.plan import BudgetRules, Plan, load_plan
 from medassay.core.records.trial import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.assignment import JudgeAssignment
@@ -29,8 +29,13 @@ from medassay.runner.budget import (
     estimated_tokens,
     most_written,
 )
+from medassay.runner.prepare import prepare
+from medassay.runner.reply_limits import told_room
 from medassay.runner.schedule import Schedule
+from medassay.runner.spending import spent_by
+from medassay.storage.remote import open_workspace
 from medassay.storage.response import ResponseStore, request_key
+from medassay.storage.run import latest
 
 
 @dataclass
@@ -254,3 +259,34 @@ def held_against(budget: BudgetRules, spent: Amount, to_come: Mapping[str, Any])
             )
     figures = {"calls": spent.calls, "tokens": spent.tokens, "money": round(spent.money, 6)}
     return {"budget": bounds, "spent": figures, "warnings": warnings}
+
+
+def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> dict[str, Any]:
+    """Return what a run would ask, judges among it: calls, replies already stored, upper bounds."""
+    base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
+    plan_read = plan if isinstance(plan, Plan) else load_plan(Path(plan))
+    workspace = open_workspace(workspace or base, plan_read.hash)
+    prepared = prepare(plan_read, base, workspace, assume_contexts=True)
+    schedule, bench = prepared.schedule, prepared.bench
+    with ResponseStore(workspace / "responses") as store:
+        rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
+        if bench is not None:
+            judged, judges = judged_cases(schedule, bench, store), bench.models.values()
+            rows += [preview_judge(schedule, bench, spec, judged, store) for spec in judges]
+        _, last = latest(workspace / "runs", plan_read.hash)
+        resumed = "" if last is None or last.sealed else last.id
+        spent = spent_by(workspace, resumed, store) if resumed else NOTHING
+    fallback = {"fallback": schedule.fallback} if schedule.fallback else {}
+    lines = [*schedule.unused, *told_room(schedule)]
+    limits = {"limits": lines} if lines else {}
+    to_come = totals(rows)
+    held = held_against(plan_read.budget, spent, to_come)
+    document = {**to_come, "models": rows, **fallback, **limits, **held}
+    return {"trials": schedule.n_trials, **document}
+
+
+def has_prices(plan: Path) -> bool:
+    """Return whether any model or judge of a plan has a price, so that a run may cost money."""
+    plan_read = load_plan(plan)
+    models_file = plan.resolve().parent / plan_read.models_file
+    return priced(models_file, {*plan_read.models, *plan_read.judges, plan_read.substitute})

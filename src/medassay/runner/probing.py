@@ -12,8 +12,8 @@ from medassay.core.records.model import Chat, ModelSpec
 from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import MedassayError, Permanent
 from medassay.model.catalog import PROVIDERS
+from medassay.model.chats import named_secrets
 from medassay.runner.ask import sampling_of
-from medassay.runner.providing import named_secrets
 
 _SHORT, _ROOM = 16, 256  # tokens of a reply that is one letter, and of a call or an object
 _SCHEMA = {

@@ -4,8 +4,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
+
+from medassay.errors import Interrupted
 
 
 @dataclass
@@ -151,3 +154,26 @@ class Live:
             self._bars.update(self._tasks[key], failed=f"{self._failed[key]} failed")
         else:
             self._bars.advance(self._tasks[key], times)
+
+
+# What is counted ("trials", "verdicts"), how many there are and how many are done, by model and
+# domain.
+ProgressFactory = Callable[
+    [str, Counter[tuple[str, str]], Counter[tuple[str, str]]], AbstractContextManager[Progress]
+]
+
+
+def watching(
+    watch: ProgressFactory | None,
+    what: str,
+    sizes: Counter[tuple[str, str]],
+    done: Counter[tuple[str, str]],
+) -> AbstractContextManager[Progress]:
+    """Return what is told of a pass: to `watch`, or nobody."""
+    return watch(what, sizes, done) if watch else nullcontext(Silent())
+
+
+def raise_if_interrupted(stop: Stop, what: str, done: int, total: int) -> None:
+    """Raise `Interrupted` where the user stopped a pass before its end."""
+    if stop.soon and done < total:
+        raise Interrupted(f"stopped: {done} of {total} {what} and kept; the same command resumes")

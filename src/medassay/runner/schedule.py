@@ -36,7 +36,7 @@ from medassay.prompt.render import (
     shown_order,
 )
 from medassay.runner.context import Contexts
-from medassay.runner.reply_room import ReplyRoom
+from medassay.runner.reply_room import ReplyRoom, room_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,14 @@ class Schedule:
     """All trials of a plan, numbered by (domain, model, setting, mode, item, repeat)."""
 
     def __init__(
-        self, plan: Plan, banks: Sequence[Bank], specs: Mapping[str, ModelSpec], task: Task
+        self,
+        plan: Plan,
+        banks: Sequence[Bank],
+        specs: Mapping[str, ModelSpec],
+        task: Task,
+        *,
+        contexts: Contexts | None = None,
+        tools: bytes = b"",
     ) -> None:
         self.plan = plan
         self.task = task
@@ -68,6 +75,8 @@ class Schedule:
         self._check_likelihood()
         self._bank_of: dict[str, Bank] = {}
         self._places: dict[str, array[int]] = {}  # domain → positions in its bank, by item id
+        # Domain → how many items, of a schedule that came from another process.
+        self._sizes: dict[str, int] = {}
         self._ids: dict[str, Sequence[str]] = {}  # bank → ids by position
         self._dev: dict[str, list[Item]] = {}
         self._unused: dict[str, Counter[str]] = {}  # bank → what of it the task does not ask
@@ -75,9 +84,8 @@ class Schedule:
             self._take(bank)
         self._refuse_unused(banks)
         self._check_settings()
-        self.contexts: Contexts | None = None  # set where a setting shows texts
-        self.room = ReplyRoom()  # what records need; set where there are any
-        self.tools = b""  # the schema of the tools, set where there are any
+        self.contexts = contexts  # where a setting shows texts
+        self.tools = tools  # the schema of the tools
         self._turns: dict[tuple[str, ...], tuple[dict[str, str], ...]] = {}
         self._index: dict[str, dict[str, int]] = {}  # made when a stored trial is looked up
         self.cells = self._cells()
@@ -85,6 +93,7 @@ class Schedule:
         self._by_name = {(c.domain, c.model, c.setting, c.mode): c for c in self.cells}
         last = self.cells[-1]
         self.n_trials = last.base + len(self._places[last.domain]) * plan.repeats
+        self.room: ReplyRoom = room_of(task, (bank.items[at] for bank, at in self.items()))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs to know: all but the items, which it reads from the
@@ -99,7 +108,8 @@ class Schedule:
             "_ids": {},
             "_index": {},
             "_bank_of": banks,
-            "_places": {domain: len(positions) for domain, positions in self._places.items()},
+            "_places": {},
+            "_sizes": {domain: len(positions) for domain, positions in self._places.items()},
             "_dev": self._dev if few_shot else {},
         }
 
@@ -113,10 +123,10 @@ class Schedule:
         from another process.
         """
         start = 0
-        for domain, size in sorted(self._places.items()):
-            self._places[domain] = array("Q", range(start, start + int(size)))
+        for domain, size in sorted(self._sizes.items()):
+            self._places[domain] = array("Q", range(start, start + size))
             self._bank_of[domain] = replace(self._bank_of[domain], items=items)
-            start += int(size)
+            start += size
 
     def _take(self, bank: Bank) -> None:
         ids: list[str] = []

@@ -3,40 +3,36 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from medassay.bank.folder import bank_record
 from medassay.bank.run_items import RunItems
-from medassay.context.tools.loop import ToolLoop
 from medassay.core.again import Again
-from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.core.records.context_config import ToolRules
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.task import Task
-from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
+from medassay.errors import IncompleteError, InputError, ModelError, OverBudget
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.queue import Answers, JudgingQueue, dockets
 from medassay.model.connection import why_elsewhere
-from medassay.runner.answer_stage import Answering, AnswerStageSpec, open_toolbox
+from medassay.runner.answer_stage import AnswerStageSpec
 from medassay.runner.ask import Asker, Tally
 from medassay.runner.engine.stage import Engine, Stage, StageJob, StageSpec
 from medassay.runner.judge_stage import JudgeStageSpec, Judging
-from medassay.runner.progress import Progress, Silent, Stop
-from medassay.runner.retrying import journalled, refuse_unusable, sealed, verdicts_again
-from medassay.runner.schedule import Schedule
+from medassay.runner.progress import Progress, ProgressFactory, Stop, raise_if_interrupted, watching
+from medassay.runner.retrying import (
+    journalled,
+    refuse_unusable,
+    sealed,
+    trials_again,
+    verdicts_again,
+)
+from medassay.runner.write import write_judged_scores, write_trials, write_verdicts
 from medassay.storage.journal import Journal, NumberOf
 from medassay.storage.mirror import mirror_of
-from medassay.storage.run import Run
-
-# What is counted ("trials", "verdicts"), how many there are and how many are done, by model and
-# domain.
-ProgressFactory = Callable[
-    [str, Counter[tuple[str, str]], Counter[tuple[str, str]]], AbstractContextManager[Progress]
-]
+from medassay.storage.run import JOURNAL, Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,14 +74,62 @@ class RunContext:
         )
 
 
-def answer(
+def ask(run: Run, portable: AnswerStageSpec, means: RunContext, secrets: Mapping[str, str]) -> None:
+    """Ask what was not asked yet, and write the trials with their scores.
+
+    Raises
+    ------
+    ModelError
+        When every model is given up.
+    IncompleteError
+        When trials failed or the budget ended.
+    """
+    schedule, tally = portable.schedule, means.asker.tally
+    journal = Journal(run.path / JOURNAL, schedule.n_trials)
+    journal.resume(schedule.number_of)
+    portable = _asked_again(portable, journal, means)
+    if schedule.contexts is not None and journal.done < schedule.n_trials:
+        items_asked = (bank.items[at] for bank, at in schedule.items())
+        try:
+            schedule.contexts.find(
+                items_asked, portable.models_file, secrets, means.watch, means.asker.purse
+            )
+        except OverBudget as over:
+            raise IncompleteError(f"run {run.id}: {over}; the same command resumes") from None
+    _answer(run, portable, journal, means, secrets)
+    n_left = schedule.n_trials - journal.done
+    if not (means.accept_failures and journal.done):
+        models = {name for name, spec in schedule.specs.items() if not spec.is_baseline}
+        refuse_given_up(run, "model", n_left, models, tally)
+    refuse_incomplete(run, "trials have no answer", n_left, tally, means.accept_failures)
+    write_trials(run, schedule, journal)
+
+
+def _asked_again(portable: AnswerStageSpec, journal: Journal, means: RunContext) -> AnswerStageSpec:
+    """Return the stage with the trials that are asked once more.
+
+    In the journal they are no longer done.
+    """
+    if means.again is None:
+        return portable
+    if means.source is not None:
+        path = means.source.path / "trials.jsonl"
+        attempts, _ = trials_again(sealed(path, portable.schedule.number_of), means.again)
+    else:
+        attempts, chosen = trials_again(journalled(journal), means.again)
+        for number in chosen:
+            journal.forget(number)
+    return replace(portable, again=attempts)
+
+
+def _answer(
     run: Run,
     portable: AnswerStageSpec,
     journal: Journal,
     means: RunContext,
     secrets: Mapping[str, str],
-) -> RunItems:
-    """Ask what has no answer yet; return the run's items, written down meanwhile."""
+) -> None:
+    """Ask what has no answer yet."""
     schedule, asker = portable.schedule, means.asker
     sizes: Counter[tuple[str, str]] = Counter()
     done: Counter[tuple[str, str]] = Counter()
@@ -93,19 +137,12 @@ def answer(
         numbers = range(cell.base, cell.base + schedule.size(cell))
         sizes[cell.model, cell.domain] += len(numbers)
         done[cell.model, cell.domain] += sum(map(journal.is_done, numbers))
-    toolbox = open_toolbox(schedule, portable.models_file, secrets, asker.purse)
-    looking = None if toolbox is None else ToolLoop(toolbox, asker)
     with watching(means.watch, "trials", sizes, done) as progress, closing(journal):
         progress.money = lambda: asker.purse.booked.money
-        stage = Answering(schedule, asker, journal, progress, looking=looking, again=portable.again)
+        stage = portable.stage(asker, journal, progress, secrets)
         todo = means.todo(run, stage, portable, journal, progress, schedule.number_of)
-        with ThreadPoolExecutor(max_workers=1) as aside:
-            items = aside.submit(_keep_items, run, schedule)
-            if means.engine.elsewhere:
-                items.result()
-            work(run, "trials", means, todo)
+        work(run, "trials", means, todo)
     raise_if_interrupted(todo.stop, "trials are answered", journal.done, schedule.n_trials)
-    return items.result()
 
 
 def work(run: Run, what: str, means: RunContext, todo: StageJob) -> None:
@@ -144,26 +181,8 @@ def work(run: Run, what: str, means: RunContext, todo: StageJob) -> None:
         )
 
 
-def _keep_items(run: Run, schedule: Schedule) -> RunItems:
-    """Write down and index the items of a run: what finishing needs, done while the models
-    answer.
-    """
-    import medassay.runner.finish  # noqa: F401 -- numpy and the statistics
-
-    items_file = run.path / "items.jsonl"
-    if not items_file.exists():
-        part = items_file.with_suffix(".part")
-        with part.open("wb") as file:
-            for bank, position in schedule.items():
-                file.write(canonical(bank_record(bank, position)) + b"\n")
-        part.rename(items_file)
-    return RunItems(run.path, run.manifest["domains"])
-
-
 def judge(run: Run, task: Task, bench: JudgeAssignment, items: RunItems, means: RunContext) -> None:
     """Ask for the verdicts that are not there yet, and write verdicts and scores."""
-    from medassay.runner.finish import write_judged_scores, write_verdicts
-
     answers = Answers(run, items, task)
     for docket in dockets(answers, bench):
         journal = _give(docket, means)
@@ -187,12 +206,12 @@ def _give(docket: JudgingQueue, means: RunContext) -> Journal:
         work(run, docket.name, means, todo)
     total = sizes.total()
     raise_if_interrupted(todo.stop, "verdicts are there", journal.done, total)
-    asker.tally.failed -= before
+    tally = replace(asker.tally, failed=asker.tally.failed - before)  # of this queue alone
     n_left = total - journal.done
     names = {name for name, _ in sizes}
     if not (means.accept_failures and journal.done):
-        refuse_given_up(run, "judge", n_left, names, asker.tally)
-    refuse_incomplete(run, "verdicts are missing", n_left, asker.tally, means.accept_failures)
+        refuse_given_up(run, "judge", n_left, names, tally)
+    refuse_incomplete(run, "verdicts are missing", n_left, tally, means.accept_failures)
     if not means.accept_failures:
         seats: Counter[str] = Counter()
         for (name, _), size in sizes.items():
@@ -215,22 +234,6 @@ def _verdicts_again(docket: JudgingQueue, journal: Journal, means: RunContext) -
     for place in chosen:
         journal.forget(place)
     return attempts
-
-
-def watching(
-    watch: ProgressFactory | None,
-    what: str,
-    sizes: Counter[tuple[str, str]],
-    done: Counter[tuple[str, str]],
-) -> AbstractContextManager[Progress]:
-    """Return what is told of a pass: to `watch`, or nobody."""
-    return watch(what, sizes, done) if watch else nullcontext(Silent())
-
-
-def raise_if_interrupted(stop: Stop, what: str, done: int, total: int) -> None:
-    """Raise `Interrupted` where the user stopped a pass before its end."""
-    if stop.soon and done < total:
-        raise Interrupted(f"stopped: {done} of {total} {what} and kept; the same command resumes")
 
 
 def refuse_given_up(run: Run, who: str, n_left: int, names: Collection[str], tally: Tally) -> None:

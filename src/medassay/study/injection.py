@@ -21,7 +21,7 @@ from medassay.judging.sanitize import sanitize_answer, speaker_pattern
 from medassay.kinds.facts.grader import FactGrader
 from medassay.model.spec import load_models, named
 from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
-from medassay.runner.stages import ProgressFactory
+from medassay.runner.progress import ProgressFactory
 from medassay.statistic.interval.exact import clopper_pearson_upper
 from medassay.storage.remote import using_stores
 

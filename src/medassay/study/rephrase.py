@@ -13,7 +13,8 @@ from medassay.errors import IncompleteError
 from medassay.model.spec import load_models, named
 from medassay.prompt.render import load_template, render
 from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
-from medassay.runner.stages import ProgressFactory, refuse_leaving
+from medassay.runner.progress import ProgressFactory
+from medassay.runner.stages import refuse_leaving
 from medassay.storage.run import Run
 
 REPHRASINGS = 6

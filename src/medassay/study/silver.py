@@ -25,7 +25,8 @@ from medassay.model.spec import load_models, named
 from medassay.prompt import load_template, render
 from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
 from medassay.runner.manifest import bank_entry
-from medassay.runner.stages import ProgressFactory, refuse_leaving
+from medassay.runner.progress import ProgressFactory
+from medassay.runner.stages import refuse_leaving
 from medassay.storage.remote import using_stores
 
 ASKED = 3  # times at most, for each report

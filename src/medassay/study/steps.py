@@ -15,7 +15,7 @@ from medassay.judging.graders.steps import (
 )
 from medassay.model.spec import load_models, named
 from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
-from medassay.runner.stages import ProgressFactory
+from medassay.runner.progress import ProgressFactory
 
 _ASKED = 3  # times at most, for each language
 

@@ -23,7 +23,7 @@ from medassay.kinds.catalog import find_task
 from medassay.model.spec import load_models, named
 from medassay.runner.again import JudgingOptions, judge_run
 from medassay.runner.measure import gauges_of
-from medassay.runner.stages import ProgressFactory
+from medassay.runner.progress import ProgressFactory
 from medassay.storage.run import Run, open_run
 from medassay.suite.banks import SuiteBank, SuiteBanks
 from medassay.suite.catalog import BENCHMARKS

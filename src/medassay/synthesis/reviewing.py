@@ -21,11 +21,12 @@ from medassay.core.records.item import Bank
 from medassay.core.records.model import ModelSpec
 from medassay.errors import IncompleteError, InputError
 from medassay.judging.sanitize import delimit
+from medassay.model.chats import provide
 from medassay.model.spec import load_models, named
 from medassay.runner.ask import Asker
-from medassay.runner.providing import provide
+from medassay.runner.progress import ProgressFactory
 from medassay.runner.spending import spending
-from medassay.runner.stages import ProgressFactory, refuse_leaving
+from medassay.runner.stages import refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.correction import read_correction, shown_fields, told_item
@@ -93,7 +94,7 @@ def review_flaws(
         store = stack.enter_context(ResponseStore(workspace / "responses"))
         own_specs = {spec.id: spec}
         purse = stack.enter_context(spending(workspace, workshop.account, own_specs, store))
-        asker = Asker({spec.id: spec}, {spec.id: provide(spec, secrets)}, store, purse, seed=0)
+        asker = Asker({spec.id: spec}, {spec.id: provide(spec, secrets)}, store, purse)
         author = Author(spec, asker, seed=0, looking=_looking(options.tools, asker, secrets))
         jobs = [_job(record, author) for record in records.values()]
         failed = do_jobs("reviews", jobs, workshop, asker, watch, again)

@@ -16,7 +16,7 @@ from medassay.errors import IncompleteError, InputError
 from medassay.runner.ask import Asker
 from medassay.runner.budget import estimated_cost, estimated_tokens
 from medassay.runner.concurrency import map_concurrently
-from medassay.runner.stages import ProgressFactory
+from medassay.runner.progress import ProgressFactory
 from medassay.synthesis.author import Author
 from medassay.synthesis.project import Event, Place, Step, Workshop, basis_of, by_model
 

@@ -12,12 +12,13 @@ from typing import Any
 from medassay.core.records.item import LETTERS
 from medassay.core.records.model import FREE, ModelSpec
 from medassay.errors import IncompleteError, InputError
+from medassay.model.chats import provide
 from medassay.model.spec import load_models, named
-from medassay.runner.ask import Asker
+from medassay.runner.ask import Asker, AskSettings
 from medassay.runner.budget import Budget
-from medassay.runner.providing import provide
+from medassay.runner.progress import ProgressFactory
 from medassay.runner.spending import spending
-from medassay.runner.stages import ProgressFactory, refuse_leaving
+from medassay.runner.stages import refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.exam import ExamMaker
@@ -142,7 +143,7 @@ def synthesize(
         account, budget = workshop.account, planned.plan.budget
         purse = stack.enter_context(spending(workspace, account, planned.specs, store, budget))
         chats = {name: provide(spec, secrets) for name, spec in planned.specs.items()}
-        asker = Asker(planned.specs, chats, store, purse, seed=planned.plan.seed)
+        asker = Asker(planned.specs, chats, store, purse, AskSettings(seed=planned.plan.seed))
         failed: dict[str, str] = {}
         maker, done = planned.maker(workshop, asker), list[SynthesisStep]()
         for what, jobs in maker.stages():
@@ -235,7 +236,11 @@ def preview(path: Path, to: Path) -> dict[str, Any]:
         ):
             _refuse_other(workshop, planned)
             asker = Asker(
-                planned.specs, {}, store, Budget(planned.plan.budget), seed=planned.plan.seed
+                planned.specs,
+                {},
+                store,
+                Budget(planned.plan.budget),
+                AskSettings(seed=planned.plan.seed),
             )
             rows = priced(planned.maker(workshop, asker).stages(), workshop)
     return {

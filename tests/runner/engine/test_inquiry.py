@@ -15,13 +15,13 @@ from tests.driving import asked, drive, ended, until
 from tests.runner.engine.test_coordinator import keys_of
 from tests.study.test_silver import GOOD, RECORD_OF, letters
 
+from medassay.bank.find import find_bank
 from medassay.bank.folder import load_bank
 from medassay.cli.main import call
 from medassay.core.records.item import Item
 from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
 from medassay.model.fake import Fake
 from medassay.model.spec import load_models
-from medassay.pipeline import find_bank
 from medassay.prompt.render import load_template, render
 from medassay.runner import stages
 from medassay.runner.batch_prompts import prompt_batch

@@ -42,7 +42,7 @@ def pages(board: Board) -> Iterator[Page]:
             f"compare/{track}",
             pairs=pairs if len(pairs) <= _MOST_PAIRS else [],
             row=None,
-            figure_pages=min(_DRAWN, len(pairs)),
+            drawn=min(_DRAWN, len(pairs)),
             **common,
             **figure_context(drawing, name),
         )

@@ -27,7 +27,7 @@ def pages(board: Board) -> Iterator[Page]:
         "tools/",
         rows=rows,
         overall=OVERALL,
-        figure_pages=min(_DRAWN, len(rows)),
+        drawn=min(_DRAWN, len(rows)),
         scale=[board.statistics["scale"][end] for end in ("lo", "hi")],
         used=tool_rows(board),
         **figure_context(figure, "tools-minus-solo"),

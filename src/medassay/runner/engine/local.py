@@ -26,9 +26,16 @@ class LocalEngine:
 
     def work(self, todo: StageJob) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
-        todo.asker.sure = lambda: until_sure(todo.in_doubt, lambda: todo.stop.soon)
-        todo.asker.stopping = lambda: todo.stop.soon
-        run_async(lambda: todo.asker.during(_work(todo)), todo.stop.ask)
+        asker, stop = todo.asker, todo.stop
+
+        def work() -> Coroutine[Any, Any, None]:
+            return asker.during(
+                _work(todo),
+                stopping=lambda: stop.soon,
+                sure=lambda: until_sure(todo.in_doubt, lambda: stop.soon),
+            )
+
+        run_async(work, stop.ask)
 
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
         """Yield what a task makes of each part, in order."""

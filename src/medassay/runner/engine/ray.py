@@ -34,6 +34,7 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import EngineRules
 from medassay.core.secret import secrets as known
 from medassay.errors import IncompleteError, InputError, UnavailableError
+from medassay.model.chats import all_named_secrets
 from medassay.runner.engine.coordinator import Coordinator, LostError, WorkerHandle
 from medassay.runner.engine.lease import LeaseWatcher
 from medassay.runner.engine.local import waiting_units
@@ -41,7 +42,6 @@ from medassay.runner.engine.orders import WorkMessage, WorkReport
 from medassay.runner.engine.stage import R, StageJob, T
 from medassay.runner.engine.worker import Worker, WorkerJob
 from medassay.runner.event_loop import run_async
-from medassay.runner.providing import all_named_secrets
 
 
 class Ray:

@@ -17,14 +17,14 @@ from medassay.core.private import access, make_folder
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import BudgetRules
 from medassay.errors import InputError, MedassayError
-from medassay.runner.ask import Asker, Tally, until_sure
+from medassay.model.chats import make_chats
+from medassay.runner.ask import Asker, AskSettings, Tally, until_sure
 from medassay.runner.breaker import Relay
 from medassay.runner.budget import SPENT, Budget
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
 from medassay.runner.engine.local import out_of_grace
 from medassay.runner.engine.orders import Shard, WorkMessage, WorkReport
 from medassay.runner.engine.stage import Stage, StageJob, StageSpec
-from medassay.runner.providing import make_chats
 from medassay.storage.journal import Noted, Segment
 from medassay.storage.mirror import Mirror, mirror_of
 from medassay.storage.response import ResponseStore, growing_name, index_of, this_host
@@ -312,13 +312,15 @@ class Worker:
             chats,
             self._store,
             self._purse,
-            seed=job.seed,
-            fresh=job.fresh,
+            AskSettings(
+                seed=job.seed,
+                fresh=job.fresh,
+                grace=job.grace,
+                relays=self._relays,
+                stopping=lambda: self._stop,
+                sure=lambda: until_sure(self._in_doubt, lambda: self._stop),
+            ),
         )
-        self._asker.breakers.update(self._relays)
-        self._asker.grace = job.grace
-        self._asker.stopping = lambda: self._stop
-        self._asker.sure = lambda: until_sure(self._in_doubt, lambda: self._stop)
         self._chats = chats
         self._stage: Stage = job.portable.open(
             self._run, self._asker, self._pages, self._counting, secrets

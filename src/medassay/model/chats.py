@@ -1,15 +1,20 @@
 """Entries of the models file → providers; each sees only the secrets that its entry names."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from medassay.core.records.model import Chat, ModelSpec
-from medassay.core.secret import secrets as known
+from medassay.core.secret import secrets as known_secrets
 from medassay.model.baseline import Baseline
 from medassay.model.catalog import PROVIDERS
 
 
-def provide(spec: ModelSpec, secrets: Mapping[str, str]) -> Chat:
-    """Return the provider of one entry."""
+def provide(
+    spec: ModelSpec, secrets: Mapping[str, str], majority: Mapping[str, str] = MappingProxyType({})
+) -> Chat:
+    """Return the provider of one entry; `majority` is what the baseline of that name answers."""
+    if spec.provider == "baseline":
+        return Baseline(spec, majority=majority)
     return PROVIDERS[spec.provider](spec, named_secrets(spec, secrets))
 
 
@@ -17,7 +22,7 @@ def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]
     """Return the secrets that an entry names and that are set."""
     names = [spec.api_key_env, *spec.headers_env.values()]
     named = {name: secrets[name] for name in names if name and secrets.get(name)}
-    known.learn(named.values())
+    known_secrets.learn(named.values())
     return named
 
 
@@ -28,7 +33,7 @@ def all_named_secrets(
     set.
     """
     named = {name: secrets[name] for name in more if secrets.get(name)}
-    known.learn(named.values())
+    known_secrets.learn(named.values())
     for spec in specs:
         named |= named_secrets(spec, secrets)
     return named
@@ -45,13 +50,11 @@ def make_chats(
     ----------
     majority : what the baseline `majority` answers, by the letters of an item
     """
-    chats: dict[str, Chat] = {}
-    for name, spec in specs.items():
-        if spec.provider in PROVIDERS:
-            chat = chats[name] = provide(spec, secrets)
-            if isinstance(chat, Baseline):
-                chat.majority = majority
-    return chats
+    return {
+        name: provide(spec, secrets, majority)
+        for name, spec in specs.items()
+        if spec.provider in PROVIDERS
+    }
 
 
 def knows_majority(specs: Mapping[str, ModelSpec]) -> bool:

@@ -1,0 +1,225 @@
+"""From a journal to the sealed order: items, trials, verdicts and scores of a run."""
+
+import shutil
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.folder import bank_record
+from medassay.bank.run_items import RunItems
+from medassay.core.canonical import canonical
+from medassay.core.records.task import Task
+from medassay.core.records.trial import Answer, answer_of
+from medassay.core.records.verdict import Grader
+from medassay.errors import InputError
+from medassay.judging.agreement import by_trial, judged_score
+from medassay.judging.queue import Answers, JudgingQueue, auditors
+from medassay.kinds.catalog import task_of_run
+from medassay.kinds.scoring import Scoring, score_trials
+from medassay.runner.answer_stage import failed_record
+from medassay.runner.engine.stage import Engine
+from medassay.runner.judge_stage import failed_verdict, reread
+from medassay.runner.schedule import Schedule
+from medassay.storage.journal import Journal, JournalLine
+from medassay.storage.jsonl import line_parts, read_jsonl
+from medassay.storage.mirror import mirror_of
+from medassay.storage.remote import here
+from medassay.storage.run import SPOT_CHECK, VERDICTS, Run
+
+NOT_ASKED = "not asked"  # the reason of what was never sent; never that of another item
+_PART = 20_000  # trials that one process scores at once
+
+
+def write_items(run: Run, schedule: Schedule) -> RunItems:
+    """Write the items of a run where they are not there yet, and index them."""
+    items_file = run.path / "items.jsonl"
+    if not items_file.exists():
+        part = items_file.with_suffix(".part")
+        with part.open("wb") as file:
+            for bank, position in schedule.items():
+                file.write(canonical(bank_record(bank, position)) + b"\n")
+        part.rename(items_file)
+    return RunItems(run.path, run.manifest["domains"])
+
+
+def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
+    """Write trials, scores and timings in sealed order; what never succeeded is `failed`."""
+    scoring = Scoring(schedule.task)
+    with (
+        _rewrite(run.path / "trials.jsonl") as trials,
+        _rewrite(run.path / "scores.jsonl") as scores,
+        _rewrite(run.path / "timings.jsonl") as timings,
+    ):
+        done = journal.lines()
+        following = next(done, None)
+        is_complete = journal.done == schedule.n_trials
+        failures = {} if is_complete else journal.failures(schedule.number_of)
+        for number in range(schedule.n_trials):
+            if following is not None and following.number == number:
+                line, following = following, next(done, None)
+            else:
+                reason = failures.get(number, NOT_ASKED)
+                line = _failed(schedule, scoring, number, reason)
+            trials.write(line.record + b"\n")
+            scores.write(line.score + b"\n")
+            timings.write(line.timing + b"\n")
+
+
+def _failed(schedule: Schedule, scoring: Scoring, number: int, reason: str) -> JournalLine:
+    cell, item, repeat = schedule.trial(number)
+    trial = failed_record(cell, item.id, repeat, reason)
+    answer = Answer(item_id=item.id, outcome="failed", value=None, reason=reason)
+    score = scoring.record(item, trial, answer)
+    return JournalLine(number=number, record=canonical(trial), score=canonical(score), timing=b"{}")
+
+
+def copy_answers(source: Run, run: Run) -> None:
+    """Copy items, trials and timings of a sealed run into a new one that judges them again, but for
+    what was deleted by law.
+    """
+    deleted = run.manifest.get("deleted_items")
+    for name in ("items.jsonl", "trials.jsonl", "timings.jsonl"):
+        target = run.path / name
+        if not target.exists():
+            part = target.with_suffix(".part")
+            part.unlink(missing_ok=True)
+            if deleted:
+                _copy_present(source.path, name, part)
+            else:
+                shutil.copyfile(source.path / name, part)
+            part.rename(target)
+
+
+def _copy_present(folder: Path, name: str, target: Path) -> None:
+    """Copy the lines of a file that are not of a deleted item.
+
+    Timings stand beside the trials, line by line.
+    """
+    told_by = "trials.jsonl" if name == "timings.jsonl" else name
+    with (folder / name).open("rb") as lines, target.open("wb") as copy:
+        for line, record in zip(lines, read_jsonl(folder / told_by), strict=True):
+            if "tombstone" not in record:
+                copy.write(line)
+
+
+def write_verdicts(docket: JudgingQueue, journal: Journal) -> None:
+    """Write the verdicts of a docket in sealed order; one that never came is `failed`."""
+    with _rewrite(docket.file) as verdicts:
+        done = journal.lines()
+        following = next(done, None)
+        failures = journal.failures(docket.place_of)
+        for number in docket.numbers:
+            trial = docket.answers.trial(number)
+            for seat, spec in enumerate(docket.bench.seats[trial["model"]]):
+                place = docket.place(number, seat)
+                if following is not None and following.number == place:
+                    line, following = following.record, next(done, None)
+                else:
+                    reason = failures.get(place, NOT_ASKED)
+                    line = canonical(failed_verdict(trial, spec, seat, reason))
+                verdicts.write(line + b"\n")
+
+
+def write_judged_scores(
+    run: Run, answers: Answers, judges: Mapping[str, Grader], n_seats: int
+) -> None:
+    """Write the scores anew, those of judged trials from their verdicts; null where one failed."""
+    verdicts_by_trial = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
+    part = run.path / "scores.jsonl.part"
+    open_trials = set(answers.open)
+    with part.open("wb") as scores:
+        for number, score in enumerate(read_jsonl(run.path / "scores.jsonl")):
+            if number in open_trials:
+                _, verdicts = next(verdicts_by_trial)
+                judge = judges[score["domain"]]
+                item = answers.items.get(score["domain"], score["item"])
+                # Replaced.
+                score = judged_score(score, item, verdicts, judge, n_seats)  # noqa: PLW2901
+            scores.write(canonical(score) + b"\n")
+    part.replace(run.path / "scores.jsonl")
+
+
+def rescore_verdicts(source: Run, run: Run, items: RunItems, judges: Mapping[str, Grader]) -> None:
+    """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
+    answers = Answers(run, items, task_of_run(run.manifest))
+    _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, judges)
+    if run.manifest.get("audited"):
+        _reread_all(source, run.path / f"{SPOT_CHECK}.jsonl", answers, auditors(judges))
+    n_seats = max(len(seats) for seats in run.manifest["bench"].values())
+    write_judged_scores(run, answers, judges, n_seats)
+
+
+def _reread_all(source: Run, target: Path, answers: Answers, judges: Mapping[str, Grader]) -> None:
+    with _rewrite(target) as verdicts:
+        for record in read_jsonl(source.path / target.name):
+            if "tombstone" in record:
+                continue
+            if any(tuple(key) not in answers.numbers for key in record.get("batch", ())):
+                # Judged together with an answer that was deleted since: it stays as it was read,
+                # only its score follows.
+                record["given"] = True
+            if record["outcome"] != "failed":
+                judge = judges[record["domain"]]
+                verdict_again = reread(answers, judge, record)
+                if verdict_again is None:
+                    raise InputError(
+                        f"run {source.id}: today's reader of judge '{record['judge']}' would ask"
+                        " again; judge the answers anew with `medassay judge`"
+                    )
+                record.update(verdict_again, rubric=judge.id)
+            verdicts.write(canonical(record) + b"\n")
+
+
+def write_scores(run: Run, task: Task, items: RunItems, engine: Engine | None = None) -> None:
+    """Score the trials of a run whose answers came without scores."""
+    if engine is None or not engine.elsewhere:
+        with _rewrite(run.path / "scores.jsonl") as scores:
+            for _, score in score_trials(run.path, items, task):
+                scores.write(canonical(score) + b"\n")
+        return
+    mirror = mirror_of(run.path)
+    if mirror is not None:
+        mirror.push_new(mirror.name(run.path))
+    place = str(run.path.resolve()) if mirror is None else mirror.called(run.path)
+    part = run.path / "scores.jsonl.part"
+    with part.open("wb") as scores:
+        task_of_parts = ScoringParts(place, run.manifest["domains"], task)
+        parts = line_parts(run.path / "trials.jsonl", _PART)
+        for lines in engine.spread(task_of_parts, parts):
+            scores.write(lines)
+    part.replace(run.path / "scores.jsonl")
+
+
+class ScoringParts:
+    """Scores some lines of the trials of a run, in any process that sees the run."""
+
+    def __init__(self, place: str, domains: Mapping[str, str], task: Task) -> None:
+        self._place, self._domains, self._task = place, domains, task
+
+    def __call__(self, part: tuple[int, int]) -> bytes:
+        """Return the lines of scores.jsonl for so many trials from an offset on."""
+        folder, items = _opened(self._place, tuple(sorted(self._domains.items())))
+        scoring, offset, count = Scoring(self._task), *part
+        line = []
+        for trial in islice(read_jsonl(folder / "trials.jsonl", offset=offset), count):
+            item = items.get(trial["domain"], trial["item"])
+            line.append(canonical(scoring.record(item, trial, answer_of(trial))) + b"\n")
+        return b"".join(line)
+
+
+@lru_cache(maxsize=1)
+def _opened(place: str, domains: tuple[tuple[str, str], ...]) -> tuple[Path, RunItems]:
+    """Return a run's folder on this machine and its items.
+
+    The last one is kept for the next part.
+    """
+    folder = here(place)
+    return folder, RunItems(folder, dict(domains))
+
+
+def _rewrite(path: Path) -> Any:
+    """Open a file of an unsealed run afresh: an attempt to seal that was cut off is redone."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
