@@ -170,24 +170,31 @@ def approve(
         out.result(f"{version} {content}")
 
 
+_MAKER = typer.Option(..., help="The model that writes the references.")
+_SILVER_TO = typer.Option(..., help="Folder of the new bank.")
+_MODELS = typer.Option(Path("models.json"), help="The models file.")
+_ACCEPT_FAILURES = typer.Option(
+    False,
+    "--accept-failures",
+    help="Write the bank although reports got no usable record; they stay without one.",
+)
+_AGAIN = typer.Option(
+    [],
+    help=(
+        "Ask once more for the record of a report, by its id, or failed for all reports that"
+        " got no usable one."
+    ),
+)
+
+
 @app.command()
-def silver(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+def silver(
     bank: str = _BANK,
-    maker: str = typer.Option(..., help="The model that writes the references."),
-    to: Path = typer.Option(..., help="Folder of the new bank."),
-    models: Path = typer.Option(Path("models.json"), help="The models file."),
-    accept_failures: bool = typer.Option(
-        False,
-        "--accept-failures",
-        help="Write the bank although reports got no usable record; they stay without one.",
-    ),
-    again: list[str] = typer.Option(
-        [],
-        help=(
-            "Ask once more for the record of a report, by its id, or failed for all reports that"
-            " got no usable one."
-        ),
-    ),
+    maker: str = _MAKER,
+    to: Path = _SILVER_TO,
+    models: Path = _MODELS,
+    accept_failures: bool = _ACCEPT_FAILURES,
+    again: list[str] = _AGAIN,
     workspace: str = WORKSPACE,
     engine: str = ENGINE,
 ) -> None:
@@ -282,42 +289,53 @@ def _check_name(called: str) -> None:
         raise UsageError(f"--name: '{called}'; expected a name without slashes, not hidden")
 
 
+_NAME = typer.Argument(
+    ...,
+    help="A catalogued set (`bank list`), or csv, xlsx, or reports (a folder of texts).",
+)
+_PATH = typer.Argument(..., help="Its file or folder.")
+_TO = typer.Option(None, help="Folder to write; default: the bank's name.")
+_COLUMNS = typer.Option("", help="For csv and xlsx: question=Frage,A=a,B=b,expected=key,…")
+_CALLED = typer.Option("", "--name", help="For csv, xlsx and reports: the bank's name.")
+_LICENCE = typer.Option("unstated", help="For csv, xlsx and reports.")
+_DOMAIN = typer.Option("general", help="For csv and xlsx without a domain column, and for reports.")
+_LANGUAGE = typer.Option(
+    "", help="For csv, xlsx and reports: the language of all items; default: en."
+)
+_ENCODING = typer.Option(
+    "",
+    help="For csv and reports: how text is encoded; default: found (UTF-8, Windows-1252).",
+)
+_MAY_LEAVE = typer.Option(
+    False,
+    "--may-leave",
+    help=(
+        "For reports: they may go to models elsewhere and be published. Without it they stay"
+        " (may_leave = false)."
+    ),
+)
+_GOLDEN = typer.Option(
+    "",
+    help=(
+        "For RareBench: of several recorded diseases the first is golden (one), or any of them"
+        " (any); default: one."
+    ),
+)
+
+
 @app.command(name="import")
-def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    name: str = typer.Argument(
-        ...,
-        help="A catalogued set (`bank list`), or csv, xlsx, or reports (a folder of texts).",
-    ),
-    path: Path = typer.Argument(..., help="Its file or folder."),
-    to: Path | None = typer.Option(None, help="Folder to write; default: the bank's name."),
-    columns: str = typer.Option("", help="For csv and xlsx: question=Frage,A=a,B=b,expected=key,…"),
-    called: str = typer.Option("", "--name", help="For csv, xlsx and reports: the bank's name."),
-    licence: str = typer.Option("unstated", help="For csv, xlsx and reports."),
-    domain: str = typer.Option(
-        "general", help="For csv and xlsx without a domain column, and for reports."
-    ),
-    language: str = typer.Option(
-        "", help="For csv, xlsx and reports: the language of all items; default: en."
-    ),
-    encoding: str = typer.Option(
-        "",
-        help="For csv and reports: how text is encoded; default: found (UTF-8, Windows-1252).",
-    ),
-    may_leave: bool = typer.Option(
-        False,
-        "--may-leave",
-        help=(
-            "For reports: they may go to models elsewhere and be published. Without it they stay"
-            " (may_leave = false)."
-        ),
-    ),
-    golden: str = typer.Option(
-        "",
-        help=(
-            "For RareBench: of several recorded diseases the first is golden (one), or any of them"
-            " (any); default: one."
-        ),
-    ),
+def import_bank(
+    name: str = _NAME,
+    path: Path = _PATH,
+    to: Path | None = _TO,
+    columns: str = _COLUMNS,
+    called: str = _CALLED,
+    licence: str = _LICENCE,
+    domain: str = _DOMAIN,
+    language: str = _LANGUAGE,
+    encoding: str = _ENCODING,
+    may_leave: bool = _MAY_LEAVE,
+    golden: str = _GOLDEN,
 ) -> None:
     """Make a bank folder from a data set's files, a spreadsheet, or a folder of clinical
     reports.

@@ -17,32 +17,39 @@ from medassay.errors import GateError, UsageError
 _RULES = ("noninferior", "equivalent")
 
 
+_PLACES = typer.Argument(
+    ...,
+    parser=location.read,
+    metavar="places",
+    help="Sealed runs, publications, or logs of other harnesses (see import).",
+)
+_ONLY = typer.Option(
+    [], help="Compare only these models, in this order; comma-separated, or once for each."
+)
+_MARGIN = typer.Option(
+    None,
+    help="What counts as equally good, in units of the score (0.02 = 2 points of 100).",
+)
+_GATE = typer.Option(
+    "",
+    help="noninferior:M or equivalent:M: exit 1 unless the first passes against the second.",
+)
+_BY_DOMAIN = typer.Option(False, "--by-domain", help="Compare each domain, too.")
+_FAMILY = typer.Option(
+    "board",
+    help=(
+        "--only: test all models of the runs at once (board), or just those that are named (pair)."
+    ),
+)
+
+
 def command(
-    places: list[Path] = typer.Argument(
-        ...,
-        parser=location.read,
-        metavar="places",
-        help="Sealed runs, publications, or logs of other harnesses (see import).",
-    ),
-    only: list[str] = typer.Option(
-        [], help="Compare only these models, in this order; comma-separated, or once for each."
-    ),
-    margin: float | None = typer.Option(
-        None,
-        help="What counts as equally good, in units of the score (0.02 = 2 points of 100).",
-    ),
-    gate: str = typer.Option(
-        "",
-        help="noninferior:M or equivalent:M: exit 1 unless the first passes against the second.",
-    ),
-    by_domain: bool = typer.Option(False, "--by-domain", help="Compare each domain, too."),
-    family: str = typer.Option(
-        "board",
-        help=(
-            "--only: test all models of the runs at once (board), or just those that are named"
-            " (pair)."
-        ),
-    ),
+    places: list[Path] = _PLACES,
+    only: list[str] = _ONLY,
+    margin: float | None = _MARGIN,
+    gate: str = _GATE,
+    by_domain: bool = _BY_DOMAIN,
+    family: str = _FAMILY,
 ) -> None:
     """Compare models pair by pair on their common items: difference, tests, items that would
     tell.

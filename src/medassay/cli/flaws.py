@@ -10,36 +10,44 @@ from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
 
+_RUNS = typer.Argument(
+    ..., metavar="RUN…", help="Sealed runs of one bank, with the setting zero_shot."
+)
+_LARGE = typer.Option(
+    "",
+    help="The two large models, comma-separated; default: the two of the largest stated size.",
+)
+_REVIEW = typer.Option(
+    "",
+    help=(
+        "A model of another family that reviews each flawed item and proposes the simplest change."
+    ),
+)
+_BANK = typer.Option(None, help="--review: the bank's folder.")
+_TO = typer.Option(None, help="--review: the workshop of the corrections.")
+_MODELS = typer.Option(Path("models.json"), help="--review: the models file.")
+_TOOLS = typer.Option(
+    None,
+    help="--review: a TOML file with a table [tools], as in a plan: the reviewer may search.",
+)
+_AGAIN = typer.Option(
+    [],
+    help=(
+        "--review: ask once more for a review in the queue, by its handle (review:ITEM), or"
+        " failed for all of them."
+    ),
+)
 
-def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    runs: list[Path] = typer.Argument(
-        ..., metavar="RUN…", help="Sealed runs of one bank, with the setting zero_shot."
-    ),
-    large: str = typer.Option(
-        "",
-        help="The two large models, comma-separated; default: the two of the largest stated size.",
-    ),
-    review: str = typer.Option(
-        "",
-        help=(
-            "A model of another family that reviews each flawed item and proposes the simplest"
-            " change."
-        ),
-    ),
-    bank: Path | None = typer.Option(None, help="--review: the bank's folder."),
-    to: Path | None = typer.Option(None, help="--review: the workshop of the corrections."),
-    models: Path = typer.Option(Path("models.json"), help="--review: the models file."),
-    tools: Path | None = typer.Option(
-        None,
-        help="--review: a TOML file with a table [tools], as in a plan: the reviewer may search.",
-    ),
-    again: list[str] = typer.Option(
-        [],
-        help=(
-            "--review: ask once more for a review in the queue, by its handle (review:ITEM), or"
-            " failed for all of them."
-        ),
-    ),
+
+def flaws(
+    runs: list[Path] = _RUNS,
+    large: str = _LARGE,
+    review: str = _REVIEW,
+    bank: Path | None = _BANK,
+    to: Path | None = _TO,
+    models: Path = _MODELS,
+    tools: Path | None = _TOOLS,
+    again: list[str] = _AGAIN,
 ) -> None:
     """Find items that are hard or flawed: wrong for both large models and for at least half of the
     small ones.

@@ -31,38 +31,44 @@ app = typer.Typer(
 MODELS = typer.Option(Path("models.json"), help="The models file, for embedders at endpoints.")
 
 
+_CORPUS = typer.Argument(
+    ...,
+    help=(
+        "A folder of .txt, .md, .html and .pdf files, as `bank synthesize` reads them, or a"
+        " JSONL file with id and text."
+    ),
+)
+_TO = typer.Option(..., "--out", help="Folder of the index.")
+_EMBEDDER = typer.Option(
+    "embedded:minilm",
+    help=(
+        "embedded:minilm, a sentence-transformers folder, or endpoint:<entry of the models"
+        " file>. The published protocol's is mxbai-embed-large."
+    ),
+)
+_METHOD = typer.Option("dense", help="dense, bm25, or hybrid (both, by reciprocal rank fusion).")
+_CHUNKS = typer.Option(
+    "500,150",
+    help=(
+        "Characters of a chunk, and those at most that it repeats of the one before. Cut as"
+        " langchain's splitter does, which the published protocol uses; with ',whole' chunks"
+        " run on across paragraphs."
+    ),
+)
+_WORKSPACE = typer.Option(
+    ".", help="The workspace in which requests to an endpoint's embedder are booked."
+)
+
+
 @app.command()
 def build(
-    corpus: Path = typer.Argument(
-        ...,
-        help=(
-            "A folder of .txt, .md, .html and .pdf files, as `bank synthesize` reads them, or a"
-            " JSONL file with id and text."
-        ),
-    ),
-    to: Path = typer.Option(..., "--out", help="Folder of the index."),
-    embedder: str = typer.Option(
-        "embedded:minilm",
-        help=(
-            "embedded:minilm, a sentence-transformers folder, or endpoint:<entry of the models"
-            " file>. The published protocol's is mxbai-embed-large."
-        ),
-    ),
-    method: str = typer.Option(
-        "dense", help="dense, bm25, or hybrid (both, by reciprocal rank fusion)."
-    ),
-    chunks: str = typer.Option(
-        "500,150",
-        help=(
-            "Characters of a chunk, and those at most that it repeats of the one before. Cut as"
-            " langchain's splitter does, which the published protocol uses; with ',whole' chunks"
-            " run on across paragraphs."
-        ),
-    ),
+    corpus: Path = _CORPUS,
+    to: Path = _TO,
+    embedder: str = _EMBEDDER,
+    method: str = _METHOD,
+    chunks: str = _CHUNKS,
     models: Path = MODELS,
-    workspace: str = typer.Option(
-        ".", help="The workspace in which requests to an endpoint's embedder are booked."
-    ),
+    workspace: str = _WORKSPACE,
 ) -> None:
     """Build an index; built anew only when corpus or parameters change, and resumed when cut
     off.

@@ -11,46 +11,55 @@ from medassay.cli.options import ENGINE, listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
 
+_RUN = typer.Argument(
+    ..., parser=location.read, metavar="run", help="The folder or address of a sealed run."
+)
+_PANEL = typer.Option(
+    "",
+    help="The judges: entries of the models file, comma-separated (three for target facts).",
+)
+_TASK = typer.Option(
+    "",
+    help="How to judge: open, leaderboard, g_eval, prometheus …; default: the run's task.",
+)
+_MODELS = typer.Option(Path("models.json"), help="The models file with the judges.")
+_SUBSTITUTE = typer.Option(
+    "", help="A judge of a fourth family, in place of a judge of the tested model's family."
+)
+_ALLOW_OWN = typer.Option(False, "--allow-own", help="Let a model judge itself; the board says so.")
+_STEPS = typer.Option(
+    None, help="Evaluation steps of G-Eval from `medassay study steps`, reviewed."
+)
+_GRAPH = typer.Option(
+    [], help="Tasks of graphs: a graph by name or file; the first one's score counts."
+)
+_PREVIEW = typer.Option(False, "--plan", help="Say what would be asked and cost; call nothing.")
+_YES = typer.Option(False, "--yes", help="Do not ask before paid calls.")
+_ACCEPT_FAILURES = typer.Option(
+    False, "--accept-failures", help="Seal although verdicts are missing; null and counted."
+)
+_AGAIN = typer.Option(
+    "",
+    help=(
+        "In place of --panel: ask judges of the run once more where nothing in their reply"
+        " could be used: unusable, or unusable:JUDGE for one alone; all other verdicts stay."
+    ),
+)
 
-def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    run: Path = typer.Argument(
-        ..., parser=location.read, metavar="run", help="The folder or address of a sealed run."
-    ),
-    panel: str = typer.Option(
-        "",
-        help="The judges: entries of the models file, comma-separated (three for target facts).",
-    ),
-    task: str = typer.Option(
-        "",
-        help="How to judge: open, leaderboard, g_eval, prometheus …; default: the run's task.",
-    ),
-    models: Path = typer.Option(Path("models.json"), help="The models file with the judges."),
-    substitute: str = typer.Option(
-        "", help="A judge of a fourth family, in place of a judge of the tested model's family."
-    ),
-    allow_own: bool = typer.Option(
-        False, "--allow-own", help="Let a model judge itself; the board says so."
-    ),
-    steps: Path | None = typer.Option(
-        None, help="Evaluation steps of G-Eval from `medassay study steps`, reviewed."
-    ),
-    graph: list[str] = typer.Option(
-        [], help="Tasks of graphs: a graph by name or file; the first one's score counts."
-    ),
-    preview: bool = typer.Option(
-        False, "--plan", help="Say what would be asked and cost; call nothing."
-    ),
-    yes: bool = typer.Option(False, "--yes", help="Do not ask before paid calls."),
-    accept_failures: bool = typer.Option(
-        False, "--accept-failures", help="Seal although verdicts are missing; null and counted."
-    ),
-    again: str = typer.Option(
-        "",
-        help=(
-            "In place of --panel: ask judges of the run once more where nothing in their reply"
-            " could be used: unusable, or unusable:JUDGE for one alone; all other verdicts stay."
-        ),
-    ),
+
+def command(
+    run: Path = _RUN,
+    panel: str = _PANEL,
+    task: str = _TASK,
+    models: Path = _MODELS,
+    substitute: str = _SUBSTITUTE,
+    allow_own: bool = _ALLOW_OWN,
+    steps: Path | None = _STEPS,
+    graph: list[str] = _GRAPH,
+    preview: bool = _PREVIEW,
+    yes: bool = _YES,
+    accept_failures: bool = _ACCEPT_FAILURES,
+    again: str = _AGAIN,
     engine: str = ENGINE,
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""

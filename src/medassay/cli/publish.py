@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from medassay.storage.run import Run
 
 
-def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command line
+def command(
     runs: list[Path] = typer.Argument(
         ...,
         parser=location.read,

@@ -17,62 +17,71 @@ if TYPE_CHECKING:
     from medassay.storage.run import Run
 
 
-def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    runs: list[Path] = typer.Argument(
-        ...,
-        parser=location.read,
-        metavar="run",
-        help="The folder or address of a run, or the folder of a suite; several runs for --study.",
+_RUNS = typer.Argument(
+    ...,
+    parser=location.read,
+    metavar="run",
+    help="The folder or address of a run, or the folder of a suite; several runs for --study.",
+)
+_DOMAIN = typer.Option("overall", help="The domain to show as text; 'all' for every one.")
+_FIGURE = typer.Option(
+    "",
+    help=(
+        "Draw instead: forest (pairs of models), bars (every domain); of ranked diagnoses also"
+        " quadrant, semantic, severity, top; of Relaxed Perplexity positions; needs --to."
     ),
-    domain: str = typer.Option("overall", help="The domain to show as text; 'all' for every one."),
-    figure: str = typer.Option(
-        "",
-        help=(
-            "Draw instead: forest (pairs of models), bars (every domain); of ranked diagnoses also"
-            " quadrant, semantic, severity, top; of Relaxed Perplexity positions; needs --to."
-        ),
+)
+_TO = typer.Option(None, help="The figure's file, .svg, .png or .pdf; with --study a new folder.")
+_BY = typer.Option(
+    "",
+    help="Break down by category, year, language, answer_type, kind or tag (comma-separated).",
+)
+_RULES = typer.Option(
+    "", help=f"Ranked diagnoses: aggregate by other rules, comma-separated: {HELP}."
+)
+_STUDY = typer.Option(
+    "",
+    help=(
+        "extraction: health records by every metric, with families, passes, correlations,"
+        " thinking or not."
     ),
-    to: Path | None = typer.Option(
-        None, help="The figure's file, .svg, .png or .pdf; with --study a new folder."
+)
+_EMBEDDINGS = typer.Option(
+    "",
+    help=("--study: a sentence-transformers folder for the metric of meaning, or embedded:minilm."),
+)
+_PASSES = typer.Option(
+    "",
+    "--pass",
+    help="--study: thresholds, comma-separated: json_similarity=0.9,medication=1.",
+)
+_SUITE = typer.Option(
+    False,
+    "--suite",
+    help=(
+        "The folder is one of a suite: all tables, ranks by metric, model cards; --to writes"
+        " Markdown, CSV, LaTeX and a page."
     ),
-    by: str = typer.Option(
-        "",
-        help="Break down by category, year, language, answer_type, kind or tag (comma-separated).",
-    ),
-    rules: str = typer.Option(
-        "", help=f"Ranked diagnoses: aggregate by other rules, comma-separated: {HELP}."
-    ),
-    study: str = typer.Option(
-        "",
-        help=(
-            "extraction: health records by every metric, with families, passes, correlations,"
-            " thinking or not."
-        ),
-    ),
-    embeddings: str = typer.Option(
-        "",
-        help=(
-            "--study: a sentence-transformers folder for the metric of meaning, or embedded:minilm."
-        ),
-    ),
-    passes: str = typer.Option(
-        "",
-        "--pass",
-        help="--study: thresholds, comma-separated: json_similarity=0.9,medication=1.",
-    ),
-    suite: bool = typer.Option(
-        False,
-        "--suite",
-        help=(
-            "The folder is one of a suite: all tables, ranks by metric, model cards; --to writes"
-            " Markdown, CSV, LaTeX and a page."
-        ),
-    ),
-    as_published: bool = typer.Option(
-        False,
-        "--as-published",
-        help="--suite: ± standard errors; answers that are too short are left out of means.",
-    ),
+)
+_AS_PUBLISHED = typer.Option(
+    False,
+    "--as-published",
+    help="--suite: ± standard errors; answers that are too short are left out of means.",
+)
+
+
+def command(
+    runs: list[Path] = _RUNS,
+    domain: str = _DOMAIN,
+    figure: str = _FIGURE,
+    to: Path | None = _TO,
+    by: str = _BY,
+    rules: str = _RULES,
+    study: str = _STUDY,
+    embeddings: str = _EMBEDDINGS,
+    passes: str = _PASSES,
+    suite: bool = _SUITE,
+    as_published: bool = _AS_PUBLISHED,
 ) -> None:
     """Print the leaderboard of a run, with intervals and ranks."""
     from medassay.kinds.catalog import task_of_run

@@ -27,7 +27,7 @@ app.add_typer(study, name="study")
 
 
 @app.command()
-def serve(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+def serve(
     database: str = DATABASE,
     host: str = typer.Option("127.0.0.1", help="The address to listen on."),
     port: int = typer.Option(8765, min=0, max=65535, help="The port; 0 takes a free one."),
@@ -63,37 +63,51 @@ def _tell_link(link: str) -> None:
         out.result(link)
 
 
+_SOURCE = typer.Argument(
+    ..., metavar="BANK|RUN|WORKSHOP", help="A bank, a sealed run, or a workshop."
+)
+_STUDY_NAME = typer.Option(..., "--study", help="The study; made where there is none.")
+_FORM = typer.Option(
+    "",
+    help=(
+        "item, pair, answer, preference or judge; default: item of a bank, answer of a run,"
+        " pair of a workshop."
+    ),
+)
+_ORIGINAL = typer.Option("", help="The bank that the items of a bank were made from, for pairs.")
+_N = typer.Option(0, min=0, help="A sample of so many, every category among them; 0: all.")
+_SEED = typer.Option("0", help="Decides sample, orders and sides.")
+_OVERLAP = typer.Option(3, help="Reviewers an entry.")
+_ITERATION = typer.Option("", help="Which round of making the items this is.")
+_TITLE = typer.Option("", help="The title of a new study.")
+_DUE = typer.Option("", help="Until when, such as 2027-01-31.")
+_PROTOCOL = typer.Option(None, help="A text for the reviewers of a new study.")
+_PUBLICATION = typer.Option(
+    None,
+    help="Of a run with private items: the folder p/<id> whose commitments must match.",
+)
+_COORDINATOR = typer.Option(
+    "", help="E-mail of the coordinator of a new study, who must have an account."
+)
+_TRAINING = typer.Option(True, help="Begin with the training items of the form.")
+
+
 @app.command("import")
-def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    source: str = typer.Argument(
-        ..., metavar="BANK|RUN|WORKSHOP", help="A bank, a sealed run, or a workshop."
-    ),
-    study_name: str = typer.Option(..., "--study", help="The study; made where there is none."),
-    form: str = typer.Option(
-        "",
-        help=(
-            "item, pair, answer, preference or judge; default: item of a bank, answer of a run,"
-            " pair of a workshop."
-        ),
-    ),
-    original: str = typer.Option(
-        "", help="The bank that the items of a bank were made from, for pairs."
-    ),
-    n: int = typer.Option(0, min=0, help="A sample of so many, every category among them; 0: all."),
-    seed: str = typer.Option("0", help="Decides sample, orders and sides."),
-    overlap: int = typer.Option(3, help="Reviewers an entry."),
-    iteration: str = typer.Option("", help="Which round of making the items this is."),
-    title: str = typer.Option("", help="The title of a new study."),
-    due: str = typer.Option("", help="Until when, such as 2027-01-31."),
-    protocol: Path | None = typer.Option(None, help="A text for the reviewers of a new study."),
-    publication: Path | None = typer.Option(
-        None,
-        help="Of a run with private items: the folder p/<id> whose commitments must match.",
-    ),
-    coordinator: str = typer.Option(
-        "", help="E-mail of the coordinator of a new study, who must have an account."
-    ),
-    training: bool = typer.Option(True, help="Begin with the training items of the form."),
+def import_(
+    source: str = _SOURCE,
+    study_name: str = _STUDY_NAME,
+    form: str = _FORM,
+    original: str = _ORIGINAL,
+    n: int = _N,
+    seed: str = _SEED,
+    overlap: int = _OVERLAP,
+    iteration: str = _ITERATION,
+    title: str = _TITLE,
+    due: str = _DUE,
+    protocol: Path | None = _PROTOCOL,
+    publication: Path | None = _PUBLICATION,
+    coordinator: str = _COORDINATOR,
+    training: bool = _TRAINING,
     database: str = DATABASE,
 ) -> None:
     """Bring items, pairs or answers into a study, or a stratified sample of them."""
@@ -298,7 +312,7 @@ def _note_bank(folder: Path, reviewed_bank: "ReviewedBank") -> None:
 
 
 @app.command()
-def apply(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+def apply(
     name: str = typer.Argument(..., metavar="STUDY", help="The study whose decisions count."),
     bank: Path = typer.Option(..., help="The folder of the bank that its items came from."),
     by: str = typer.Option(..., "--by", help="Who releases."),

@@ -16,71 +16,76 @@ if TYPE_CHECKING:
     from medassay.storage.run import Run
 
 
-def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    plan: Path | None = typer.Argument(
-        None, help="The plan, a TOML file; of one task, or of a suite."
+_PLAN = typer.Argument(None, help="The plan, a TOML file; of one task, or of a suite.")
+_PREVIEW = typer.Option(False, "--plan", help="Say what the run would ask and cost; call nothing.")
+_YES = typer.Option(False, "--yes", help="Do not ask before paid calls.")
+_FRESH = typer.Option(
+    False,
+    "--fresh",
+    help=(
+        "Call the models again and hold the run against the stored one: differences become"
+        " findings, exit 1 beyond tolerance."
     ),
-    preview: bool = typer.Option(
-        False, "--plan", help="Say what the run would ask and cost; call nothing."
+)
+_ACCEPT_FAILURES = typer.Option(
+    False,
+    "--accept-failures",
+    help=(
+        "Seal although trials failed, or too few of a judge's verdicts can be used; they are"
+        " null and counted."
     ),
-    yes: bool = typer.Option(False, "--yes", help="Do not ask before paid calls."),
-    fresh: bool = typer.Option(
-        False,
-        "--fresh",
-        help=(
-            "Call the models again and hold the run against the stored one: differences become"
-            " findings, exit 1 beyond tolerance."
-        ),
+)
+_AGAIN = typer.Option(
+    "",
+    help=(
+        "Ask once more what could not be used: empty, truncated, refused (replies), unusable"
+        " (verdicts), comma-separated, with :MODEL for one alone. Of a sealed run this makes a"
+        " new one. What failed is asked, too."
     ),
-    accept_failures: bool = typer.Option(
-        False,
-        "--accept-failures",
-        help=(
-            "Seal although trials failed, or too few of a judge's verdicts can be used; they are"
-            " null and counted."
-        ),
+)
+_WORKSPACE = typer.Option(
+    None,
+    help=(
+        "Folder of runs/, responses/, banks.lock, or an address as s3://bucket/work; default:"
+        " the plan's folder."
     ),
-    again: str = typer.Option(
-        "",
-        help=(
-            "Ask once more what could not be used: empty, truncated, refused (replies), unusable"
-            " (verdicts), comma-separated, with :MODEL for one alone. Of a sealed run this makes a"
-            " new one. What failed is asked, too."
-        ),
+)
+_SUITE = typer.Option(
+    "", help="Without a plan: suites or benchmarks, comma-separated, as careqa_suite_open."
+)
+_MODEL = typer.Option(
+    "",
+    help=(
+        "--suite: models, comma-separated: entries of models.json, folders of weights,"
+        " embedded:smollm2."
     ),
-    workspace: str | None = typer.Option(
-        None,
-        help=(
-            "Folder of runs/, responses/, banks.lock, or an address as s3://bucket/work; default:"
-            " the plan's folder."
-        ),
-    ),
+)
+_LIMIT = typer.Option(None, help="--suite: test items of each benchmark; default: all.")
+_DATA = typer.Option(
+    None, envvar="MEDASSAY_DATA", help="--suite: the folder of data sets; default: data."
+)
+_JUDGE = typer.Option("", help="--suite: a model that grades open answers as Prometheus does.")
+_METRIC = typer.Option(
+    "",
+    help=("--suite: where models of metrics are, comma-separated: bertscore=FOLDER, bleurt=none."),
+)
+
+
+def command(
+    plan: Path | None = _PLAN,
+    preview: bool = _PREVIEW,
+    yes: bool = _YES,
+    fresh: bool = _FRESH,
+    accept_failures: bool = _ACCEPT_FAILURES,
+    again: str = _AGAIN,
+    workspace: str | None = _WORKSPACE,
     engine: str = ENGINE,
-    suite: str = typer.Option(
-        "", help="Without a plan: suites or benchmarks, comma-separated, as careqa_suite_open."
-    ),
-    model: str = typer.Option(
-        "",
-        help=(
-            "--suite: models, comma-separated: entries of models.json, folders of weights,"
-            " embedded:smollm2."
-        ),
-    ),
-    limit: int | None = typer.Option(
-        None, help="--suite: test items of each benchmark; default: all."
-    ),
-    data: Path | None = typer.Option(
-        None, envvar="MEDASSAY_DATA", help="--suite: the folder of data sets; default: data."
-    ),
-    judge: str = typer.Option(
-        "", help="--suite: a model that grades open answers as Prometheus does."
-    ),
-    metric: str = typer.Option(
-        "",
-        help=(
-            "--suite: where models of metrics are, comma-separated: bertscore=FOLDER, bleurt=none."
-        ),
-    ),
+    suite: str = _SUITE,
+    model: str = _MODEL,
+    limit: int | None = _LIMIT,
+    data: Path | None = _DATA,
+    judge: str = _JUDGE,
+    metric: str = _METRIC,
 ) -> None:
     """Ask all models of a plan, or of a whole suite; the same command resumes what was cut off."""
     from medassay import pipeline

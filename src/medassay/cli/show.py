@@ -14,24 +14,30 @@ if TYPE_CHECKING:
     from medassay.storage.run import Run
 
 
+_NAME = typer.Argument(
+    ..., metavar="ID", help="An item's id, or the first digits of a trial's SHA-256."
+)
+_RUN = typer.Option(
+    None,
+    parser=location.read,
+    metavar="PATH",
+    help="The run's folder; default: the newest in runs/ that has it.",
+)
+_HISTORY = typer.Option(
+    False,
+    "--history",
+    help="How the item was made: from the source's page to the released revision.",
+)
+_WORKSHOP = typer.Option(
+    None, help="--history: the workshop; default: the one here that made the item."
+)
+
+
 def command(
-    name: str = typer.Argument(
-        ..., metavar="ID", help="An item's id, or the first digits of a trial's SHA-256."
-    ),
-    run: Path | None = typer.Option(
-        None,
-        parser=location.read,
-        metavar="PATH",
-        help="The run's folder; default: the newest in runs/ that has it.",
-    ),
-    history: bool = typer.Option(
-        False,
-        "--history",
-        help="How the item was made: from the source's page to the released revision.",
-    ),
-    workshop: Path | None = typer.Option(
-        None, help="--history: the workshop; default: the one here that made the item."
-    ),
+    name: str = _NAME,
+    run: Path | None = _RUN,
+    history: bool = _HISTORY,
+    workshop: Path | None = _WORKSHOP,
 ) -> None:
     """Print an item's answers, one trial, or how an item was made."""
     if history:

@@ -19,31 +19,37 @@ _METRIC = typer.Option(
 )
 
 
-def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    table: str = typer.Argument(
-        ...,
-        help=(
-            "A CSV with answers and references, or a run whose answers are compared with"
-            " references."
-        ),
+_TABLE = typer.Argument(
+    ...,
+    help=(
+        "A CSV with answers and references, or a run whose answers are compared with references."
     ),
-    columns: str = typer.Option(
-        "",
-        help=(
-            "Of the CSV: prediction=…,reference=…,item=…,model=…, where they are called otherwise."
-        ),
-    ),
-    people: str = typer.Option("", help="Columns of people's scores, comma-separated."),
-    labels: Path | None = typer.Option(
-        None,
-        help="Another CSV that holds these, a line for each of the first, in the same order.",
-    ),
+)
+_COLUMNS = typer.Option(
+    "",
+    help=("Of the CSV: prediction=…,reference=…,item=…,model=…, where they are called otherwise."),
+)
+_PEOPLE = typer.Option("", help="Columns of people's scores, comma-separated.")
+_LABELS = typer.Option(
+    None,
+    help="Another CSV that holds these, a line for each of the first, in the same order.",
+)
+_REPHRASER = typer.Option(
+    "", help="A model that rephrases the answers, to see which metrics break."
+)
+_TO = typer.Option(None, help="New folder for page, figures, Markdown, CSV, JSON.")
+_MODELS = typer.Option(Path("models.json"), help="The models file.")
+
+
+def metrics(
+    table: str = _TABLE,
+    columns: str = _COLUMNS,
+    people: str = _PEOPLE,
+    labels: Path | None = _LABELS,
     metric: str = _METRIC,
-    rephraser: str = typer.Option(
-        "", help="A model that rephrases the answers, to see which metrics break."
-    ),
-    to: Path | None = typer.Option(None, help="New folder for page, figures, Markdown, CSV, JSON."),
-    models: Path = typer.Option(Path("models.json"), help="The models file."),
+    rephraser: str = _REPHRASER,
+    to: Path | None = _TO,
+    models: Path = _MODELS,
     again: list[str] = AGAIN,
     workspace: str = WORKSPACE,
     engine: str = ENGINE,
@@ -89,7 +95,7 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     tell_sheet(checkup_sheet(result), to)
 
 
-def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+def resilience(
     run: str = typer.Argument(..., help="A run whose answers are compared with references."),
     rephraser: str = typer.Option(
         ..., help="The model that rephrases, an entry of the models file."

@@ -44,7 +44,7 @@ def spending(
     account: str,
     specs: Mapping[str, ModelSpec],
     store: ResponseStore,
-    budget: BudgetRules = BudgetRules(),  # noqa: B008 -- frozen
+    budget: BudgetRules = BudgetRules(),
     *,
     fresh: bool = False,
 ) -> Iterator[Budget]:

@@ -25,7 +25,7 @@ class BudgetShare:
     """
 
     # Frozen.
-    def __init__(self, budget: BudgetRules, before: Amount = Amount()) -> None:  # noqa: B008
+    def __init__(self, budget: BudgetRules, before: Amount = Amount()) -> None:
         self._before = before
         self._bounded = bounded(budget)
         self._whole = Amount(
