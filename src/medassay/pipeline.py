@@ -14,13 +14,13 @@ from pathlib import Path
 from medassay.bank.lock import register
 from medassay.core.records.plan import Plan, load_plan
 from medassay.runner.engine.catalog import refuse_unknown
-from medassay.runner.find_run import again_of, find_run, repeated_run
+from medassay.runner.find_run import find_run, origin_of
 from medassay.runner.finish import finish
 from medassay.runner.measure import measure
 from medassay.runner.prepare import prepare
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.recording import RunOptions, recording
-from medassay.runner.replication import compare_with_stored, stored_run
+from medassay.runner.replication import findings_of
 from medassay.runner.stages import ask, judge
 from medassay.runner.write import write_items
 from medassay.storage.remote import open_workspace
@@ -74,15 +74,8 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     prepared = prepare(plan, base, workspace)
     for line in prepared.warnings:
         tell(line)
-    identity = prepared.identity()
-    stored = None
-    if fresh:
-        stored = stored_run(runs, plan.hash, [bank.content_hash for bank in prepared.banks])
-        identity["fresh_of"] = stored.id if stored else None
-    again_rule, source = repeated_run(runs, plan, again, fresh=fresh) if again else (None, None)
-    if again_rule is not None and source is not None:
-        identity["again_of"] = again_of(source, again_rule)
-    current = find_run(runs, plan, identity, tell)
+    origin = origin_of(prepared, runs, fresh=fresh, again=again)
+    current = find_run(runs, plan, origin.identity, tell)
     if current.sealed:
         return current
     for bank in prepared.banks:
@@ -94,8 +87,8 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
         watch=watch,
         fresh=fresh,
         accept_failures=accept_failures,
-        again=again_rule,
-        source=source,
+        again=origin.again,
+        source=origin.source,
         engine=engine,
         tell=tell,
     )
@@ -109,8 +102,6 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
                 judge(current, task, prepared.bench, items, context)
             measure(current, items, prepared.measures, workspace, watch, context.engine)
             now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            findings = []
-            if stored is not None:
-                findings = compare_with_stored(stored, current, task, items, opened=now)
+            findings = findings_of(origin.stored, current, task, items, opened=now)
             finish(current, task, items, findings, sealed_at=now)
     return open_run(current.path)

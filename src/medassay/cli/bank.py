@@ -2,7 +2,7 @@
 
 import datetime as dt
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,10 @@ from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
     pass
+
+if TYPE_CHECKING:
+    from medassay.bank.delimited import TableForm
+    from medassay.core.records.item import Bank
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -340,43 +344,37 @@ def import_bank(
     """Make a bank folder from a data set's files, a spreadsheet, or a folder of clinical
     reports.
     """
-    from medassay.bank.catalog import BANKS
-    from medassay.bank.delimited import USUAL, form_of
-    from medassay.bank.folder import bank_records, write_bank
+    from medassay.bank.delimited import USUAL
     from medassay.bank.reports import load_reports
     from medassay.bank.table import load_table
 
     _check_name(called)
-    for option, value, names in (
-        ("--columns", columns, ("csv", "xlsx")),
-        ("--language", language, ("csv", "xlsx", "reports")),
-        ("--encoding", encoding, ("csv", "reports")),
-        ("--may-leave", may_leave, ("reports",)),
-        ("--golden", golden, tuple(n for n, entry in BANKS.items() if entry.golden)),
-    ):
-        if value and name not in names:
-            raise UsageError(f"{option} is for {listed(names)}, not for '{name}'")
+    _check_options(
+        name,
+        {
+            "--columns": columns,
+            "--language": language,
+            "--encoding": encoding,
+            "--may-leave": may_leave,
+            "--golden": golden,
+        },
+    )
     if golden not in ("", "one", "any"):
         raise UsageError(f"--golden: '{golden}'; expected one or any")
     if name in ("csv", "xlsx"):
-        mapping = read_columns(columns)
-        form = form_of(path, encoding) if name == "csv" else USUAL
-        if not form.usual:
-            out.say(f"{path.name}: read as {form}")
         bank = load_table(
             path,
-            mapping,
+            read_columns(columns),
             name=called or path.stem,
             licence=licence,
             domain=domain,
             language=language or "en",
-            form=form,
+            form=_form_of(path, encoding) if name == "csv" else USUAL,
         )
     elif name == "reports":
-        named = called or path.resolve().name
         bank = load_reports(
             path,
-            name=named,
+            name=called or path.resolve().name,
             licence=licence,
             domain=domain,
             language=language or "en",
@@ -389,14 +387,41 @@ def import_bank(
                 "may_leave = false: no model elsewhere is asked about these reports, and nothing of"
                 " them is published; --may-leave allows both"
             )
-    elif name in BANKS and BANKS[name].checked != "shipped":
-        bank = BANKS[name].load(path, **({"golden": golden} if golden else {}))
     else:
-        raise InputError(
-            f"bank import: '{name}' is unknown; known are csv, xlsx, reports, "
-            f"{', '.join(n for n, entry in BANKS.items() if entry.checked != 'shipped')}"
-        )
-    folder = to or Path(bank.name)
+        bank = _load_data_set(name, path, golden)
+    _write_imported(bank, to or Path(bank.name))
+
+
+def _form_of(path: Path, encoding: str) -> "TableForm":
+    """Return how a table is written; say so where that is not the usual way."""
+    from medassay.bank.delimited import form_of
+
+    form = form_of(path, encoding)
+    if not form.usual:
+        out.say(f"{path.name}: read as {form}")
+    return form
+
+
+def _check_options(name: str, options: Mapping[str, object]) -> None:
+    """Refuse an option that is of no use to what is imported."""
+    from medassay.bank.catalog import BANKS
+
+    takers = {
+        "--columns": ("csv", "xlsx"),
+        "--language": ("csv", "xlsx", "reports"),
+        "--encoding": ("csv", "reports"),
+        "--may-leave": ("reports",),
+        "--golden": tuple(n for n, entry in BANKS.items() if entry.golden),
+    }
+    for option, value in options.items():
+        if value and name not in takers[option]:
+            raise UsageError(f"{option} is for {listed(takers[option])}, not for '{name}'")
+
+
+def _write_imported(bank: "Bank", folder: Path) -> None:
+    """Write an imported bank, and say what was kept and what was dropped."""
+    from medassay.bank.folder import bank_records, write_bank
+
     card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
     content = write_bank(folder, card, (record for _, record in bank_records(bank)))
     if out.json:
@@ -411,6 +436,18 @@ def import_bank(
         return
     dropped = ", ".join(f"{count} × {reason}" for reason, count in bank.dropped.items()) or "none"
     out.result(f"{folder}: {bank.kept} items kept; dropped: {dropped}; content {content}")
+
+
+def _load_data_set(name: str, path: Path, golden: str) -> "Bank":
+    """Return a public bank from its files."""
+    from medassay.bank.catalog import BANKS
+
+    loadable = {n: entry for n, entry in BANKS.items() if entry.checked != "shipped"}
+    if name not in loadable:
+        raise InputError(
+            f"bank import: '{name}' is unknown; known are csv, xlsx, reports, {', '.join(loadable)}"
+        )
+    return loadable[name].load(path, **({"golden": golden} if golden else {}))
 
 
 @app.command()

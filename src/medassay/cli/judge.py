@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -10,6 +11,9 @@ from medassay.cli import location
 from medassay.cli.options import ENGINE, listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
+
+if TYPE_CHECKING:
+    pass
 
 _RUN = typer.Argument(
     ..., parser=location.read, metavar="run", help="The folder or address of a sealed run."
@@ -66,44 +70,16 @@ def command(
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.progress import watch
     from medassay.cli.run import confirm, print_preview
-    from medassay.runner.again import (
-        JudgingOptions,
-        is_paid,
-        judge_again,
-        judge_run,
-        preview_again,
-    )
+    from medassay.runner.again import JudgingOptions, judge_run, preview_again
     from medassay.runner.preview import priced
-    from medassay.runner.retrying import told_unusable
 
     if bool(panel) == bool(again):
         raise UsageError(
             "either --panel names who judges, or --again what its judges are asked once more"
         )
     if again:
-        if not yes and is_paid(run):
-            if not sys.stdin.isatty():
-                raise UsageError(
-                    "judges of this run cost money, or have no price; --yes is needed where nobody"
-                    " can be asked"
-                )
-            typer.confirm(
-                "Judges of this run cost money, or have no price. Go on?", abort=True, err=True
-            )
-        judged = judge_again(
-            run,
-            again,
-            models_file=models,
-            secrets=os.environ,
-            watch=watch,
-            accept_failures=accept_failures,
-            engine=engine,
-        )
-        tell_run(judged)
-        for line in told_unusable(judged):
-            out.say(line)
+        _ask_again(run, again, models, yes=yes, accept_failures=accept_failures, engine=engine)
         return
-
     sitting = JudgingOptions(
         judges=listed(panel),
         models_file=models,
@@ -127,3 +103,38 @@ def command(
         engine=engine,
     )
     tell_run(judged)
+
+
+def _ask_again(
+    run: Path, again: str, models: Path, *, yes: bool, accept_failures: bool, engine: str
+) -> None:
+    """Ask the judges of a run once more for what could not be used, and tell the result."""
+    from medassay.cli.leaderboard import tell_run
+    from medassay.cli.progress import watch
+    from medassay.runner.again import is_paid, judge_again
+    from medassay.runner.retrying import told_unusable
+
+    if not yes and is_paid(run):
+        _confirm_unknown_cost()
+    judged = judge_again(
+        run,
+        again,
+        models_file=models,
+        secrets=os.environ,
+        watch=watch,
+        accept_failures=accept_failures,
+        engine=engine,
+    )
+    tell_run(judged)
+    for line in told_unusable(judged):
+        out.say(line)
+
+
+def _confirm_unknown_cost() -> None:
+    """Ask before judges are asked once more; refuse where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "judges of this run cost money, or have no price; --yes is needed where nobody can be"
+            " asked"
+        )
+    typer.confirm("Judges of this run cost money, or have no price. Go on?", abort=True, err=True)

@@ -202,20 +202,49 @@ def _unread_pairs(run: "Run", domain: str) -> list[str]:
     ]
 
 
+def _estimate_text(estimate: dict[str, Any] | None, factor: float = 1.0, digits: int = 2) -> str:
+    """Return an estimate with its interval, a dash where there is none."""
+    from medassay.core.records.leaderboard import honest_ends
+
+    if not estimate:
+        return "–"
+    ends = honest_ends(estimate)
+    numbers = [factor * n for n in (estimate["score"], ends["lo"], ends["hi"])]
+    return "{} [{}, {}]".format(*(f"{n:.{digits}f}" for n in numbers))
+
+
+def _print_names(rows: list[dict[str, Any]]) -> None:
+    """Print how many names lists hold: a short list of one right name scores high."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    names = Table(
+        title="names in lists: a list of one right name scores 16, over all places it does not",
+        title_justify="left",
+    )
+    for heading in ("model", "prompt"):
+        names.add_column(heading, overflow="fold")
+    for heading in ("names a list", "short lists, %", "semantic mean", "over all places"):
+        names.add_column(heading, justify="right")
+    for row in rows:
+        cells = [
+            *(row["model"], row["prompt"], _estimate_text(row["names"], digits=1)),
+            *(
+                _estimate_text(row["short_lists"], 100.0, 1),
+                _estimate_text(row["semantic_mean"], digits=1),
+            ),
+            _estimate_text(row["all_places_mean"], digits=1),
+        ]
+        names.add_row(*(escape(visible(cell)) for cell in cells))
+    out.console().print(names)
+
+
 def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
     """Print both aggregates of ranked diagnoses, their plain means, and top-k."""
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.records.leaderboard import honest_ends
     from medassay.kinds.diagnoses.scorer import BEST
-
-    def cell_text(estimate: dict[str, Any] | None, factor: float = 1.0, digits: int = 2) -> str:
-        if not estimate:
-            return "–"
-        ends = honest_ends(estimate)
-        numbers = [factor * n for n in (estimate["score"], ends["lo"], ends["hi"])]
-        return "{} [{}, {}]".format(*(f"{n:.{digits}f}" for n in numbers))
 
     leading = document["leading"]
     weights = document["presets"][leading]
@@ -242,34 +271,16 @@ def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
         cells = [
             row["model"],
             row["prompt"],
-            *(cell_text(row[name][leading]) for name in ("semantic", "severity")),
-            *(cell_text(row[f"{name}_mean"], digits=1) for name in ("semantic", "severity")),
-            *(cell_text(row[f"top{k}"], 100.0, 1) for k in (1, 3, 5)),
+            *(_estimate_text(row[name][leading]) for name in ("semantic", "severity")),
+            *(_estimate_text(row[f"{name}_mean"], digits=1) for name in ("semantic", "severity")),
+            *(_estimate_text(row[f"top{k}"], 100.0, 1) for k in (1, 3, 5)),
             str((row["semantic_mean"] or row)["n"]),
             f"{row['unjudged']} of {row['labels']}",
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
     if any(row.get("names") for row in rows):
-        names = Table(
-            title="names in lists: a list of one right name scores 16, over all places it does not",
-            title_justify="left",
-        )
-        for heading in ("model", "prompt"):
-            names.add_column(heading, overflow="fold")
-        for heading in ("names a list", "short lists, %", "semantic mean", "over all places"):
-            names.add_column(heading, justify="right")
-        for row in rows:
-            cells = [
-                *(row["model"], row["prompt"], cell_text(row["names"], digits=1)),
-                *(
-                    cell_text(row["short_lists"], 100.0, 1),
-                    cell_text(row["semantic_mean"], digits=1),
-                ),
-                cell_text(row["all_places_mean"], digits=1),
-            ]
-            names.add_row(*(escape(visible(cell)) for cell in cells))
-        out.console().print(names)
+        _print_names(rows)
 
 
 def _judging(row: dict[str, Any]) -> tuple[str, str]:

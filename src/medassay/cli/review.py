@@ -13,7 +13,10 @@ from medassay.cli.review_users import user
 from medassay.errors import InputError, IntegrityError, UsageError
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from medassay.bank.reviews import ReviewedBank
+    from medassay.review.store.schema import Study
     from medassay.review.store.studies import NewEntry
     from medassay.storage.run import Run
 
@@ -113,7 +116,7 @@ def import_(
     """Bring items, pairs or answers into a study, or a stratified sample of them."""
     with opened_database(database, make=True) as opened:
         from medassay.exchange.review_entries import sampled
-        from medassay.review.store import accounts, studies
+        from medassay.review.store import studies
         from medassay.review.store.schema import Study
         from medassay.review.training import training_entries
 
@@ -136,38 +139,41 @@ def import_(
                 )
                 if training:
                     studies.add_entries(db, there, training_entries(chosen), who=WHO)
-            elif title or due or text or publication is not None:
-                raise UsageError(
-                    f"study '{study_name}' is there: --title, --due, --protocol and --publication"
-                    " are of a new one"
-                )
-            elif there.form != chosen:
-                raise InputError(
-                    f"study '{study_name}' has the form '{there.form}', not '{chosen}'"
-                )
+            else:
+                _check_existing(there, chosen, bool(title or due or text or publication))
             counts = studies.add_entries(db, there, picked, who=WHO)
             if coordinator:
-                account = accounts.account_of(db, accounts.checked_email(coordinator))
-                if account is None:
-                    raise InputError(
-                        f"nobody has the address {coordinator}; `medassay review user invite`"
-                        " invites them"
-                    )
-                accounts.grant(db, account, study_name, "coordinator", who=WHO)
+                _appoint(db, coordinator, study_name)
         if out.json:
-            out.document(
-                {
-                    "study": study_name,
-                    "form": chosen,
-                    "entries": counts,
-                    "of": len(entries),
-                    "seed": seed,
-                }
-            )
+            facts = {"study": study_name, "form": chosen, "entries": counts}
+            out.document({**facts, "of": len(entries), "seed": seed})
         else:
             out.result(
                 f"{study_name}: {counts} of {len(entries)} entries, form {chosen}, seed {seed}"
             )
+
+
+def _check_existing(study: "Study", form: str, is_described: bool) -> None:
+    """Refuse options of a new study, and entries of another form, for a study that is there."""
+    if is_described:
+        raise UsageError(
+            f"study '{study.id}' is there: --title, --due, --protocol and --publication are of a"
+            " new one"
+        )
+    if study.form != form:
+        raise InputError(f"study '{study.id}' has the form '{study.form}', not '{form}'")
+
+
+def _appoint(db: "Session", coordinator: str, study_name: str) -> None:
+    """Make the account of an address the coordinator of a study."""
+    from medassay.review.store import accounts
+
+    account = accounts.account_of(db, accounts.checked_email(coordinator))
+    if account is None:
+        raise InputError(
+            f"nobody has the address {coordinator}; `medassay review user invite` invites them"
+        )
+    accounts.grant(db, account, study_name, "coordinator", who=WHO)
 
 
 def _check_run(run: "Run") -> None:

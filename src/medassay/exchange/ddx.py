@@ -222,7 +222,16 @@ def _fill(
             timings.write(b"{}\n")
     write_scores(run, task, run_items)
     answers = Answers(run, run_items, task)
+    _write_verdicts(answers, lists, judges)
+    write_judged_scores(run, answers, judges, 1)
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    finish(run, task, run_items, [], sealed_at=now)
+
+
+def _write_verdicts(answers: Answers, lists: Lists, judges: Mapping[str, Grader]) -> None:
+    """Write the labels of the file as verdicts; without labels, those of names by rule."""
     labels = {_order(listed_case): listed_case.labels for listed_case in lists.lists}
+    run, run_items = answers.run, answers.items
     with (run.path / "verdicts.jsonl").open("wb") as verdicts:
         for number in answers.open:
             trial = answers.trial(number)
@@ -235,9 +244,6 @@ def _fill(
                 else _by_rule(trial, answers.case(trial)[0], judge)
             )
             verdicts.write(canonical(record) + b"\n")
-    write_judged_scores(run, answers, judges, 1)
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    finish(run, task, run_items, [], sealed_at=now)
 
 
 def _order(listed: ListedCase) -> tuple[str, str, str, str]:

@@ -205,27 +205,8 @@ def _fill(
     name: str,
     digests: Sequence[str],
 ) -> None:
-    judged = sorted(
-        (
-            replace(judged_answer, model=model)
-            for model, file in files.items()
-            for judged_answer in read_healthbench(file)
-        ),
-        key=lambda judged: (judged.model, judged.item.id),
-    )
-    if not judged:
-        raise InputError(f"{source.file.name}: no rows")
-    for judged_, other in pairwise(judged):
-        if (judged_.model, judged_.item.id) == (other.model, other.item.id):
-            raise InputError(f"{other.where}: prompt_id '{judged_.item.id}' occurs twice")
-    records: dict[str, dict[str, Any]] = {}
-    for judged_ in judged:
-        record = item_record(judged_.item)
-        if records.setdefault(judged_.item.id, record) != record:
-            raise InputError(
-                f"{judged_.where}: prompt_id '{judged_.item.id}' asks something else, or has other"
-                " criteria, than in another file; import files of one benchmark together"
-            )
+    judged = _read_all(source, files)
+    records = _items_of(judged)
     judge = CriteriaGrader()
     with (folder / "items.jsonl").open("wb") as items:
         for item in sorted(records):
@@ -266,6 +247,37 @@ def _fill(
     write_judged_scores(run, Answers(run, run_items, RUBRIC), {DOMAIN: judge}, 1)
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     finish(run, RUBRIC, run_items, [], sealed_at=now)
+
+
+def _read_all(source: ImportSource, files: Mapping[str, Path]) -> list[Judged]:
+    """Return the answers of all files by model and item, each once."""
+    judged = sorted(
+        (
+            replace(judged_answer, model=model)
+            for model, file in files.items()
+            for judged_answer in read_healthbench(file)
+        ),
+        key=lambda judged: (judged.model, judged.item.id),
+    )
+    if not judged:
+        raise InputError(f"{source.file.name}: no rows")
+    for judged_, other in pairwise(judged):
+        if (judged_.model, judged_.item.id) == (other.model, other.item.id):
+            raise InputError(f"{other.where}: prompt_id '{judged_.item.id}' occurs twice")
+    return judged
+
+
+def _items_of(judged: Sequence[Judged]) -> dict[str, dict[str, Any]]:
+    """Return the items by id; refuse one that asks something else in another file."""
+    records: dict[str, dict[str, Any]] = {}
+    for judged_ in judged:
+        record = item_record(judged_.item)
+        if records.setdefault(judged_.item.id, record) != record:
+            raise InputError(
+                f"{judged_.where}: prompt_id '{judged_.item.id}' asks something else, or has other"
+                " criteria, than in another file; import files of one benchmark together"
+            )
+    return records
 
 
 def _trial(judged: Judged) -> dict[str, Any]:

@@ -178,8 +178,8 @@ class _Names:
         return prediction.item
 
 
-def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> int:
-    """Put one prediction into the database; return 1."""
+def _check(prediction: Prediction) -> None:
+    """Refuse a prediction whose fields are empty, too long, broken or out of range."""
     for name in ("item", "model", "domain"):
         if not getattr(prediction, name):
             raise InputError(f"{prediction.where}: '{name}' is empty; expected text")
@@ -213,6 +213,11 @@ def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> in
             f"{prediction.where}: score {prediction.score:g}; expected a number from 0 to 1, or"
             " none"
         )
+
+
+def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> int:
+    """Put one prediction into the database; return 1."""
+    _check(prediction)
     item = names.of(prediction)
     existing = base.execute(
         "SELECT key FROM item WHERE domain = ? AND item = ?", (prediction.domain, item)

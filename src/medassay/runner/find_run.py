@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,49 @@ from medassay.core.log import log
 from medassay.core.records.plan import Plan
 from medassay.errors import InputError, UsageError
 from medassay.runner.manifest import surroundings
+from medassay.runner.prepare import Prepared
+from medassay.runner.replication import stored_run
 from medassay.storage.remote import carry_home, left_behind
 from medassay.storage.run import Run, create_run, latest, open_run, runs_of_plan, tidy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a run is known by, and the earlier run that it repeats or goes on from.
+
+    `stored` is the run that a fresh one is held against. `again` says which replies are asked once
+    more, of the sealed run `source`, or of the unfinished one itself.
+    """
+
+    identity: dict[str, Any]
+    stored: Run | None = None
+    again: Again | None = None
+    source: Run | None = None
+
+
+def origin_of(prepared: Prepared, runs: Path, *, fresh: bool, again: str) -> Origin:
+    """Return what a run is known by.
+
+    Parameters
+    ----------
+    again : as in `medassay.pipeline.run`
+
+    Raises
+    ------
+    InputError
+        When nothing was run yet of which something could be asked again.
+    """
+    plan, identity = prepared.schedule.plan, prepared.identity()
+    stored = None
+    if fresh:
+        stored = stored_run(runs, plan.hash, [bank.content_hash for bank in prepared.banks])
+        identity["fresh_of"] = stored.id if stored else None
+    if not again:
+        return Origin(identity=identity, stored=stored)
+    again_rule, source = repeated_run(runs, plan, again, fresh=fresh)
+    if source is not None:
+        identity["again_of"] = again_of(source, again_rule)
+    return Origin(identity=identity, stored=stored, again=again_rule, source=source)
 
 
 def find_run(

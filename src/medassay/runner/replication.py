@@ -60,6 +60,15 @@ def stored_run(runs: Path, plan_hash: str, contents: Collection[str]) -> Run | N
     return Run(runs / max(stored_runs)[1]) if stored_runs else None
 
 
+def findings_of(
+    stored: Run | None, fresh: Run, task: Task, items: RunItems, *, opened: str
+) -> list[dict[str, Any]]:
+    """Return what a fresh run found; [] for a run that is held against no other."""
+    if stored is None:
+        return []
+    return compare_with_stored(stored, fresh, task, items, opened=opened)
+
+
 def compare_with_stored(
     stored: Run, run: Run, task: Task, items: RunItems, *, opened: str
 ) -> list[dict[str, Any]]:

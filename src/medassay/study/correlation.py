@@ -300,39 +300,41 @@ def correlation_sheet(study: Mapping[str, Any]) -> ReportDocument:
         name="correlation",
         title="Correlations of benchmarks and metrics",
         reading=reading(study),
-        notes=[
-            (
-                f"Pearson's r over {study['n_models']} models, with 95 % intervals by drawing"
-                f" models; clusters join below a distance of {CUT:g} (1 − |r|, average linkage)."
-                " Undefined with fewer than three models, or where a column does not vary."
-            ),
-            "Few models: a correlation here is a hint, and its interval is wide.",
-            *(
-                [
-                    "The matrix of all models is pooled over groups of sizes; groups stand apart"
-                    " below."
-                ]
-                if study["pooled"]
-                else []
-            ),
-            *(
-                f"{source['name']}: {source['source']}, {source['date']}."
-                for source in study["sources"]
-            ),
-            *(_unknown(study["unknown"]) if study["unknown"] else ()),
-            *(_unsized(study["unsized"]) if study["unsized"] else ()),
-            *(
-                f"{name} is the mean of {listed(MEANS[name])}; it is left out, since some of these"
-                " stand here."
-                for name in study["means_left_out"]
-            ),
-        ],
+        notes=_notes(study),
         facts={"Models": ", ".join(study["models"])},
         sections=tables,
         columns=columns,
         lines=lines,
         data=study,
     )
+
+
+def _notes(study: Mapping[str, Any]) -> list[str]:
+    """Return what a reader of the matrices must know."""
+    return [
+        (
+            f"Pearson's r over {study['n_models']} models, with 95 % intervals by drawing"
+            f" models; clusters join below a distance of {CUT:g} (1 − |r|, average linkage)."
+            " Undefined with fewer than three models, or where a column does not vary."
+        ),
+        "Few models: a correlation here is a hint, and its interval is wide.",
+        *(
+            ["The matrix of all models is pooled over groups of sizes; groups stand apart below."]
+            if study["pooled"]
+            else []
+        ),
+        *(
+            f"{source['name']}: {source['source']}, {source['date']}."
+            for source in study["sources"]
+        ),
+        *(_unknown(study["unknown"]) if study["unknown"] else ()),
+        *(_unsized(study["unsized"]) if study["unsized"] else ()),
+        *(
+            f"{name} is the mean of {listed(MEANS[name])}; it is left out, since some of these"
+            " stand here."
+            for name in study["means_left_out"]
+        ),
+    ]
 
 
 def _unknown(models: Sequence[str]) -> Iterator[str]:

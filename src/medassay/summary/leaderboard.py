@@ -240,23 +240,18 @@ def _row(
     estimate, rank = standing.estimate, standing.rank
     trials = counted["trials"]
     unparsed = counted["unparsed"] / trials if trials else 0.0
+    marks = {
+        f"not_ranked:{rank.reason}": rank.reason,
+        "not_common": field.not_common,
+        "leader_changes_with_nulls": field.leader_changes_with_nulls,
+        "unparsed": unparsed > UNPARSED_MARK,
+        "cut_off": counts_cuts and counted["cut_off"],
+        "failed": counted["failed"],
+        "asked_again": counted["again"],
+        "scripted": rank.reason == "fake",
+    }
     flags = [*(estimate.flags if estimate else ()), *standing.marks]
-    if rank.reason:
-        flags.append(f"not_ranked:{rank.reason}")
-    if field.not_common:
-        flags.append("not_common")
-    if field.leader_changes_with_nulls:
-        flags.append("leader_changes_with_nulls")
-    if unparsed > UNPARSED_MARK:
-        flags.append("unparsed")
-    if counts_cuts and counted["cut_off"]:
-        flags.append("cut_off")
-    if counted["failed"]:
-        flags.append("failed")
-    if counted["again"]:
-        flags.append("asked_again")
-    if rank.reason == "fake":
-        flags.append("scripted")
+    flags += [mark for mark, holds in marks.items() if holds]
     harm = harm_of(table, members, standing.row, mode, task)
     plain = estimate.to_dict() if estimate else {}
     ranges = field.simultaneous_ranges.get(standing.row)
@@ -270,21 +265,14 @@ def _row(
         "mode": mode,
         "metric": task.metric,
         "scale": task.scale.ends,
-        "score": plain.get("score"),
-        "lo": plain.get("lo"),
-        "hi": plain.get("hi"),
-        "second": plain.get("second"),
+        **{name: plain.get(name) for name in ("score", "lo", "hi", "second")},
         "n": plain.get("n", standing.n_own),
         "n_clusters": plain.get("n_clusters"),
         "n_common": field.n_common,
         "coverage": standing.coverage,
-        "worst": plain.get("worst"),
-        "best": plain.get("best"),
+        **{name: plain.get(name) for name in ("worst", "best")},
         "micro": None if micro is None else {"score": micro.value, "lo": micro.lo, "hi": micro.hi},
-        "rank": rank.rank,
-        "rank_lo": rank.lo,
-        "rank_hi": rank.hi,
-        "group": rank.group,
+        **{"rank": rank.rank, "rank_lo": rank.lo, "rank_hi": rank.hi, "group": rank.group},
         **of_rule,
         "unparsed_rate": unparsed,
         "ambiguous_rate": counted["ambiguous"] / trials if trials else 0.0,

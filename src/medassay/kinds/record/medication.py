@@ -148,6 +148,12 @@ class MedicationDetails:
         return (len(self.as_current) + len(self.old_dose)) / ended if ended else None
 
 
+def _wrong(detail: str, drug: DrugEntry, other: DrugEntry) -> Wrong:
+    """Return what differs in a drug; unit and route are read from the text of the dose."""
+    texts = [entry.schedule if detail == "schedule" else entry.dose for entry in (drug, other)]
+    return Wrong(detail=detail, drug=drug.name, place=drug.place, expected=texts[0], found=texts[1])
+
+
 def medication_details(
     expected: Mapping[str, Any],
     actual: Any,
@@ -184,18 +190,7 @@ def medication_details(
             compared[detail] += 1
             agree[detail] += same
             if not same:
-                schedules = (
-                    (entry.schedule if detail == "schedule" else entry.dose)
-                    for entry in (drug, other)
-                )
-                wrong.append(
-                    Wrong(
-                        detail=detail,
-                        drug=drug.name,
-                        place=drug.place,
-                        **dict(zip(("expected", "found"), schedules, strict=True)),
-                    )
-                )
+                wrong.append(_wrong(detail, drug, other))
     stopped = [
         d
         for d in expected_drugs

@@ -7,6 +7,24 @@ from typing import Any
 from medassay.report.plot.figure import Figure
 
 _APART = 0.03  # shares, to either side
+_X: Mapping[str, Any] = {
+    "field": "place",
+    "type": "quantitative",
+    "title": "share of models that solve it",
+    "scale": {"domain": [-0.03, 1.03], "nice": False},
+}
+_Y: Mapping[str, Any] = {
+    "field": "discrimination",
+    "type": "quantitative",
+    "title": "discrimination (correlation with the rest)",
+    "scale": {"domain": [-1, 1]},
+}
+_READING: Mapping[str, Any] = {
+    "field": "reading",
+    "type": "nominal",
+    "sort": ["other", "suspect"],
+    "title": None,
+}
 
 
 def item_map(points: Sequence[Mapping[str, Any]]) -> Figure:
@@ -28,19 +46,6 @@ def item_map(points: Sequence[Mapping[str, Any]]) -> Figure:
     ]
     suspects = sum(bool(point["suspect"]) for point in points)
     against = sum(point["discrimination"] < 0 for point in points)
-    x = {
-        "field": "place",
-        "type": "quantitative",
-        "title": "share of models that solve it",
-        "scale": {"domain": [-0.03, 1.03], "nice": False},
-    }
-    y = {
-        "field": "discrimination",
-        "type": "quantitative",
-        "title": "discrimination (correlation with the rest)",
-        "scale": {"domain": [-1, 1]},
-    }
-    kind = {"field": "reading", "type": "nominal", "sort": ["other", "suspect"], "title": None}
     return Figure(
         name="item_map",
         title="Items by difficulty and discrimination",
@@ -69,10 +74,10 @@ def item_map(points: Sequence[Mapping[str, Any]]) -> Figure:
                 {
                     "mark": {"type": "point", "filled": True, "size": 30, "opacity": 0.55},
                     "encoding": {
-                        "x": x,
-                        "y": y,
-                        "color": kind,
-                        "shape": {**kind, "legend": None},
+                        "x": _X,
+                        "y": _Y,
+                        "color": _READING,
+                        "shape": {**_READING, "legend": None},
                     },
                 },
             ],
