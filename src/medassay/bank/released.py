@@ -107,7 +107,7 @@ def raise_revisions(folder: Path, released: Released) -> Changes:
         for line in old:
             if not line.strip():
                 continue
-            record = parse_json(line, path.name)
+            record, kept_line = parse_json(line, path.name), line
             name = record["id"]
             present.add(name)
             if name not in released:
@@ -115,8 +115,8 @@ def raise_revisions(folder: Path, released: Released) -> Changes:
             elif content_of(record) != released[name][1]:
                 changed[name] = max(record.get("revision", 1), released[name][0] + 1)
                 if record.get("revision", 1) != changed[name]:
-                    line = canonical({**record, "revision": changed[name]}) + b"\n"  # noqa: PLW2901
-            new.write(line if line.endswith(b"\n") else line + b"\n")
+                    kept_line = canonical({**record, "revision": changed[name]}) + b"\n"
+            new.write(kept_line if kept_line.endswith(b"\n") else kept_line + b"\n")
     if changed:
         part.replace(path)
     else:

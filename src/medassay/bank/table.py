@@ -2,6 +2,7 @@
 
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -166,22 +167,17 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             "reading .xlsx needs the extra [data]: pip install 'medassay[data]'"
         ) from None
     _refuse_bombs(path)
-    unreadable = f"{path.name}: not readable as a spreadsheet: "
-    try:
+    with _unreadable(path, ""):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         rows = book.worksheets[0].iter_rows(values_only=True)
-    except Exception as error:  # noqa: BLE001 -- openpyxl raises whatever zip and XML raise
-        raise InputError(f"{unreadable}{error}") from None
     header: list[str] = []
     n_cells = 0
     try:
         for row in count(1):
-            try:
-                cells = next(rows)
-            except StopIteration:
+            with _unreadable(path, f"row {row}: "):
+                cells = next(rows, None)
+            if cells is None:
                 return
-            except Exception as error:  # noqa: BLE001 -- as above
-                raise InputError(f"{unreadable}row {row}: {error}") from None
             n_cells += len(cells)
             if row > _MOST_ROWS or n_cells > _MOST_CELLS:
                 raise InputError(
@@ -195,6 +191,15 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 yield row, dict(zip(header, texts, strict=False))
     finally:
         book.close()
+
+
+@contextmanager
+def _unreadable(path: Path, place: str) -> Iterator[None]:
+    """Turn whatever zip and XML raise on a damaged spreadsheet into one line."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 -- openpyxl lets all of it through
+        raise InputError(f"{path.name}: not readable as a spreadsheet: {place}{error}") from None
 
 
 def _refuse_bombs(path: Path) -> None:

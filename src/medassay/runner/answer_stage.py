@@ -25,6 +25,7 @@ from medassay.kinds.scoring import Scoring
 from medassay.model.spec import load_models
 from medassay.runner.ask import Asker
 from medassay.runner.budget import Budget
+from medassay.runner.catch import caught
 from medassay.runner.context import embedding_entry
 from medassay.runner.progress import Progress
 from medassay.runner.schedule import Cell, Schedule
@@ -83,22 +84,22 @@ class Answering:
     async def do(self, spec: ModelSpec, unit: int) -> None:
         """Ask one trial; nothing is left behind where it may not be asked."""
         cell, item, repeat = self._schedule.trial(unit)
+        attempt, scope = self._again.get(unit, FIRST)
         try:
-            prompt = self._schedule.prompt(cell, item)
-            if prompt.max_tokens == 0:
-                raise Permanent(self._schedule.room.refusal(spec, item, prompt))
-            columns = {
-                "bank": self._schedule.bank(cell).version,
-                "item": item.id,
-                "revision": item.revision,
-            }
-            attempt, scope = self._again.get(unit, FIRST)
-            reply, looked = await self._asked(cell, spec, prompt, columns, repeat, attempt)
+            with caught() as errors:
+                prompt = self._schedule.prompt(cell, item)
+                if prompt.max_tokens == 0:
+                    raise Permanent(self._schedule.room.refusal(spec, item, prompt))
+                columns = {
+                    "bank": self._schedule.bank(cell).version,
+                    "item": item.id,
+                    "revision": item.revision,
+                }
+                reply, looked = await self._asked(cell, spec, prompt, columns, repeat, attempt)
         except NotAsked:
             return
-        # The one place that catches everything: a trial fails, the run goes on.
-        except Exception as error:  # noqa: BLE001
-            self._fail(cell, item, repeat, error)
+        if errors:
+            self._fail(cell, item, repeat, errors[0])
             return
         if reply is None:
             return

@@ -31,6 +31,7 @@ from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import IncompleteError, InputError, ModelError, NotAsked
 from medassay.model.chats import named_secrets, provide
 from medassay.runner.ask import Asker, request_constant, sampling_of
+from medassay.runner.catch import caught
 from medassay.runner.engine.catalog import engine_of
 from medassay.runner.progress import Progress, ProgressFactory, raise_if_interrupted, watching
 from medassay.runner.spending import spending
@@ -341,16 +342,14 @@ class Inquiring:
             return reply.completion
 
         record: dict[str, Any] = {"times": times, "max_tokens": spec.reply_tokens}
-        try:
+        with caught() as errors:
             record |= {"outcome": "answered", "value": await questions.about(unit, ask)}
-        except NotAsked:
-            raise
-        except UnusableReply as error:
-            record |= {"outcome": "invalid", "reason": storable(str(error)[:_REASON])}
-        # As for trials: a subject fails, the study goes on.
-        except Exception as error:  # noqa: BLE001
-            reason = self.asker.tally.fail(error)
-            record |= {"outcome": "failed", "reason": storable(reason[:_REASON])}
+        for error in errors:
+            if isinstance(error, UnusableReply):
+                record |= {"outcome": "invalid", "reason": storable(str(error)[:_REASON])}
+            else:
+                reason = self.asker.tally.fail(error)
+                record |= {"outcome": "failed", "reason": storable(reason[:_REASON])}
         return {**record, "replayed": bool(replayed) and all(replayed)}
 
 

@@ -52,6 +52,9 @@ def run_async(
 
     interrupts = 0
 
+    def cancel() -> None:
+        task[0].cancel()  # made in the other thread
+
     def hear() -> None:
         nonlocal interrupts
         interrupts += 1
@@ -59,8 +62,7 @@ def run_async(
             if interrupts == 1 and on_interrupt is not None:
                 loop.call_soon_threadsafe(on_interrupt)
             else:
-                # Made in the other thread.
-                loop.call_soon_threadsafe(lambda: task[0].cancel())  # noqa: PLW0108
+                loop.call_soon_threadsafe(cancel)
 
     with _hearing(hear):
         threading.Thread(target=work, name="medassay-runner", daemon=True).start()

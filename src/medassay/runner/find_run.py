@@ -19,7 +19,7 @@ from medassay.storage.run import Run, create_run, latest, open_run, runs_of_plan
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class RunOrigin:
     """What a run is known by, and the earlier run that it repeats or goes on from.
 
     `stored` is the run that a fresh one is held against. `again` says which replies are asked once
@@ -32,7 +32,7 @@ class Origin:
     source: Run | None = None
 
 
-def origin_of(prepared: Prepared, runs: Path, *, fresh: bool, again: str) -> Origin:
+def origin_of(prepared: Prepared, runs: Path, *, fresh: bool, again: str) -> RunOrigin:
     """Return what a run is known by.
 
     Parameters
@@ -50,11 +50,11 @@ def origin_of(prepared: Prepared, runs: Path, *, fresh: bool, again: str) -> Ori
         stored = stored_run(runs, plan.hash, [bank.content_hash for bank in prepared.banks])
         identity["fresh_of"] = stored.id if stored else None
     if not again:
-        return Origin(identity=identity, stored=stored)
+        return RunOrigin(identity=identity, stored=stored)
     again_rule, source = repeated_run(runs, plan, again, fresh=fresh)
     if source is not None:
         identity["again_of"] = again_of(source, again_rule)
-    return Origin(identity=identity, stored=stored, again=again_rule, source=source)
+    return RunOrigin(identity=identity, stored=stored, again=again_rule, source=source)
 
 
 def find_run(

@@ -24,6 +24,7 @@ from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.queue import Answers, JudgingQueue, auditors
 from medassay.kinds.graders import graders_of
 from medassay.runner.ask import Asker
+from medassay.runner.catch import caught
 from medassay.runner.progress import Progress
 from medassay.storage.journal import Writing
 from medassay.storage.run import SPOT_CHECK, Run
@@ -92,22 +93,22 @@ class Judging:
         prompts: list[Prompt] = []
         replies: list[Reply] = []
         try:
-            step = judge.step(cases, [])
-            while isinstance(step, Prompt):
-                columns = {"item": trials[0]["item"], "judged": trials[0]["model"]}
-                attempt = times * _APART + sum(p.encoded == step.encoded for p in prompts)
-                reply = await self._asker.ask(spec, step, columns, attempt=attempt)
-                if reply is None:
-                    return
-                prompts.append(step)
-                replies.append(reply)
-                step = judge.step(cases, [r.completion for r in replies])
+            with caught() as errors:
+                step = judge.step(cases, [])
+                while isinstance(step, Prompt):
+                    columns = {"item": trials[0]["item"], "judged": trials[0]["model"]}
+                    attempt = times * _APART + sum(p.encoded == step.encoded for p in prompts)
+                    reply = await self._asker.ask(spec, step, columns, attempt=attempt)
+                    if reply is None:
+                        return
+                    prompts.append(step)
+                    replies.append(reply)
+                    step = judge.step(cases, [r.completion for r in replies])
         except NotAsked:
             return
-        # As for trials: a verdict fails, the run goes on.
-        except Exception as error:  # noqa: BLE001
+        if errors:
             for trial in trials:
-                reason = self._asker.tally.fail(error)
+                reason = self._asker.tally.fail(errors[0])
                 record = failed_verdict(trial, spec, seat, reason)
                 self._journal.append(None, canonical(record), b"null", {"seconds": 0.0})
                 self._progress.advance(spec.id, trial["domain"], "failed")

@@ -130,13 +130,13 @@ def write_judged_scores(
     part = run.path / "scores.jsonl.part"
     open_trials = set(answers.open)
     with part.open("wb") as scores:
-        for number, score in enumerate(read_jsonl(run.path / "scores.jsonl")):
+        for number, unjudged in enumerate(read_jsonl(run.path / "scores.jsonl")):
+            score = unjudged
             if number in open_trials:
                 _, verdicts = next(verdicts_by_trial)
-                judge = judges[score["domain"]]
-                item = answers.items.get(score["domain"], score["item"])
-                # Replaced.
-                score = judged_score(score, item, verdicts, judge, n_seats)  # noqa: PLW2901
+                judge = judges[unjudged["domain"]]
+                item = answers.items.get(unjudged["domain"], unjudged["item"])
+                score = judged_score(unjudged, item, verdicts, judge, n_seats)
             scores.write(canonical(score) + b"\n")
     part.replace(run.path / "scores.jsonl")
 

@@ -150,10 +150,10 @@ class PathwayMaker:
     def _read(self, path: Path) -> None:
         document = read_source(path, self._workshop.folder / "sources" / path.stem)
         others = {other.stem for other in self._files} - {path.stem}
-        for source in chapters(document, _LONGEST_DOCUMENT):
+        for chapter in chapters(document, _LONGEST_DOCUMENT):
+            source = chapter
             while source.name in others:
-                # Until nothing else is named so.
-                source = replace(source, name=f"{source.name}-chapter")  # noqa: PLW2901
+                source = replace(source, name=f"{source.name}-chapter")
             is_front = bool(source.document) and not source.chapter
             if is_front and len(source.text) <= _LONGEST_FRONT * len(document.text):
                 self._end(source.name, "dropped", source.sha256, "before the first chapter")

@@ -21,6 +21,7 @@ from medassay.model.chats import make_chats
 from medassay.runner.ask import Asker, AskSettings, Tally, until_sure
 from medassay.runner.breaker import Relay
 from medassay.runner.budget import SPENT, Budget
+from medassay.runner.catch import caught
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
 from medassay.runner.engine.local import out_of_grace
 from medassay.runner.engine.orders import Shard, WorkMessage, WorkReport
@@ -435,15 +436,15 @@ class Worker:
                 return
             self._busy += 1
             try:
-                await self._stage.do(spec, unit)
-            # A full disk, say: told to the coordinator, who stops everyone.
-            except Exception as error:  # noqa: BLE001
-                self._broken = self._broken or error
+                with caught() as errors:
+                    await self._stage.do(spec, unit)
+            finally:
+                self._busy -= 1
+            if errors:  # a full disk, say: told to the coordinator, who stops everyone
+                self._broken = self._broken or errors[0]
                 self._halt()
                 self._turn.set()
                 return
-            finally:
-                self._busy -= 1
             self._left[shard.number] -= 1
             if not self._left[shard.number]:
                 del self._left[shard.number]
