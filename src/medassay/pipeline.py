@@ -98,8 +98,8 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
             task = prepared.schedule.task
             items = write_items(current, prepared.schedule)
             ask(current, stage, context, secrets)
-            if prepared.bench is not None:
-                judge(current, task, prepared.bench, items, context)
+            if prepared.assignment is not None:
+                judge(current, task, prepared.assignment, items, context)
             measure(current, items, prepared.measures, workspace, watch, context.engine)
             now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             findings = findings_of(origin.stored, current, task, items, opened=now)

@@ -299,10 +299,10 @@ def derived(folder, work):
     again = rescore(run, contradiction_penalty=0.5)
     judge = {**makers.fake("grader", reply="Feedback: fair. [RESULT] 4"), "family": "x"}
     makers.write_models(work, judge)
-    sitting = JudgingOptions(
+    options = JudgingOptions(
         judges=("grader",), models_file=work / "models.json", task="prometheus"
     )
-    judged = judge_run(run, sitting, secrets={})
+    judged = judge_run(run, options, secrets={})
     joint = work / "joint"
     joint.mkdir()
     makers.write_bank(joint / "bank", makers.many_items(12))

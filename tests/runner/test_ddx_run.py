@@ -230,8 +230,8 @@ def test_a_run_is_judged_and_scored_again_without_asking_models(tmp_path):
     plan = workspace(tmp_path, good(), poor(), task="ddx_names")
     run = medassay.run(plan, secrets={})
     makers.write_models(tmp_path, good(), poor(), makers.ddx_judge(N))
-    sitting = JudgingOptions(judges=["judge"], models_file=tmp_path / "models.json", task="ddx")
-    judged = judge_run(run, sitting, secrets={})
+    options = JudgingOptions(judges=["judge"], models_file=tmp_path / "models.json", task="ddx")
+    judged = judge_run(run, options, secrets={})
     direct = medassay.run(workspace(tmp_path / "direct", good(), poor()), secrets={})
     assert [s["score"] for s in lines(judged, "scores.jsonl")] == [
         s["score"] for s in lines(direct, "scores.jsonl")

@@ -177,7 +177,7 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     )
     from medassay.bank.run_items import RunItems
     from medassay.judging.assignment import JudgeAssignment
-    from medassay.judging.queue import Answers, dockets
+    from medassay.judging.queue import Answers, queues
     from medassay.kinds.catalog import TASKS
     from medassay.kinds.graders import graders_of
 
@@ -186,9 +186,9 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     answers = Answers(run, items, TASKS["open"])
     orders = []
     for seed in (1, 1, 2):
-        bench = JudgeAssignment(judges=rubrics, seats={"m1": (), "m2": ()}, seed=seed)
-        [docket] = dockets(answers, bench)
-        orders.append([n for [n] in docket.batches])
+        assignment = JudgeAssignment(judges=rubrics, seats={"m1": (), "m2": ()}, seed=seed)
+        [queue] = queues(answers, assignment)
+        orders.append([n for [n] in queue.batches])
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == list(range(24)) != orders[0]
 
@@ -265,9 +265,9 @@ def test_stored_answers_are_judged_again_without_asking_the_models(tmp_path, moc
     asked = log.read_text()
 
     def again(task, *judges):
-        sitting = JudgingOptions(judges=judges, models_file=other, task=task)
+        options = JudgingOptions(judges=judges, models_file=other, task=task)
         # A scripted judge says the same of any batch, also where that has fewer answers.
-        return judge_run(first, sitting, secrets={}, accept_failures=True)
+        return judge_run(first, options, secrets={}, accept_failures=True)
 
     graded = again("prometheus", "grader")
     assert row(graded)["score"] == 0.75
@@ -329,12 +329,12 @@ def test_stored_verdicts_are_scored_again_with_another_penalty(tmp_path, mock_se
         rescore(first, contradiction_penalty=2)
     made = sorted((tmp_path / "closed" / "runs").iterdir())
     with pytest.raises(InputError, match="form choice, which task 'open' cannot score"):
-        sitting = JudgingOptions(
+        options = JudgingOptions(
             judges=[j["id"] for j in makers.judges()],
             models_file=tmp_path / "closed" / "models.json",
             task="open",
         )
-        judge_run(closed, sitting, secrets={})
+        judge_run(closed, options, secrets={})
     assert sorted((tmp_path / "closed" / "runs").iterdir()) == made  # nothing half-made
 
 

@@ -97,8 +97,8 @@ def test_a_run_names_the_parts_of_its_own_task_only(judged):
 
 def methodology_of(plan):
     prepared = prepare(load_plan(plan), plan.parent, plan.parent)
-    schedule, bench = prepared.schedule, prepared.bench
-    return methodology(schedule, bench)
+    schedule, assignment = prepared.schedule, prepared.assignment
+    return methodology(schedule, assignment)
 
 
 def test_a_revision_that_is_raised_begins_a_series_of_the_tasks_that_use_it(judged, monkeypatch):

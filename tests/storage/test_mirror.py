@@ -157,7 +157,7 @@ def test_a_ledger_that_grows_while_files_are_carried_over_is_not_overwritten(mac
 
 def test_a_site_that_somebody_publishes_to_is_left_alone(tmp_path, machine, cli, monkeypatch):
     for name in ("DEAD_AFTER", "_RENEW_EVERY"):
-        monkeypatch.setattr(lease, name, {"DEAD_AFTER": 1.0, "_RENEW_EVERY": 0.2}[name])
+        monkeypatch.setattr(lease, name, {"DEAD_AFTER": 5.0, "_RENEW_EVERY": 0.2}[name])
     run = medassay.run(
         workspace(tmp_path, makers.many_items(3), makers.fake(reply="A")), secrets={}
     )

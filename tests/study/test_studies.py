@@ -232,8 +232,8 @@ def test_what_cannot_be_compared_is_refused(judged, tmp_path):
     other = tmp_path / "other.json"
     graders = [{**makers.fake("scorer", reply="question_id,score\nq,7"), "family": "x"}]
     other.write_text(json.dumps({"schema_version": 1, "models": graders}))
-    sitting = JudgingOptions(judges=["scorer"], models_file=other, task="g_eval_single")
-    graded = judge_run(judged, sitting, secrets={}, workspace=tmp_path)
+    options = JudgingOptions(judges=["scorer"], models_file=other, task="g_eval_single")
+    graded = judge_run(judged, options, secrets={}, workspace=tmp_path)
     with pytest.raises(InputError, match="different scales, 0 to 1 and 0 to 10"):
         compare_judges((judged, "judge-alpha"), (graded, "scorer"))
     path = tmp_path / "labels.csv"

@@ -166,9 +166,9 @@ def _books(embedder: str, models: Path, workspace: str, to: Path) -> "Iterator[B
     with (
         using_stores(workspace) as folder,
         ResponseStore(folder / "responses") as store,
-        spending(folder, f"indexes/{to.resolve().name}", {name: specs[name]}, store) as purse,
+        spending(folder, f"indexes/{to.resolve().name}", {name: specs[name]}, store) as budget,
     ):
-        yield purse
+        yield budget
 
 
 def _telling(stop: "Stop") -> "Progress":

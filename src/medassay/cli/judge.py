@@ -80,7 +80,7 @@ def command(
     if again:
         _ask_again(run, again, models, yes=yes, accept_failures=accept_failures, engine=engine)
         return
-    sitting = JudgingOptions(
+    options = JudgingOptions(
         judges=listed(panel),
         models_file=models,
         task=task,
@@ -90,13 +90,13 @@ def command(
         graphs=graph,
     )
     if preview:
-        print_preview(preview_again(run, sitting))
+        print_preview(preview_again(run, options))
         return
-    if not yes and priced(models, (*sitting.judges, substitute)):
-        confirm(preview_again(run, sitting))
+    if not yes and priced(models, (*options.judges, substitute)):
+        confirm(preview_again(run, options))
     judged = judge_run(
         run,
-        sitting,
+        options,
         secrets=os.environ,
         watch=watch,
         accept_failures=accept_failures,

@@ -80,7 +80,7 @@ def metrics(
         answers = answers_of(open_run(place))
     else:
         answers = read_answers(place, read_columns(columns), listed(people), labels)
-    gauges = gauges_named(listed(metric))
+    measures = gauges_named(listed(metric))
     with using_stores(workspace) as folder:
         model = steady = None
         if rephraser:
@@ -90,8 +90,8 @@ def metrics(
         named = {} if model is None else named_secrets(model.spec, os.environ)
         spread = engine_of(engine, EngineRules(), folder / "responses", named)
         if model is not None:
-            steady = resilience_study(answers, model, gauges, folder, engine=spread)
-        result = checkup(answers, gauges, folder, resilience=steady, engine=spread)
+            steady = resilience_study(answers, model, measures, folder, engine=spread)
+        result = checkup(answers, measures, folder, resilience=steady, engine=spread)
     tell_sheet(checkup_sheet(result), to)
 
 
@@ -125,13 +125,13 @@ def resilience(
         new_folder(to)
     opened = open_run(read(run))
     answers = sample_answers(answers_of(opened), sample)
-    gauges = gauges_named(listed(metric))
+    measures = gauges_named(listed(metric))
     with using_stores(workspace) as folder:
         model = _rephraser(rephraser, models, folder, engine, again)
         model.refuse(opened)
         named = named_secrets(model.spec, os.environ)
         spread = engine_of(engine, EngineRules(), folder / "responses", named)
-        study = resilience_study(answers, model, gauges, folder, engine=spread)
+        study = resilience_study(answers, model, measures, folder, engine=spread)
     tell_sheet(resilience_sheet(study), to)
 
 

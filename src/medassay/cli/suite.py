@@ -59,7 +59,7 @@ def run_command(
         plan = load_suite_plan(path)
         models = path.resolve().parent / plan.models_file
         specs = suite_models(models, (*plan.models, *listed(plan.judge)))
-    means = SuiteContext(
+    context = SuiteContext(
         data=data,
         workspace=workspace or (Path.cwd() if path is None else path.resolve().parent),
         secrets=os.environ,
@@ -67,7 +67,7 @@ def run_command(
         tell=out.say,
         accept_failures=accept_failures,
     )
-    result = run_suite(plan, specs, means)
+    result = run_suite(plan, specs, context)
     tell_sheet(replace(suite_sheet(result), sections=[whole_table(result)]), None)
     if not out.json:
         out.result(

@@ -198,7 +198,7 @@ def _fill(
     )
     judges = graders_of(task, {**manifest, "ddx": remembered})
     spec = GIVEN if lists.labelled else RULE
-    bench = JudgeAssignment(
+    assignment = JudgeAssignment(
         judges=judges,
         seats=dict.fromkeys(models, (spec,)),
         seed=0,
@@ -207,7 +207,9 @@ def _fill(
     later = raised_entry(task, judges.values()).values()
     manifest["methodology"] = short_hash([manifest["methodology"], remembered, *later])
     manifest["revisions"] = revision_ids(revisions(task, judges.values()))
-    run = create_run(folder.parent, folder.name, {**manifest, **bench_entry(bench), "run": name})
+    run = create_run(
+        folder.parent, folder.name, {**manifest, **bench_entry(assignment), "run": name}
+    )
     with (run.path / "items.jsonl").open("wb") as items:
         for _, listed in sorted(lists.items.items()):
             items.write(canonical(listed) + b"\n")

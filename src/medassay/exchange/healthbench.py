@@ -235,13 +235,13 @@ def _fill(
         content=content_hash(records.values()),
         **({"logs": logs} if len(logs) > 1 else {}),
     )
-    bench = {
+    assignment = {
         "judges": [{"id": GIVEN, "model": "", "provider": "import", "family": "unknown"}],
         "bench": {model: [GIVEN] for model in sorted(files)},
         **grader_entry({DOMAIN: judge}),
         "revisions": revision_ids(revisions(RUBRIC, [judge])),
     }
-    run = create_run(folder.parent, folder.name, {**manifest, **bench, "run": name})
+    run = create_run(folder.parent, folder.name, {**manifest, **assignment, "run": name})
     run_items = RunItems(run.path, run.manifest["domains"])
     write_scores(run, RUBRIC, run_items)
     write_judged_scores(run, Answers(run, run_items, RUBRIC), {DOMAIN: judge}, 1)

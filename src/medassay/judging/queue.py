@@ -118,7 +118,7 @@ class JudgingQueue:
     name: str
     answers: Answers
     numbers: Sequence[int]
-    bench: JudgeAssignment
+    assignment: JudgeAssignment
 
     @property
     def file(self) -> Path:
@@ -137,12 +137,12 @@ class JudgingQueue:
 
     def place(self, number: int, seat: int) -> int:
         """Return the number of a verdict."""
-        return number * self.bench.n_seats + seat
+        return number * self.assignment.n_seats + seat
 
     def place_of(self, record: Mapping[str, Any]) -> int | None:
         """Return the number of a stored verdict, None if it is not wanted."""
         number = self.answers.numbers.get(tuple(record[k] for k in TRIAL_KEY))
-        seats = self.bench.seats.get(record["model"], ())
+        seats = self.assignment.seats.get(record["model"], ())
         seat = int(record["seat"])
         if number not in self.wanted or not 0 <= seat < len(seats):
             return None
@@ -156,24 +156,24 @@ class JudgingQueue:
         done: Counter[tuple[str, str]] = Counter()
         for number in self.numbers:
             trial = self.answers.trial(number)
-            for seat, spec in enumerate(self.bench.seats[trial["model"]]):
+            for seat, spec in enumerate(self.assignment.seats[trial["model"]]):
                 key = (spec.id, trial["domain"])
                 sizes[key] += 1
                 done[key] += journal.is_done(self.place(number, seat))
         return sizes, done
 
 
-def dockets(answers: Answers, bench: JudgeAssignment) -> Iterator[JudgingQueue]:
+def queues(answers: Answers, assignment: JudgeAssignment) -> Iterator[JudgingQueue]:
     """Yield what is to be judged: all open answers, then what is judged once more.
 
     Where judges take answers in batches, a seeded sample of them is judged again, one by one.
     """
-    yield JudgingQueue(name=VERDICTS, answers=answers, numbers=answers.open, bench=bench)
-    audits = auditors(bench.judges)
+    yield JudgingQueue(name=VERDICTS, answers=answers, numbers=answers.open, assignment=assignment)
+    audits = auditors(assignment.judges)
     if audits:
-        numbers = audited(answers.open, bench.seed)
-        again = replace(bench, judges=audits)
-        yield JudgingQueue(name=SPOT_CHECK, answers=answers, numbers=numbers, bench=again)
+        numbers = audited(answers.open, assignment.seed)
+        again = replace(assignment, judges=audits)
+        yield JudgingQueue(name=SPOT_CHECK, answers=answers, numbers=numbers, assignment=again)
 
 
 def auditors(judges: Mapping[str, Grader]) -> dict[str, Grader]:
@@ -194,18 +194,18 @@ class Batches(Sequence[Sequence[int]]):
     A batch holds answers of one domain and language, since it has one prompt.
     """
 
-    def __init__(self, docket: JudgingQueue) -> None:
-        answers, bench = docket.answers, docket.bench
-        order = array("Q", docket.numbers)
-        random.Random(f"{bench.seed}\x1fjudges").shuffle(order)
+    def __init__(self, queue: JudgingQueue) -> None:
+        answers, assignment = queue.answers, queue.assignment
+        order = array("Q", queue.numbers)
+        random.Random(f"{assignment.seed}\x1fjudges").shuffle(order)
         self._numbers, self._ends = array("Q"), array("Q")
-        if all(judge.batch == 1 for judge in bench.judges.values()):
+        if all(judge.batch == 1 for judge in assignment.judges.values()):
             self._numbers, self._ends = order, array("Q", range(1, len(order) + 1))
             return
         gathered: dict[tuple[Any, ...], list[int]] = {}
         for number in order:
             trial = answers.trial(number)
-            size = bench.judges[trial["domain"]].batch
+            size = assignment.judges[trial["domain"]].batch
             if size == 1:
                 self._add([number])
                 continue

@@ -60,9 +60,10 @@ def read(
     --------
     >>> item = Item(id="q", domain="d", question="Which?", form="diagnoses")
     >>> answer = read(item, "1. Gout (ICD-10 M10.9): painful")
-    >>> answer.value, answer.outcome, answer.reason, answer.codes
-    ('[{"codes":["ICD-10:M10.9"],"name":"Gout","rank":1}]', 'answered', 'lines',
-    (('ICD-10:M10.9',),))
+    >>> answer.value
+    '[{"codes":["ICD-10:M10.9"],"name":"Gout","rank":1}]'
+    >>> answer.outcome, answer.reason, answer.codes
+    ('answered', 'lines', (('ICD-10:M10.9',),))
     """
     if item.form not in PARSER_OF:
         forms = ", ".join(PARSER_OF)

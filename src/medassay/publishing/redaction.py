@@ -92,7 +92,7 @@ def select_fields(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str,
 
     Examples
     --------
-    >>> kept({"model": "m", "score": 0.5, "answer": "secret"}, PUBLIC_FIELDS)
+    >>> select_fields({"model": "m", "score": 0.5, "answer": "secret"}, PUBLIC_FIELDS)
     {'model': 'm', 'score': 0.5}
     """
     return {name: record[name] for name in fields if name in record}

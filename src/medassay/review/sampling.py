@@ -19,7 +19,7 @@ def draw_key(seed: str, *names: object) -> str:
 
     Examples
     --------
-    >>> drawn("7", "order", 12, "item-3")[:12]
+    >>> draw_key("7", "order", 12, "item-3")[:12]
     '9db9ec262728'
     """
     text = "\x1f".join(map(str, (seed, *names)))

@@ -37,7 +37,7 @@ from medassay.runner.manifest import (
     rescored_methodology,
     surroundings,
 )
-from medassay.runner.measure import gauges_of, measure
+from medassay.runner.measure import measure, measures_of
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.revisions import other_revisions, revision_ids, revisions
@@ -73,7 +73,7 @@ class JudgingOptions:
 
 def judge_run(
     run: Run | str | Path,
-    sitting: JudgingOptions,
+    options: JudgingOptions,
     *,
     secrets: Mapping[str, str],
     workspace: Path | None = None,
@@ -99,19 +99,19 @@ def judge_run(
     source = _sealed(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
-    task, bench, plan = _seat(source, sitting)
+    task, assignment, plan = _seat(source, options)
     manifest = {k: v for k, v in source.manifest.items() if k not in _MADE_ANEW}
     identity = {
         **manifest,
         "task": task.name,
         **_read_as(source, task),
-        **bench_entry(bench),
-        "methodology": rejudged_methodology(manifest["methodology"], task, bench, plan),
-        "revisions": revision_ids(revisions(task, bench.judges.values())),
+        **bench_entry(assignment),
+        "methodology": rejudged_methodology(manifest["methodology"], task, assignment, plan),
+        "revisions": revision_ids(revisions(task, assignment.judges.values())),
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
     how = _How(secrets, workspace, watch, accept_failures, engine)
-    return _judged(source, identity, task, bench, how)
+    return _judged(source, identity, task, assignment, how)
 
 
 def _read_as(source: Run, task: Task) -> dict[str, Any]:
@@ -162,24 +162,24 @@ def judge_again(
             " unusable:JUDGE"
         )
     task = task_of_run(source.manifest)
-    bench = _bench_of(source, task, models_file)
-    if wish.model and wish.model not in bench.models:
+    assignment = _bench_of(source, task, models_file)
+    if wish.model and wish.model not in assignment.models:
         raise InputError(
             f"--again {again}: '{wish.model}' is no judge of run {source.id}; expected one of"
-            f" {', '.join(sorted(bench.models))}"
+            f" {', '.join(sorted(assignment.models))}"
         )
-    graders = revisions(task, bench.judges.values())
+    graders = revisions(task, assignment.judges.values())
     if other := other_revisions(source.manifest, graders, ("grader", "sanitizer")):
         raise InputError(
             f"run {source.id}: judged by other code ({other}); verdicts of two graders are not"
             " mixed, judge all answers anew with `medassay judge`"
         )
     identity = {k: v for k, v in source.manifest.items() if k not in _SURROUNDINGS}
-    identity |= grader_entry(bench.judges)
+    identity |= grader_entry(assignment.judges)
     identity["revisions"] = revision_ids(graders)
     identity["again_of"] = {"run": source.id, "root": source.seal["root"], "of": str(wish)}
     how = _How(secrets, workspace, watch, accept_failures, engine)
-    return _judged(source, identity, task, bench, how, again=wish)
+    return _judged(source, identity, task, assignment, how, again=wish)
 
 
 def is_paid(run: Run | Path) -> bool:
@@ -224,21 +224,21 @@ def _judged(
     source: Run,
     identity: dict[str, Any],
     task: Task,
-    bench: JudgeAssignment,
+    assignment: JudgeAssignment,
     how: _How,
     again: Again | None = None,
 ) -> Run:
     """Return a new sealed run with the answers of another one and the verdicts of a bench."""
     secrets, workspace = how.secrets, how.workspace
-    derived = _derived(source, identity, workspace / "runs", bench.judges)
-    named = all_named_secrets(bench.models.values(), secrets)
+    derived = _derived(source, identity, workspace / "runs", assignment.judges)
+    named = all_named_secrets(assignment.models.values(), secrets)
     spread = engine_of(how.engine, EngineRules(), workspace / "responses", named)
     await_dead(derived.path, lambda line: None)
-    asked_specs = {n: spec for n, spec in bench.models.items() if spec is not RULE}
+    asked_specs = {n: spec for n, spec in assignment.models.items() if spec is not RULE}
     with lock_run(derived), held(derived.path) as in_doubt:
         with (
             ResponseStore(workspace / "responses") as store,
-            spending(workspace, derived.id, asked_specs, store) as purse,
+            spending(workspace, derived.id, asked_specs, store) as budget,
         ):
             from medassay.runner.finish import finish
             from medassay.runner.write import copy_answers, write_scores
@@ -247,8 +247,10 @@ def _judged(
             items = RunItems(derived.path, derived.manifest["domains"])
             write_scores(derived, task, items, spread)
             chats = {n: provide(spec, secrets) for n, spec in asked_specs.items()}
-            asker = Asker(bench.models, chats, store, purse, AskSettings(seed=bench.seed))
-            means = RunContext(
+            asker = Asker(
+                assignment.models, chats, store, budget, AskSettings(seed=assignment.seed)
+            )
+            context = RunContext(
                 asker=asker,
                 engine=spread,
                 watch=how.watch,
@@ -257,7 +259,7 @@ def _judged(
                 again=again,
                 source=None if again is None else source,
             )
-            judge(derived, task, bench, items, means)
+            judge(derived, task, assignment, items, context)
             now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             finish(derived, task, items, [], sealed_at=now)
         carry_home(derived.path)
@@ -265,7 +267,7 @@ def _judged(
 
 
 def preview_again(
-    run: Run | str | Path, sitting: JudgingOptions, *, workspace: Path | None = None
+    run: Run | str | Path, options: JudgingOptions, *, workspace: Path | None = None
 ) -> dict[str, Any]:
     """Return what judging the answers again would ask: calls, replies stored, upper bounds of
     cost.
@@ -273,10 +275,12 @@ def preview_again(
     source = _sealed(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
-    task, bench, _ = _seat(source, sitting)
+    task, assignment, _ = _seat(source, options)
     answers = Answers(source, RunItems(source.path, source.manifest["domains"]), task)
     with ResponseStore(workspace / "responses") as store:
-        rows = [preview_judging(answers, bench, spec, store) for spec in bench.models.values()]
+        rows = [
+            preview_judging(answers, assignment, spec, store) for spec in assignment.models.values()
+        ]
     return {"answers": len(answers.open), **totals(rows), "models": rows}
 
 
@@ -287,36 +291,36 @@ def _sealed(run: Run | str | Path, what: str) -> Run:
     return source
 
 
-def _seat(source: Run, sitting: JudgingOptions) -> tuple[Task, JudgeAssignment, Plan]:
+def _seat(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment, Plan]:
     """Return the task by which a run's answers are judged, and who judges.
 
     Refuse what cannot be.
     """
     manifest = source.manifest
-    task = find_task(sitting.task or manifest["task"])
-    specs = load_models(sitting.models_file)
+    task = find_task(options.task or manifest["task"])
+    specs = load_models(options.models_file)
     tested = {name: remembered(entry) for name, entry in manifest["models"].items()}
     plan = replace(
         Plan(banks=("",), models=("",)),
-        judges=tuple(sitting.judges),
-        substitute=sitting.substitute,
-        allow_own=sitting.allow_own,
-        models_file=sitting.models_file.name,
+        judges=tuple(options.judges),
+        substitute=options.substitute,
+        allow_own=options.allow_own,
+        models_file=options.models_file.name,
         seed=int(manifest["plan"]["seed"]),
     )
-    rules = {"steps": load_steps(sitting.steps).to_dict()} if sitting.steps else {}
+    rules = {"steps": load_steps(options.steps).to_dict()} if options.steps else {}
     if "ddx" in manifest:
         rules["ddx"] = manifest["ddx"]
-    rules |= remembered_graphs(task, sitting.graphs, Path.cwd())
-    if "graphs" in manifest and task.graphs and not sitting.graphs:
+    rules |= remembered_graphs(task, options.graphs, Path.cwd())
+    if "graphs" in manifest and task.graphs and not options.graphs:
         rules["graphs"] = manifest["graphs"]
     document = {"banks": manifest["banks"], "domains": manifest["domains"], **rules}
-    bench = assign_judges(plan, task, tested, specs, graders_of(task, document), rules)
-    if bench is None:
+    assignment = assign_judges(plan, task, tested, specs, graders_of(task, document), rules)
+    if assignment is None:
         raise InputError(f"task '{task.name}' has no judges; name another one with --task")
-    refuse_leaving(manifest["banks"], bench.models.values())
+    refuse_leaving(manifest["banks"], assignment.models.values())
     _refuse_unscorable(source, task)
-    return task, bench, plan
+    return task, assignment, plan
 
 
 def rescore(
@@ -357,9 +361,9 @@ def rescore(
         identity["methodology"], task, judges, contradiction_penalty
     )
     metrics = identity.get("plan", {}).get("metrics", ()) if task.metrics else ()
-    gauges = gauges_of(metrics, task)
-    if gauges.to_dict():
-        identity["metrics"] = gauges.to_dict()
+    measures = measures_of(metrics, task)
+    if measures.to_dict():
+        identity["metrics"] = measures.to_dict()
     if "audited" in identity and deleted_items(source):
         identity["audited"] = (
             False  # the second verdicts are a sample of all answers, which these are no more
@@ -377,7 +381,7 @@ def rescore(
         write_scores(derived, task, items, spread)
         if judges:
             rescore_verdicts(source, derived, items, judges)
-        measure(derived, items, gauges, workspace, None, spread)
+        measure(derived, items, measures, workspace, None, spread)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finish(derived, task, items, [], sealed_at=now)
         carry_home(derived.path)

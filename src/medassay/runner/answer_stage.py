@@ -51,10 +51,10 @@ class Answering:
         journal: Writing,
         progress: Progress,
         *,
-        looking: ToolLoop | None = None,
+        tool_loop: ToolLoop | None = None,
         again: Mapping[int, Attempt] | None = None,
     ) -> None:
-        self._looking = looking
+        self._looking = tool_loop
         self._again = again or {}
         self._schedule = schedule
         self._asker = asker
@@ -200,13 +200,15 @@ class AnswerStageSpec:
         self, asker: Asker, journal: Writing, progress: Progress, secrets: Mapping[str, str]
     ) -> Answering:
         """Return the stage, with the tools of its plan where it has any."""
-        toolbox = open_toolbox(self.schedule, self.models_file, secrets, asker.purse)
-        looking = None if toolbox is None else ToolLoop(toolbox, asker)
-        return Answering(self.schedule, asker, journal, progress, looking=looking, again=self.again)
+        toolbox = open_toolbox(self.schedule, self.models_file, secrets, asker.budget)
+        tool_loop = None if toolbox is None else ToolLoop(toolbox, asker)
+        return Answering(
+            self.schedule, asker, journal, progress, tool_loop=tool_loop, again=self.again
+        )
 
 
 def open_toolbox(
-    schedule: Schedule, models_file: Path, secrets: Mapping[str, str], purse: Budget
+    schedule: Schedule, models_file: Path, secrets: Mapping[str, str], budget: Budget
 ) -> "Toolbox | None":
     """Return the tools of a plan with the keys that it names, None for a plan without the mode
     `tools`.
@@ -224,7 +226,7 @@ def open_toolbox(
             n: secrets[n] for n in (rules.search_key_env, rules.pubmed_key_env) if n in secrets
         },
         index=contexts.index if searched and contexts is not None else None,
-        use=lambda index: index.use(models_file, secrets, purse),
+        use=lambda index: index.use(models_file, secrets, budget),
         query_prefix="" if retrieval is None else retrieval.query_prefix,
     )
 

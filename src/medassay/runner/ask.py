@@ -115,7 +115,7 @@ class Asker:
         specs: Mapping[str, ModelSpec],
         chats: Mapping[str, Chat],
         store: ResponseStore,
-        purse: Budget,
+        budget: Budget,
         settings: AskSettings = AskSettings(),
     ) -> None:
         self._rules = settings.rules
@@ -125,7 +125,7 @@ class Asker:
         self.tally = Tally()
         self._chats = chats
         self._store = store
-        self.purse = purse
+        self.budget = budget
         self.gates: dict[str, Gate] = {}  # by endpoint
         self._stopping, self._sure = settings.stopping, settings.sure
         self._successes: Counter[str] = Counter()  # by model
@@ -311,12 +311,12 @@ class Asker:
                 await self._sure()
             self._refuse_needless(spec)
             try:
-                booking = await self.purse.book(spec, prompt, request.key, attempt)
+                booking = await self.budget.book(spec, prompt, request.key, attempt)
             except OSError as error:  # our own disk, say: nobody may be asked any more
                 self.broken = self.broken or error
                 raise NotAsked(f"not asked: {error}") from None
             if booking is None:
-                raise OverBudget(self.purse.told)
+                raise OverBudget(self.budget.told)
             self.under_way += 1
             try:
                 completion = await request.chat.complete(
@@ -335,9 +335,9 @@ class Asker:
             self._note(spec, error)
             raise
         if completion.tells_usage:
-            self.purse.settle(booking, completion.usage)
+            self.budget.settle(booking, completion.usage)
         else:  # nobody says what it used: no more than its bound
-            self.purse.keep(booking)
+            self.budget.keep(booking)
         gate.succeeded()
         self._successes[spec.id] += 1
         moderated = completion.finish == "moderation"
@@ -351,11 +351,11 @@ class Asker:
         """
         refused = isinstance(error, Permanent) and error.refused
         if refused or (isinstance(error, Transient) and error.overload):
-            self.purse.settle(booking, Usage())
+            self.budget.settle(booking, Usage())
         elif isinstance(error, Transient) and error.unconnected:
-            self.purse.settle(booking, Usage(), calls=0)
+            self.budget.settle(booking, Usage(), calls=0)
         else:
-            self.purse.keep(booking)
+            self.budget.keep(booking)
 
     def _may_retry(
         self, last: Transient, attempts: int, began: float, *, others_heard: bool

@@ -144,22 +144,22 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
     with (
         ResponseStore(responses) as store,
         _kept(workspace, what, spec) as run,
-        spending(workspace, f"{STUDIES}/{questions.study}", {spec.id: spec}, store) as purse,
+        spending(workspace, f"{STUDIES}/{questions.study}", {spec.id: spec}, store) as budget,
     ):
         chats = {spec.id: provide(spec, secrets)}
-        asker = Asker({spec.id: spec}, chats, store, purse)
-        means = RunContext(asker=asker, engine=spread, watch=watch)
+        asker = Asker({spec.id: spec}, chats, store, budget)
+        context = RunContext(asker=asker, engine=spread, watch=watch)
         journal = Journal(run.path / JOURNAL, len(questions))
         sizes = Counter({(spec.id, what): len(questions)})
         bases = [_basis(questions, subject, spec) for subject in range(len(questions))]
         former = read_asked(workspace)
         before = {n: former[basis] for n, basis in enumerate(bases) if basis in former}
-        portable = PromptBatchSpec(what, questions, spec, before, tuple(again))
+        stage_spec = PromptBatchSpec(what, questions, spec, before, tuple(again))
         try:
             with watching(watch, what, sizes, Counter()) as progress, closing(journal):
-                stage = portable.open(run.path, asker, journal, progress, {})
-                todo = means.todo(run, stage, portable, journal, progress, _subject)
-                work(run, what, means, todo)
+                stage = stage_spec.open(run.path, asker, journal, progress, {})
+                todo = context.todo(run, stage, stage_spec, journal, progress, _subject)
+                work(run, what, context, todo)
         finally:
             records = {line.number: msgspec.json.decode(line.record) for line in journal.lines()}
             _note(workspace, records, bases, before)
@@ -263,7 +263,7 @@ def _finding(record: Mapping[str, Any]) -> Finding:
 class Inquiring:
     """The subjects of an inquiry; a unit is a subject."""
 
-    portable: "PromptBatchSpec"
+    stage_spec: "PromptBatchSpec"
     asker: Asker
     journal: Writing
     progress: Progress
@@ -271,11 +271,11 @@ class Inquiring:
     @property
     def specs(self) -> Mapping[str, ModelSpec]:
         """Return who is asked."""
-        return self.portable.specs
+        return self.stage_spec.specs
 
     def units(self, model: str) -> Iterator[int]:
         """Yield the subjects."""
-        yield from range(len(self.portable.questions))
+        yield from range(len(self.stage_spec.questions))
 
     def records(self, unit: int) -> tuple[int, ...]:
         """Return the number of what a subject leaves in the journal: its own."""
@@ -283,7 +283,7 @@ class Inquiring:
 
     def length(self, unit: int) -> int:
         """Return how long what is asked about a subject is."""
-        return len(self.portable.questions.first(unit).encoded)
+        return len(self.stage_spec.questions.first(unit).encoded)
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -291,7 +291,7 @@ class Inquiring:
     async def do(self, spec: ModelSpec, unit: int) -> None:
         """Ask about one subject, and journal what was found; that nothing was is found, too."""
         times, limit = 0, spec.reply_tokens
-        before = self.portable.before.get(unit)
+        before = self.stage_spec.before.get(unit)
         # A note whose replies are gone, or that nobody wrote, counts for nothing.
         if before is not None and self._is_stored(unit, spec, before):
             times, limit = before.times, before.max_tokens
@@ -306,19 +306,19 @@ class Inquiring:
             return
         record = canonical({"subject": unit, **answer_record})
         self.journal.append(unit, record, b"null", {})
-        self.progress.advance(spec.id, self.portable.what, answer_record["outcome"])
+        self.progress.advance(spec.id, self.stage_spec.what, answer_record["outcome"])
 
     def _wants_more(self, unit: int, record: Mapping[str, Any], spec: ModelSpec) -> bool:
         """Return whether a subject of which all replies are stored is asked about once more."""
         if record["outcome"] != "invalid":
             return False
-        named = {FAILED, self.portable.questions.handle(unit)} & {*self.portable.again}
+        named = {FAILED, self.stage_spec.questions.handle(unit)} & {*self.stage_spec.again}
         return bool(named) or record["max_tokens"] < spec.reply_tokens
 
     def _is_stored(self, unit: int, spec: ModelSpec, before: Asked) -> bool:
         limited = replace(spec, max_tokens=before.max_tokens)
-        first = self.portable.questions.first(unit)
-        repeat, attempt = self.portable.questions.repeat(unit), before.times * _APART
+        first = self.stage_spec.questions.first(unit)
+        repeat, attempt = self.stage_spec.questions.repeat(unit), before.times * _APART
         return self.asker.is_stored(limited, first, repeat=repeat, attempt=attempt)
 
     async def _about(self, unit: int, spec: ModelSpec, times: int) -> dict[str, Any]:
@@ -330,7 +330,7 @@ class Inquiring:
         spec : the entry, with the token limit that holds
         times : how often the subject was asked about before; replies of each time are stored apart
         """
-        questions, replayed = self.portable.questions, []
+        questions, replayed = self.stage_spec.questions, []
 
         async def ask(prompt: Prompt, *, repeat: int = 0, attempt: int = 0) -> Completion:
             columns = {"item": prompt.item_id, "study": questions.study}

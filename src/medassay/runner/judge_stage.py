@@ -37,20 +37,20 @@ class Judging:
 
     def __init__(
         self,
-        docket: JudgingQueue,
+        queue: JudgingQueue,
         asker: Asker,
         journal: Writing,
         progress: Progress,
         again: Mapping[int, int] | None = None,
     ) -> None:
-        self._docket = docket
+        self._docket = queue
         self._again = again or {}  # place of a verdict → how often its judge was asked before
-        self._answers = docket.answers
-        self._bench = docket.bench
+        self._answers = queue.answers
+        self._bench = queue.assignment
         self._asker = asker
         self._journal = journal
         self._progress = progress
-        self.specs = docket.bench.models
+        self.specs = queue.assignment.models
 
     def units(self, model: str) -> Iterator[int]:
         """Yield the numbers of the batches that a judge has to judge, seat by seat: batch × seats +
@@ -160,13 +160,19 @@ class JudgeStageSpec:
     majority: Mapping[str, str] = field(default_factory=dict)  # no baseline judges
 
     @classmethod
-    def of(cls, docket: JudgingQueue, again: Mapping[int, int]) -> "JudgeStageSpec":
+    def of(cls, queue: JudgingQueue, again: Mapping[int, int]) -> "JudgeStageSpec":
         """Return a docket as it travels."""
-        answers, bench = docket.answers, docket.bench
-        numbers = array("Q", docket.numbers)
+        answers, assignment = queue.answers, queue.assignment
+        numbers = array("Q", queue.numbers)
         numbers_known = answers.known
         return cls(
-            answers.task, docket.name, numbers, numbers_known, bench.seats, bench.seed, again
+            answers.task,
+            queue.name,
+            numbers,
+            numbers_known,
+            assignment.seats,
+            assignment.seed,
+            again,
         )
 
     @property
@@ -193,9 +199,11 @@ class JudgeStageSpec:
         items = RunItems(run, opened.manifest["domains"])
         answers = Answers(opened, items, self.task, self.known)
         judges = auditors(judges) if self.name == SPOT_CHECK else judges
-        bench = JudgeAssignment(judges=judges, seats=self.seats, seed=self.seed)
-        docket = JudgingQueue(name=self.name, answers=answers, numbers=self.numbers, bench=bench)
-        return Judging(docket, asker, journal, progress, self.again)
+        assignment = JudgeAssignment(judges=judges, seats=self.seats, seed=self.seed)
+        queue = JudgingQueue(
+            name=self.name, answers=answers, numbers=self.numbers, assignment=assignment
+        )
+        return Judging(queue, asker, journal, progress, self.again)
 
 
 def reread(answers: Answers, judge: Grader, stored: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -41,7 +41,7 @@ _PACKAGES = (
 def run_identity(
     schedule: Schedule,
     banks: Sequence[Bank],
-    bench: JudgeAssignment | None = None,
+    assignment: JudgeAssignment | None = None,
     metrics: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what must be equal for a run to be resumed: plan, banks, models, templates, judges."""
@@ -58,7 +58,7 @@ def run_identity(
         "models": models,
         "models_sha256": sha256_hex(canonical(models)),
         "template": schedule.template_ids,
-        "methodology": methodology(schedule, bench, metrics),
+        "methodology": methodology(schedule, assignment, metrics),
         "sampling": {
             name: sampling_of(spec, schedule.plan.seed).to_dict()
             for name, spec in sorted(schedule.specs.items())
@@ -68,14 +68,14 @@ def run_identity(
         **({"fallback": schedule.fallback} if schedule.fallback else {}),
         **({"metrics": metrics} if metrics else {}),
         **looking_up(schedule),
-        **({} if bench is None else bench_entry(bench)),
-        "revisions": revision_ids(revisions(schedule.task, judges_in(bench))),
+        **({} if assignment is None else bench_entry(assignment)),
+        "revisions": revision_ids(revisions(schedule.task, judges_in(assignment))),
     }
 
 
-def judges_in(bench: JudgeAssignment | None) -> list[Grader]:
+def judges_in(assignment: JudgeAssignment | None) -> list[Grader]:
     """Return the judges of a bench, one for each domain."""
-    return [] if bench is None else list(bench.judges.values())
+    return [] if assignment is None else list(assignment.judges.values())
 
 
 def _reading(schedule: Schedule) -> dict[str, Any]:
@@ -103,14 +103,16 @@ def looking_up(schedule: Schedule) -> dict[str, Any]:
     return entry
 
 
-def bench_entry(bench: JudgeAssignment) -> dict[str, Any]:
+def bench_entry(assignment: JudgeAssignment) -> dict[str, Any]:
     """Return who judged whom, and by which rubric, as a run remembers it."""
     return {
-        "judges": [spec.to_dict() for _, spec in sorted(bench.models.items())],
-        "bench": {model: [spec.id for spec in seated] for model, seated in bench.seats.items()},
-        **grader_entry(bench.judges),
-        "audited": bool(auditors(bench.judges)),
-        **bench.rules,
+        "judges": [spec.to_dict() for _, spec in sorted(assignment.models.items())],
+        "bench": {
+            model: [spec.id for spec in seated] for model, seated in assignment.seats.items()
+        },
+        **grader_entry(assignment.judges),
+        "audited": bool(auditors(assignment.judges)),
+        **assignment.rules,
     }
 
 
@@ -147,7 +149,7 @@ def bank_entry(bank: Bank) -> dict[str, Any]:
 
 def methodology(
     schedule: Schedule,
-    bench: JudgeAssignment | None = None,
+    assignment: JudgeAssignment | None = None,
     metrics: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the hash of everything but bank and model that decides what a number means.
@@ -169,11 +171,11 @@ def methodology(
             "tools": [],
             **_reading(schedule),
             **looking_up(schedule),
-            "judges": [] if bench is None else judging(bench, plan),
+            "judges": [] if assignment is None else judging(assignment, plan),
             "rank_rule": plan.rank_rule,
             "separation": plan.separation,
             **({"metrics": metrics} if metrics else {}),
-            **raised_entry(schedule.task, judges_in(bench)),
+            **raised_entry(schedule.task, judges_in(assignment)),
         }
     )
 
@@ -207,10 +209,12 @@ def import_methodology(task: Task, plan: Mapping[str, Any]) -> str:
     )
 
 
-def rejudged_methodology(methodology: str, task: Task, bench: JudgeAssignment, plan: Plan) -> str:
+def rejudged_methodology(
+    methodology: str, task: Task, assignment: JudgeAssignment, plan: Plan
+) -> str:
     """Return the methodology of a run whose answers are judged again."""
-    later = raised_entry(task, bench.judges.values())
-    return short_hash([methodology, task.name, judging(bench, plan), *later.values()])
+    later = raised_entry(task, assignment.judges.values())
+    return short_hash([methodology, task.name, judging(assignment, plan), *later.values()])
 
 
 def rescored_methodology(
@@ -223,16 +227,16 @@ def rescored_methodology(
     return short_hash([methodology, scorers, rubrics, penalty, *later.values()])
 
 
-def judging(bench: JudgeAssignment, plan: Plan) -> dict[str, Any]:
+def judging(assignment: JudgeAssignment, plan: Plan) -> dict[str, Any]:
     """Return who judges by what, whichever models are judged and so whoever sat out."""
-    entry = bench_entry(bench)
+    entry = bench_entry(assignment)
     requests = {
-        name: request_constant(spec, sampling_of(spec, bench.seed))
-        for name, spec in sorted(bench.models.items())
+        name: request_constant(spec, sampling_of(spec, assignment.seed))
+        for name, spec in sorted(assignment.models.items())
         if name in plan.judges
     }
     return {
-        "rubrics": {domain: hashed_id(judge) for domain, judge in bench.judges.items()},
+        "rubrics": {domain: hashed_id(judge) for domain, judge in assignment.judges.items()},
         "steps": entry.get("steps"),
         "judges": sorted(plan.judges),
         "substitute": plan.substitute,

@@ -49,7 +49,7 @@ class TextMeasures:
         return document | {name: {"unavailable": why} for name, why in self.absent.items()}
 
 
-def gauges_of(options: Sequence[str], task: Task) -> TextMeasures:
+def measures_of(options: Sequence[str], task: Task) -> TextMeasures:
     """Return the metrics of a task that need a model; `options` is what a plan says of them.
 
     Raises
@@ -107,17 +107,17 @@ class Computing:
 def measure(
     run: Run,
     items: RunItems,
-    gauges: TextMeasures,
+    measures: TextMeasures,
     workspace: Path,
     watch: ProgressFactory | None,
     engine: Engine,
 ) -> None:
     """Compute what is not there yet, and add it to the run's scores as `measured`."""
-    if not gauges.found:
+    if not measures.found:
         return
     references = {item.reference_text for item in items}
     stores: dict[str, MeasureStore] = {}
-    for name, gauge in gauges.found.items():
+    for name, gauge in measures.found.items():
         gauge.prepare(references)
         stores[name] = MeasureStore(workspace / "measures", _kept_as(gauge))
         try:
@@ -130,16 +130,16 @@ def measure(
         for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
             pair = _pair(trial, items)
             if pair is not None:
-                score |= {"measured": _measured(pair, gauges, stores)}
+                score |= {"measured": _measured(pair, measures, stores)}
             file.write(canonical(score) + b"\n")
     part.replace(run.path / "scores.jsonl")
 
 
 def _measured(
-    pair: Pair, gauges: TextMeasures, stores: Mapping[str, MeasureStore]
+    pair: Pair, measures: TextMeasures, stores: Mapping[str, MeasureStore]
 ) -> dict[str, float | None]:
     measured: dict[str, float | None] = {}
-    for name, gauge in gauges.found.items():
+    for name, gauge in measures.found.items():
         values = stores[name].get(pair_key(*pair)) or (None,) * len(gauge.columns)
         measured |= dict(zip(gauge.columns, values, strict=True))
     return measured

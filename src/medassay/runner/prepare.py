@@ -22,7 +22,7 @@ from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.model.spec import load_models
 from medassay.runner.context import Contexts, embedding_entry
 from medassay.runner.manifest import bank_entry, run_identity
-from medassay.runner.measure import TextMeasures, gauges_of
+from medassay.runner.measure import TextMeasures, measures_of
 from medassay.runner.reply_limits import told_room
 from medassay.runner.schedule import Schedule
 from medassay.runner.stages import refuse_leaving
@@ -37,19 +37,19 @@ class Prepared:
 
     schedule: Schedule
     banks: tuple[Bank, ...]
-    bench: JudgeAssignment | None
+    assignment: JudgeAssignment | None
     models_file: Path
     embedder: Mapping[str, ModelSpec]
 
     @cached_property
     def measures(self) -> TextMeasures:
         """Return the metrics of texts that the plan's task computes."""
-        return gauges_of(self.schedule.plan.metrics, self.schedule.task)
+        return measures_of(self.schedule.plan.metrics, self.schedule.task)
 
     @property
     def specs(self) -> dict[str, ModelSpec]:
         """Return the entries of all who are asked: models and judges."""
-        return {**self.schedule.specs, **(self.bench.models if self.bench else {})}
+        return {**self.schedule.specs, **(self.assignment.models if self.assignment else {})}
 
     @property
     def warnings(self) -> list[str]:
@@ -59,7 +59,7 @@ class Prepared:
 
     def identity(self) -> dict[str, Any]:
         """Return what must be equal for a run to be resumed."""
-        return run_identity(self.schedule, self.banks, self.bench, self.measures.to_dict())
+        return run_identity(self.schedule, self.banks, self.assignment, self.measures.to_dict())
 
 
 def prepare(plan: Plan, base: Path, workspace: Path, *, assume_contexts: bool = False) -> Prepared:
@@ -90,12 +90,12 @@ def prepare(plan: Plan, base: Path, workspace: Path, *, assume_contexts: bool = 
     entries = [bank_entry(bank) for bank in banks]
     rules = _rules(schedule, base)
     rubrics = graders_of(task, {"banks": entries, "domains": schedule.domains, **rules})
-    bench = assign_judges(plan, task, schedule.specs, specs, rubrics, rules)
+    assignment = assign_judges(plan, task, schedule.specs, specs, rubrics, rules)
     embedding = "" if contexts is None else embedding_entry(contexts.index)
     prepared = Prepared(
         schedule=schedule,
         banks=banks,
-        bench=bench,
+        assignment=assignment,
         models_file=models_file,
         embedder={embedding: specs[embedding]} if embedding else {},
     )

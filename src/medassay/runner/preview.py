@@ -15,7 +15,7 @@ from medassay.core.records.plan import BudgetRules, Plan, load_plan
 from medassay.core.records.trial import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.assignment import JudgeAssignment
-from medassay.judging.queue import Answers, alike_key, audited, auditors, dockets
+from medassay.judging.queue import Answers, alike_key, audited, auditors, queues
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern
 from medassay.kinds.diagnoses.ranked_list.entry import LONGEST_NAME
 from medassay.kinds.parsers import PARSERS
@@ -112,15 +112,15 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
 Judged = Mapping[int, tuple[Case, bool]]  # number of a trial → what is judged, whether it is there
 
 
-def judged_cases(schedule: Schedule, bench: JudgeAssignment, store: ResponseStore) -> Judged:
+def judged_cases(schedule: Schedule, assignment: JudgeAssignment, store: ResponseStore) -> Judged:
     """Return what judges would be shown, by the number of the trial.
 
     An answer that is not there yet counts as one as long as its model may write; of one that is,
     the text is known.
     """
-    entries = [*schedule.specs.values(), *bench.models.values()]
+    entries = [*schedule.specs.values(), *assignment.models.values()]
     speaker = speaker_pattern({name for spec_ in entries for name in (spec_.id, spec_.model)})
-    rules = bench.rules.get("ddx", {}).get("rules", {})
+    rules = assignment.rules.get("ddx", {}).get("rules", {})
     ranks = range(1, rules.get("rank_limit", 0) + 1)
     longest_reply = canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()
     cases: dict[int, tuple[Case, bool]] = {}
@@ -149,7 +149,7 @@ def judged_cases(schedule: Schedule, bench: JudgeAssignment, store: ResponseStor
 
 def preview_judge(
     schedule: Schedule,
-    bench: JudgeAssignment,
+    assignment: JudgeAssignment,
     spec: ModelSpec,
     judged: Judged,
     store: ResponseStore,
@@ -159,7 +159,7 @@ def preview_judge(
     Of answers that are there, it is known which verdicts are stored; where a judge takes answers in
     batches, once all of them are. Replies that must be asked again (at most twice) come on top.
     """
-    constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
+    constant = canonical(request_constant(spec, sampling_of(spec, assignment.seed)))
     counter = _PreviewCounter(spec)
     all_known = all(is_known for _, is_known in judged.values())
 
@@ -170,13 +170,13 @@ def preview_judge(
 
     numbers = array("Q", sorted(judged))
     order = array("Q", numbers)
-    random.Random(f"{bench.seed}\x1fjudges").shuffle(order)  # as `Batches` are cut
+    random.Random(f"{assignment.seed}\x1fjudges").shuffle(order)  # as `Batches` are cut
     gathered: dict[tuple[Any, ...], list[Case]] = {}
     for number in order:
         case, is_known = judged[number]
-        if not _sits(bench, spec, schedule.cell(number).model):
+        if not _sits(assignment, spec, schedule.cell(number).model):
             continue
-        judge = bench.judges[case.item.domain]
+        judge = assignment.judges[case.item.domain]
         if judge.batch == 1:
             add(judge.opening([case]), is_known=is_known)
             continue
@@ -187,35 +187,35 @@ def preview_judge(
             alike.clear()
     for rest in gathered.values():
         if rest:
-            add(bench.judges[rest[0].item.domain].opening(rest), is_known=all_known)
-    again = auditors(bench.judges)
-    for number in audited(numbers, bench.seed) if again else ():
+            add(assignment.judges[rest[0].item.domain].opening(rest), is_known=all_known)
+    again = auditors(assignment.judges)
+    for number in audited(numbers, assignment.seed) if again else ():
         case, _ = judged[number]
-        if _sits(bench, spec, schedule.cell(number).model):
+        if _sits(assignment, spec, schedule.cell(number).model):
             add(again[case.item.domain].opening([case]), is_known=all_known)
     return counter.row()
 
 
-def _sits(bench: JudgeAssignment, spec: ModelSpec, model: str) -> bool:
+def _sits(assignment: JudgeAssignment, spec: ModelSpec, model: str) -> bool:
     """Return whether a judge has a seat before a model's answers."""
-    return any(judge.id == spec.id for judge in bench.seats[model])
+    return any(judge.id == spec.id for judge in assignment.seats[model])
 
 
 def preview_judging(
-    answers: Answers, bench: JudgeAssignment, spec: ModelSpec, store: ResponseStore
+    answers: Answers, assignment: JudgeAssignment, spec: ModelSpec, store: ResponseStore
 ) -> dict[str, Any]:
     """Return calls, stored replies and upper bounds for one judge of answers that are there.
 
     Replies that must be asked again (at most twice) come on top.
     """
-    constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
+    constant = canonical(request_constant(spec, sampling_of(spec, assignment.seed)))
     counter = _PreviewCounter(spec)
-    for docket in dockets(answers, bench):
-        for batch in docket.batches:
+    for queue in queues(answers, assignment):
+        for batch in queue.batches:
             trials = [answers.trial(number) for number in batch]
-            judge = docket.bench.judges[trials[0]["domain"]]
+            judge = queue.assignment.judges[trials[0]["domain"]]
             prompts = judge.opening([answers.case(trial)[0] for trial in trials])
-            for seat in bench.seats[trials[0]["model"]]:
+            for seat in assignment.seats[trials[0]["model"]]:
                 for prompt in prompts if seat.id == spec.id else ():
                     key = request_key(constant, prompt.asked, 0)
                     counter.add(prompt, stored=store.get(key) is not None)
@@ -267,12 +267,12 @@ def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> 
     plan_read = plan if isinstance(plan, Plan) else load_plan(Path(plan))
     workspace = open_workspace(workspace or base, plan_read.hash)
     prepared = prepare(plan_read, base, workspace, assume_contexts=True)
-    schedule, bench = prepared.schedule, prepared.bench
+    schedule, assignment = prepared.schedule, prepared.assignment
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
-        if bench is not None:
-            judged, judges = judged_cases(schedule, bench, store), bench.models.values()
-            rows += [preview_judge(schedule, bench, spec, judged, store) for spec in judges]
+        if assignment is not None:
+            judged, judges = judged_cases(schedule, assignment, store), assignment.models.values()
+            rows += [preview_judge(schedule, assignment, spec, judged, store) for spec in judges]
         _, last = latest(workspace / "runs", plan_read.hash)
         resumed = "" if last is None or last.sealed else last.id
         spent = spent_by(workspace, resumed, store) if resumed else NOTHING

@@ -15,7 +15,7 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.task import Task
 from medassay.errors import IncompleteError, InputError, ModelError, OverBudget
 from medassay.judging.assignment import JudgeAssignment
-from medassay.judging.queue import Answers, JudgingQueue, dockets
+from medassay.judging.queue import Answers, JudgingQueue, queues
 from medassay.model.connection import why_elsewhere
 from medassay.runner.answer_stage import AnswerStageSpec
 from medassay.runner.ask import Asker, Tally
@@ -55,7 +55,7 @@ class RunContext:
         self,
         run: Run,
         stage: Stage,
-        portable: StageSpec,
+        stage_spec: StageSpec,
         journal: Journal,
         progress: Progress,
         number_of: NumberOf,
@@ -63,7 +63,7 @@ class RunContext:
         """Return one pass over a stage of a run."""
         return StageJob(
             stage=stage,
-            portable=portable,
+            stage_spec=stage_spec,
             journal=journal,
             asker=self.asker,
             progress=progress,
@@ -74,7 +74,9 @@ class RunContext:
         )
 
 
-def ask(run: Run, portable: AnswerStageSpec, means: RunContext, secrets: Mapping[str, str]) -> None:
+def ask(
+    run: Run, stage_spec: AnswerStageSpec, context: RunContext, secrets: Mapping[str, str]
+) -> None:
     """Ask what was not asked yet, and write the trials with their scores.
 
     Raises
@@ -84,87 +86,89 @@ def ask(run: Run, portable: AnswerStageSpec, means: RunContext, secrets: Mapping
     IncompleteError
         When trials failed or the budget ended.
     """
-    schedule, tally = portable.schedule, means.asker.tally
+    schedule, tally = stage_spec.schedule, context.asker.tally
     journal = Journal(run.path / JOURNAL, schedule.n_trials)
     journal.resume(schedule.number_of)
-    portable = _asked_again(portable, journal, means)
+    stage_spec = _asked_again(stage_spec, journal, context)
     if schedule.contexts is not None and journal.done < schedule.n_trials:
         items_asked = (bank.items[at] for bank, at in schedule.items())
         try:
             schedule.contexts.find(
-                items_asked, portable.models_file, secrets, means.watch, means.asker.purse
+                items_asked, stage_spec.models_file, secrets, context.watch, context.asker.budget
             )
         except OverBudget as over:
             raise IncompleteError(f"run {run.id}: {over}; the same command resumes") from None
-    _answer(run, portable, journal, means, secrets)
+    _answer(run, stage_spec, journal, context, secrets)
     n_left = schedule.n_trials - journal.done
-    if not (means.accept_failures and journal.done):
+    if not (context.accept_failures and journal.done):
         models = {name for name, spec in schedule.specs.items() if not spec.is_baseline}
         refuse_given_up(run, "model", n_left, models, tally)
-    refuse_incomplete(run, "trials have no answer", n_left, tally, means.accept_failures)
+    refuse_incomplete(run, "trials have no answer", n_left, tally, context.accept_failures)
     write_trials(run, schedule, journal)
 
 
-def _asked_again(portable: AnswerStageSpec, journal: Journal, means: RunContext) -> AnswerStageSpec:
+def _asked_again(
+    stage_spec: AnswerStageSpec, journal: Journal, context: RunContext
+) -> AnswerStageSpec:
     """Return the stage with the trials that are asked once more.
 
     In the journal they are no longer done.
     """
-    if means.again is None:
-        return portable
-    if means.source is not None:
-        path = means.source.path / "trials.jsonl"
-        attempts, _ = trials_again(sealed(path, portable.schedule.number_of), means.again)
+    if context.again is None:
+        return stage_spec
+    if context.source is not None:
+        path = context.source.path / "trials.jsonl"
+        attempts, _ = trials_again(sealed(path, stage_spec.schedule.number_of), context.again)
     else:
-        attempts, chosen = trials_again(journalled(journal), means.again)
+        attempts, chosen = trials_again(journalled(journal), context.again)
         for number in chosen:
             journal.forget(number)
-    return replace(portable, again=attempts)
+    return replace(stage_spec, again=attempts)
 
 
 def _answer(
     run: Run,
-    portable: AnswerStageSpec,
+    stage_spec: AnswerStageSpec,
     journal: Journal,
-    means: RunContext,
+    context: RunContext,
     secrets: Mapping[str, str],
 ) -> None:
     """Ask what has no answer yet."""
-    schedule, asker = portable.schedule, means.asker
+    schedule, asker = stage_spec.schedule, context.asker
     sizes: Counter[tuple[str, str]] = Counter()
     done: Counter[tuple[str, str]] = Counter()
     for cell in schedule.cells:
         numbers = range(cell.base, cell.base + schedule.size(cell))
         sizes[cell.model, cell.domain] += len(numbers)
         done[cell.model, cell.domain] += sum(map(journal.is_done, numbers))
-    with watching(means.watch, "trials", sizes, done) as progress, closing(journal):
-        progress.money = lambda: asker.purse.booked.money
-        stage = portable.stage(asker, journal, progress, secrets)
-        todo = means.todo(run, stage, portable, journal, progress, schedule.number_of)
-        work(run, "trials", means, todo)
+    with watching(context.watch, "trials", sizes, done) as progress, closing(journal):
+        progress.money = lambda: asker.budget.booked.money
+        stage = stage_spec.stage(asker, journal, progress, secrets)
+        todo = context.todo(run, stage, stage_spec, journal, progress, schedule.number_of)
+        work(run, "trials", context, todo)
     raise_if_interrupted(todo.stop, "trials are answered", journal.done, schedule.n_trials)
 
 
-def work(run: Run, what: str, means: RunContext, todo: StageJob) -> None:
+def work(run: Run, what: str, context: RunContext, todo: StageJob) -> None:
     """Let the engine do a pass, and tell whoever operates the run how it went."""
     began, cpu, before = time.monotonic(), time.process_time(), todo.journal.done
-    tally, earlier = means.asker.tally, replace(means.asker.tally)
+    tally, earlier = context.asker.tally, replace(context.asker.tally)
     log.tell("stage_began", run=run.id, stage=what, done=before)
     try:
         mirror = mirror_of(run.path)
         if mirror is None:
-            means.engine.work(todo)
+            context.engine.work(todo)
         else:  # replies before what is said of them
             mirror.push_new(mirror.name(run.path))
             mirror.catch_up(mirror.name(todo.journal.folder))
             with mirror.following(
-                lambda: means.asker.purse.growing,
-                lambda: means.asker.growing,
+                lambda: context.asker.budget.growing,
+                lambda: context.asker.growing,
                 lambda: todo.journal.growing,
             ):
-                means.engine.work(todo)
-        if means.asker.broken is not None:
-            raise means.asker.broken
+                context.engine.work(todo)
+        if context.asker.broken is not None:
+            raise context.asker.broken
     finally:
         log.tell(
             "stage_ended",
@@ -181,38 +185,40 @@ def work(run: Run, what: str, means: RunContext, todo: StageJob) -> None:
         )
 
 
-def judge(run: Run, task: Task, bench: JudgeAssignment, items: RunItems, means: RunContext) -> None:
+def judge(
+    run: Run, task: Task, assignment: JudgeAssignment, items: RunItems, context: RunContext
+) -> None:
     """Ask for the verdicts that are not there yet, and write verdicts and scores."""
     answers = Answers(run, items, task)
-    for docket in dockets(answers, bench):
-        journal = _give(docket, means)
-        write_verdicts(docket, journal)
-    write_judged_scores(run, answers, bench.judges, bench.n_seats)
+    for queue in queues(answers, assignment):
+        journal = _give(queue, context)
+        write_verdicts(queue, journal)
+    write_judged_scores(run, answers, assignment.judges, assignment.n_seats)
 
 
-def _give(docket: JudgingQueue, means: RunContext) -> Journal:
+def _give(queue: JudgingQueue, context: RunContext) -> Journal:
     """Ask for the verdicts of a docket that are not there yet; return their journal."""
-    run, n_seats, asker = docket.answers.run, docket.bench.n_seats, means.asker
-    journal = Journal(run.path / docket.name, len(docket.answers) * n_seats)
-    journal.resume(docket.place_of)
-    again = _verdicts_again(docket, journal, means)
-    sizes, done = docket.sizes(journal)
+    run, n_seats, asker = queue.answers.run, queue.assignment.n_seats, context.asker
+    journal = Journal(run.path / queue.name, len(queue.answers) * n_seats)
+    journal.resume(queue.place_of)
+    again = _verdicts_again(queue, journal, context)
+    sizes, done = queue.sizes(journal)
     before = asker.tally.failed
-    with watching(means.watch, docket.name, sizes, done) as progress, closing(journal):
-        progress.money = lambda: asker.purse.booked.money
-        stage = Judging(docket, asker, journal, progress, again)
-        portable = JudgeStageSpec.of(docket, again)
-        todo = means.todo(run, stage, portable, journal, progress, docket.place_of)
-        work(run, docket.name, means, todo)
+    with watching(context.watch, queue.name, sizes, done) as progress, closing(journal):
+        progress.money = lambda: asker.budget.booked.money
+        stage = Judging(queue, asker, journal, progress, again)
+        stage_spec = JudgeStageSpec.of(queue, again)
+        todo = context.todo(run, stage, stage_spec, journal, progress, queue.place_of)
+        work(run, queue.name, context, todo)
     total = sizes.total()
     raise_if_interrupted(todo.stop, "verdicts are there", journal.done, total)
     tally = replace(asker.tally, failed=asker.tally.failed - before)  # of this queue alone
     n_left = total - journal.done
     names = {name for name, _ in sizes}
-    if not (means.accept_failures and journal.done):
+    if not (context.accept_failures and journal.done):
         refuse_given_up(run, "judge", n_left, names, tally)
-    refuse_incomplete(run, "verdicts are missing", n_left, tally, means.accept_failures)
-    if not means.accept_failures:
+    refuse_incomplete(run, "verdicts are missing", n_left, tally, context.accept_failures)
+    if not context.accept_failures:
         seats: Counter[str] = Counter()
         for (name, _), size in sizes.items():
             seats[name] += size
@@ -220,17 +226,17 @@ def _give(docket: JudgingQueue, means: RunContext) -> Journal:
     return journal
 
 
-def _verdicts_again(docket: JudgingQueue, journal: Journal, means: RunContext) -> dict[int, int]:
+def _verdicts_again(queue: JudgingQueue, journal: Journal, context: RunContext) -> dict[int, int]:
     """Return which attempt of each verdict counts, where that is not the first.
 
     Those that are asked again are no longer done.
     """
-    if means.again is None:
+    if context.again is None:
         return {}
-    if means.source is not None:
-        path = means.source.path / docket.file.name
-        return verdicts_again(sealed(path, docket.place_of), means.again)[0]
-    attempts, chosen = verdicts_again(journalled(journal), means.again)
+    if context.source is not None:
+        path = context.source.path / queue.file.name
+        return verdicts_again(sealed(path, queue.place_of), context.again)[0]
+    attempts, chosen = verdicts_again(journalled(journal), context.again)
     for place in chosen:
         journal.forget(place)
     return attempts
@@ -274,12 +280,12 @@ def refuse_leaving(
     any call.
     """
     specs = list(specs)
-    looking = [name for name in (tools.use if tools else ()) if name != "doc_retrieval"]
+    searches = [name for name in (tools.use if tools else ()) if name != "doc_retrieval"]
     for bank in banks:
-        if looking and not bank["may_leave"]:
+        if searches and not bank["may_leave"]:
             raise InputError(
                 f"bank '{bank['name']}' may not leave this place (may_leave = false), but what a"
-                f" model looks up by {', '.join(looking)} does; leave these out of 'tools.use', no"
+                f" model looks up by {', '.join(searches)} does; leave these out of 'tools.use', no"
                 " call was made"
             )
         for spec in specs:

@@ -104,16 +104,16 @@ def _copy_present(folder: Path, name: str, target: Path) -> None:
                 copy.write(line)
 
 
-def write_verdicts(docket: JudgingQueue, journal: Journal) -> None:
+def write_verdicts(queue: JudgingQueue, journal: Journal) -> None:
     """Write the verdicts of a docket in sealed order; one that never came is `failed`."""
-    with _rewrite(docket.file) as verdicts:
+    with _rewrite(queue.file) as verdicts:
         done = journal.lines()
         following = next(done, None)
-        failures = journal.failures(docket.place_of)
-        for number in docket.numbers:
-            trial = docket.answers.trial(number)
-            for seat, spec in enumerate(docket.bench.seats[trial["model"]]):
-                place = docket.place(number, seat)
+        failures = journal.failures(queue.place_of)
+        for number in queue.numbers:
+            trial = queue.answers.trial(number)
+            for seat, spec in enumerate(queue.assignment.seats[trial["model"]]):
+                place = queue.place(number, seat)
                 if following is not None and following.number == place:
                     line, following = following.record, next(done, None)
                 else:

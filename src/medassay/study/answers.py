@@ -109,13 +109,13 @@ def gauges_named(options: Sequence[str]) -> dict[str, TextMetric]:
 
 def values_of(
     pairs: Sequence[Pair],
-    gauges: Iterable[TextMetric],
+    measures: Iterable[TextMetric],
     workspace: Path,
     engine: Engine | None = None,
 ) -> list[dict[str, float]]:
     """Return what every metric says of each pair: those of words, and those given."""
     likenesses = [text_likeness(*pair) for pair in pairs]
-    for gauge in gauges:
+    for gauge in measures:
         for text_values, values in zip(
             likenesses,
             compared(pairs, gauge, workspace / MEASURES, engine or LocalEngine()),

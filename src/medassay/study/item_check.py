@@ -107,7 +107,7 @@ def _number(text: str, where: str) -> float | None:
 
 def checkup(
     answers: Sequence[StudyAnswer],
-    gauges: Mapping[str, TextMetric],
+    measures: Mapping[str, TextMetric],
     workspace: Path,
     *,
     resilience: Mapping[str, Any] | None = None,
@@ -132,7 +132,9 @@ def checkup(
         raise InputError(
             f"metrics: {len(answers_kept)} answers with a reference; at least {_FEWEST} are needed"
         )
-    values = values_of([answer.pair for answer in answers_kept], gauges.values(), workspace, engine)
+    values = values_of(
+        [answer.pair for answer in answers_kept], measures.values(), workspace, engine
+    )
     metrics = columns_of(values)
     labels = list(dict.fromkeys(name for answer in answers_kept for name in answer.people))
     table = np.array(
@@ -175,7 +177,7 @@ def checkup(
         "n_items": len(numbers),
         "left_out": len(answers) - len(answers_kept),
         "metrics": metrics,
-        "ids": {name: gauge.id for name, gauge in gauges.items()},
+        "ids": {name: gauge.id for name, gauge in measures.items()},
         "matrices": {
             "pearson": inner,
             "pearson_lo": [row[:k] for row in lo[:k]],

@@ -29,7 +29,7 @@ _LEAST_DRAWS = 2
 def resilience_study(
     answers: Sequence[StudyAnswer],
     rephraser: Rephraser,
-    gauges: Mapping[str, TextMetric],
+    measures: Mapping[str, TextMetric],
     workspace: Path,
     *,
     engine: Engine | None = None,
@@ -52,7 +52,7 @@ def resilience_study(
             " asks once more"
         )
     pairs = [(text, a.reference) for a in answers_kept for text in versions[a.text]]
-    values = values_of(pairs, gauges.values(), workspace, engine)
+    values = values_of(pairs, measures.values(), workspace, engine)
     models = [answer.model for answer in answers_kept]
     columns: dict[str, Any] = {}
     by_model: dict[str, dict[str, Any]] = {name: {} for name in sorted(set(models))}

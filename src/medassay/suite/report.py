@@ -55,9 +55,10 @@ def metric_label(metric: str) -> str:
 
     Examples
     --------
-    >>> shown("bits_per_byte"), shown("bertscore:roberta-large@0a1b"), shown(
-    ...     "relaxed_perplexity_mean[l=2,s=4]")
-    ('bits per byte', 'bertscore:roberta-large@0a1b', 'relaxed perplexity mean[l=2,s=4]')
+    >>> metric_label("bits_per_byte"), metric_label("bertscore:roberta-large@0a1b")
+    ('bits per byte', 'bertscore:roberta-large@0a1b')
+    >>> metric_label("relaxed_perplexity_mean[l=2,s=4]")
+    'relaxed perplexity mean[l=2,s=4]'
     """
     end = re.search(r"[:\[]", metric)
     at = len(metric) if end is None else end.start()

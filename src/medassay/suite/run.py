@@ -22,7 +22,7 @@ from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import find_task
 from medassay.model.spec import load_models, named
 from medassay.runner.again import JudgingOptions, judge_run
-from medassay.runner.measure import gauges_of
+from medassay.runner.measure import measures_of
 from medassay.runner.progress import ProgressFactory
 from medassay.storage.run import Run, open_run
 from medassay.suite.banks import SuiteBank, SuiteBanks
@@ -115,7 +115,7 @@ class SuiteContext:
     accept_failures: bool = False
 
 
-def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], means: SuiteContext) -> SuiteRun:
+def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], context: SuiteContext) -> SuiteRun:
     """Run every benchmark of a suite whose files are here.
 
     The same call goes on where it was cut off.
@@ -133,7 +133,7 @@ def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], means: SuiteConte
     """
     for name in (*plan.models, *filter(None, [plan.judge])):
         named(specs, name, "suite: model", plan.models_file)
-    work = _Work(plan, specs, means)
+    work = _Work(plan, specs, context)
     return work.run()
 
 
@@ -141,16 +141,16 @@ class _Work:
     """The running of one suite."""
 
     def __init__(
-        self, plan: SuitePlan, specs: Mapping[str, ModelSpec], means: SuiteContext
+        self, plan: SuitePlan, specs: Mapping[str, ModelSpec], context: SuiteContext
     ) -> None:
-        self._plan, self._means = plan, means
+        self._plan, self._means = plan, context
         self._specs = {name: specs[name] for name in (*plan.models, *filter(None, [plan.judge]))}
         self._entries = [_entry(spec) for _, spec in sorted(self._specs.items())]
         made_of = short_hash(
             [plan.hash, self._entries]
         )  # another entry of the same name is another suite
-        self._folder = means.workspace / FOLDER / f"{plan.name[:_LONGEST]}-{made_of}"
-        self._banks = SuiteBanks(means.data, means.workspace, means.tell)
+        self._folder = context.workspace / FOLDER / f"{plan.name[:_LONGEST]}-{made_of}"
+        self._banks = SuiteBanks(context.data, context.workspace, context.tell)
         self._unfinished: list[str] = []
 
     def run(self) -> SuiteRun:
@@ -225,7 +225,7 @@ class _Work:
         if ANSWERS not in runs or not benchmark.is_open:
             return runs
         manifest = self._run(runs[ANSWERS]).manifest
-        now = gauges_of(self._plan.metrics, find_task(benchmark.task)).to_dict()
+        now = measures_of(self._plan.metrics, find_task(benchmark.task)).to_dict()
         if manifest.get("metrics", {}) == now:
             return runs
         self._means.tell(
@@ -348,7 +348,7 @@ class _Work:
 
     def _judged(self, part: BenchmarkPart) -> Run:
         answers = self._run(part.runs[ANSWERS])
-        sitting = JudgingOptions(
+        options = JudgingOptions(
             judges=(self._plan.judge,),
             models_file=self._folder / "models.json",
             task="prometheus_text",
@@ -356,7 +356,7 @@ class _Work:
         )
         return judge_run(
             answers,
-            sitting,
+            options,
             secrets=self._means.secrets,
             workspace=self._means.workspace,
             watch=self._means.watch,

@@ -40,12 +40,12 @@ class Author:
         asker: Asker,
         *,
         seed: int,
-        looking: tuple[ToolLoop, bytes] | None = None,
+        tool_loop: tuple[ToolLoop, bytes] | None = None,
     ) -> None:
         self.spec = spec
         self._asker = asker
         self._seed = seed
-        self._looking = looking  # what looks up for the model, and the tools that it is offered
+        self._looking = tool_loop  # what looks up for the model, and the tools that it is offered
 
     @property
     def searches(self) -> bool:
@@ -146,9 +146,9 @@ class Author:
         """Return the reply, None when the budget forbids it, and what was looked up on the way."""
         if self._looking is None:
             return await self._asker.ask(self.spec, prompt, columns, attempt=attempt), {}
-        looking, tools = self._looking
+        tool_loop, tools = self._looking
         prompt_with_tools = replace(prompt, tools=tools)
-        looked = await looking.solve(self.spec, prompt_with_tools, columns, repeat=attempt)
+        looked = await tool_loop.solve(self.spec, prompt_with_tools, columns, repeat=attempt)
         if looked is None:
             return None, {}
         return looked.reply, {"looked_up": list(looked.trace)}

@@ -93,9 +93,9 @@ def review_flaws(
         _note_plan(workshop, flaws, options, bank, spec)
         store = stack.enter_context(ResponseStore(workspace / "responses"))
         own_specs = {spec.id: spec}
-        purse = stack.enter_context(spending(workspace, workshop.account, own_specs, store))
-        asker = Asker({spec.id: spec}, {spec.id: provide(spec, secrets)}, store, purse)
-        author = Author(spec, asker, seed=0, looking=_looking(options.tools, asker, secrets))
+        budget = stack.enter_context(spending(workspace, workshop.account, own_specs, store))
+        asker = Asker({spec.id: spec}, {spec.id: provide(spec, secrets)}, store, budget)
+        author = Author(spec, asker, seed=0, tool_loop=_looking(options.tools, asker, secrets))
         jobs = [_job(record, author) for record in records.values()]
         failed = do_jobs("reviews", jobs, workshop, asker, watch, again)
         reviews = [e for e in workshop.all_latest("review") if e.place[1] in records]

@@ -140,10 +140,10 @@ def synthesize(
         workshop = stack.enter_context(open_workshop(to))
         _note_plan(workshop, planned)
         store = stack.enter_context(ResponseStore(workspace / "responses"))
-        account, budget = workshop.account, planned.plan.budget
-        purse = stack.enter_context(spending(workspace, account, planned.specs, store, budget))
+        account, bounds = workshop.account, planned.plan.budget
+        budget = stack.enter_context(spending(workspace, account, planned.specs, store, bounds))
         chats = {name: provide(spec, secrets) for name, spec in planned.specs.items()}
-        asker = Asker(planned.specs, chats, store, purse, AskSettings(seed=planned.plan.seed))
+        asker = Asker(planned.specs, chats, store, budget, AskSettings(seed=planned.plan.seed))
         failed: dict[str, str] = {}
         maker, done = planned.maker(workshop, asker), list[SynthesisStep]()
         for what, jobs in maker.stages():

@@ -130,19 +130,19 @@ class AgreementRow(BaseModel):
     reviewers: int
 
 
-def healthz(visit: Here) -> Healthy:
+def healthz(context: Here) -> Healthy:
     """Say that the app and its database work."""
-    with visit.database.read() as db:
+    with context.database.read() as db:
         db.get(Study, "-")
-    return Healthy(status="ok", database=visit.database.engine.dialect.name)
+    return Healthy(status="ok", database=context.database.engine.dialect.name)
 
 
-def my_studies(visit: Here) -> list[StudyRow]:
+def my_studies(context: Here) -> list[StudyRow]:
     """Return the studies in which one has a role."""
     rows = []
-    with visit.database.read() as db:
-        for study, roles in studies.studies_of(db, visit.who):
-            queue = reviews.queue_of(db, study.id, visit.who.id) if "reviewer" in roles else None
+    with context.database.read() as db:
+        for study, roles in studies.studies_of(db, context.who):
+            queue = reviews.queue_of(db, study.id, context.who.id) if "reviewer" in roles else None
             rows.append(
                 StudyRow(
                     name=study.id,
@@ -157,11 +157,11 @@ def my_studies(visit: Here) -> list[StudyRow]:
     return rows
 
 
-def item(visit: Here, n: Number) -> ReviewItem:
+def item(context: Here, n: Number) -> ReviewItem:
     """Return one of one's own items with what is filled in."""
-    with visit.database.read() as db:
-        work = reviews.work_at(db, visit.study, visit.who.id, n)
-        _refuse_untrained(visit, work, reviews.queue_of(db, visit.study.id, visit.who.id))
+    with context.database.read() as db:
+        work = reviews.work_at(db, context.study, context.who.id, n)
+        _refuse_untrained(context, work, reviews.queue_of(db, context.study.id, context.who.id))
     return ReviewItem(
         number=n,
         content=dict(work.content),
@@ -182,32 +182,32 @@ def item(visit: Here, n: Number) -> ReviewItem:
     )
 
 
-def _refuse_untrained(visit: RequestContext, work: reviews.Work, queue: reviews.Queue) -> None:
+def _refuse_untrained(context: RequestContext, work: reviews.Work, queue: reviews.Queue) -> None:
     """Refuse items of others than training before the agreement and the training."""
-    if visit.who.agreement != AGREEMENT:
+    if context.who.agreement != AGREEMENT:
         raise Forbidden("Nobody can review without the agreement.")
-    late = visit.study.closed_at is not None or work.entry.training
+    late = context.study.closed_at is not None or work.entry.training
     if queue.training and not late:
         raise Forbidden("The training items come first.")
 
 
-def save_draft(visit: Here, n: Number, fields: Fields) -> Saved:
+def save_draft(context: Here, n: Number, fields: Fields) -> Saved:
     """Keep what is filled in so far; 409 when it was changed elsewhere meanwhile."""
-    with visit.database.write() as db:
-        study = studies.held(db, visit.study.id)
+    with context.database.write() as db:
+        study = studies.held(db, context.study.id)
         studies.refuse_closed(study)
-        work = reviews.work_at(db, study, visit.who.id, n, lock=True)
+        work = reviews.work_at(db, study, context.who.id, n, lock=True)
         version = reviews.save_draft(work, db, fields.fields, fields.version)
     return Saved(version=version, saved_at=now())
 
 
-def submit(visit: Here, n: Number, submission: Submission) -> Submitted:
+def submit(context: Here, n: Number, submission: Submission) -> Submitted:
     """Submit a review; sent twice it is kept once."""
-    with visit.database.write() as db:
-        study = studies.held(db, visit.study.id)
-        work = reviews.work_at(db, study, visit.who.id, n, lock=True)
-        queue = reviews.queue_of(db, study.id, visit.who.id)
-        _refuse_untrained(visit, work, queue)
+    with context.database.write() as db:
+        study = studies.held(db, context.study.id)
+        work = reviews.work_at(db, study, context.who.id, n, lock=True)
+        queue = reviews.queue_of(db, study.id, context.who.id)
+        _refuse_untrained(context, work, queue)
         review = reviews.submit(
             db,
             study,
@@ -223,10 +223,10 @@ def submit(visit: Here, n: Number, submission: Submission) -> Submitted:
     )
 
 
-def progress(visit: Here) -> list[ProgressRow]:
+def progress(context: Here) -> list[ProgressRow]:
     """Return how far every reviewer is, without names."""
-    with visit.database.read() as db:
-        rows = reading.progress_of(db, visit.study.id)
+    with context.database.read() as db:
+        rows = reading.progress_of(db, context.study.id)
     return [
         ProgressRow(
             reviewer=progress_row.pseudonym,
@@ -239,10 +239,10 @@ def progress(visit: Here) -> list[ProgressRow]:
 
 
 def agreement(
-    visit: Here, aspect: Annotated[str, Query(max_length=200)] = ""
+    context: Here, aspect: Annotated[str, Query(max_length=200)] = ""
 ) -> list[AgreementRow]:
     """Return the agreement of reviewers, of one aspect or of all."""
-    agreement_rows = results.kept_agreement(visit)
+    agreement_rows = results.kept_agreement(context)
     return [
         AgreementRow(
             aspect=agreement_row.aspect,
@@ -259,6 +259,6 @@ def agreement(
     ]
 
 
-def export(visit: Here) -> dict[str, Any]:
+def export(context: Here) -> dict[str, Any]:
     """Return a closed study with its reviews, its entries and what became of its tickets."""
-    return results.exported(visit)
+    return results.exported(context)

@@ -119,12 +119,12 @@ def _path(request: Request) -> str:
 def _told(request: Request, error: Exception) -> Response:
     """Return what was wrong as a page or as JSON, under the status that fits."""
     if isinstance(error, SignInNeeded):
-        return _to_sign_in(request, error.visit)
+        return _to_sign_in(request, error.context)
     if isinstance(error, Forbidden | Expired):
         mark_refused(request)
     if isinstance(error, Expired) and not _is_json(request):
-        return error.visit.page(
-            "resend.html", 403, says=str(error), sent=sent_again(error.visit.posted)
+        return error.context.page(
+            "resend.html", 403, says=str(error), sent=sent_again(error.context.posted)
         )
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
     if status == 404 and request.method not in ("GET", "HEAD"):
@@ -142,21 +142,21 @@ def _told(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": document}, status_code=status)
 
 
-def _to_sign_in(request: Request, visit: RequestContext) -> Response:
+def _to_sign_in(request: Request, context: RequestContext) -> Response:
     if _is_json(request):
         says = "The session has ended: sign in again."
         return JSONResponse({"error": {"message": says}}, status_code=401)
     path = _path(request)
     if request.method == "GET":
-        return visit.to(f"/login?next={path}")
-    says = visit.say("Your session has ended. Sign in: what you wrote is kept.")
-    return show_sign_in(visit, 401, says=says, next_page=path, draft=visit.posted)
+        return context.to(f"/login?next={path}")
+    says = context.say("Your session has ended. Sign in: what you wrote is kept.")
+    return show_sign_in(context, 401, says=says, next_page=path, draft=context.posted)
 
 
 def _page(request: Request, status: int, says: str, needed: Any = ()) -> Response:
     with request.app.state.database.read() as db:
-        visit = read_visit(request, db)
-    return visit.page("error.html", status, code=status, says=says, needed=sorted(needed))
+        context = read_visit(request, db)
+    return context.page("error.html", status, code=status, says=says, needed=sorted(needed))
 
 
 def _not_valid(request: Request, error: Exception) -> Response:

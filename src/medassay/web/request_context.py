@@ -53,9 +53,9 @@ class Forbidden(MedassayError):
 class SignInNeeded(MedassayError):
     """Nobody is signed in; what was posted is in the visit, so that it is not lost."""
 
-    def __init__(self, visit: "RequestContext") -> None:
+    def __init__(self, context: "RequestContext") -> None:
         super().__init__("The session has ended: sign in again.")
-        self.visit = visit
+        self.context = context
 
 
 class Expired(MedassayError):
@@ -64,11 +64,11 @@ class Expired(MedassayError):
     What was posted is in the visit.
     """
 
-    def __init__(self, visit: "RequestContext") -> None:
+    def __init__(self, context: "RequestContext") -> None:
         super().__init__(
             "This page had expired, so nothing was done. What you wrote is below: send it again."
         )
-        self.visit = visit
+        self.context = context
 
 
 class EntryView(Protocol):
@@ -257,25 +257,27 @@ def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> 
     database: Database = request.app.state.database
     if ANYONE in rule.may:
         with database.read() as db:
-            visit = read_visit(request, db, posted)
+            context = read_visit(request, db, posted)
     else:  # who it is and that they came: one transaction
         with database.write() as db:
-            visit = read_visit(request, db, posted)
-            if visit.account is not None:
-                request.state.access = _log(visit, db, allowed=not rule.may.isdisjoint(visit.roles))
+            context = read_visit(request, db, posted)
+            if context.account is not None:
+                request.state.access = _log(
+                    context, db, allowed=not rule.may.isdisjoint(context.roles)
+                )
     if request.method not in ("GET", "HEAD"):
-        token = visit.posted.get("csrf") or request.headers.get("x-csrf-token", "")
-        visit.expired = not hmac.compare_digest(
-            token.encode("utf-8", "replace"), visit.csrf.encode()
+        token = context.posted.get("csrf") or request.headers.get("x-csrf-token", "")
+        context.expired = not hmac.compare_digest(
+            token.encode("utf-8", "replace"), context.csrf.encode()
         )
     if ANYONE not in rule.may:
-        if visit.account is None:
-            raise SignInNeeded(visit)
-        if rule.may.isdisjoint(visit.roles):
+        if context.account is None:
+            raise SignInNeeded(context)
+        if rule.may.isdisjoint(context.roles):
             raise Forbidden(needed=rule.may)
-    if visit.expired and not rule.keeps_input:
-        raise Expired(visit)
-    return visit
+    if context.expired and not rule.keeps_input:
+        raise Expired(context)
+    return context
 
 
 def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> RequestContext:
@@ -311,18 +313,18 @@ def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> Requ
     )
 
 
-def _log(visit: RequestContext, db: Session, *, allowed: bool) -> int:
+def _log(context: RequestContext, db: Session, *, allowed: bool) -> int:
     """Note that somebody came, and return the number of the line: what is refused later is marked
     there (`mark_refused`).
     """
-    path = visit.request.scope["path"][:300]
+    path = context.request.scope["path"][:300]
     facts = {
-        "account_id": visit.who.id,
-        "study_id": None if visit.study_or_none is None else visit.study_or_none.id,
-        "method": visit.request.method,
+        "account_id": context.who.id,
+        "study_id": None if context.study_or_none is None else context.study_or_none.id,
+        "method": context.request.method,
         "path": "".join(c if c.isascii() and c.isprintable() else "?" for c in path),
     }
-    sessions.touch(db, visit.cookie)
+    sessions.touch(db, context.cookie)
     return trail.log_access(db, facts, allowed=allowed)
 
 

@@ -11,8 +11,8 @@ from tests.runner.engine.test_coordinator import workspace
 import medassay
 from medassay.core.records.trial import Scale
 from medassay.publishing import recompute
-from medassay.runner import finish
 from medassay.runner import measure as measuring
+from medassay.runner import write
 from medassay.runner.again import rescore
 from medassay.score.catalog import METRICS
 from medassay.storage.jsonl import line_parts, read_jsonl
@@ -70,7 +70,7 @@ def test_metrics_are_computed_in_parts_by_others_and_kept_once(tmp_path, crew, m
 
 def test_answers_are_scored_again_in_parts_by_others_to_the_same_bytes(tmp_path, crew, monkeypatch):
     made = crew()
-    monkeypatch.setattr(finish, "_PART", 9)
+    monkeypatch.setattr(write, "_PART", 9)
     plan = workspace(tmp_path, makers.many_items(50), makers.fake(letters="hash"))
     run = medassay.run(plan, secrets={})
     again = rescore(run, engine="crew")

@@ -236,9 +236,11 @@ def read_lenient(text: str, position: int) -> LenientValue | None:
 
     Examples
     --------
-    >>> read_lenient("[{'name': 'Wilson's disease',}, // next", 0)
-    LenientValue(value=[{'name': "Wilson's disease"}], end=39, faults=('quotes', 'trailing comma',
-    'remark', 'cut off'))
+    >>> lenient = read_lenient("[{'name': 'Wilson's disease',}, // next", 0)
+    >>> lenient.value, lenient.end
+    ([{'name': "Wilson's disease"}], 39)
+    >>> lenient.faults
+    ('quotes', 'trailing comma', 'remark', 'cut off')
     >>> read_lenient("[see above]", 0) is None
     True
     """

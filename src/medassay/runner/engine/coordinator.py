@@ -65,7 +65,7 @@ class WorkerPool(Protocol):
     def start(self) -> Sequence[WorkerHandle]:
         """Return the workers, which may not be ready yet."""
 
-    def replace(self, hand: WorkerHandle) -> WorkerHandle:
+    def replace(self, worker: WorkerHandle) -> WorkerHandle:
         """Return a new worker in the place of one that is lost."""
 
 
@@ -109,7 +109,7 @@ class Coordinator:
         self._leases, self._shard = leases, shard
         # What other machines journalled, and what a lost worker heard, to this one.
         self._fetch = fetch
-        self._till = BudgetShare(asker.purse.budget, asker.purse.booked)
+        self._till = BudgetShare(asker.budget.budget, asker.budget.booked)
         self._limits = Limits(stage.specs)
         self._waiting = {n: waiting_units(stage, journal, n) for n in stage.specs}
         self._unfinished = dict(units)
@@ -122,11 +122,11 @@ class Coordinator:
         self._gone: list[str] = []  # workers that were lost
         self._fruitful: set[str] = set()  # workers of which something was journalled
 
-    async def run(self, crew: WorkerPool) -> None:
+    async def run(self, pool: WorkerPool) -> None:
         """Lease until every unit is done, failed or out of budget, or until a stop is asked for."""
         while True:
             self._over.clear()
-            leading = [asyncio.create_task(self._lead(hand, crew)) for hand in crew.start()]
+            leading = [asyncio.create_task(self._lead(worker, pool)) for worker in pool.start()]
             leading.append(asyncio.create_task(self._guard()))
             try:
                 await asyncio.wait(leading, return_when=asyncio.FIRST_EXCEPTION)
@@ -135,9 +135,9 @@ class Coordinator:
             finally:
                 for task in leading:
                     task.cancel()
-                self._asker.purse.booked = self._till.spent
+                self._asker.budget.booked = self._till.spent
                 if self._asker.tally.over_budget == SPENT:
-                    self._asker.tally.over_budget = self._asker.purse.told
+                    self._asker.tally.over_budget = self._asker.budget.told
             await asyncio.to_thread(self._fetch, "")
             for error in (*results, self._broken):
                 if isinstance(error, BaseException):
@@ -174,36 +174,36 @@ class Coordinator:
                     " command resumes"
                 )
 
-    async def _lead(self, hand: WorkerHandle, crew: WorkerPool) -> None:
+    async def _lead(self, worker: WorkerHandle, pool: WorkerPool) -> None:
         """Lead one worker, and whoever takes its place, to the end."""
         deaths = 0  # in a row, of workers that did nothing
         while True:
             try:
-                if not await self._until_over(hand.ready()):
-                    hand.end()
+                if not await self._until_over(worker.ready()):
+                    worker.end()
                     return
-                self._states[hand.name] = _State()
-                log.tell("worker_ready", worker=hand.name, models=sorted(hand.models))
-                await self._beats(hand)
-                report = await self._farewell(hand)
-                self._till.left(hand.name, report.booked)
-                self._hear(hand, report)
-                log.tell("worker_left", worker=hand.name, cpu=round(self._cpu[hand.name], 3))
-                del self._states[hand.name]
+                self._states[worker.name] = _State()
+                log.tell("worker_ready", worker=worker.name, models=sorted(worker.models))
+                await self._beats(worker)
+                report = await self._farewell(worker)
+                self._till.left(worker.name, report.booked)
+                self._hear(worker, report)
+                log.tell("worker_left", worker=worker.name, cpu=round(self._cpu[worker.name], 3))
+                del self._states[worker.name]
                 return
             except LostError as error:
-                hand.end()
-                log.warn("worker_lost", worker=hand.name, why=str(error))
-                await self._lost(hand)
+                worker.end()
+                log.warn("worker_lost", worker=worker.name, why=str(error))
+                await self._lost(worker)
                 if self._over.is_set():
                     return
-                deaths = 0 if hand.name in self._fruitful else deaths + 1
+                deaths = 0 if worker.name in self._fruitful else deaths + 1
                 if deaths > _MOST_DEATHS:
                     raise IncompleteError(
                         f"{deaths} workers were lost one after the other without an answer (last:"
                         f" {error}); their logs are Ray's; the same command resumes"
                     ) from None
-                hand = crew.replace(hand)
+                worker = pool.replace(worker)
 
     async def _until_over(self, work: Awaitable[None]) -> bool:
         """Return whether work ended before the pass was over."""
@@ -218,71 +218,71 @@ class Coordinator:
             over.cancel()
             task.cancel()
 
-    async def _beats(self, hand: WorkerHandle) -> None:
-        while not self._over.is_set() and not self._is_needless(hand):
-            orders = self._orders(hand)
+    async def _beats(self, worker: WorkerHandle) -> None:
+        while not self._over.is_set() and not self._is_needless(worker):
+            orders = self._orders(worker)
             try:
-                report = await asyncio.wait_for(hand.beat(orders), DEAD_AFTER * _SILENT)
+                report = await asyncio.wait_for(worker.beat(orders), DEAD_AFTER * _SILENT)
             except TimeoutError:
-                message = f"{hand.name}: no word for {DEAD_AFTER * _SILENT:.0f} s"
+                message = f"{worker.name}: no word for {DEAD_AFTER * _SILENT:.0f} s"
                 raise LostError(message) from None
-            self._till.heard(hand.name, orders.cap, report.booked)
-            self._hear(hand, report)
+            self._till.heard(worker.name, orders.cap, report.booked)
+            self._hear(worker, report)
             if self._is_over():
                 self._over.set()
 
-    async def _farewell(self, hand: WorkerHandle) -> WorkReport:
+    async def _farewell(self, worker: WorkerHandle) -> WorkReport:
         """Return the last report of a worker, however long it carries replies over: meanwhile it
         keeps its lease.
         """
-        leaving = asyncio.ensure_future(hand.leave())
-        gone = asyncio.create_task(self._leases.gone(hand.name))
+        leaving = asyncio.ensure_future(worker.leave())
+        gone = asyncio.create_task(self._leases.gone(worker.name))
         try:
             await asyncio.wait({leaving, gone}, return_when=asyncio.FIRST_COMPLETED)
             # Who gives the lease up reports at once.
             return await asyncio.wait_for(leaving, DEAD_AFTER * _SILENT)
         except TimeoutError:
-            raise LostError(f"{hand.name}: no word when it was to leave") from None
+            raise LostError(f"{worker.name}: no word when it was to leave") from None
         finally:
             gone.cancel()
             leaving.cancel()
             await asyncio.gather(gone, leaving, return_exceptions=True)
 
-    def _is_needless(self, hand: WorkerHandle) -> bool:
+    def _is_needless(self, worker: WorkerHandle) -> bool:
         """Return whether no unit of a worker's models is left, so that others may have its
         processor or device.
         """
         held = {shard.model for state in self._states.values() for shard in state.shards.values()}
-        return not any(model in held or self._peek(model) for model in hand.models)
+        return not any(model in held or self._peek(model) for model in worker.models)
 
-    def _orders(self, hand: WorkerHandle) -> WorkMessage:
-        state = self._states[hand.name]
+    def _orders(self, worker: WorkerHandle) -> WorkMessage:
+        state = self._states[worker.name]
         stop = self._stop.soon or self._is_spent()
-        shards = () if stop else tuple(self._leased(hand, state))
+        shards = () if stop else tuple(self._leased(worker, state))
         working = {
             name: {shard.model for shard in state_.shards.values()}
             for name, state_ in self._states.items()
-            if state_.busy or any(state_.left.values()) or name == hand.name
+            if state_.busy or any(state_.left.values()) or name == worker.name
         }
         need = state.need
         under_way = sum(state.under_way for state in self._states.values())
         return WorkMessage(
             shards=shards,
             stop=stop,
-            cap=self._till.cap(hand.name, need, len(self._states)),
+            cap=self._till.cap(worker.name, need, len(self._states)),
             # Those under way mostly come to less than they are booked at.
             spent=not under_way and self._till.is_spent(need),
-            shares=self._limits.shares(hand.name, working),
+            shares=self._limits.shares(worker.name, working),
             given_up=dict(self._asker.tally.given_up),
             lost=tuple(self._gone),
         )
 
-    def _leased(self, hand: WorkerHandle, state: _State) -> Iterator[Shard]:
+    def _leased(self, worker: WorkerHandle, state: _State) -> Iterator[Shard]:
         """Yield further shards for a worker, so that it has enough for some beats and no more.
 
         Shards get smaller towards the end, so that workers end together.
         """
-        for model in sorted(hand.models - self._asker.tally.unpaid):
+        for model in sorted(worker.models - self._asker.tally.unpaid):
             held = state.left.get(model, 0)
             # Some beats' worth, but never more than an equal part of what is left.
             even = self._unfinished[model] // max(1, len(self._states))
@@ -308,14 +308,14 @@ class Coordinator:
         units.extend(islice(self._waiting[model], size - len(units)))
         return units
 
-    def _hear(self, hand: WorkerHandle, report: WorkReport) -> None:
+    def _hear(self, worker: WorkerHandle, report: WorkReport) -> None:
         if report.broken is not None:  # everyone finishes what is under way, then it is raised
             self._broken = self._broken or report.broken
             self._over.set()
-        state = self._states[hand.name]
+        state = self._states[worker.name]
         for noted in report.noted:
             self._journal.note(noted)
-            self._fruitful.add(hand.name)
+            self._fruitful.add(worker.name)
             state.read_to = noted.offsets[-1] + noted.lengths[-1]
         for (model, domain, outcome), times in report.advanced.items():
             self._progress.advance(model, domain, outcome, times)
@@ -327,7 +327,7 @@ class Coordinator:
         state.did = Counter()
         for (model, _, _), times in report.advanced.items():
             state.did[model] += times
-        self._cpu[hand.name] = report.cpu
+        self._cpu[worker.name] = report.cpu
         self._limits.hear(report.heard)
         for model, row in report.rows.items():
             self._asker.hear(model, row)
@@ -354,16 +354,16 @@ class Coordinator:
             self._again[model].extend(islice(self._waiting[model], 1))
         return bool(self._again[model])
 
-    async def _lost(self, hand: WorkerHandle) -> None:
+    async def _lost(self, worker: WorkerHandle) -> None:
         """Take back what a lost worker held, once it can no longer be at work on it."""
-        self._till.lost(hand.name)
-        await self._leases.gone(hand.name)
-        state = self._states.get(hand.name)
+        self._till.lost(worker.name)
+        await self._leases.gone(worker.name)
+        state = self._states.get(worker.name)
         if state is None:
             return
-        await asyncio.to_thread(self._fetch, hand.name)
+        await asyncio.to_thread(self._fetch, worker.name)
         await asyncio.to_thread(self._asker.adopt)
-        segment = f"{hand.name}.jsonl"
+        segment = f"{worker.name}.jsonl"
         if (self._journal.folder / segment).exists():
             self._journal.read(segment, self._number_of, offset=state.read_to)
         again = 0
@@ -374,6 +374,6 @@ class Coordinator:
                     again += 1
                 else:
                     self._unfinished[shard.model] -= 1
-        self._gone.append(hand.name)
-        del self._states[hand.name]  # not before: while it holds shards the pass is not over
-        log.tell("shards_taken_back", worker=hand.name, units=again)
+        self._gone.append(worker.name)
+        del self._states[worker.name]  # not before: while it holds shards the pass is not over
+        log.tell("shards_taken_back", worker=worker.name, units=again)

@@ -145,13 +145,13 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
     InputError
         When somebody still does after that: the run is at work elsewhere.
     """
-    lookout = LeaseWatcher(run)
-    if not (alive := lookout.alive()):
+    watcher = LeaseWatcher(run)
+    if not (alive := watcher.alive()):
         return
     tell(f"{len(alive)} worker(s) of an earlier call may still be at work; waiting until they end")
     log.tell("waiting_for_leases", workers=alive)
     began = time.monotonic()
-    while alive := lookout.alive():
+    while alive := watcher.alive():
         if time.monotonic() - began > 4 * DEAD_AFTER:
             raise InputError(
                 f"{_called(run)}: another process is working on it (lease '{alive[0]}'); wait"

@@ -57,7 +57,7 @@ class Ray:
     def work(self, todo: StageJob) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
         named = all_named_secrets(
-            todo.stage.specs.values(), self._secrets, todo.portable.secret_names
+            todo.stage.specs.values(), self._secrets, todo.stage_spec.secret_names
         )
         ray = connect(hidden=self._secrets)
         run_async(lambda: self._lead(ray, todo, named), todo.stop.ask)
@@ -86,7 +86,7 @@ class Ray:
             return
         job = WorkerJob.of(todo, self._responses)
         pools = parted(stage.specs, units, self._rules, ray.cluster_resources())
-        crew = RayCrew(ray, job, pools, named)
+        pool = RayCrew(ray, job, pools, named)
         coordinator = Coordinator(
             stage,
             todo.journal,
@@ -100,9 +100,9 @@ class Ray:
             shard=self._rules.shard,
         )
         try:
-            await coordinator.run(crew)
+            await coordinator.run(pool)
         finally:
-            crew.end()
+            pool.end()
 
 
 def _do(task: Any, part: Any) -> Any:
@@ -271,25 +271,25 @@ class RayCrew:
         """Ask Ray for all workers."""
         return [self._hand(pool) for pool in self._pools for _ in range(pool.workers)]
 
-    def replace(self, hand: WorkerHandle) -> "RayHand":
+    def replace(self, worker: WorkerHandle) -> "RayHand":
         """Ask Ray for another worker like a lost one."""
-        assert isinstance(hand, RayHand)  # as all of this crew
-        self._hands.remove(hand)
-        return self._hand(hand.pool)
+        assert isinstance(worker, RayHand)  # as all of this crew
+        self._hands.remove(worker)
+        return self._hand(worker.pool)
 
     def _hand(self, pool: Pool) -> "RayHand":
         name = f"w-{random_names.token_hex(6)}"
         actor = self._remote.options(num_cpus=1, num_gpus=pool.gpus).remote()
         # Not with the actor's making, which Ray keeps in its control store: secrets go into a call.
         opened = actor.open.remote(name, self._job, dict(self._secrets), sorted(pool.models))
-        hand = RayHand(self._ray, name, pool, actor, opened)
-        self._hands.append(hand)
-        return hand
+        worker = RayHand(self._ray, name, pool, actor, opened)
+        self._hands.append(worker)
+        return worker
 
     def end(self) -> None:
         """End whoever is still there."""
-        for hand in self._hands:
-            hand.end()
+        for worker in self._hands:
+            worker.end()
 
 
 class RayHand:

@@ -80,7 +80,7 @@ class StageJob:
     """
 
     stage: Stage
-    portable: StageSpec
+    stage_spec: StageSpec
     journal: Journal
     asker: Asker
     progress: Progress

@@ -45,7 +45,7 @@ class WorkerJob:
     replies, others keep their own, since a database on a network folder may break.
     """
 
-    portable: StageSpec
+    stage_spec: StageSpec
     run: Path
     journal: str
     responses: Path
@@ -69,7 +69,7 @@ class WorkerJob:
         if mirror is not None:  # each machine has a folder of its own for the address
             run, replies = Path(mirror.name(todo.run)), Path(mirror.name(responses))
         return cls(
-            portable=todo.portable,
+            stage_spec=todo.stage_spec,
             run=run,
             journal=todo.journal.folder.name,
             responses=replies,
@@ -77,7 +77,7 @@ class WorkerJob:
             seed=todo.asker.seed,
             fresh=todo.asker.fresh,
             grace=todo.asker.grace,
-            account=todo.asker.purse.account,
+            account=todo.asker.budget.account,
             bounds=bounds_of(responses.parent),
             shared=access.shared,
             host=this_host(),
@@ -265,7 +265,7 @@ class Worker:
 
     def __init__(self, name: str, job: WorkerJob, models: Sequence[str]) -> None:
         self._name, self._job = name, job
-        self._specs = {model: job.portable.specs[model] for model in models}
+        self._specs = {model: job.stage_spec.specs[model] for model in models}
         self._counting = Counting()
         self._feeds: dict[str, Feed] = {}
         self._left: dict[int, int] = {}  # shard → units not done
@@ -284,7 +284,7 @@ class Worker:
     async def start(self, secrets: Mapping[str, str]) -> None:
         """Open everything; from here on the worker holds a lease."""
         job = self._job
-        chats = make_chats(self._specs, secrets, job.portable.majority)
+        chats = make_chats(self._specs, secrets, job.stage_spec.majority)
         access.shared = job.shared
         self._run, responses = await asyncio.to_thread(self._arrive)
         self._lease = Lease(self._run, self._name)
@@ -323,7 +323,7 @@ class Worker:
             ),
         )
         self._chats = chats
-        self._stage: Stage = job.portable.open(
+        self._stage: Stage = job.stage_spec.open(
             self._run, self._asker, self._pages, self._counting, secrets
         )
         if self._mirror is not None:

@@ -15,32 +15,32 @@ from medassay.web.request_context import Forbidden, Here, Number, RequestContext
 _CHECKS = ("confirm", "return")  # what a second person may do
 
 
-def tickets_page(visit: Here) -> Response:
+def tickets_page(context: Here) -> Response:
     """List the tickets of a study: what waits, and what became of the others."""
-    _refuse_early_maintainer(visit)
-    with visit.database.read() as db:
-        rows = reading.tickets_of(db, visit.study.id)
-        entries = reading.entries_of(db, visit.study.id)
+    _refuse_early_maintainer(context)
+    with context.database.read() as db:
+        rows = reading.tickets_of(db, context.study.id)
+        entries = reading.entries_of(db, context.study.id)
     order = ("open", "experts", "decided", "checked", "declined", "released")
     ranked = sorted(rows, key=lambda row: (order.index(row[0].state), row[1].number))
-    return visit.page("tickets.html", rows=ranked, entries=entries)
+    return context.page("tickets.html", rows=ranked, entries=entries)
 
 
-def _refuse_early_maintainer(visit: RequestContext) -> None:
+def _refuse_early_maintainer(context: RequestContext) -> None:
     """Refuse maintainers while a study is open: they read no reviews before."""
-    if "adjudicator" not in visit.roles and visit.study.closed_at is None:
+    if "adjudicator" not in context.roles and context.study.closed_at is None:
         raise Forbidden("The study is open: maintainers read its reviews after closing.")
 
 
-def ticket_page(visit: Here, n: Number) -> Response:
+def ticket_page(context: Here, n: Number) -> Response:
     """Show one item with its reviews under letters, and what can be decided."""
-    _refuse_early_maintainer(visit)
-    return _show(visit, n)
+    _refuse_early_maintainer(context)
+    return _show(context, n)
 
 
-def _show(visit: RequestContext, n: int, status: int = 200, *, says: str = "") -> Response:
-    with visit.database.read() as db:
-        study = db.get_one(Study, visit.study.id)
+def _show(context: RequestContext, n: int, status: int = 200, *, says: str = "") -> Response:
+    with context.database.read() as db:
+        study = db.get_one(Study, context.study.id)
         entry = studies.entry_at(db, study.id, n)
         latest = tickets.latest_of(db, entry)
         ts = [
@@ -51,7 +51,7 @@ def _show(visit: RequestContext, n: int, status: int = 200, *, says: str = "") -
     form = FORMS[study.form]
     # Letters in an order of their own for every item: nobody learns to know who is A.
     latest.sort(key=lambda show: draw_key(study.seed, "letter", entry.id, show.reviewer))
-    return visit.page(
+    return context.page(
         "ticket.html",
         status,
         study=study,
@@ -66,11 +66,11 @@ def _show(visit: RequestContext, n: int, status: int = 200, *, says: str = "") -
         steps=steps,
         decision=decision,
         says=says,
-        posted=visit.posted,
+        posted=context.posted,
         verdicts=tickets.VERDICTS.get(study.form, ()),
         settled=bool(ts) and ts[0].state in ("checked", "released"),
-        decides="adjudicator" in visit.roles,
-        own=decision is not None and decision.account_id == visit.who.id,
+        decides="adjudicator" in context.roles,
+        own=decision is not None and decision.account_id == context.who.id,
         most=tickets.MOST_EXPERTS,
     )
 
@@ -88,23 +88,23 @@ def letter_of(place: int) -> str:
     return (alphabet[first - 1] if first else "") + alphabet[last]
 
 
-def settle(visit: Here, n: Number) -> Response:
+def settle(context: Here, n: Number) -> Response:
     """Decline, ask more reviewers, decide, or check: what the page asks for."""
-    _refuse_early_maintainer(visit)
-    if not visit.plays("adjudicator") and visit.posted.get("do") not in _CHECKS:
+    _refuse_early_maintainer(context)
+    if not context.plays("adjudicator") and context.posted.get("do") not in _CHECKS:
         raise Forbidden("Adjudicators decide; maintainers only check what was decided.")
     try:
-        with visit.database.write() as db:
-            study = db.get_one(Study, visit.study.id)
+        with context.database.write() as db:
+            study = db.get_one(Study, context.study.id)
             entry = studies.entry_at(db, study.id, n)
-            _act(visit, db, study, entry)
+            _act(context, db, study, entry)
     except (InputError, GateError) as error:
-        return _show(visit, n, 422, says=str(error))
-    return visit.to(f"/s/{visit.study.id}/adjudicate/{n}")
+        return _show(context, n, 422, says=str(error))
+    return context.to(f"/s/{context.study.id}/adjudicate/{n}")
 
 
-def _act(visit: RequestContext, db: Any, study: Study, entry: Entry) -> None:
-    posted, by = visit.posted, visit.who
+def _act(context: RequestContext, db: Any, study: Study, entry: Entry) -> None:
+    posted, by = context.posted, context.who
     do = posted.get("do", "")
     if do in _CHECKS:
         reason = posted.get("reason", "")
@@ -133,9 +133,9 @@ def _act(visit: RequestContext, db: Any, study: Study, entry: Entry) -> None:
         raise InputError("nothing was asked for")
 
 
-def entry_picture(visit: Here, n: Number) -> Response:
+def entry_picture(context: Here, n: Number) -> Response:
     """Return the decision graph of an entry as a picture, for those who settle or read."""
     from medassay.web.pages.reviewer import picture_of
 
-    with visit.database.read() as db:
-        return picture_of(studies.entry_at(db, visit.study.id, n).content)
+    with context.database.read() as db:
+        return picture_of(studies.entry_at(db, context.study.id, n).content)

@@ -11,25 +11,27 @@ from medassay.web.request_context import Here, RequestContext
 _ASKED_TWICE = ("revoke", "disable")  # what takes something from somebody
 
 
-def users_page(visit: Here) -> Response:
+def users_page(context: Here) -> Response:
     """List the accounts with their roles."""
-    return _show(visit)
+    return _show(context)
 
 
-def _show(visit: RequestContext, status: int = 200, *, says: str = "", link: str = "") -> Response:
-    with visit.database.read() as db:
+def _show(
+    context: RequestContext, status: int = 200, *, says: str = "", link: str = ""
+) -> Response:
+    with context.database.read() as db:
         people, names = accounts.everybody(db), accounts.study_names(db)
-    return visit.page(
+    return context.page(
         "users.html", status, people=people, studies=names, roles=ROLES, says=says, link=link
     )
 
 
-def act(visit: Here) -> Response:
+def act(context: Here) -> Response:
     """Invite, give and take roles, disable and enable, send a link for a new password."""
-    posted, who = visit.posted, visit.who.name
+    posted, who = context.posted, context.who.name
     do, email = posted.get("do", ""), posted.get("email", "")
     if do in _ASKED_TWICE and posted.get("confirm") != "yes":
-        return visit.page(
+        return context.page(
             "take.html",
             do=do,
             email=email,
@@ -39,10 +41,10 @@ def act(visit: Here) -> Response:
     study, role = posted.get("study", "") or None, posted.get("role", "")
     link = says = ""
     try:
-        with visit.database.write() as db:
+        with context.database.write() as db:
             account = accounts.account_of(db, accounts.checked_email(email))
             if do == "invite" and (account is None or study is None):
-                link = visit.link(
+                link = context.link(
                     f"/invite/{links.invite(db, email, who=who, study=study, role=role)}"
                 )
                 says = "Send this link. It works once, for seven days, and is shown only now."
@@ -52,19 +54,19 @@ def act(visit: Here) -> Response:
                 accounts.grant_to(db, account, study, role, who=who)
                 says = "The role was given."
             elif do == "password":
-                link = visit.link(f"/invite/{links.invite(db, email, who=who)}")
+                link = context.link(f"/invite/{links.invite(db, email, who=who)}")
                 says = "Send this link. It works once, for seven days, and is shown only now."
             else:
-                says = _change(visit, db, account, do)
+                says = _change(context, db, account, do)
     except InputError as error:
-        return _show(visit, 422, says=str(error))
-    return _show(visit, says=visit.say(says), link=link)
+        return _show(context, 422, says=str(error))
+    return _show(context, says=context.say(says), link=link)
 
 
-def _change(visit: RequestContext, db: Session, account: Account, do: str) -> str:
-    who, study = visit.who.name, visit.posted.get("study", "")
+def _change(context: RequestContext, db: Session, account: Account, do: str) -> str:
+    who, study = context.who.name, context.posted.get("study", "")
     if do == "revoke":
-        accounts.revoke(db, account, study, visit.posted.get("role", ""), who=who)
+        accounts.revoke(db, account, study, context.posted.get("role", ""), who=who)
         return "The role was taken."
     if do == "disable":
         accounts.disable(db, account, who=who)

@@ -12,21 +12,21 @@ from medassay.web.request_context import Here, RequestContext
 _MOST = 500
 
 
-def audit_page(visit: Here) -> Response:
+def audit_page(context: Here) -> Response:
     """Show the trail, whether it is whole, and the access log: all of it to admins, that of their
     studies to auditors.
     """
-    with visit.database.read() as db:
+    with context.database.read() as db:
         try:
             head, broken = trail.check_trail(db), ""
         except IntegrityError as error:
             head, broken = "", str(error)
-        is_admin = accounts.ADMIN in visit.roles
-        mine = None if is_admin else accounts.studies_with(db, visit.who.id, "auditor")
+        is_admin = accounts.ADMIN in context.roles
+        mine = None if is_admin else accounts.studies_with(db, context.who.id, "auditor")
         lines = trail.trail_of(db, mine, most=_MOST)
         accesses = trail.accesses(db, studies=mine, most=_MOST)
         names = accounts.names_of(db, {access.account_id for access in accesses})
-    return visit.page(
+    return context.page(
         "audit.html",
         head=head,
         broken=broken,
@@ -36,22 +36,22 @@ def audit_page(visit: Here) -> Response:
     )
 
 
-def window_page(visit: Here) -> Response:
+def window_page(context: Here) -> Response:
     """List the private items of the run that a study is of."""
-    return _window(visit)
+    return _window(context)
 
 
-def _source(visit: RequestContext) -> dict[str, Any]:
-    source = visit.study.settings.get("source", {})
+def _source(context: RequestContext) -> dict[str, Any]:
+    source = context.study.settings.get("source", {})
     if not source.get("private_run"):
         raise InputError("this study is not of a run with private items")
     return dict(source)
 
 
-def _window(visit: RequestContext, status: int = 200, **more: Any) -> Response:
+def _window(context: RequestContext, status: int = 200, **more: Any) -> Response:
     from medassay.storage.jsonl import read_jsonl
 
-    source = visit.study.settings.get("source", {})
+    source = context.study.settings.get("source", {})
     run = source.get("private_run", "")
     names: list[str] = []
     if run and (Path(run) / "items.jsonl").is_file():
@@ -61,21 +61,25 @@ def _window(visit: RequestContext, status: int = 200, **more: Any) -> Response:
             if record.get("kind") == "synthetic"
         ]
     values = {"opened": [], "item": "", "says": "", "public": bool(source.get("publication"))}
-    return visit.page("window.html", status, names=names, run=Path(run).name, **{**values, **more})
+    return context.page(
+        "window.html", status, names=names, run=Path(run).name, **{**values, **more}
+    )
 
 
-def open_window(visit: Here) -> Response:
+def open_window(context: Here) -> Response:
     """Show a private item to an auditor: the view is in the trail before the text is on the
     page.
     """
     from medassay.publishing.opening import open_item
     from medassay.storage.run import open_run
 
-    source = _source(visit)
-    item = visit.posted.get("item", "")[:300]
+    source = _source(context)
+    item = context.posted.get("item", "")[:300]
     where = source.get("publication") or None
-    with visit.database.write() as db:
-        trail.note(db, "private item viewed", who=visit.who.name, study=visit.study.id, item=item)
+    with context.database.write() as db:
+        trail.note(
+            db, "private item viewed", who=context.who.name, study=context.study.id, item=item
+        )
     try:
         opened = open_item(
             open_run(Path(source["private_run"])),
@@ -83,5 +87,5 @@ def open_window(visit: Here) -> Response:
             publication=None if where is None else Path(where),
         )
     except MedassayError as error:
-        return _window(visit, 409, item=item, says=str(error))
-    return _window(visit, item=item, opened=[opened_item.to_dict() for opened_item in opened])
+        return _window(context, 409, item=item, says=str(error))
+    return _window(context, item=item, opened=[opened_item.to_dict() for opened_item in opened])

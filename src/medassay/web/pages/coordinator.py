@@ -19,14 +19,14 @@ from medassay.web.request_context import Here, RequestContext
 from medassay.web.uploaded import read_upload
 
 
-def new_study_page(visit: Here) -> Response:
+def new_study_page(context: Here) -> Response:
     """Show the form of a new study, and how many items a margin of error needs."""
-    return visit.page(
+    return context.page(
         "new.html",
         forms=FORMS,
-        given=visit.request.query_params,
+        given=context.request.query_params,
         wrong="",
-        size=_size(visit.request.query_params),
+        size=_size(context.request.query_params),
     )
 
 
@@ -42,16 +42,16 @@ def _size(fields: Mapping[str, str]) -> dict[str, Any] | None:
     return {"n": n, "margin": 100 * margin_of_error(n, population)}
 
 
-def make_study(visit: Here) -> Response:
+def make_study(context: Here) -> Response:
     """Make a study, with who makes it as its coordinator."""
-    posted = visit.posted
+    posted = context.posted
     try:
-        with visit.database.write() as db:
+        with context.database.write() as db:
             study = studies.create_study(
                 db,
                 posted.get("name", ""),
                 posted.get("form", ""),
-                who=visit.who.name,
+                who=context.who.name,
                 title=posted.get("title", ""),
                 seed=posted.get("seed", "")[:40] or "0",
                 overlap=_whole(posted.get("overlap", ""), "reviewers an item"),
@@ -60,12 +60,12 @@ def make_study(visit: Here) -> Response:
                     protocol=posted.get("protocol", "")[:20_000],
                 ),
             )
-            studies.add_entries(db, study, training_entries(study.form), who=visit.who.name)
-            accounts.grant(db, visit.who, study.id, "coordinator", who=visit.who.name)
+            studies.add_entries(db, study, training_entries(study.form), who=context.who.name)
+            accounts.grant(db, context.who, study.id, "coordinator", who=context.who.name)
             name = study.id
     except InputError as error:
-        return visit.page("new.html", 422, forms=FORMS, given=posted, wrong=str(error), size=None)
-    return visit.to(f"/s/{name}/progress")
+        return context.page("new.html", 422, forms=FORMS, given=posted, wrong=str(error), size=None)
+    return context.to(f"/s/{name}/progress")
 
 
 def _whole(text: str, what: str) -> int:
@@ -74,21 +74,21 @@ def _whole(text: str, what: str) -> int:
     return int(text)
 
 
-def progress_page(visit: Here) -> Response:
+def progress_page(context: Here) -> Response:
     """Show how far everybody is, with what a coordinator can do."""
-    return _progress(visit)
+    return _progress(context)
 
 
 def _progress(
-    visit: RequestContext, status: int = 200, *, says: str = "", link: str = ""
+    context: RequestContext, status: int = 200, *, says: str = "", link: str = ""
 ) -> Response:
-    with visit.database.read() as db:
-        rows = reading.progress_of(db, visit.study.id)
-        entries = reading.entries_of(db, visit.study.id)
-        counts = reading.ticket_counts(db, visit.study)
-        study = db.get_one(Study, visit.study.id)
-    entry_summaries = summary.standings(given_of_study(visit))
-    return visit.page(
+    with context.database.read() as db:
+        rows = reading.progress_of(db, context.study.id)
+        entries = reading.entries_of(db, context.study.id)
+        counts = reading.ticket_counts(db, context.study)
+        study = db.get_one(Study, context.study.id)
+    entry_summaries = summary.standings(given_of_study(context))
+    return context.page(
         "progress.html",
         status,
         study=study,
@@ -99,101 +99,101 @@ def _progress(
         tickets=counts,
         says=says,
         link=link,
-        coordinates="coordinator" in visit.roles,
-        brings="maintainer" in visit.roles,
+        coordinates="coordinator" in context.roles,
+        brings="maintainer" in context.roles,
     )
 
 
-def act(visit: Here) -> Response:
+def act(context: Here) -> Response:
     """Invite, assign, withdraw: whatever the coordinator's page asks for."""
-    do = visit.posted.get("do", "")
-    who = visit.who.name
+    do = context.posted.get("do", "")
+    who = context.who.name
     try:
-        with visit.database.write() as db:
-            study = db.get_one(Study, visit.study.id)
+        with context.database.write() as db:
+            study = db.get_one(Study, context.study.id)
             if do == "invite":
                 studies.refuse_closed(study)
-                return_link, says = _invite(visit, db, study.id)
+                return_link, says = _invite(context, db, study.id)
             elif do == "assign":
                 n_assigned = studies.assign_all(db, study, who=who)
-                return_link, says = "", visit.say("{n} assignments were made.", n=n_assigned)
+                return_link, says = "", context.say("{n} assignments were made.", n=n_assigned)
             elif do == "withdraw":
-                number = _whole(visit.posted.get("number", ""), "item")
-                studies.withdraw(db, study, number, visit.posted.get("why", ""), who=who)
-                return_link, says = "", visit.say("Item {n} was withdrawn.", n=number)
+                number = _whole(context.posted.get("number", ""), "item")
+                studies.withdraw(db, study, number, context.posted.get("why", ""), who=who)
+                return_link, says = "", context.say("Item {n} was withdrawn.", n=number)
             else:
                 raise InputError("nothing was asked for")
     except (InputError, GateError) as error:
-        return _progress(visit, 409, says=str(error))
-    return _progress(visit, says=visit.say(says), link=return_link)
+        return _progress(context, 409, says=str(error))
+    return _progress(context, says=context.say(says), link=return_link)
 
 
-def _invite(visit: RequestContext, db: Any, study: str) -> tuple[str, str]:
+def _invite(context: RequestContext, db: Any, study: str) -> tuple[str, str]:
     """Return the link for somebody who has no account yet, and what to do.
 
     Who has one is given the role at once.
     """
-    email, who = accounts.checked_email(visit.posted.get("email", "")), visit.who.name
+    email, who = accounts.checked_email(context.posted.get("email", "")), context.who.name
     account = accounts.account_of(db, email)
     if account is not None:
         accounts.grant(db, account, study, "reviewer", who=who)
         return "", "The role was given."
     token = links.invite(db, email, who=who, study=study, role="reviewer")
     says = "Send this link to the reviewer. It works once, for seven days, and is shown only now."
-    return visit.link(f"/invite/{token}"), says
+    return context.link(f"/invite/{token}"), says
 
 
-def bring_in(visit: Here) -> Response:
+def bring_in(context: Here) -> Response:
     """Take in an uploaded file of items, or a sample of it."""
-    upload = visit.files.get("items")
+    upload = context.files.get("items")
     try:
         if upload is None:
             raise InputError("choose a file of items first")
         entries = read_upload(
             upload.file.read(),
-            form=visit.study.form,
-            n=visit.posted.get("n", ""),
-            seed=visit.study.seed,
-            iteration=visit.posted.get("iteration", ""),
+            form=context.study.form,
+            n=context.posted.get("n", ""),
+            seed=context.study.seed,
+            iteration=context.posted.get("iteration", ""),
         )
-        with visit.database.write() as db:
-            study = db.get_one(Study, visit.study.id)
-            counts = studies.add_entries(db, study, entries, who=visit.who.name)
+        with context.database.write() as db:
+            study = db.get_one(Study, context.study.id)
+            counts = studies.add_entries(db, study, entries, who=context.who.name)
     except (InputError, GateError) as error:
-        return _progress(visit, 422, says=str(error))
-    return _progress(visit, says=visit.say("{n} items were added.", n=counts))
+        return _progress(context, 422, says=str(error))
+    return _progress(context, says=context.say("{n} items were added.", n=counts))
 
 
-def close_page(visit: Here) -> Response:
+def close_page(context: Here) -> Response:
     """Ask before a study is closed."""
-    return _closing(visit)
+    return _closing(context)
 
 
-def _closing(visit: RequestContext, status: int = 200) -> Response:
-    with visit.database.read() as db:
-        rows = reading.progress_of(db, visit.study.id)
-        counts = reading.ticket_counts(db, visit.study)
+def _closing(context: RequestContext, status: int = 200) -> Response:
+    with context.database.read() as db:
+        rows = reading.progress_of(db, context.study.id)
+        counts = reading.ticket_counts(db, context.study)
     n_left = sum(row.total - row.done for row in rows)
-    return visit.page(
+    return context.page(
         "close.html", status, left=n_left, waiting=counts.get("open", 0), wrong=status != 200
     )
 
 
-def close_study(visit: Here) -> Response:
+def close_study(context: Here) -> Response:
     """Close a study for good, once its name was typed."""
-    if visit.posted.get("confirm", "").strip() != visit.study.id:
-        return _closing(visit, 422)
-    with visit.database.write() as db:
-        frozen.close(db, db.get_one(Study, visit.study.id), who=visit.who.name)
-    return visit.to(f"/s/{visit.study.id}/progress")
+    if context.posted.get("confirm", "").strip() != context.study.id:
+        return _closing(context, 422)
+    with context.database.write() as db:
+        frozen.close(db, db.get_one(Study, context.study.id), who=context.who.name)
+    return context.to(f"/s/{context.study.id}/progress")
 
 
-def log_page(visit: Here) -> Response:
+def log_page(context: Here) -> Response:
     """Show who opened what in a study, and the trail of what was done."""
-    with visit.database.read() as db:
-        access_rows = accesses(db, studies=[visit.study.id], most=MOST_SHOWN)
-        lines = trail_of(db, [visit.study.id], most=MOST_SHOWN)
+    with context.database.read() as db:
+        access_rows = accesses(db, studies=[context.study.id], most=MOST_SHOWN)
+        lines = trail_of(db, [context.study.id], most=MOST_SHOWN)
         names = accounts.names_of(db, {access.account_id for access in access_rows})
-    return visit.page(
+    return context.page(
         "log.html", seen=access_rows, lines=[line_record(line) for line in lines], names=names
     )

@@ -23,17 +23,17 @@ _LEAST_TOGETHER = 2
 MOST_SHOWN = 500  # rows of one table; what is cut off is said
 
 
-def _state(visit: RequestContext) -> tuple[object, ...]:
-    with visit.database.read() as db:
-        return reading.state_of(db, visit.study.id)
+def _state(context: RequestContext) -> tuple[object, ...]:
+    with context.database.read() as db:
+        return reading.state_of(db, context.study.id)
 
 
-def given_of_study(visit: RequestContext) -> tuple[Any, ...]:
+def given_of_study(context: RequestContext) -> tuple[Any, ...]:
     """Return the last reviews of the study.
 
     Outside of any transaction, since it opens one if need be.
     """
-    return _kept_given(visit.database, visit.study.id, _state(visit))
+    return _kept_given(context.database, context.study.id, _state(context))
 
 
 @lru_cache(maxsize=16)
@@ -62,42 +62,42 @@ def _kept_agreement(
     return agreements(form, contents, reviews, seed=seed), votes_of(form, places, reviews, overlap)
 
 
-def kept_agreement(visit: RequestContext) -> list[Any]:
+def kept_agreement(context: RequestContext) -> list[Any]:
     """Return the agreement on each aspect of a study."""
-    return _kept_agreement(visit.database, visit.study.id, _state(visit))[0]
+    return _kept_agreement(context.database, context.study.id, _state(context))[0]
 
 
-def agreement_page(visit: Here) -> Response:
+def agreement_page(context: Here) -> Response:
     """Show agreement by aspect and qualification, and how many found each item right."""
-    reviews = given_of_study(visit)
-    agreement_rows, votes = _kept_agreement(visit.database, visit.study.id, _state(visit))
-    return visit.page(
+    reviews = given_of_study(context)
+    agreement_rows, votes = _kept_agreement(context.database, context.study.id, _state(context))
+    return context.page(
         "agreement.html",
         found=agreement_rows,
         votes=votes,
         groups=[
             group
             for group in summary.by_qualification(reviews)
-            if _may_read(visit) or group.reviewers >= _LEAST_TOGETHER
+            if _may_read(context) or group.reviewers >= _LEAST_TOGETHER
         ],
-        least_all=visit.study.settings["least_all"],
+        least_all=context.study.settings["least_all"],
         reviews=len(reviews),
     )
 
 
-def items_page(visit: Here) -> Response:
+def items_page(context: Here) -> Response:
     """List the items that were rated low.
 
     Reviews unfold for those who may read them, without names.
     """
-    reviews = given_of_study(visit)
-    with visit.database.read() as db:
-        entries = {entry.id: entry for entry in reading.entries_of(db, visit.study.id)}
+    reviews = given_of_study(context)
+    with context.database.read() as db:
+        entries = {entry.id: entry for entry in reading.entries_of(db, context.study.id)}
         states = {
-            entry.id: ticket.state for ticket, entry in reading.tickets_of(db, visit.study.id)
+            entry.id: ticket.state for ticket, entry in reading.tickets_of(db, context.study.id)
         }
     entry_summaries = summary.standings(reviews)
-    every = visit.request.query_params.get("show") == "all"
+    every = context.request.query_params.get("show") == "all"
     listed = [
         entry_summary
         for entry_summary in entry_summaries
@@ -110,7 +110,7 @@ def items_page(visit: Here) -> Response:
             entry_summary.lowest or 5,
         )
     )
-    again = visit.study.settings["again_months"]
+    again = context.study.settings["again_months"]
     summaries_shown = [entry_summary for entry_summary in listed if entry_summary.entry in entries][
         :MOST_SHOWN
     ]
@@ -118,15 +118,17 @@ def items_page(visit: Here) -> Response:
     last: dict[int, str] = {}
     for review in reviews:
         last[review.entry] = max(last.get(review.entry, ""), review.submitted_at)
-        if review.entry in of and _may_read(visit):
+        if review.entry in of and _may_read(context):
             of[review.entry].append(review)
-    return visit.page(
+    return context.page(
         "items.html",
         rows=[
             {
                 "standing": entry_summary,
                 "entry": entries[entry_summary.entry],
-                "shown": ShownEntry(FORMS[visit.study.form], entries[entry_summary.entry].content),
+                "shown": ShownEntry(
+                    FORMS[context.study.form], entries[entry_summary.entry].content
+                ),
                 "state": states.get(entry_summary.entry, ""),
                 "given": of[entry_summary.entry],
                 "due": reading.due_after(last[entry_summary.entry], again),
@@ -136,53 +138,55 @@ def items_page(visit: Here) -> Response:
         counts=summary.counts(entry_summaries),
         more=len(listed) - len(summaries_shown),
         every=every,
-        reads=_may_read(visit),
-        least=1 if _may_read(visit) else _LEAST_TOGETHER,
+        reads=_may_read(context),
+        least=1 if _may_read(context) else _LEAST_TOGETHER,
     )
 
 
-def _may_read(visit: RequestContext) -> bool:
+def _may_read(context: RequestContext) -> bool:
     """Return whether somebody may read others' reviews: auditors always, coordinators and
     maintainers once the study is closed.
     """
-    if "auditor" in visit.roles:
+    if "auditor" in context.roles:
         return True
-    return visit.study.closed_at is not None and bool(visit.roles & {"coordinator", "maintainer"})
+    return context.study.closed_at is not None and bool(
+        context.roles & {"coordinator", "maintainer"}
+    )
 
 
-def reviews_page(visit: Here, n: Number) -> Response:
+def reviews_page(context: Here, n: Number) -> Response:
     """Show all reviews of one item, every revision, without names."""
-    if not _may_read(visit):
+    if not _may_read(context):
         raise Forbidden("The study is open: nobody but auditors reads reviews before it is closed.")
-    with visit.database.read() as db:
-        entry = studies.entry_at(db, visit.study.id, n)
+    with context.database.read() as db:
+        entry = studies.entry_at(db, context.study.id, n)
         reviews_given = tickets.latest_of(db, entry)
         ticket = next(
             (
                 t
-                for t, ticket_entry in reading.tickets_of(db, visit.study.id)
+                for t, ticket_entry in reading.tickets_of(db, context.study.id)
                 if ticket_entry.id == entry.id
             ),
             None,
         )
         steps = [] if ticket is None else tickets.steps_of(db, ticket)
-        names = frozen.pseudonyms(db, visit.study.id)
-    return visit.page(
+        names = frozen.pseudonyms(db, context.study.id)
+    return context.page(
         "reviews.html",
         entry=entry,
         content=entry.content,
-        shown=ShownEntry(FORMS[visit.study.form], entry.content),
+        shown=ShownEntry(FORMS[context.study.form], entry.content),
         given=reviews_given,
         names=names,
         steps=steps,
-        form=FORMS[visit.study.form],
+        form=FORMS[context.study.form],
     )
 
 
-def trends_page(visit: Here) -> Response:
+def trends_page(context: Here) -> Response:
     """Show mean scores over time, by category and qualification."""
-    points, by, aspect, aspects = _trend(visit)
-    return visit.page(
+    points, by, aspect, aspects = _trend(context)
+    return context.page(
         "trends.html",
         points=points[:MOST_SHOWN],
         by=by,
@@ -193,18 +197,18 @@ def trends_page(visit: Here) -> Response:
 
 
 def _trend(
-    visit: RequestContext,
+    context: RequestContext,
 ) -> tuple[list[summary.TrendPoint], summary.By, str, list[str]]:
     """Return the points that the address asks for, by what, of which aspect, and all aspects."""
-    query = visit.request.query_params
-    state = _state(visit)
-    aspects = summary.scored_aspects(_kept_given(visit.database, visit.study.id, state))
+    query = context.request.query_params
+    state = _state(context)
+    aspects = summary.scored_aspects(_kept_given(context.database, context.study.id, state))
     choices: tuple[summary.By, ...] = ("all", "category", "qualification")
     by = next((choice for choice in choices if choice == query.get("by")), choices[0])
     aspect = next((name for name in aspects if name == query.get("aspect")), "")
     aspect = aspect or (aspects[0] if aspects else "")
-    points = _kept_trend(visit.database, visit.study.id, state, by, aspect)
-    least = 1 if _may_read(visit) else _LEAST_TOGETHER
+    points = _kept_trend(context.database, context.study.id, state, by, aspect)
+    least = 1 if _may_read(context) else _LEAST_TOGETHER
     return [point for point in points if point.reviewers >= least], by, aspect, aspects
 
 
@@ -222,11 +226,11 @@ def _can_draw() -> bool:
     return drawable()
 
 
-def trend_picture(visit: Here) -> Response:
+def trend_picture(context: Here) -> Response:
     """Return the figure of mean scores over time."""
     from medassay.report.plot.catalog import PLOTS
 
-    points, _, aspect, _ = _trend(visit)
+    points, _, aspect, _ = _trend(context)
     rows = [
         {
             "month": point.month,
@@ -241,24 +245,24 @@ def trend_picture(visit: Here) -> Response:
     if not rows or not _can_draw():
         raise InputError("nothing to draw")
     figure = PLOTS["review_trend"](rows, aspect=aspect)
-    dark = visit.request.query_params.get("dark") == "1"
+    dark = context.request.query_params.get("dark") == "1"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     headers = {"content-security-policy": policy}
     return Response(figure.svg(dark=dark), media_type="image/svg+xml", headers=headers)
 
 
-def export_json(visit: Here) -> Response:
+def export_json(context: Here) -> Response:
     """Return a closed study as JSON."""
     return Response(
-        canonical(exported(visit)),
+        canonical(exported(context)),
         media_type="application/json",
-        headers={"content-disposition": f'attachment; filename="{visit.study.id}.json"'},
+        headers={"content-disposition": f'attachment; filename="{context.study.id}.json"'},
     )
 
 
-def export_csv(visit: Here) -> Response:
+def export_csv(context: Here) -> Response:
     """Return the last reviews of a closed study as a table, a line for every score."""
-    frozen_part = exported(visit)["frozen"]
+    frozen_part = exported(context)["frozen"]
     entries = {entry["number"]: entry for entry in frozen_part["entries"]}
     people = {reviewer["reviewer"]: reviewer for reviewer in frozen_part["reviewers"]}
     rows = [
@@ -288,13 +292,13 @@ def export_csv(visit: Here) -> Response:
         *("entry", "item", "category", "iteration", "reviewer", "qualification"),
         *("submitted_at", "aspect", "score", "comment", "harm", "correction", "source"),
     ]
-    return table(visit, "reviews.csv", header, rows)
+    return table(context, "reviews.csv", header, rows)
 
 
-def exported(visit: RequestContext) -> dict[str, Any]:
+def exported(context: RequestContext) -> dict[str, Any]:
     """Return a closed study as it is exported; refuse an open one."""
-    if visit.study.closed_at is None:
+    if context.study.closed_at is None:
         raise Forbidden("The study is open: its reviews are exported after closing.")
-    with visit.database.write() as db:
-        study = db.get_one(Study, visit.study.id)
-        return frozen.export_document(db, study, who=visit.who.name)
+    with context.database.write() as db:
+        study = db.get_one(Study, context.study.id)
+        return frozen.export_document(db, study, who=context.who.name)

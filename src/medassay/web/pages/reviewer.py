@@ -19,44 +19,46 @@ from medassay.web.request_context import Here, Number, RequestContext
 _NOT_FIELDS = ("csrf", "version", "do", "owner")
 
 
-def to_study(visit: Here) -> Response:
+def to_study(context: Here) -> Response:
     """Lead to a study whose address lacks its last stroke."""
-    return visit.to(f"/s/{visit.study.id}/")
+    return context.to(f"/s/{context.study.id}/")
 
 
-def study_page(visit: Here) -> Response:
+def study_page(context: Here) -> Response:
     """Show a study: to reviewers what is left, to others where their work is."""
     mine: Sequence[Any] = ()
     queue = None
-    if "reviewer" in visit.roles:
-        with visit.database.read() as db:
-            queue = reviews.queue_of(db, visit.study.id, visit.who.id)
-            mine = reading.items_of(db, visit.study.id, visit.who.id)
-            feedback = len(reading.outcomes_of(db, visit.study.id, visit.who.id))
+    if "reviewer" in context.roles:
+        with context.database.read() as db:
+            queue = reviews.queue_of(db, context.study.id, context.who.id)
+            mine = reading.items_of(db, context.study.id, context.who.id)
+            feedback = len(reading.outcomes_of(db, context.study.id, context.who.id))
     else:
         feedback = 0
-    return visit.page("study.html", queue=queue, mine=mine, feedback=feedback)
+    return context.page("study.html", queue=queue, mine=mine, feedback=feedback)
 
 
-def item_page(visit: Here, n: Number) -> Response:
+def item_page(context: Here, n: Number) -> Response:
     """Show one item with its form."""
-    with visit.database.read() as db:
-        work = reviews.work_at(db, visit.study, visit.who.id, n)
-        queue = reviews.queue_of(db, visit.study.id, visit.who.id)
-    return _first_duty(visit, work, queue) or _show(visit, work, work.fields, queue)
+    with context.database.read() as db:
+        work = reviews.work_at(db, context.study, context.who.id, n)
+        queue = reviews.queue_of(db, context.study.id, context.who.id)
+    return _first_duty(context, work, queue) or _show(context, work, work.fields, queue)
 
 
-def _first_duty(visit: RequestContext, work: reviews.Work, queue: reviews.Queue) -> Response | None:
+def _first_duty(
+    context: RequestContext, work: reviews.Work, queue: reviews.Queue
+) -> Response | None:
     """Return where somebody has to go before this item: to the agreement, or to the training."""
-    if not visit.who.qualification or visit.who.agreement != accounts.AGREEMENT:
-        return visit.to(f"/me?next=/s/{visit.study.id}/i/{work.assignment.number}")
-    if visit.study.closed_at is None and queue.training and not work.entry.training:
-        return visit.to(f"/s/{visit.study.id}/i/{queue.next}")
+    if not context.who.qualification or context.who.agreement != accounts.AGREEMENT:
+        return context.to(f"/me?next=/s/{context.study.id}/i/{work.assignment.number}")
+    if context.study.closed_at is None and queue.training and not work.entry.training:
+        return context.to(f"/s/{context.study.id}/i/{queue.next}")
     return None
 
 
 def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
-    visit: RequestContext,
+    context: RequestContext,
     work: reviews.Work,
     fields: Mapping[str, str],
     queue: reviews.Queue,
@@ -67,7 +69,7 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
     says: str = "",
 ) -> Response:
     problems_found = list(problems)
-    return visit.page(
+    return context.page(
         "item.html",
         status,
         work=work,
@@ -84,7 +86,7 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
         marks=MARKS,
         queue=queue,
         numbers=queue.last,
-        closed=visit.study.closed_at is not None,
+        closed=context.study.closed_at is not None,
         explained=_explained(work),
         history=work.reviews,
     )
@@ -110,45 +112,45 @@ def _explained(work: reviews.Work) -> Mapping[str, Any] | None:
     return work.entry.hidden.get("training") if work.entry.training and work.done else None
 
 
-def send_item(visit: Here, n: Number) -> Response:
+def send_item(context: Here, n: Number) -> Response:
     """Keep a draft, skip, or submit: whatever happens, what was filled in comes back."""
-    fields = _fields(visit)
-    if visit.expired:
+    fields = _fields(context)
+    if context.expired:
         says = "This page had expired, so nothing was sent. Your text is kept: send it again."
-        return _again(visit, n, fields, 403, says=says)
+        return _again(context, n, fields, 403, says=says)
     try:
-        with visit.database.write() as db:
-            study = studies.held(db, visit.study.id)
-            work = reviews.work_at(db, study, visit.who.id, n, lock=True)
-            queue = reviews.queue_of(db, study.id, visit.who.id)
-            if (duty := _first_duty(visit, work, queue)) is not None:
-                reviews.save_draft(work, db, fields, _whole(visit.posted.get("version", "")))
+        with context.database.write() as db:
+            study = studies.held(db, context.study.id)
+            work = reviews.work_at(db, study, context.who.id, n, lock=True)
+            queue = reviews.queue_of(db, study.id, context.who.id)
+            if (duty := _first_duty(context, work, queue)) is not None:
+                reviews.save_draft(work, db, fields, _whole(context.posted.get("version", "")))
                 return duty
-            return _done(visit, db, study, work, queue)
+            return _done(context, db, study, work, queue)
     except reviews.Incomplete as error:
-        return _again(visit, n, fields, 422, problems=error.problems)
+        return _again(context, n, fields, 422, problems=error.problems)
     except reviews.ChangedElsewhere as error:
         says = (
             "This item was changed elsewhere, in another tab or on another device. Both versions"
             " are shown: send the one that you want."
         )
-        return _again(visit, n, fields, 409, theirs=error.theirs, says=says)
+        return _again(context, n, fields, 409, theirs=error.theirs, says=says)
     except (GateError, InputError) as error:
-        return _again(visit, n, fields, 409, says=str(error))
+        return _again(context, n, fields, 409, says=str(error))
 
 
 def _done(
-    visit: RequestContext, db: Session, study: Study, work: reviews.Work, queue: reviews.Queue
+    context: RequestContext, db: Session, study: Study, work: reviews.Work, queue: reviews.Queue
 ) -> Response:
     """Do what the form asks for, and go on: to the same item, the next one, or the end."""
-    n, do = work.assignment.number, visit.posted.get("do", "submit")
-    fields, version = _fields(visit), _whole(visit.posted.get("version", ""))
+    n, do = work.assignment.number, context.posted.get("do", "submit")
+    fields, version = _fields(context), _whole(context.posted.get("version", ""))
     here = f"/s/{study.id}/i/{n}"
     if do in ("draft", "skip"):
         studies.refuse_closed(study)
     if do == "draft":
         reviews.save_draft(work, db, fields, version)
-        return visit.to(here)
+        return context.to(here)
     following = queue.after(n)
     if do == "skip":
         if fields != dict(work.fields):
@@ -158,12 +160,14 @@ def _done(
     else:
         review = reviews.submit(db, study, work, fields, version=version)
         if not review.complete or work.entry.training:
-            return visit.to(here)
-    return visit.to(f"/s/{study.id}/done" if following is None else f"/s/{study.id}/i/{following}")
+            return context.to(here)
+    return context.to(
+        f"/s/{study.id}/done" if following is None else f"/s/{study.id}/i/{following}"
+    )
 
 
-def _fields(visit: RequestContext) -> dict[str, str]:
-    return {k: v for k, v in visit.posted.items() if k not in _NOT_FIELDS}
+def _fields(context: RequestContext) -> dict[str, str]:
+    return {k: v for k, v in context.posted.items() if k not in _NOT_FIELDS}
 
 
 def _whole(text: str) -> int:
@@ -171,7 +175,7 @@ def _whole(text: str) -> int:
 
 
 def _again(
-    visit: RequestContext,
+    context: RequestContext,
     n: int,
     fields: Mapping[str, str],
     status: int,
@@ -181,11 +185,11 @@ def _again(
     says: str = "",
 ) -> Response:
     """Return the page as it was filled in, with what keeps it from being sent."""
-    with visit.database.read() as db:
-        work = reviews.work_at(db, visit.study, visit.who.id, n)
-        queue = reviews.queue_of(db, visit.study.id, visit.who.id)
+    with context.database.read() as db:
+        work = reviews.work_at(db, context.study, context.who.id, n)
+        queue = reviews.queue_of(db, context.study.id, context.who.id)
     return _show(
-        visit,
+        context,
         work,
         fields,
         queue,
@@ -196,10 +200,10 @@ def _again(
     )
 
 
-def graph_picture(visit: Here, n: Number) -> Response:
+def graph_picture(context: Here, n: Number) -> Response:
     """Return the decision graph of an item as a picture."""
-    with visit.database.read() as db:
-        content = reviews.work_at(db, visit.study, visit.who.id, n).content
+    with context.database.read() as db:
+        content = reviews.work_at(db, context.study, context.who.id, n).content
     return picture_of(content)
 
 
@@ -217,36 +221,36 @@ def picture_of(content: Mapping[str, Any]) -> Response:
     return Response(picture, media_type="image/svg+xml", headers=headers)
 
 
-def done_page(visit: Here) -> Response:
+def done_page(context: Here) -> Response:
     """Thank the reviewer, and offer what they wrote."""
-    with visit.database.read() as db:
-        queue = reviews.queue_of(db, visit.study.id, visit.who.id)
-    return visit.page("done.html", queue=queue)
+    with context.database.read() as db:
+        queue = reviews.queue_of(db, context.study.id, context.who.id)
+    return context.page("done.html", queue=queue)
 
 
-def feedback_page(visit: Here) -> Response:
+def feedback_page(context: Here) -> Response:
     """Show what became of one's feedback."""
-    with visit.database.read() as db:
-        outcomes = reading.outcomes_of(db, visit.study.id, visit.who.id)
-    return visit.page("feedback.html", outcomes=outcomes)
+    with context.database.read() as db:
+        outcomes = reading.outcomes_of(db, context.study.id, context.who.id)
+    return context.page("feedback.html", outcomes=outcomes)
 
 
-def own_json(visit: Here) -> Response:
+def own_json(context: Here) -> Response:
     """Return one's own reviews as JSON."""
-    with visit.database.read() as db:
-        own_reviews = reviews.own_reviews(db, visit.study.id, visit.who)
-    document = {"schema_version": 1, "study": visit.study.id, "reviews": own_reviews}
+    with context.database.read() as db:
+        own_reviews = reviews.own_reviews(db, context.study.id, context.who)
+    document = {"schema_version": 1, "study": context.study.id, "reviews": own_reviews}
     return Response(
         canonical(document),
         media_type="application/json",
-        headers=_as_file(visit, "my-reviews.json"),
+        headers=_as_file(context, "my-reviews.json"),
     )
 
 
-def own_csv(visit: Here) -> Response:
+def own_csv(context: Here) -> Response:
     """Return one's own reviews as a table, a line for every score."""
-    with visit.database.read() as db:
-        own_reviews = reviews.own_reviews(db, visit.study.id, visit.who)
+    with context.database.read() as db:
+        own_reviews = reviews.own_reviews(db, context.study.id, context.who)
     rows = [
         [
             review["number"],
@@ -260,11 +264,11 @@ def own_csv(visit: Here) -> Response:
         for aspect, score in review["review"]["scores"].items()
     ]
     header = ["number", "revision", "submitted_at", "aspect", "score", "comment"]
-    return table(visit, "my-reviews.csv", header, rows)
+    return table(context, "my-reviews.csv", header, rows)
 
 
 def table(
-    visit: RequestContext, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+    context: RequestContext, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> Response:
     """Return a CSV in which no cell is taken for a formula by a program that opens it."""
     text = io.StringIO()
@@ -272,7 +276,7 @@ def table(
     writer.writerow(header)
     writer.writerows([plain_cell(cell) for cell in row] for row in rows)
     return Response(
-        text.getvalue(), media_type="text/csv; charset=utf-8", headers=_as_file(visit, name)
+        text.getvalue(), media_type="text/csv; charset=utf-8", headers=_as_file(context, name)
     )
 
 
@@ -291,5 +295,5 @@ def plain_cell(value: Any) -> Any:
     return value
 
 
-def _as_file(visit: RequestContext, name: str) -> dict[str, str]:
-    return {"content-disposition": f'attachment; filename="{visit.study.id}-{name}"'}
+def _as_file(context: RequestContext, name: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{context.study.id}-{name}"'}

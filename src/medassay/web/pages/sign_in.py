@@ -31,15 +31,15 @@ _ITEM = re.compile(r"/s/(?P<study>[a-z0-9-]{1,60})/i/(?P<number>[0-9]{1,6})")
 Token = Annotated[str, Path(max_length=100)]
 
 
-def sign_in_page(visit: Here) -> Response:
+def sign_in_page(context: Here) -> Response:
     """Show the sign-in."""
-    if visit.account is not None:
-        return visit.to(own_page(visit.request.query_params.get("next", "/")))
-    return show_sign_in(visit, next_page=visit.request.query_params.get("next", ""))
+    if context.account is not None:
+        return context.to(own_page(context.request.query_params.get("next", "/")))
+    return show_sign_in(context, next_page=context.request.query_params.get("next", ""))
 
 
 def show_sign_in(
-    visit: RequestContext,
+    context: RequestContext,
     status: int = 200,
     *,
     says: str = "",
@@ -48,12 +48,12 @@ def show_sign_in(
 ) -> Response:
     """Return the sign-in page; `draft` is what was posted when the session had ended."""
     held = sent_again(draft or {})
-    return visit.page(
+    return context.page(
         "login.html",
         status,
         says=says,
         next_page=own_page(next_page),
-        email=visit.posted.get("email", ""),
+        email=context.posted.get("email", ""),
         kept=json.dumps(held) if held else "",
     )
 
@@ -69,55 +69,57 @@ def own_page(path: str) -> str:
     return path if safe and "\\" not in path else "/"
 
 
-def sign_in(visit: Here) -> Response:
+def sign_in(context: Here) -> Response:
     """Sign somebody in, or say that it did not work; too many failures have to wait."""
-    email, password = visit.posted.get("email", ""), visit.posted.get("password", "")
-    next_page, address = visit.posted.get("next", ""), address_of(visit.request)
-    draft = _kept(visit.posted.get("kept", ""))
+    email, password = context.posted.get("email", ""), context.posted.get("password", "")
+    next_page, address = context.posted.get("next", ""), address_of(context.request)
+    draft = _kept(context.posted.get("kept", ""))
 
     def again(status: int, says: str) -> Response:
-        return show_sign_in(visit, status, says=says, next_page=next_page, draft=draft)
+        return show_sign_in(context, status, says=says, next_page=next_page, draft=draft)
 
-    if visit.expired:
+    if context.expired:
         says = "This page had expired. Sign in again; what you wrote is kept."
-        return again(403, visit.say(says))
-    with visit.database.write() as db:
+        return again(403, context.say(says))
+    with context.database.write() as db:
         wait, tries = sessions.begin_try(db, email, address)
     if wait > 0:
-        says = visit.say("Too many tries: wait {seconds} seconds.", seconds=wait)
+        says = context.say("Too many tries: wait {seconds} seconds.", seconds=wait)
         response = again(429, says)
         response.headers["retry-after"] = str(wait)
         return response
     # Looking at a password takes its time on purpose: no transaction waits for it.
-    with visit.database.read() as db:
+    with context.database.read() as db:
         account = accounts.account_of(db, email.strip().lower()) if email.isprintable() else None
     if not sessions.is_password(account, password) or account is None:
-        return again(401, visit.say("E-mail or password is wrong."))
-    with visit.database.write() as db:
-        if visit.account is not None:
-            sessions.sign_out(db, visit.cookie)  # somebody else at the same browser
+        return again(401, context.say("E-mail or password is wrong."))
+    with context.database.write() as db:
+        if context.account is not None:
+            sessions.sign_out(db, context.cookie)  # somebody else at the same browser
         token = sessions.end_try(db, account, tries, email)
     if draft and draft.get("owner", str(account.id)) == str(account.id):
-        return _with_session(_send_again(visit, account, token, own_page(next_page), draft), token)
-    return _signed_in(visit, token, own_page(next_page))
+        return _with_session(
+            _send_again(context, account, token, own_page(next_page), draft), token
+        )
+    return _signed_in(context, token, own_page(next_page))
 
 
 def _send_again(
-    visit: RequestContext, account: Account, token: str, path: str, draft: Mapping[str, str]
+    context: RequestContext, account: Account, token: str, path: str, draft: Mapping[str, str]
 ) -> Response:
     """Return a page with what somebody had written when their session ended: as a draft of an item,
     else to be sent again.
     """
-    mine = replace(visit, account=account, cookie=token)
+    mine = replace(context, account=account, cookie=token)
     place = _ITEM.fullmatch(path)
-    if place is not None and _keep_draft(account, visit, place, draft):
-        return visit.to(path)
+    if place is not None and _keep_draft(account, context, place, draft):
+        return context.to(path)
     says = "Your session had ended, so nothing was done. What you wrote is below: send it again."
-    return mine.page("resend.html", says=says, sent=sent_again(draft), target=visit.url(path))
+    return mine.page("resend.html", says=says, sent=sent_again(draft), target=context.url(path))
 
 
-def _signed_in(visit: RequestContext, token: str, path: str) -> Response:
-    return _with_session(visit.to(path), token)
+def _signed_in(context: RequestContext, token: str, path: str) -> Response:
+    return _with_session(context.to(path), token)
 
 
 def _with_session(response: Response, token: str) -> Response:
@@ -141,12 +143,12 @@ def _kept(text: str) -> dict[str, str]:
 
 
 def _keep_draft(
-    account: Account, visit: RequestContext, place: re.Match[str], draft: Mapping[str, str]
+    account: Account, context: RequestContext, place: re.Match[str], draft: Mapping[str, str]
 ) -> bool:
     """Save what somebody had filled in as the draft of that item; whether that could be done."""
     version = draft.get("version", "")
     try:
-        with visit.database.write() as db:
+        with context.database.write() as db:
             if db.get(Study, place["study"]) is None:
                 return False
             study = studies.held(db, place["study"])
@@ -164,70 +166,74 @@ def _keep_draft(
     return True
 
 
-def sign_out(visit: Here) -> Response:
+def sign_out(context: Here) -> Response:
     """End the session; the page that follows clears what the browser had kept."""
-    with visit.database.write() as db:
-        sessions.sign_out(db, visit.cookie)
-    response = visit.to("/login?out=1")
+    with context.database.write() as db:
+        sessions.sign_out(db, context.cookie)
+    response = context.to("/login?out=1")
     drop(response, SESSION)
     response.headers["clear-site-data"] = '"cache", "storage"'
     return response
 
 
-def invitation_page(visit: Here, token: Token) -> Response:
+def invitation_page(context: Here, token: Token) -> Response:
     """Show what an invitation asks for."""
-    with visit.database.read() as db:
+    with context.database.read() as db:
         invitation = links.invitation(db, token)
         if invitation is None:
-            return visit.page("ended.html", 404)
+            return context.page("ended.html", 404)
         account = accounts.account_of(db, invitation.email)
-    return _show_invitation(visit, invitation, account=account)
+    return _show_invitation(context, invitation, account=account)
 
 
 def _show_invitation(
-    visit: RequestContext,
+    context: RequestContext,
     invitation: Invitation,
     *,
     account: Account | None,
     wrong: accounts.ProfileError | None = None,
     status: int = 200,
 ) -> Response:
-    return visit.page(
+    return context.page(
         "invite.html",
         status,
         invitation=invitation,
         known=account is not None,
-        mine=account is not None and visit.account is not None and account.id == visit.account.id,
+        mine=account is not None
+        and context.account is not None
+        and account.id == context.account.id,
         reviewer=invitation.role == "reviewer",
         qualifications=accounts.QUALIFICATIONS,
         agreement=accounts.AGREEMENT,
-        given=visit.posted,
+        given=context.posted,
         wrong=wrong,
     )
 
 
-def accept_invitation(visit: Here, token: Token) -> Response:
+def accept_invitation(context: Here, token: Token) -> Response:
     """Make the account of an invitation and sign it in."""
-    profile = _profile(visit)
-    with visit.database.read() as db:
+    profile = _profile(context)
+    with context.database.read() as db:
         invitation = links.invitation(db, token)
         if invitation is None:
-            return visit.page("ended.html", 404)
+            return context.page("ended.html", 404)
         own_account = accounts.account_of(db, invitation.email)
     try:
-        if visit.expired:
+        if context.expired:
             raise accounts.ProfileError("", "This page had expired: send it again.")
-        with visit.database.write() as db:
-            own_id = None if visit.account is None else visit.account.id
+        with context.database.write() as db:
+            own_id = None if context.account is None else context.account.id
             account = links.accept(db, token, profile, signed_in=own_id)
             cookie = sessions.open_session(db, account)
     except accounts.ProfileError as error:
-        return _show_invitation(visit, invitation, account=own_account, wrong=error, status=422)
-    return _signed_in(visit, cookie, "/" if invitation.study is None else f"/s/{invitation.study}/")
+        return _show_invitation(context, invitation, account=own_account, wrong=error, status=422)
+    return _signed_in(
+        context, cookie, "/" if invitation.study is None else f"/s/{invitation.study}/"
+    )
 
 
-def _profile(visit: RequestContext) -> accounts.Profile:
-    posted = visit.posted
+def _profile(context: RequestContext) -> accounts.Profile:
+    posted = context.posted
     return accounts.Profile(
         name=posted.get("name", ""),
         password=posted.get("password", ""),
@@ -239,72 +245,72 @@ def _profile(visit: RequestContext) -> accounts.Profile:
     )
 
 
-def home(visit: Here) -> Response:
+def home(context: Here) -> Response:
     """Show the studies in which somebody has a role, with what is left to do."""
-    with visit.database.read() as db:
+    with context.database.read() as db:
         rows = [
             {
                 "study": study,
                 "roles": sorted(roles),
                 "queue": (
-                    reviews.queue_of(db, study.id, visit.who.id) if "reviewer" in roles else None
+                    reviews.queue_of(db, study.id, context.who.id) if "reviewer" in roles else None
                 ),
             }
-            for study, roles in studies.studies_of(db, visit.who)
+            for study, roles in studies.studies_of(db, context.who)
         ]
-    return visit.page("home.html", rows=rows)
+    return context.page("home.html", rows=rows)
 
 
-def settings_page(visit: Here) -> Response:
+def settings_page(context: Here) -> Response:
     """Show one's own settings, and what the access log holds of oneself."""
-    return _show_settings(visit)
+    return _show_settings(context)
 
 
 def _show_settings(
-    visit: RequestContext, *, wrong: accounts.ProfileError | None = None, status: int = 200
+    context: RequestContext, *, wrong: accounts.ProfileError | None = None, status: int = 200
 ) -> Response:
-    with visit.database.read() as db:
-        access_rows = accesses(db, account=visit.who.id, most=50)
-    return visit.page(
+    with context.database.read() as db:
+        access_rows = accesses(db, account=context.who.id, most=50)
+    return context.page(
         "settings.html",
         status,
         seen=access_rows,
         qualifications=accounts.QUALIFICATIONS,
         agreement=accounts.AGREEMENT,
         wrong=wrong,
-        saved=visit.request.query_params.get("saved") == "1",
+        saved=context.request.query_params.get("saved") == "1",
     )
 
 
-def save_settings(visit: Here) -> Response:
+def save_settings(context: Here) -> Response:
     """Keep the language, the keys, and what a reviewer says of themselves."""
-    posted = visit.posted
-    with visit.database.write() as db:
-        account = db.get_one(Account, visit.who.id)
+    posted = context.posted
+    with context.database.write() as db:
+        account = db.get_one(Account, context.who.id)
         account.keys_on = posted.get("keys") == "on"
         account.language = posted.get("language", "") if posted.get("language") in LANGUAGES else ""
         db.flush()
     if posted.get("qualification"):
-        profile = _profile(visit)
+        profile = _profile(context)
         try:
-            with visit.database.write() as db:
-                accounts.qualify(db, visit.who.id, profile)
+            with context.database.write() as db:
+                accounts.qualify(db, context.who.id, profile)
         except accounts.ProfileError as error:
-            return _show_settings(visit, wrong=error, status=422)
-    response = visit.to(own_page(posted["next"]) if posted.get("next") else "/me?saved=1")
+            return _show_settings(context, wrong=error, status=422)
+    response = context.to(own_page(posted["next"]) if posted.get("next") else "/me?saved=1")
     if posted.get("language") in LANGUAGES:
         keep(response, LANGUAGE, posted["language"])
     return response
 
 
-def speak(visit: Here, language: Annotated[str, Path(max_length=5)]) -> Response:
+def speak(context: Here, language: Annotated[str, Path(max_length=5)]) -> Response:
     """Change the language of the pages, and go back to where one was."""
-    response = visit.to(own_page(visit.request.query_params.get("next", "/")))
+    response = context.to(own_page(context.request.query_params.get("next", "/")))
     if language in LANGUAGES:
         keep(response, LANGUAGE, language)
     return response
 
 
-def keys_page(visit: Here) -> Response:
+def keys_page(context: Here) -> Response:
     """Show the keys."""
-    return visit.page("keys.html")
+    return context.page("keys.html")

@@ -25,7 +25,7 @@ def translate(language: str, text: str, /, **values: object) -> str:
 
     Examples
     --------
-    >>> said("de", "Skip")
+    >>> translate("de", "Skip")
     'Überspringen'
     """
     translation = catalogue(language).get(text, text)
