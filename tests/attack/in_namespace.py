@@ -19,8 +19,8 @@ from pathlib import Path
 from medassay.context.tools.fetch import Fetcher
 from medassay.errors import MedassayError
 from medassay.model import connection
+from tests.attack.redirects import KEY, PROMPT, SAMPLING, WAYS, entry
 from tests.attack.servers import Canary, Hostile, says
-from tests.attack.test_redirects import KEY, PROMPT, SAMPLING, WAYS, entry
 
 PUBLIC, PUBLIC6 = "93.184.216.34", "2606:2800:220:1::34"
 PAGE = (

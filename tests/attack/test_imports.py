@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from tests.exchange import test_ddx, test_healthbench, test_other_harnesses, test_predictions
+from tests.exchange import ddx_tables, harness_logs, healthbench_rows, prediction_tables
 
 TIMES = int(os.environ.get("ATTACK_TIMES", "16"))
 LONGEST = 20  # seconds of one import on a loaded machine
@@ -38,25 +38,25 @@ ODD = [
 
 
 def csv_of(folder):
-    path = test_predictions.table(folder, test_predictions.rows())
-    columns = ",".join(f"{k}={v}" for k, v in test_predictions.COLUMNS.items())
+    path = prediction_tables.table(folder, prediction_tables.rows())
+    columns = ",".join(f"{k}={v}" for k, v in prediction_tables.COLUMNS.items())
     return path, ["csv", path, "--columns", columns], path
 
 
 def labels_of(folder):
-    path = test_ddx.labels(folder, *test_ddx.GOOD)
+    path = ddx_tables.labels(folder, *ddx_tables.GOOD)
     return path, ["ddx", path], path
 
 
 def rubrics_of(folder):
     path = folder / "r.jsonl"
-    path.write_text("".join(json.dumps(test_healthbench.GIVEN) + "\n" for _ in range(1)))
+    path.write_text("".join(json.dumps(healthbench_rows.GIVEN) + "\n" for _ in range(1)))
     return path, ["healthbench", path, "--model", "m"], path
 
 
 def copied(name, changed="*"):
     def made(folder):
-        source = test_other_harnesses.ONE[name]
+        source = harness_logs.ONE[name]
         place = folder / source.name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, place)
         files = (
@@ -68,7 +68,7 @@ def copied(name, changed="*"):
 
 
 def inspect_json(folder):
-    place = shutil.copy(test_other_harnesses.INSPECT / "doses-m1.json", folder)
+    place = shutil.copy(harness_logs.INSPECT / "doses-m1.json", folder)
     return place, ["inspect", place], folder / "doses-m1.json"
 
 

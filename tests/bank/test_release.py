@@ -1,15 +1,14 @@
-import datetime as dt
 import json
 import sys
 
 import pytest
 from tests import makers
+from tests.bank.dates import TODAY
 
 from medassay.bank import diff_banks, load_bank, release
 from medassay.errors import GateError, InputError
 
 module = sys.modules["medassay.bank.release"]  # its name is that of the function, too
-TODAY = dt.date(2026, 11, 20)
 
 
 def test_a_change_makes_a_new_version_with_its_reason(tmp_path):

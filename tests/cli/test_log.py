@@ -7,7 +7,7 @@ import json
 import pytest
 from tests import makers
 from tests.driving import drive, ended
-from tests.runner.engine.test_coordinator import workspace
+from tests.runner.engine.scripted_workers import workspace
 
 SAID = "Rule binds courts, says somebody."
 KEY = "sk-" + "b2" * 20

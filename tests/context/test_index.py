@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 from tests.conftest import absent
-from tests.contract.test_providers import Endpoint
+from tests.contract.endpoint import Endpoint
 
 from medassay.context.retrieval.build import Parameters, build_index
 from medassay.context.retrieval.embed import FakeEmbedder

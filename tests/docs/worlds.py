@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests import makers
-from tests.exchange import test_review as reviewing
-from tests.study import test_contexts as contexts
+from tests.exchange import reviewed_banks as reviewing
+from tests.study import context_runs as contexts
+from tests.synthesis import flawed_runs as flaws
 from tests.synthesis import shops
-from tests.synthesis import test_flaws as flaws
 
 import medassay
 from medassay import pipeline

@@ -2,6 +2,7 @@ import csv
 import json
 
 import pytest
+from tests.exchange.ddx_tables import COLUMNS, GOOD, labels
 
 import medassay
 from medassay.bank.catalog import BANKS
@@ -12,22 +13,6 @@ from medassay.errors import InputError
 from medassay.exchange.ddx import import_ddx
 from medassay.kinds.diagnoses.names import Matching
 from medassay.kinds.results import leaderboard
-
-COLUMNS = (
-    "patient_id,model_name,prompt_name,golden_diagnosis,golden_diagnosis_severity,rank,"
-    "differential_diagnosis,differential_diagnosis_severity_name,"
-    "differential_diagnosis_semantic_relationship_name"
-)
-GOOD = [
-    "1,m,p,Gout,moderate,1,Podagra,moderate,Exact Synonym",
-    "1,m,p,Gout,moderate,2,Flu,mild,Not Related",
-]
-
-
-def labels(folder, *rows):
-    path = folder / "labels.csv"
-    path.write_text("\n".join([COLUMNS, *rows]) + "\n")
-    return path
 
 
 def lines(run, name):

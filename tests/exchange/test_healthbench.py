@@ -3,7 +3,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runner.test_judged_run import lines
+from tests.exchange.healthbench_rows import GIVEN
+from tests.runner.judged_plans import lines
 
 import medassay
 from medassay.bank.catalog import BANKS
@@ -72,22 +73,6 @@ def test_the_bank_of_the_same_file_can_be_asked(data, tmp_path):
     assert (bank.kept, bank.dropped) == (100, {})
     assert sum(item.context is not None for item in bank.items) == 41  # earlier turns
     assert sum(len(item.criteria) for item in bank.items) == 1157
-
-
-GIVEN = {
-    "prompt_id": "a",
-    "prompt": [{"role": "user", "content": "What now?"}],
-    "example_tags": ["theme:x"],
-    "rubrics": [
-        {"criterion": "Says rest.", "points": 5, "tags": ["axis:y"]},
-        {"criterion": "Sells pills.", "points": -8, "tags": []},
-    ],
-    "prompt_response": [{"role": "assistant", "content": "Rest and buy these."}],
-    "responses": [
-        {"points": 5, "response_dict": {"criteria_met": True, "explanation": "yes"}},
-        {"points": -8, "response_dict": {"criteria_met": True}},
-    ],
-}
 
 
 def test_scores_below_0_are_kept_and_equal_ones_have_no_interval(tmp_path):

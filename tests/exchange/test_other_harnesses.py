@@ -6,23 +6,15 @@ import json
 import shutil
 import subprocess
 import zipfile
-from pathlib import Path
 
 import pytest
 from tests.conftest import ROOT, absent
+from tests.exchange.harness_logs import HELM, INSPECT, LM_EVAL, LOGS, ONE
 
 import medassay
 from medassay.errors import InputError
 from medassay.exchange.catalog import IMPORTS
 from medassay.exchange.open_any import open_places
-
-LOGS = Path(__file__).parent / "logs"
-INSPECT, LM_EVAL, HELM = LOGS / "inspect", LOGS / "lm-eval", LOGS / "helm"
-ONE = {
-    "inspect": INSPECT / "electrolytes-m1.eval",
-    "lm-eval": next((LM_EVAL / "m1").iterdir()),
-    "helm": HELM,
-}
 
 
 def load(name, path, tmp_path, **options):

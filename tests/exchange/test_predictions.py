@@ -1,27 +1,11 @@
 import json
 
 import pytest
+from tests.exchange.prediction_tables import COLUMNS, HEAD, rows, table
 
 import medassay
 from medassay.errors import InputError
 from medassay.exchange.predictions import import_predictions
-
-COLUMNS = {"item": "i", "model": "m", "domain": "d", "prediction": "p", "key": "k"}
-HEAD = "i,m,d,p,k\n"
-
-
-def table(tmp_path, text):
-    path = tmp_path / "t.csv"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def rows(n=12, models=("a", "b")):
-    return HEAD + "".join(
-        f"q{i:02},{m},d,{'AB'[(i + k) % 3 == 0]},A\n"
-        for i in range(n)
-        for k, m in enumerate(models)
-    )
 
 
 def test_a_table_becomes_a_sealed_run_that_verifies(tmp_path):

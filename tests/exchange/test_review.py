@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 from tests import makers
-from tests.publishing.test_withheld import make_run, private_item
-from tests.runner.test_judged_run import workspace
+from tests.exchange.reviewed_banks import GOOD, review_all, study_of
+from tests.publishing.private_items import make_run, private_item
+from tests.runner.judged_plans import workspace
 from tests.synthesis.shops import replies, write_shop
 
 import medassay
@@ -33,10 +34,9 @@ from medassay.exchange.review_entries import (
     sampled,
     workshop_entries,
 )
-from medassay.review.store import accounts, frozen, reviews, studies, tickets
-from medassay.review.store.database import now, open_database
+from medassay.review.store import frozen, reviews, studies, tickets
+from medassay.review.store.database import open_database
 from medassay.review.store.schema import (
-    Account,
     Assignment,
     Entry,
     Review,
@@ -53,7 +53,6 @@ from medassay.synthesis.synthesize import synthesize
 from medassay.synthesis.votes import acceptance, read_ballot
 
 TODAY = dt.date(2026, 11, 22)
-GOOD = {"question": "5", "answer": "5"}
 
 
 @pytest.fixture
@@ -61,49 +60,6 @@ def database(tmp_path):
     made = open_database(str(tmp_path / "review.sqlite"))
     yield made
     made.close()
-
-
-def people(db, study, **roles):
-    """Give a study its people; return them by name."""
-    made = {}
-    for name, role in roles.items():
-        account = Account(
-            email=f"{name}@example.org",
-            name=name.title(),
-            password="-",
-            qualification="physician",
-            specialty="",
-            years=3,
-            agreement=accounts.AGREEMENT,
-            made_at=now(),
-        )
-        db.add(account)
-        db.flush()
-        accounts.grant(db, account, study.id, role, who="tests")
-        made[name] = account
-    return made
-
-
-def study_of(db, entries, form, overlap=3):
-    study = studies.create_study(db, "s", form, who="tests", overlap=overlap)
-    studies.add_entries(db, study, entries, who="tests")
-    found = people(
-        db,
-        study,
-        ada="reviewer",
-        ben="reviewer",
-        cleo="reviewer",
-        judy="adjudicator",
-        jon="adjudicator",
-    )
-    studies.assign_all(db, study, who="tests")
-    return study, found
-
-
-def review_all(db, study, account, fields_of):
-    for number in reviews.queue_of(db, study.id, account.id).order:
-        work = reviews.work_at(db, study, account.id, number)
-        reviews.submit(db, study, work, fields_of(work), version=work.version)
 
 
 def settle(db, study, item, found, **fields):

@@ -1,6 +1,6 @@
 import pytest
 from tests import makers
-from tests.runner.test_judged_run import workspace
+from tests.runner.judged_plans import workspace
 
 import medassay
 from medassay.bank.run_items import RunItems

@@ -11,8 +11,8 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from tests.model.test_likelihood import SMALL, engine, model  # noqa: E402
-from tests.model.test_relaxed import CONTEXT, SETTING, TARGETS, ready  # noqa: E402
+from tests.model.relaxed_setting import CONTEXT, SETTING, TARGETS, ready  # noqa: E402
+from tests.model.tiny_models import SMALL, engine, model  # noqa: E402
 
 from medassay.core.records.relaxed import Setting  # noqa: E402
 from medassay.model import relaxed, sampling  # noqa: E402

@@ -18,11 +18,11 @@ from medassay.runner.again import JudgingOptions, judge_run, rescore
 from medassay.runner.merge import join_runs
 from tests import makers
 from tests.context.services import Services
-from tests.exchange.test_healthbench import GIVEN
-from tests.exchange.test_other_harnesses import ONE
-from tests.publishing.test_withheld import make_run, private_item
-from tests.runner.test_judged_run import rubric_items
-from tests.runner.test_judged_run import workspace as judged_plan
+from tests.exchange.harness_logs import ONE
+from tests.exchange.healthbench_rows import GIVEN
+from tests.publishing.private_items import make_run, private_item
+from tests.runner.judged_plans import rubric_items
+from tests.runner.judged_plans import workspace as judged_plan
 from tests.synthesis.shops import write_shop
 
 TODAY = "2026-11-24T00:00:00Z"
@@ -184,7 +184,7 @@ def _tiny(weights, name="tiny"):
 
 def likelihoods(folder, work, weights):
     """Options, references and statements by the likelihood of a tiny random model."""
-    from tests.runner.test_likelihood_run import BOTH, RELAXED, open_items
+    from tests.runner.likelihood_plans import BOTH, RELAXED, open_items
 
     makers.write_bank(work / "bank", makers.law_items())
     makers.write_models(work, _tiny(weights))
@@ -352,10 +352,10 @@ def suite(folder, work):
     """Run a suite of a closed and an open benchmark, graded by a judge."""
     from medassay.suite.plan import SuitePlan
     from medassay.suite.run import SuiteContext, run_suite
-    from tests.suite import test_suite as suites
+    from tests.suite import suite_data as suites
 
     (work / "data").mkdir()
-    data = suites.data.__wrapped__(work / "data")
+    data = suites.small_sets(work / "data")
     none = ("bertscore=none", "moverscore=none", "bleurt=none")
     plan = SuitePlan(
         suite=("careqa_open", "medqa"), models=("good", "poor"), judge="judge", metrics=none
@@ -389,7 +389,7 @@ def review(folder, work):
     from medassay.exchange.review_entries import bank_entries
     from medassay.review.store import frozen
     from medassay.review.store.database import open_database
-    from tests.exchange.test_review import GOOD, review_all, study_of
+    from tests.exchange.reviewed_banks import GOOD, review_all, study_of
 
     bank = load_bank(makers.write_bank(work / "law", makers.law_items()), lock=None)
     database = open_database(str(work / "review.sqlite"))

@@ -11,7 +11,7 @@ from medassay.publishing.publish import publish
 from medassay.runner.again import rescore
 from medassay.storage.run import SEAL, open_run
 from tests.net.fixtures import FIXTURES, PACKS
-from tests.publishing.test_verify import reseal
+from tests.publishing.tampering import reseal
 
 SEALED_LINES = ("items", "trials", "scores", "verdicts", "audit")
 

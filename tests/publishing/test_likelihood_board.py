@@ -7,7 +7,7 @@ import re
 
 import pytest
 from tests import makers
-from tests.runner.test_likelihood_run import RELAXED, lines, open_items, tiny, workspace
+from tests.runner.likelihood_plans import RELAXED, lines, open_items, tiny, workspace
 
 import medassay
 from medassay.core.records.relaxed import Setting

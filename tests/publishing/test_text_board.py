@@ -7,7 +7,7 @@ import re
 
 import pytest
 from tests import makers
-from tests.runner.test_text_run import GOOD, POOR, fake, items
+from tests.runner.text_plans import GOOD, POOR, fake, items
 
 import medassay
 

@@ -78,7 +78,7 @@ def test_no_line_of_the_figure_crosses_a_marker(site):
 
 
 def test_a_forged_point_is_found(site, tmp_path):
-    from tests.publishing.test_verify import copy
+    from tests.publishing.tampering import copy
 
     forged = copy(site, tmp_path / "site")
     assert verify(forged).checks[-1]["detail"] == "5 publications, 2 changes of series"

@@ -1,9 +1,9 @@
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from tests import makers
+from tests.publishing.tampering import copy, reseal
 
 import medassay
 from medassay.core.canonical import canonical
@@ -26,13 +26,6 @@ def sealed(tmp_path_factory):
     )
     medassay.publish(run, folder / "site")
     return run.path, folder / "site"
-
-
-def copy(path, to):
-    shutil.copytree(path, to)
-    for file in to.rglob("*"):
-        file.chmod(0o755 if file.is_dir() else 0o644)
-    return to
 
 
 def test_an_untouched_run_and_site_agree(sealed):
@@ -86,17 +79,6 @@ def test_missing_and_strange_files_are_named(sealed, tmp_path):
     (run / "extra.txt").unlink()
     (run / "scores.jsonl").unlink()
     assert "scores.jsonl" in verify(run).first_mismatch
-
-
-def reseal(run):
-    """Make sums and seal fit changed files: a forger who knows the format."""
-    from medassay.storage.run import Run, seal_run
-
-    for name in ("seal.json", "MANIFEST.sha256"):
-        (run / name).unlink()
-    seal_run(Run(run), sealed_at="2026-01-01T00:00:00Z")
-    for file in run.iterdir():
-        file.chmod(0o644)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import makers
+from tests.publishing.private_items import QUESTION, WORDS, make_run, private_item
 
 import medassay
 from medassay.core.canonical import canonical
@@ -20,59 +21,6 @@ from medassay.publishing.redaction import (
 )
 from medassay.publishing.shingles import PrivateShingles, shingles, words
 from medassay.publishing.verify import verify
-
-WORDS = [
-    "amber",
-    "bronze",
-    "cobalt",
-    "dune",
-    "ember",
-    "fjord",
-    "garnet",
-    "harbour",
-    "indigo",
-    "juniper",
-    "kelp",
-    "lantern",
-    "meadow",
-    "nectar",
-    "opal",
-    "pewter",
-    "quartz",
-    "russet",
-    "saffron",
-    "tundra",
-    "umber",
-    "velvet",
-    "willow",
-    "xenon",
-    "yarrow",
-    "zephyr",
-]
-QUESTION = "A patient drinks " + " ".join(WORDS[:12]) + "; which law applies?"
-
-
-def private_item(name="law-s1", question=QUESTION, **more):
-    return {
-        "id": name,
-        "domain": "law",
-        "kind": "synthetic",
-        "question": question,
-        "options": ["First answer of it", "Second one", "Third"],
-        "expected": "B",
-        "category": " ".join(WORDS[12:16]),
-        "cluster": "secret " + " ".join(WORDS[16:22]),
-        **more,
-    }
-
-
-def make_run(folder, *synthetic, replies=None, letters="hash", **plan):
-    made = [*makers.law_items(), *makers.many_items(12), *synthetic]
-    makers.write_bank(folder / "bank", made)
-    script = {"letters": letters} if replies is None else {"replies": replies}
-    makers.write_models(folder, makers.fake("one", **script), makers.fake("two", letters="hash"))
-    wanted = {"models": ["one", "two"], **plan}
-    return medassay.run(makers.write_plan(folder, **wanted), secrets={})
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +87,7 @@ def test_a_cell_page_says_that_an_item_is_withheld(published):
 
 
 def test_a_forged_publication_that_shows_a_reply_is_refused(published, tmp_path):
-    from tests.publishing.test_verify import copy, reseal
+    from tests.publishing.tampering import copy, reseal
 
     run = copy(published[1] / "p/one/data/run", tmp_path / "run")
     records = read(run / "trials.jsonl")

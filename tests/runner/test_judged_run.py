@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from tests import makers
+from tests.runner.judged_plans import lines, rubric_items, workspace
 
 import medassay
 from medassay import pipeline
@@ -15,21 +16,6 @@ from medassay.kinds.catalog import task_of_run
 from medassay.runner.again import JudgingOptions, judge_run, rescore
 from medassay.storage.run import seal_run
 from medassay.summary.breakdown import breakdown
-
-
-def workspace(folder, items, tested, judges, **plan):
-    makers.write_bank(folder / "bank", items)
-    makers.write_models(folder, *tested, *judges)
-    return makers.write_plan(
-        folder,
-        models=[m["id"] for m in tested],
-        judges=[j["id"] for j in judges],
-        **{"task": "open", **plan},
-    )
-
-
-def lines(run, name):
-    return [json.loads(line) for line in (run.path / name).read_text().splitlines()]
 
 
 def row(run, model="m"):
@@ -491,25 +477,6 @@ def test_reviewed_steps_of_a_plan_are_what_the_judge_is_told(tmp_path):
     assert run.manifest["methodology"] != other.manifest["methodology"]
     for made in (run, other):
         assert medassay.verify(made.path).ok
-
-
-def rubric_items(n):
-    return [
-        {
-            "id": f"r{i}",
-            "domain": "law",
-            "answer_type": "open",
-            "question": f"Advise client {i}.",
-            "criteria": [
-                {"text": "Names the deadline.", "points": 6, "tags": ["axis:a"]},
-                {"text": "Names the court.", "points": 4, "tags": ["axis:a", "axis:b"]},
-                {"text": "Promises success.", "points": -5, "tags": ["axis:b"]},
-                {"text": "Shouts.", "points": -1},
-            ],
-            "source": "written for a test",
-        }
-        for i in range(n)
-    ]
 
 
 def test_criteria_are_judged_scored_and_broken_down_by_tag(tmp_path):

@@ -77,7 +77,7 @@ def test_runs_that_do_not_belong_together_are_refused(folder):
 
 
 def test_a_record_moved_between_members_is_found(folder, tmp_path):
-    from tests.publishing.test_verify import copy, reseal
+    from tests.publishing.tampering import copy, reseal
 
     runs = [make(folder, makers.fake(name, letters="hash")) for name in "ab"]
     forged = copy(join_runs(runs, folder).path, tmp_path / "forged")
@@ -109,7 +109,7 @@ def test_judged_runs_join_with_their_verdicts(tmp_path):
 
 
 def test_a_damaged_member_is_refused_and_leaves_no_joined_run_behind(folder, tmp_path):
-    from tests.publishing.test_verify import copy
+    from tests.publishing.tampering import copy
 
     from medassay.errors import IntegrityError
 

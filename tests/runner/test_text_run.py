@@ -6,6 +6,7 @@ import json
 
 import pytest
 from tests import makers
+from tests.runner.text_plans import GOOD, POOR, REFERENCE, fake, items
 
 import medassay
 from medassay.errors import InputError
@@ -14,30 +15,6 @@ from medassay.runner.again import rescore
 from medassay.runner.measure import measures_of
 from medassay.score.text import chrf
 from medassay.storage.measure import MeasureStore, pair_key
-
-REFERENCE = "The patient has pain in the chest."
-
-
-def items(n=12):
-    return [
-        {
-            "id": f"t{i:02}",
-            "domain": "law",
-            "answer_type": "open",
-            "question": f"Question {i}?",
-            "reference": f"{REFERENCE} Case {i}.",
-            "source": "written for a test",
-        }
-        for i in range(n)
-    ]
-
-
-def fake(name, replies):
-    return {"id": name, "provider": "fake", "script": {"replies": replies}}
-
-
-GOOD = {f"t{i:02}": f"{REFERENCE} Case {i}.\n\nAnything else?" for i in range(12)}
-POOR = {f"t{i:02}": "The patient is well." for i in range(12)} | {"t00": "", "t01": "\n\nLate."}
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import time
 import pytest
 from tests import makers
 from tests.context.services import Services
-from tests.contract.test_providers import Endpoint, chat
+from tests.contract.endpoint import Endpoint, chat
 
 import medassay
 from medassay import pipeline

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import makers
-from tests.runner.test_judged_run import lines, workspace
+from tests.runner.judged_plans import lines, workspace
 
 import medassay
 from medassay.bank.catalog import BANKS

@@ -8,9 +8,9 @@ import time
 
 import pytest
 from tests import makers
+from tests.synthesis.other_makers import make as make_text
+from tests.synthesis.pathway_shops import decided, make, released
 from tests.synthesis.shops import question, replies, ways, write_shop
-from tests.synthesis.test_other_makers import make as make_text
-from tests.synthesis.test_pathways import decided, make, released
 
 from medassay.bank.folder import load_bank
 from medassay.bank.lock import register, registered_hash

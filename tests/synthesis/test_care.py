@@ -6,18 +6,18 @@ import json
 
 import pytest
 from tests import makers
-from tests.bank.test_release import TODAY
-from tests.synthesis.shops import question, replies, ways, write_shop
-from tests.synthesis.test_flaws import (
+from tests.bank.dates import TODAY
+from tests.synthesis.flawed_runs import (
     CORRECTION,
     MODELS,
     commission,
     items,
 )
-from tests.synthesis.test_other_makers import ACCEPT, PROPOSALS, draft, names
-from tests.synthesis.test_other_makers import make as make_text
-from tests.synthesis.test_other_makers import models as two_models
-from tests.synthesis.test_pathways import decided, make, released
+from tests.synthesis.other_makers import ACCEPT, PROPOSALS, draft, names
+from tests.synthesis.other_makers import make as make_text
+from tests.synthesis.other_makers import models as two_models
+from tests.synthesis.pathway_shops import decided, make, released
+from tests.synthesis.shops import question, replies, ways, write_shop
 
 from medassay import pipeline
 from medassay.bank.folder import load_bank

@@ -7,8 +7,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.synthesis.documents import make
 from tests.synthesis.shops import question, replies, write_shop
-from tests.synthesis.test_documents import make
 
 from medassay.synthesis import paths
 from medassay.synthesis.chapters import chapters

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.synthesis.documents import make
 from tests.synthesis.shops import TREES, question, replies, write_shop
 
 from medassay.errors import InputError
@@ -13,10 +14,6 @@ from medassay.synthesis.pathway import subject_of
 from medassay.synthesis.project import open_workshop, read_workshop
 from medassay.synthesis.source import source_files
 from medassay.synthesis.synthesize import synthesize
-
-
-def make(folder):
-    return synthesize(folder / "plan.toml", folder / "shop", secrets={}, workspace=folder)
 
 
 def write_four(folder):

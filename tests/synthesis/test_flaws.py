@@ -6,8 +6,9 @@ import json
 
 import pytest
 from tests import makers
-from tests.bank.test_release import TODAY
+from tests.bank.dates import TODAY
 from tests.context.services import Services
+from tests.synthesis.flawed_runs import CORRECTION, MODELS, commission, items, unchanged
 
 from medassay import pipeline
 from medassay.bank.folder import load_bank
@@ -19,7 +20,7 @@ from medassay.synthesis.decide import decide, waiting
 from medassay.synthesis.flaws import flaws_of_runs, select_flaws
 from medassay.synthesis.project import open_workshop, read_workshop
 from medassay.synthesis.release import release_items
-from medassay.synthesis.reviewing import ReviewerOptions, review_flaws, type_counts
+from medassay.synthesis.reviewing import review_flaws, type_counts
 
 
 def test_golden_flaws_are_selected(golden):
@@ -33,94 +34,6 @@ def test_golden_flaws_are_selected(golden):
     }
     found = {one.item for one in select_flaws(large, small).flaws}
     assert found == {q["id"] for q in known["questions"] if q["selected"]}
-
-
-N = 12
-
-
-def items():
-    """Twelve items in six clusters; the key of q0 is wrong, q1 is hard for all."""
-    made = []
-    for n in range(N):
-        record = {
-            "id": f"q{n}-quiz",
-            "domain": "medicine",
-            "question": f"Question number {n}?",
-            "options": [f"{c} {n}" for c in ("one", "two", "three", "four", "five")],
-            "expected": "A",
-            "cluster": f"c{n % 6}",
-            "path": "Start -> Middle -> End",
-            "condition": "Salt",
-            "source": "test",
-            "meta": {"family": "author"},
-        }
-        made.append(record)
-    made[0]["expected"] = "B"
-    twin = {k: v for k, v in made[0].items() if k not in ("options", "expected")}
-    return [*made, {**twin, "id": "q0-open", "answer_type": "open", "reference": "two 0"}]
-
-
-def model(name, wrong, *, size=None, letter="C"):
-    replies = {f"q{n}-quiz": letter if n in wrong else "A" for n in range(N)}
-    more = {} if size is None else {"size": size}
-    return {**makers.fake(name), "script": {"replies": replies}, **more}
-
-
-MODELS = [
-    model("huge", {1}, size=405),
-    model("big", {1, 2}, size=70),
-    *(model(f"small{n}", {1, 2, 3} if n < 2 else set(), size=7) for n in range(4)),
-]
-CORRECTION = {
-    "sense": True,
-    "key_right": False,
-    "also_right": [],
-    "path_right": True,
-    "guidelines": ["A guideline, 2024"],
-    "issues": ["the key is wrong"],
-    "types": [1],
-    "reasons": "Option A follows from the pathway.",
-    "item": [
-        "Question number 0?",
-        "one 0",
-        [f"{c} 0" for c in ("one", "two", "three", "four", "five")],
-        "A",
-    ],
-    "path": "Start -> Middle -> End",
-}
-
-
-def unchanged(n, **more):
-    options = [f"{c} {n}" for c in ("one", "two", "three", "four", "five")]
-    return {
-        **CORRECTION,
-        "types": [0],
-        "item": [f"Question number {n}?", f"one {n}", options, "A"],
-        **more,
-    }
-
-
-@pytest.fixture
-def runs(tmp_path):
-    """Run six models on the bank; every reply of A to q0 is wrong by its key."""
-    makers.write_bank(tmp_path / "bank", items(), name="salt", domains=("medicine",))
-    reviewer = {
-        **makers.fake("checker"),
-        "family": "other",
-        "script": {
-            "replies": {"q0-quiz": json.dumps(CORRECTION), "q1-quiz": json.dumps(unchanged(1))}
-        },
-    }
-    same = {**makers.fake("author"), "family": "author"}
-    makers.write_models(tmp_path, *MODELS, reviewer, same)
-    names = [one["id"] for one in MODELS]
-    return [pipeline.run(makers.write_plan(tmp_path, models=names), secrets={})]
-
-
-def commission(tmp_path, reviewer="checker"):
-    return ReviewerOptions(
-        reviewer=reviewer, models_file=tmp_path / "models.json", bank=tmp_path / "bank"
-    )
 
 
 def test_two_stages_over_a_real_run(runs, cli):

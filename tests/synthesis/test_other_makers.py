@@ -4,7 +4,8 @@ import json
 
 import pytest
 from tests import makers
-from tests.bank.test_release import TODAY
+from tests.bank.dates import TODAY
+from tests.synthesis.other_makers import ACCEPT, PROPOSALS, draft, make, models, names
 
 from medassay.bank.folder import load_bank
 from medassay.errors import GateError, InputError
@@ -12,63 +13,16 @@ from medassay.synthesis.decide import decide
 from medassay.synthesis.exam_paper import asks_for_wrong
 from medassay.synthesis.project import open_workshop, read_workshop
 from medassay.synthesis.release import release_items
-from medassay.synthesis.synthesize import synthesize
 from medassay.synthesis.translation import read_translation
 from medassay.synthesis.votes import acceptance, read_ballot
 
-
-def models(folder, writer, reviewer):
-    """Write a writer and a reviewer of two families, whose replies are found by what they are
-    asked.
-    """
-    makers.write_models(
-        folder,
-        {**makers.fake("writer"), "family": "one", "script": {"replies": writer}},
-        {**makers.fake("reviewer"), "family": "two", "script": {"replies": reviewer}},
-    )
-
-
-def make(folder, text):
-    (folder / "plan.toml").write_text(text)
-    return synthesize(folder / "plan.toml", folder / "shop", secrets={}, workspace=folder)
-
-
-def draft(n, **more):
-    made = {
-        "question": (
-            f"A man of {60 + n} with heart failure takes five drugs. Which one is stopped first,"
-            " and why?"
-        ),
-        "answer": f"The drug number {n}",
-        "facts": [f"Drug {n} harms the kidney."],
-        "sources": ["A guideline, 2024"],
-    }
-    return json.dumps({**made, **more})
-
-
-ACCEPT = json.dumps({"verdict": "accept", "issues": []})
 REVISE = json.dumps(
     {"verdict": "revise", "issues": [{"criterion": "ambiguity", "text": "Two answers fit."}]}
 )
 REJECT = json.dumps(
     {"verdict": "reject", "issues": [{"criterion": "leakage", "text": "It tells the answer."}]}
 )
-PROPOSALS = """name = "mandate"
-generator = "writer"
-licence = "private"
-may_leave = false
-[proposals]
-reviewer = "reviewer"
-domain = "cardiology"
-topics = ["first", "second", "third", "fourth"]
-"""
 TOPICS = {"first": "a7937b64", "second": "16367aac", "third": "", "fourth": ""}
-
-
-def names(folder):
-    from medassay.core.canonical import sha256_hex
-
-    return [sha256_hex(topic.encode())[:8] for topic in ("first", "second", "third", "fourth")]
 
 
 def test_drafts_go_through_rounds_and_only_a_person_approves(tmp_path):

@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from tests.bank.test_release import TODAY
+from tests.synthesis.pathway_shops import decided, make, released
 from tests.synthesis.shops import TREES, question, replies, ways, write_shop
 
 from medassay.bank.folder import bank_records, load_bank
@@ -17,22 +17,7 @@ from medassay.synthesis.card import limits_note
 from medassay.synthesis.decide import decide, waiting
 from medassay.synthesis.items import undecided
 from medassay.synthesis.project import open_workshop, read_workshop
-from medassay.synthesis.release import release_items
-from medassay.synthesis.synthesize import preview, synthesize
-
-
-def make(folder, plan=None):
-    return synthesize(plan or folder / "plan.toml", folder / "shop", secrets={}, workspace=folder)
-
-
-def released(folder, *, reason="first"):
-    with open_workshop(folder / "shop") as shop:
-        return release_items(shop, reason=reason, lock=folder / "banks.lock", today=TODAY)
-
-
-def decided(folder, verb, *names, **more):
-    with open_workshop(folder / "shop") as shop:
-        return decide(shop, verb, names, who="A. Reviewer", **more)
+from medassay.synthesis.synthesize import preview
 
 
 def test_a_plan_becomes_a_released_bank_under_a_persons_name(tmp_path):

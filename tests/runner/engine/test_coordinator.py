@@ -4,7 +4,6 @@ The workers here share a process, Ray's do not.
 """
 
 import asyncio
-import json
 import threading
 import time
 from collections import Counter
@@ -13,6 +12,7 @@ import pytest
 from tests import makers
 from tests.driving import asked, until
 from tests.runner.engine.crew import Hand
+from tests.runner.engine.scripted_workers import keys_of, sealed, workspace
 
 import medassay
 from medassay import pipeline
@@ -22,21 +22,6 @@ from medassay.runner.ask import Tally, until_sure
 from medassay.runner.engine import coordinator
 from medassay.runner.engine.worker import Worker
 from medassay.storage.jsonl import read_jsonl
-
-
-def workspace(folder, items, *models, **plan):
-    folder.mkdir(exist_ok=True)
-    makers.write_bank(folder / "bank", items)
-    makers.write_models(folder, *models)
-    names = [m["id"] for m in models if not m["id"].startswith("judge")]
-    return makers.write_plan(folder, models=names, **plan)
-
-
-def sealed(run):
-    return {
-        name: (run.path / name).read_bytes()
-        for name in ("items.jsonl", "trials.jsonl", "scores.jsonl", "statistics.json")
-    }
 
 
 def test_many_workers_seal_what_one_process_seals(tmp_path, mock_server, crew):
@@ -90,17 +75,6 @@ def test_a_lost_workers_shards_are_taken_over_and_no_journalled_answer_is_asked_
     twice = sum(times - 1 for times in asked(log).values())
     assert twice <= 12
     assert max(stored.values()) == 1
-
-
-def keys_of(path):
-    import sys
-
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    with zstd.open(path, "rb") as file:
-        return [json.loads(line)["key"] for line in file]
 
 
 def test_a_run_cut_off_here_is_finished_by_many_and_the_reverse(tmp_path, mock_server, crew):

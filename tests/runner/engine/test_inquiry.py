@@ -12,8 +12,8 @@ from functools import partial
 import pytest
 from tests import makers
 from tests.driving import asked, drive, ended, until
-from tests.runner.engine.test_coordinator import keys_of
-from tests.study.test_silver import GOOD, RECORD_OF, letters
+from tests.runner.engine.scripted_workers import keys_of
+from tests.study.silver_banks import GOOD, RECORD_OF, letters
 
 from medassay.bank.find import find_bank
 from medassay.bank.folder import load_bank

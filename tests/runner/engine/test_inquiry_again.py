@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from tests import makers
-from tests.study.test_silver import GOOD, letters
+from tests.study.silver_banks import GOOD, letters
 
 from medassay.bank.folder import load_bank
 from medassay.cli.main import call

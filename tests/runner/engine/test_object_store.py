@@ -2,7 +2,7 @@
 
 from tests import makers
 from tests.driving import asked
-from tests.runner.engine.test_coordinator import sealed, workspace
+from tests.runner.engine.scripted_workers import sealed, workspace
 
 import medassay
 from medassay.runner.again import rescore

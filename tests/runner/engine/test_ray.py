@@ -15,7 +15,7 @@ import pytest
 from tests import makers
 from tests.conftest import absent
 from tests.driving import asked, drive, ended, until
-from tests.runner.engine.test_coordinator import keys_of, sealed, workspace
+from tests.runner.engine.scripted_workers import keys_of, sealed, workspace
 
 import medassay
 from medassay.core.records.model import ModelSpec

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from tests import makers
-from tests.runner.engine.test_coordinator import workspace
+from tests.runner.engine.scripted_workers import workspace
 
 import medassay
 from medassay.core.records.trial import Scale

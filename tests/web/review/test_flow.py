@@ -10,6 +10,7 @@ import threading
 import pytest
 from sqlalchemy import select, update
 from tests.web.review.desk import GOOD, PASSWORD, Client, entry, furnish, question, signed_in
+from tests.web.review.reviewing import review
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.errors import GateError
@@ -48,12 +49,6 @@ PERSON = {
     "years": "12",
     "agreed": "yes",
 }
-
-
-def review(client, study, number, **fields):
-    """Fill in an item and submit it as its page is."""
-    page = client.get(f"/s/{study}/i/{number}")
-    return client.post(f"/s/{study}/i/{number}", version=page.version, do="submit", **fields)
 
 
 def numbers(desk, study, who):

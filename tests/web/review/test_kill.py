@@ -7,7 +7,7 @@ import time
 
 from sqlalchemy import select
 from tests.web.review.desk import GOOD, furnish, signed_in
-from tests.web.review.test_flow import review
+from tests.web.review.reviewing import review
 
 from medassay.review.store.database import open_database
 from medassay.review.store.schema import Assignment, Review

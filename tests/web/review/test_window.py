@@ -5,7 +5,7 @@ import json
 import pytest
 from sqlalchemy import select
 from tests import makers
-from tests.publishing.test_withheld import QUESTION, make_run, private_item
+from tests.publishing.private_items import QUESTION, make_run, private_item
 
 import medassay
 from medassay.review.store.schema import Study, TrailLine
