@@ -14,8 +14,9 @@ from medassay.exchange.catalog import IMPORTS
 from medassay.exchange.ddx import import_ddx
 from medassay.exchange.healthbench import import_healthbench
 from medassay.publishing.tombstone import forget
-from medassay.runner.again import JudgingOptions, judge_run, rescore
 from medassay.runner.merge import join_runs
+from medassay.runner.rejudge import JudgingOptions, judge_run
+from medassay.runner.rescore import rescore
 from tests import makers
 from tests.context.services import Services
 from tests.exchange.harness_logs import ONE

@@ -8,7 +8,7 @@ import pytest
 import medassay
 from medassay.core.canonical import canonical, content_hash
 from medassay.publishing.publish import publish
-from medassay.runner.again import rescore
+from medassay.runner.rescore import rescore
 from medassay.storage.run import SEAL, open_run
 from tests.net.fixtures import FIXTURES, PACKS
 from tests.publishing.tampering import reseal

@@ -13,8 +13,9 @@ from medassay.cli.main import call
 from medassay.core.records.plan import DdxRules
 from medassay.errors import GateError, InputError
 from medassay.kinds.results import leaderboard
-from medassay.runner.again import JudgingOptions, judge_run, rescore
 from medassay.runner.preview import preview
+from medassay.runner.rejudge import JudgingOptions, judge_run
+from medassay.runner.rescore import rescore
 from medassay.statistic import reliability_weighted_mean, rescale
 
 N = 15

@@ -13,7 +13,8 @@ from medassay import pipeline
 from medassay.errors import IncompleteError, InputError
 from medassay.judging.graders.steps import EvaluationSteps, prompt_hashes
 from medassay.kinds.catalog import task_of_run
-from medassay.runner.again import JudgingOptions, judge_run, rescore
+from medassay.runner.rejudge import JudgingOptions, judge_run
+from medassay.runner.rescore import rescore
 from medassay.storage.run import seal_run
 from medassay.summary.breakdown import breakdown
 

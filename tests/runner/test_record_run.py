@@ -13,7 +13,8 @@ from medassay import pipeline
 from medassay.core.canonical import canonical
 from medassay.errors import InputError
 from medassay.publishing.tombstone import forget
-from medassay.runner.again import JudgingOptions, judge_run, rescore
+from medassay.runner.rejudge import JudgingOptions, judge_run
+from medassay.runner.rescore import rescore
 from medassay.storage.run import Run, seal_run
 
 N = 12

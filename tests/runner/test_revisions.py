@@ -21,9 +21,9 @@ from medassay.kinds.graders import GRADERS
 from medassay.kinds.parsers import PARSERS
 from medassay.publishing import recompute
 from medassay.runner import revisions as catalog
-from medassay.runner.again import rescore
 from medassay.runner.manifest import methodology
 from medassay.runner.prepare import prepare
+from medassay.runner.rescore import rescore
 from medassay.storage.run import SEAL, SUMS
 
 

@@ -11,8 +11,8 @@ from tests.runner.text_plans import GOOD, POOR, REFERENCE, fake, items
 import medassay
 from medassay.errors import InputError
 from medassay.kinds.catalog import TASKS
-from medassay.runner.again import rescore
 from medassay.runner.measure import measures_of
+from medassay.runner.rescore import rescore
 from medassay.score.text import chrf
 from medassay.storage.measure import MeasureStore, pair_key
 

@@ -12,8 +12,8 @@ from tests.driving import asked, drive, ended, until
 import medassay
 from medassay import pipeline
 from medassay.errors import InputError
-from medassay.runner.again import rescore
 from medassay.runner.engine import lease
+from medassay.runner.rescore import rescore
 from medassay.storage import mirror as mirrors
 from medassay.storage import remote
 from medassay.storage.mirror import Mirror, mirror_of

@@ -14,7 +14,7 @@ from medassay.bank.catalog import BANKS
 from medassay.bank.find import find_bank
 from medassay.errors import InputError
 from medassay.judging.graders.steps import EvaluationSteps, load_steps, prompt_hashes
-from medassay.runner.again import JudgingOptions, judge_run
+from medassay.runner.rejudge import JudgingOptions, judge_run
 from medassay.study.injection import attacks, injection_study
 from medassay.study.judges import compare_judges, compare_with_people
 

@@ -70,8 +70,8 @@ def command(
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.progress import watch
     from medassay.cli.run import confirm, print_preview
-    from medassay.runner.again import JudgingOptions, judge_run, preview_again
     from medassay.runner.preview import priced
+    from medassay.runner.rejudge import JudgingOptions, judge_run, preview_again
 
     if bool(panel) == bool(again):
         raise UsageError(
@@ -111,7 +111,7 @@ def _ask_again(
     """Ask the judges of a run once more for what could not be used, and tell the result."""
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.progress import watch
-    from medassay.runner.again import is_paid, judge_again
+    from medassay.runner.rejudge import is_paid, judge_again
     from medassay.runner.retrying import told_unusable
 
     if not yes and is_paid(run):

@@ -19,7 +19,7 @@ def command(
 ) -> None:
     """Score the stored answers of a run with today's scorers; nothing earlier is overwritten."""
     from medassay.cli.leaderboard import tell_run
-    from medassay.runner.again import rescore
+    from medassay.runner.rescore import rescore
 
     rescored = rescore(run, contradiction_penalty=contradiction_penalty, engine=engine)
     tell_run(rescored)

@@ -33,7 +33,7 @@ from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish
 from medassay.runner.judge_stage import verdict_fields
-from medassay.runner.manifest import bench_entry, raised_entry
+from medassay.runner.manifest import assignment_entry, raised_entry
 from medassay.runner.revisions import revision_ids, revisions
 from medassay.runner.write import write_judged_scores, write_scores
 from medassay.storage.run import Run, create_run
@@ -208,7 +208,7 @@ def _fill(
     manifest["methodology"] = short_hash([manifest["methodology"], remembered, *later])
     manifest["revisions"] = revision_ids(revisions(task, judges.values()))
     run = create_run(
-        folder.parent, folder.name, {**manifest, **bench_entry(assignment), "run": name}
+        folder.parent, folder.name, {**manifest, **assignment_entry(assignment), "run": name}
     )
     with (run.path / "items.jsonl").open("wb") as items:
         for _, listed in sorted(lists.items.items()):

@@ -1,4 +1,4 @@
-"""The bench of a run: who judges what, and who must not judge whom."""
+"""The assignment of judges: who judges what, and who must not judge whom."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ RULE = ModelSpec(id="rule", provider="rule", family="none", location="local", co
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeAssignment:
-    """Who judges: a judge (rubric and reader) for each domain, the seats for each tested model.
+    """Who judges: a grader for each domain, and judges (seats) for each tested model.
 
     `rules` are those of the plan that the judges were made with, as a run remembers them: `steps`
     of evaluation, `ddx`.
@@ -53,7 +53,7 @@ def assign_judges(
     rubrics: Mapping[str, Grader],
     rules: Mapping[str, Any] | None = None,
 ) -> JudgeAssignment | None:
-    """Return the bench of a plan, None for a task that needs no judge.
+    """Return the assignment of judges of a plan, None for a task that needs no judge.
 
     `rules` are those that `rubrics` were made with.
 
@@ -106,7 +106,7 @@ def assign_judges(
 def by_rule(
     tested: Iterable[str], rubrics: Mapping[str, Grader], seed: int, rules: Mapping[str, Any]
 ) -> JudgeAssignment:
-    """Return the bench of a task whose judge is a rule: one seat, and nobody in it to ask."""
+    """Return the assignment of a task graded by a rule: one seat, and no model to ask."""
     seats = dict.fromkeys(tested, (RULE,))
     return JudgeAssignment(judges=rubrics, seats=seats, seed=seed, rules=rules)
 

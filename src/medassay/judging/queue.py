@@ -188,7 +188,7 @@ def audited(numbers: Sequence[int], seed: int) -> list[int]:
 
 
 class Batches(Sequence[Sequence[int]]):
-    """The answers of a docket in batches, in one seeded order over all models: two arrays, whatever
+    """The answers of a queue in batches, in one seeded order over all models: two arrays, whatever
     their number.
 
     A batch holds answers of one domain and language, since it has one prompt.

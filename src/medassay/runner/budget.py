@@ -194,7 +194,7 @@ class Budget:
 
     @property
     def account(self) -> str:
-        """Return whose purse this is, "" where no journal is kept."""
+        """Return whose budget this is, "" where no journal is kept."""
         return "" if self.journal is None else self.journal.account
 
     @property

@@ -33,7 +33,7 @@ _APART = 100  # askings of one attempt at most, so that those of the next have k
 
 
 class Judging:
-    """The verdicts of a docket; a unit is a batch of answers before one seat."""
+    """The verdicts of a judging queue; a unit is a batch of answers before one seat."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class Judging:
         progress: Progress,
         again: Mapping[int, int] | None = None,
     ) -> None:
-        self._docket = queue
+        self._queue = queue
         self._again = again or {}  # place of a verdict → how often its judge was asked before
         self._answers = queue.answers
-        self._bench = queue.assignment
+        self._assignment = queue.assignment
         self._asker = asker
         self._journal = journal
         self._progress = progress
@@ -56,38 +56,38 @@ class Judging:
         """Yield the numbers of the batches that a judge has to judge, seat by seat: batch × seats +
         seat.
         """
-        n_seats = self._bench.n_seats
-        for number, batch in enumerate(self._docket.batches):
+        n_seats = self._assignment.n_seats
+        for number, batch in enumerate(self._queue.batches):
             tested = self._answers.trial(batch[0])["model"]
-            for seat, judge in enumerate(self._bench.seats[tested]):
+            for seat, judge in enumerate(self._assignment.seats[tested]):
                 if judge.id == model:
                     yield number * n_seats + seat
 
     def records(self, unit: int) -> tuple[int, ...]:
         """Return the numbers of the verdicts that a unit leaves in the journal."""
-        number, seat = divmod(unit, self._bench.n_seats)
-        return tuple(self._docket.place(number_, seat) for number_ in self._docket.batches[number])
+        number, seat = divmod(unit, self._assignment.n_seats)
+        return tuple(self._queue.place(number_, seat) for number_ in self._queue.batches[number])
 
     def length(self, unit: int) -> int:
         """Return how long the answers of a unit are, in bytes."""
-        number = unit // self._bench.n_seats
-        return sum(map(self._answers.length, self._docket.batches[number]))
+        number = unit // self._assignment.n_seats
+        return sum(map(self._answers.length, self._queue.batches[number]))
 
     async def close(self) -> None:
         """Nothing to close."""
 
     async def do(self, spec: ModelSpec, unit: int) -> None:
         """Ask a judge about one batch; nothing is left behind where it may not be asked."""
-        number, seat = divmod(unit, self._bench.n_seats)
-        batch = self._docket.batches[number]
+        number, seat = divmod(unit, self._assignment.n_seats)
+        batch = self._queue.batches[number]
         await self._judge(spec, seat, [self._answers.trial(number_) for number_ in batch], batch)
 
     async def _judge(
         self, spec: ModelSpec, seat: int, trials: list[dict[str, Any]], numbers: Sequence[int]
     ) -> None:
-        judge = self._bench.judges[trials[0]["domain"]]
+        judge = self._assignment.judges[trials[0]["domain"]]
         # A batch has one reply: all of it is asked again, or nothing.
-        times = max(self._again.get(self._docket.place(n, seat), 0) for n in numbers)
+        times = max(self._again.get(self._queue.place(n, seat), 0) for n in numbers)
         judged_cases = [self._answers.case(trial) for trial in trials]
         cases = [case for case, _ in judged_cases]
         prompts: list[Prompt] = []
@@ -139,14 +139,14 @@ class Judging:
                 record["unusable"] = why_unusable(replies[-1].completion)
             record |= {"masked": was_cut.masked, "cut": was_cut.cut}
             record["score"] = judge.score(case.item, verdict)
-            place = self._docket.place(number, seat)
+            place = self._queue.place(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
             self._progress.advance(spec.id, trial["domain"], record["outcome"])
 
 
 @dataclass(frozen=True)
 class JudgeStageSpec:
-    """What another process needs to give verdicts of a docket: judges are made anew from what the
+    """What another process needs to give verdicts of a queue: judges are made anew from what the
     run remembers.
     """
 
@@ -161,15 +161,14 @@ class JudgeStageSpec:
 
     @classmethod
     def of(cls, queue: JudgingQueue, again: Mapping[int, int]) -> "JudgeStageSpec":
-        """Return a docket as it travels."""
+        """Return the specification from which a worker makes the stage of a queue."""
         answers, assignment = queue.answers, queue.assignment
         numbers = array("Q", queue.numbers)
-        numbers_known = answers.known
         return cls(
             answers.task,
             queue.name,
             numbers,
-            numbers_known,
+            answers.known,
             assignment.seats,
             assignment.seed,
             again,

@@ -68,13 +68,13 @@ def run_identity(
         **({"fallback": schedule.fallback} if schedule.fallback else {}),
         **({"metrics": metrics} if metrics else {}),
         **looking_up(schedule),
-        **({} if assignment is None else bench_entry(assignment)),
+        **({} if assignment is None else assignment_entry(assignment)),
         "revisions": revision_ids(revisions(schedule.task, judges_in(assignment))),
     }
 
 
 def judges_in(assignment: JudgeAssignment | None) -> list[Grader]:
-    """Return the judges of a bench, one for each domain."""
+    """Return the graders of an assignment, one for each domain."""
     return [] if assignment is None else list(assignment.judges.values())
 
 
@@ -103,7 +103,7 @@ def looking_up(schedule: Schedule) -> dict[str, Any]:
     return entry
 
 
-def bench_entry(assignment: JudgeAssignment) -> dict[str, Any]:
+def assignment_entry(assignment: JudgeAssignment) -> dict[str, Any]:
     """Return who judged whom, and by which rubric, as a run remembers it."""
     return {
         "judges": [spec.to_dict() for _, spec in sorted(assignment.models.items())],
@@ -229,7 +229,7 @@ def rescored_methodology(
 
 def judging(assignment: JudgeAssignment, plan: Plan) -> dict[str, Any]:
     """Return who judges by what, whichever models are judged and so whoever sat out."""
-    entry = bench_entry(assignment)
+    entry = assignment_entry(assignment)
     requests = {
         name: request_constant(spec, sampling_of(spec, assignment.seed))
         for name, spec in sorted(assignment.models.items())

@@ -48,7 +48,7 @@ def spending(
     *,
     fresh: bool = False,
 ) -> Iterator[Budget]:
-    """Yield the purse of an account, which knows what was spent before and writes down what is
+    """Yield the budget of an account, which knows what was spent before and writes down what is
     spent now.
 
     Parameters

@@ -197,7 +197,7 @@ def judge(
 
 
 def _give(queue: JudgingQueue, context: RunContext) -> Journal:
-    """Ask for the verdicts of a docket that are not there yet; return their journal."""
+    """Ask for the verdicts of a queue that are missing; return their journal."""
     run, n_seats, asker = queue.answers.run, queue.assignment.n_seats, context.asker
     journal = Journal(run.path / queue.name, len(queue.answers) * n_seats)
     journal.resume(queue.place_of)

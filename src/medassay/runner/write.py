@@ -105,7 +105,7 @@ def _copy_present(folder: Path, name: str, target: Path) -> None:
 
 
 def write_verdicts(queue: JudgingQueue, journal: Journal) -> None:
-    """Write the verdicts of a docket in sealed order; one that never came is `failed`."""
+    """Write the verdicts of a queue in sealed order; one that never came is `failed`."""
     with _rewrite(queue.file) as verdicts:
         done = journal.lines()
         following = next(done, None)

@@ -21,9 +21,9 @@ from medassay.core.records.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import find_task
 from medassay.model.spec import load_models, named
-from medassay.runner.again import JudgingOptions, judge_run
 from medassay.runner.measure import measures_of
 from medassay.runner.progress import ProgressFactory
+from medassay.runner.rejudge import JudgingOptions, judge_run
 from medassay.storage.run import Run, open_run
 from medassay.suite.banks import SuiteBank, SuiteBanks
 from medassay.suite.catalog import BENCHMARKS

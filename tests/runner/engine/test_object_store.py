@@ -5,8 +5,8 @@ from tests.driving import asked
 from tests.runner.engine.scripted_workers import sealed, workspace
 
 import medassay
-from medassay.runner.again import rescore
 from medassay.runner.engine.worker import Worker
+from medassay.runner.rescore import rescore
 from medassay.storage.mirror import Mirror
 from medassay.storage.remote import here
 

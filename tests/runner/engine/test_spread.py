@@ -13,7 +13,7 @@ from medassay.core.records.trial import Scale
 from medassay.publishing import recompute
 from medassay.runner import measure as measuring
 from medassay.runner import write
-from medassay.runner.again import rescore
+from medassay.runner.rescore import rescore
 from medassay.score.catalog import METRICS
 from medassay.storage.jsonl import line_parts, read_jsonl
 

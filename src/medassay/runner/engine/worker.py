@@ -306,13 +306,13 @@ class Worker:
             bounds=job.bounds,
             fresh=job.fresh,
         )
-        self._purse = Allotment(self._spend)
+        self._allotment = Allotment(self._spend)
         self._relays = {name: Relay() for name in self._specs}
         self._asker = Asker(
             self._specs,
             chats,
             self._store,
-            self._purse,
+            self._allotment,
             AskSettings(
                 seed=job.seed,
                 fresh=job.fresh,
@@ -327,7 +327,7 @@ class Worker:
             self._run, self._asker, self._pages, self._counting, secrets
         )
         if self._mirror is not None:
-            self._mirror.follow(lambda: self._purse.growing)
+            self._mirror.follow(lambda: self._allotment.growing)
             self._mirror.follow(lambda: self._store.growing)
             self._mirror.follow(lambda: self._pages.path)
 
@@ -373,7 +373,7 @@ class Worker:
         seconds.
         """
         self._heard_at = time.monotonic()
-        self._purse.allow(orders.cap, spent=orders.spent)
+        self._allotment.allow(orders.cap, spent=orders.spent)
         self._asker.tally.given_up.update(orders.given_up)
         for endpoint, share in orders.shares.items():
             self._asker.gate(endpoint).steer(share)
@@ -410,7 +410,7 @@ class Worker:
             feed.end()
         for gate in self._asker.gates.values():
             gate.loosen()
-        self._purse.end()
+        self._allotment.end()
 
     def _take(self, shard: Shard) -> None:
         if self._stop:
@@ -489,9 +489,9 @@ class Worker:
             left={model: len(feed) for model, feed in self._feeds.items()},
             busy=self._busy,
             tally=tally,
-            booked=self._purse.booked,
-            under_way=self._purse.under_way,
-            need=self._purse.need,
+            booked=self._allotment.booked,
+            under_way=self._allotment.under_way,
+            need=self._allotment.need,
             heard={name: gate.heard() for name, gate in self._asker.gates.items()},
             rows={name: relay.new() for name, relay in self._relays.items()},
             cpu=time.process_time(),

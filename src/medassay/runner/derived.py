@@ -1,0 +1,127 @@
+"""A run made from a sealed one: its name, its manifest, and what cannot be made into one.
+
+The source keeps its bytes.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.check import form_of
+from medassay.core.canonical import short_hash
+from medassay.core.records.task import Task
+from medassay.core.records.verdict import Grader
+from medassay.errors import IncompleteError, InputError
+from medassay.judging.grader_text import hashed_id
+from medassay.kinds.catalog import task_of_run
+from medassay.kinds.reference.tasks import WHOLE_REPLIES
+from medassay.runner.manifest import surroundings
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.remote import fetch_runs
+from medassay.storage.run import Run, create_run, latest, open_run
+
+SURROUNDINGS = frozenset(
+    [
+        "schema_version",
+        "run",
+        "created_at",
+        "code",
+        "parsers",
+        "scorers",
+        "python",
+        "packages",
+        "machine",
+    ]
+)
+
+
+def sealed_source(run: Run | str | Path, what: str) -> Run:
+    """Return the run if it is sealed; `what` is what shall be done with it, for the error.
+
+    Raises
+    ------
+    IncompleteError
+        When the run is not finished.
+    """
+    source = run if isinstance(run, Run) else open_run(Path(run))
+    if not source.sealed:
+        raise IncompleteError(f"run {source.path.name}: not finished; only sealed runs are {what}")
+    return source
+
+
+def deleted_items(run: Run) -> list[dict[str, str]]:
+    """Return domain and id of each item of a run that was deleted by law.
+
+    Its answers cannot be scored any more.
+    """
+    records = read_jsonl(run.path / "items.jsonl")
+    return [{"domain": r["domain"], "item": r["id"]} for r in records if "tombstone" in r]
+
+
+def derived_run(
+    source: Run, identity: dict[str, Any], runs: Path, judges: Mapping[str, Grader]
+) -> Run:
+    """Return the unfinished run made from `source` in this way, or a new one.
+
+    It names the items that were deleted from the source.
+    """
+    if deleted := deleted_items(source):
+        identity = {**identity, "deleted_items": deleted}
+    name = f"{source.id}-{short_hash(_named_by(identity, judges))}"
+    fetch_runs(runs.parent, source.id)
+    counter, last = latest(runs, name)
+    if last is not None and not last.sealed:
+        return last
+    created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    identity.pop("parsers", None)  # hashes in place of which there are revisions now
+    manifest = {**identity, "created_at": created, **surroundings()}
+    return create_run(runs, f"{name}-{counter + 1}", manifest)
+
+
+def _named_by(identity: Mapping[str, Any], judges: Mapping[str, Grader]) -> dict[str, Any]:
+    """Return what the name of a derived run is the hash of: graders by the ids that they had before
+    revisions.
+
+    So a run that was begun then is found again; what later revisions change stands in the
+    methodology.
+    """
+    named = {k: v for k, v in identity.items() if k not in ("revisions", "judge_prompts")}
+    if judges:
+        named["rubrics"] = {domain: hashed_id(judge) for domain, judge in judges.items()}
+    return named
+
+
+def refuse_unscorable(run: Run, task: Task) -> None:
+    """Refuse a run with items of forms that a task cannot score, before anything is written."""
+    records = read_jsonl(run.path / "items.jsonl")
+    forms = {form_of(record) for record in records if "tombstone" not in record}
+    if not forms:
+        raise InputError(f"run {run.id}: all its items were deleted; nothing is left to score")
+    strange = forms - task.readers.keys()
+    if strange:
+        raise InputError(
+            f"run {run.id}: holds items of form {', '.join(sorted(strange))}, which task "
+            f"'{task.name}' cannot score; its forms are {', '.join(sorted(task.readers))}"
+        )
+    made_by = task_of_run(run.manifest)
+    if made_by.asks != task.asks:
+        raise InputError(
+            f"run {run.id}: task '{made_by.name}' asked for likelihoods, not replies; '{task.name}'"
+            " needs a run of its own"
+            if made_by.asks != "reply"
+            else (
+                f"run {run.id}: task '{made_by.name}' asked for replies; '{task.name}' needs"
+                " likelihoods: run its plan"
+            )
+        )
+    if task.name in WHOLE_REPLIES:  # takes answers as the run read them
+        return
+    read_by = made_by.readers
+    for form in forms & read_by.keys():
+        if read_by[form][0] is not None and read_by[form][0] != task.readers[form][0]:
+            raise InputError(
+                f"run {run.id}: task '{run.manifest['task']}' reads answers otherwise than"
+                f" '{task.name}' does; "
+                f'run its plan with task = "{task.name}": stored replies are not asked for again'
+            )

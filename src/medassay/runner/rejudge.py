@@ -1,0 +1,313 @@
+"""A sealed run judged again: a new run with its answers and other verdicts."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.run_items import RunItems
+from medassay.core.again import UNUSABLE, Again, read_again
+from medassay.core.records.model import FREE
+from medassay.core.records.plan import EngineRules, Plan
+from medassay.core.records.task import Task
+from medassay.errors import InputError
+from medassay.judging.assignment import RULE, JudgeAssignment, assign_judges
+from medassay.judging.graders.steps import load_steps
+from medassay.judging.queue import Answers
+from medassay.kinds.catalog import find_task, task_of_run
+from medassay.kinds.graders import graders_of, remembered_graphs
+from medassay.kinds.reference.tasks import WHOLE_REPLIES
+from medassay.model.chats import all_named_secrets, provide
+from medassay.model.spec import load_models, remembered
+from medassay.runner.ask import Asker, AskSettings
+from medassay.runner.derived import SURROUNDINGS, derived_run, refuse_unscorable, sealed_source
+from medassay.runner.engine.catalog import engine_of, refuse_unknown
+from medassay.runner.engine.lease import await_dead, held
+from medassay.runner.finish import finish
+from medassay.runner.manifest import assignment_entry, grader_entry, rejudged_methodology
+from medassay.runner.preview import preview_judging, totals
+from medassay.runner.progress import ProgressFactory
+from medassay.runner.revisions import other_revisions, revision_ids, revisions
+from medassay.runner.spending import spending
+from medassay.runner.stages import RunContext, judge, refuse_leaving
+from medassay.runner.write import copy_answers, write_scores
+from medassay.storage.remote import carry_home, fetch_stores
+from medassay.storage.response import ResponseStore
+from medassay.storage.run import Run, lock_run, open_run
+
+_MADE_ANEW = SURROUNDINGS | frozenset(
+    [
+        "judge_prompts",
+        "judges",
+        "metrics",
+        "bench",
+        "revisions",
+        "rubrics",
+        "steps",
+        "ddx",
+        "graphs",
+        "audited",
+        "judged_from",
+    ]
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgingOptions:
+    """Who shall judge the answers of a finished run, and how; `task` "" is the run's own.
+
+    `graphs` are names or files of graphs; empty takes those of the run, else of the task.
+    """
+
+    judges: Sequence[str]
+    models_file: Path
+    task: str = ""
+    substitute: str = ""
+    allow_own: bool = False
+    steps: Path | None = None
+    graphs: Sequence[str] = ()
+
+
+def judge_run(
+    run: Run | str | Path,
+    options: JudgingOptions,
+    *,
+    secrets: Mapping[str, str],
+    workspace: Path | None = None,
+    watch: ProgressFactory | None = None,
+    accept_failures: bool = False,
+    engine: str = "local",
+) -> Run:
+    """Judge the stored answers of a sealed run, and return a new sealed run.
+
+    No model is asked again.
+
+    Parameters
+    ----------
+    workspace : folder of runs/ and responses/; default: that of the run
+    engine : "local", or "ray" for several processes or machines
+
+    Raises
+    ------
+    InputError, IncompleteError, Interrupted
+        As `run` does.
+    """
+    refuse_unknown(engine)
+    source = sealed_source(run, "judged")
+    workspace = workspace or source.path.resolve().parents[1]
+    fetch_stores(workspace)
+    task, assignment, plan = _assign(source, options)
+    manifest = {k: v for k, v in source.manifest.items() if k not in _MADE_ANEW}
+    identity = {
+        **manifest,
+        "task": task.name,
+        **_read_as(source, task),
+        **assignment_entry(assignment),
+        "methodology": rejudged_methodology(manifest["methodology"], task, assignment, plan),
+        "revisions": revision_ids(revisions(task, assignment.judges.values())),
+        "judged_from": {"run": source.id, "root": source.seal["root"]},
+    }
+    how = _How(secrets, workspace, watch, accept_failures, engine)
+    return _judge_derived(source, identity, task, assignment, how)
+
+
+def judge_again(
+    run: Run | str | Path,
+    again: str,
+    *,
+    models_file: Path,
+    secrets: Mapping[str, str],
+    watch: ProgressFactory | None = None,
+    accept_failures: bool = False,
+    engine: str = "local",
+) -> Run:
+    """Ask judges of a sealed run once more where nothing in their reply could be used.
+
+    Return a new sealed run that names the first.
+
+    All other verdicts are those of the run: nobody else is asked.
+
+    Parameters
+    ----------
+    again : "unusable", or "unusable:JUDGE" for one judge alone
+    models_file : where entries are that answer for the judges by now; where it has none, the run's
+        own are used
+
+    Raises
+    ------
+    InputError, IncompleteError, Interrupted
+        As `run` does.
+    """
+    refuse_unknown(engine)
+    source = sealed_source(run, "judged")
+    workspace = source.path.resolve().parents[1]
+    fetch_stores(workspace)
+    wish = read_again(again)
+    if wish.classes != (UNUSABLE,):
+        raise InputError(
+            f"--again {again}: only verdicts are asked again here; expected unusable or"
+            " unusable:JUDGE"
+        )
+    task = task_of_run(source.manifest)
+    assignment = _assignment_of(source, task, models_file)
+    if wish.model and wish.model not in assignment.models:
+        raise InputError(
+            f"--again {again}: '{wish.model}' is no judge of run {source.id}; expected one of"
+            f" {', '.join(sorted(assignment.models))}"
+        )
+    graders = revisions(task, assignment.judges.values())
+    if other := other_revisions(source.manifest, graders, ("grader", "sanitizer")):
+        raise InputError(
+            f"run {source.id}: judged by other code ({other}); verdicts of two graders are not"
+            " mixed, judge all answers anew with `medassay judge`"
+        )
+    identity = {k: v for k, v in source.manifest.items() if k not in SURROUNDINGS}
+    identity |= grader_entry(assignment.judges)
+    identity["revisions"] = revision_ids(graders)
+    identity["again_of"] = {"run": source.id, "root": source.seal["root"], "of": str(wish)}
+    how = _How(secrets, workspace, watch, accept_failures, engine)
+    return _judge_derived(source, identity, task, assignment, how, again=wish)
+
+
+def is_paid(run: Run | Path) -> bool:
+    """Return whether any judge of a run costs money, or has no price that is known."""
+    source = run if isinstance(run, Run) else open_run(run)
+    return any(remembered(entry).known_price != FREE for entry in source.manifest.get("judges", []))
+
+
+def preview_again(
+    run: Run | str | Path, options: JudgingOptions, *, workspace: Path | None = None
+) -> dict[str, Any]:
+    """Return what judging the answers again would ask: calls, replies stored, upper bounds of
+    cost.
+    """
+    source = sealed_source(run, "judged")
+    workspace = workspace or source.path.resolve().parents[1]
+    fetch_stores(workspace)
+    task, assignment, _ = _assign(source, options)
+    answers = Answers(source, RunItems(source.path, source.manifest["domains"]), task)
+    with ResponseStore(workspace / "responses") as store:
+        rows = [
+            preview_judging(answers, assignment, spec, store) for spec in assignment.models.values()
+        ]
+    return {"answers": len(answers.open), **totals(rows), "models": rows}
+
+
+@dataclass(frozen=True)
+class _How:
+    """With what a run is judged: keys, where, who watches, whether failures are accepted, and on
+    which engine.
+    """
+
+    secrets: Mapping[str, str]
+    workspace: Path
+    watch: ProgressFactory | None
+    accept_failures: bool
+    engine: str
+
+
+def _judge_derived(
+    source: Run,
+    identity: dict[str, Any],
+    task: Task,
+    assignment: JudgeAssignment,
+    how: _How,
+    again: Again | None = None,
+) -> Run:
+    """Return a new sealed run with the answers of another one and the verdicts of an
+    assignment of judges.
+    """
+    secrets, workspace = how.secrets, how.workspace
+    derived = derived_run(source, identity, workspace / "runs", assignment.judges)
+    named = all_named_secrets(assignment.models.values(), secrets)
+    spread = engine_of(how.engine, EngineRules(), workspace / "responses", named)
+    await_dead(derived.path, lambda line: None)
+    asked_specs = {n: spec for n, spec in assignment.models.items() if spec is not RULE}
+    with lock_run(derived), held(derived.path) as in_doubt:
+        with (
+            ResponseStore(workspace / "responses") as store,
+            spending(workspace, derived.id, asked_specs, store) as budget,
+        ):
+            copy_answers(source, derived)
+            items = RunItems(derived.path, derived.manifest["domains"])
+            write_scores(derived, task, items, spread)
+            chats = {n: provide(spec, secrets) for n, spec in asked_specs.items()}
+            asker = Asker(
+                assignment.models, chats, store, budget, AskSettings(seed=assignment.seed)
+            )
+            context = RunContext(
+                asker=asker,
+                engine=spread,
+                watch=how.watch,
+                accept_failures=how.accept_failures,
+                in_doubt=in_doubt,
+                again=again,
+                source=None if again is None else source,
+            )
+            judge(derived, task, assignment, items, context)
+            now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            finish(derived, task, items, [], sealed_at=now)
+        carry_home(derived.path)
+    return open_run(derived.path)
+
+
+def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment, Plan]:
+    """Return the task by which a run's answers are judged, and who judges.
+
+    Refuse what cannot be.
+    """
+    manifest = source.manifest
+    task = find_task(options.task or manifest["task"])
+    specs = load_models(options.models_file)
+    tested = {name: remembered(entry) for name, entry in manifest["models"].items()}
+    plan = replace(
+        Plan(banks=("",), models=("",)),
+        judges=tuple(options.judges),
+        substitute=options.substitute,
+        allow_own=options.allow_own,
+        models_file=options.models_file.name,
+        seed=int(manifest["plan"]["seed"]),
+    )
+    rules = {"steps": load_steps(options.steps).to_dict()} if options.steps else {}
+    if "ddx" in manifest:
+        rules["ddx"] = manifest["ddx"]
+    rules |= remembered_graphs(task, options.graphs, Path.cwd())
+    if "graphs" in manifest and task.graphs and not options.graphs:
+        rules["graphs"] = manifest["graphs"]
+    document = {"banks": manifest["banks"], "domains": manifest["domains"], **rules}
+    assignment = assign_judges(plan, task, tested, specs, graders_of(task, document), rules)
+    if assignment is None:
+        raise InputError(f"task '{task.name}' has no judges; name another one with --task")
+    refuse_leaving(manifest["banks"], assignment.models.values())
+    refuse_unscorable(source, task)
+    return task, assignment, plan
+
+
+def _assignment_of(source: Run, task: Task, models_file: Path) -> JudgeAssignment:
+    """Return the assignment of judges that a run remembers."""
+    manifest = source.manifest
+    if "bench" not in manifest:
+        raise InputError(f"run {source.id}: has no judges; expected a judged run")
+    known_specs = load_models(models_file) if models_file.exists() else {}
+    specs = {}
+    for entry in manifest["judges"]:
+        now = known_specs.get(entry["id"])
+        same = now is not None and now.to_dict() == entry
+        specs[entry["id"]] = now if now is not None and same else remembered(entry)
+    refuse_leaving(manifest["banks"], specs.values())
+    return JudgeAssignment(
+        judges=graders_of(task, manifest),
+        seats={m: tuple(specs[n] for n in names) for m, names in manifest["bench"].items()},
+        seed=int(manifest["plan"]["seed"]),
+    )
+
+
+def _read_as(source: Run, task: Task) -> dict[str, Any]:
+    """Return which parsers read the answers of the source, where the task that judges them would
+    read them otherwise.
+    """
+    parsers = task_of_run(source.manifest).parsers
+    here = {form: parsers.get(form, parser) for form, parser in task.parsers.items()}
+    same = here == task.parsers and task.name not in WHOLE_REPLIES
+    return {} if same else {"readers": here}

@@ -1,0 +1,86 @@
+"""A sealed run scored again by the scorers of today: a new run with its answers and verdicts."""
+
+import datetime as dt
+from pathlib import Path
+
+from medassay.bank.run_items import RunItems
+from medassay.core.records.plan import EngineRules
+from medassay.errors import InputError
+from medassay.kinds.catalog import task_of_run
+from medassay.kinds.graders import graders_of
+from medassay.runner.derived import deleted_items, derived_run, refuse_unscorable, sealed_source
+from medassay.runner.engine.catalog import engine_of, refuse_unknown
+from medassay.runner.engine.lease import await_dead, held
+from medassay.runner.finish import finish
+from medassay.runner.manifest import grader_entry, rescored_methodology
+from medassay.runner.measure import measure, measures_of
+from medassay.runner.revisions import revision_ids, revisions
+from medassay.runner.write import copy_answers, rescore_verdicts, write_scores
+from medassay.storage.remote import carry_home, fetch_stores
+from medassay.storage.run import Run, lock_run, open_run
+
+_SCORED_ANEW = frozenset(
+    ["schema_version", "run", "created_at", "code", "scorers", "packages", "machine"]
+)
+
+
+def rescore(
+    run: Run | str | Path,
+    *,
+    contradiction_penalty: float | None = None,
+    workspace: Path | None = None,
+    engine: str = "local",
+) -> Run:
+    """Score the stored answers and verdicts of a sealed run anew, and return a new sealed run.
+
+    Nothing is asked; the code's scorers of today apply.
+
+    Parameters
+    ----------
+    contradiction_penalty : λ of target facts, in [0, 1]; None keeps that of each bank
+    workspace : folder of runs/; default: that of the run
+    engine : "local", or "ray" for several processes or machines
+    """
+    refuse_unknown(engine)
+    source = sealed_source(run, "scored")
+    if contradiction_penalty is not None and not 0 <= contradiction_penalty <= 1:
+        raise InputError(f"contradiction penalty {contradiction_penalty:g}; expected 0 to 1")
+    workspace = workspace or source.path.resolve().parents[1]
+    fetch_stores(workspace)
+    identity = {k: v for k, v in source.manifest.items() if k not in _SCORED_ANEW}
+    if contradiction_penalty is not None:
+        identity["banks"] = [
+            {**bank, "contradiction_penalty": contradiction_penalty} for bank in identity["banks"]
+        ]
+    task = task_of_run(identity)
+    refuse_unscorable(source, task)
+    judges = graders_of(task, identity) if "bench" in identity else {}
+    if judges:
+        identity |= grader_entry(judges)
+    identity["revisions"] = revision_ids(revisions(task, judges.values()))
+    identity["methodology"] = rescored_methodology(
+        identity["methodology"], task, judges, contradiction_penalty
+    )
+    metrics = identity.get("plan", {}).get("metrics", ()) if task.metrics else ()
+    measures = measures_of(metrics, task)
+    if measures.to_dict():
+        identity["metrics"] = measures.to_dict()
+    if "audited" in identity and deleted_items(source):
+        identity["audited"] = (
+            False  # the second verdicts are a sample of all answers, which these are no more
+        )
+    identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
+    derived = derived_run(source, identity, workspace / "runs", judges)
+    spread = engine_of(engine, EngineRules(), workspace / "responses", {})
+    await_dead(derived.path, lambda line: None)
+    with lock_run(derived), held(derived.path):
+        copy_answers(source, derived)
+        items = RunItems(derived.path, derived.manifest["domains"])
+        write_scores(derived, task, items, spread)
+        if judges:
+            rescore_verdicts(source, derived, items, judges)
+        measure(derived, items, measures, workspace, None, spread)
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        finish(derived, task, items, [], sealed_at=now)
+        carry_home(derived.path)
+    return open_run(derived.path)
