@@ -19,7 +19,7 @@ import torch
 import transformers
 
 from medassay.bank.catalog import BANKS
-from medassay.core.records.relaxed import Setting, prefixes, tables
+from medassay.core.records.relaxed import RelaxedSetting, prefixes, tables
 from medassay.kinds.likelihood.relaxed_perplexity import combine
 from medassay.model import relaxed
 from medassay.model.embedded import embedded_folder
@@ -137,7 +137,7 @@ def main():
     transformers.logging.set_verbosity_error()
     engine = LikelihoodEngine(args.model or str(embedded_folder("embedded:smollm2")))
     engine.model.to(getattr(torch, args.dtype))
-    setting = Setting(max_tokens=args.max_tokens)
+    setting = RelaxedSetting(max_tokens=args.max_tokens)
     found = []
     for seed, (context, statements) in enumerate(questions(args.items)):
         found.append(one(engine, context, statements, setting, seed))

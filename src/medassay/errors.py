@@ -1,21 +1,23 @@
 """Every error that medassay raises on purpose, as one tree.
 
-    MedassayError                  exit code ├── UsageError                 2   the command line was
-    wrong ├── InputError                 3   a file or a setting is wrong; says what, where, what
-    was expected ├── StatisticError             3   data from which the number cannot be computed │
-    └── ScaleError             3   a number outside its declared range, or NaN (also a ValueError)
-    ├── UnavailableError           3   an optional library or a model is not here; says how to get
-    it ├── GateError                  1   ran, and a check or gate said no ├── ModelError
-    5   a provider did not answer │   ├── Transient              5   may pass: asked again a bounded
-    number of times │   └── Permanent              5   will not pass: never repeated │       ├──
-    Moderated          5   the endpoint's moderation refused what was asked; kept as a refusal │
-    └── NotAsked           5   no request was sent: a stop was asked for, or the model is given up
-    ├── ToolError                  5   what a model looked up could not be had ├── IncompleteError
-    4   trials failed or were not reached; the same command resumes ├── IntegrityError             6
-    stored bytes are not what they were └── Interrupted              130   stopped by the user; the
-    same command resumes
+    MedassayError                  exit code
+    ├── UsageError                 2   the command line was wrong
+    ├── InputError                 3   a file or a setting is wrong; says what was expected
+    ├── StatisticError             3   data from which the number cannot be computed
+    │   └── ScaleError             3   a number outside its declared range, or NaN (a ValueError)
+    ├── UnavailableError           3   an optional library or a model is missing; says how to get it
+    ├── GateError                  1   ran, and a check or gate said no
+    ├── ModelError                 5   a provider did not answer
+    │   ├── Transient              5   may pass: asked again a bounded number of times
+    │   └── Permanent              5   will not pass: never repeated
+    │       ├── Moderated          5   the endpoint's moderation refused the request
+    │       └── NotAsked           5   no request was sent: a stop, or the model is given up
+    ├── ToolError                  5   what a model looked up could not be had
+    ├── IncompleteError            4   trials failed or were not reached; the command resumes
+    ├── IntegrityError             6   stored bytes are not what they were
+    └── Interrupted              130   stopped by the user; the same command resumes
 
-A poor *answer* is data and never raises; see `core.trial.Outcome`.
+A poor *answer* is data and never raises; see `core.records.trial.Outcome`.
 """
 
 

@@ -3,8 +3,8 @@
     bank → prompt → model → answer → score → statistic → publication
 
 `run` prepares a plan (`runner/prepare.py`: banks, trials numbered, judges), asks, lets judges
-judge, measures texts, summarises and seals. Publication lies above, in `publishing`, since it joins
-finished runs.
+judge, measures texts, summarises and seals. Each reply is read, scored and journalled as it comes,
+in `runner/answer_stage.py`. Publication lies above, in `publishing`, since it joins finished runs.
 """
 
 import datetime as dt

@@ -5,7 +5,7 @@ from medassay.core.records.context_config import Retrieval, ToolRules
 from medassay.core.records.health_record import Origin, record_from
 from medassay.core.records.model import ModelSpec, Price
 from medassay.core.records.plan import BudgetRules, DdxRules, EngineRules, Plan
-from medassay.core.records.relaxed import Setting
+from medassay.core.records.relaxed import RelaxedSetting
 from medassay.publishing.times import TimesKey
 from medassay.selection.candidate import Candidate
 from medassay.selection.steps import SelectionSteps
@@ -15,7 +15,7 @@ from medassay.suite.run import BenchmarkPart
 from medassay.synthesis.exam_paper import ExamQuestion
 from medassay.synthesis.plan import Exam, Pathways, Proposals, SynthesisPlan, Translation
 
-RELAXED = Setting(
+RELAXED = RelaxedSetting(
     samples=7, keep=3, stride=4, max_tokens=64, top_p=0.5, temperature=0.7, sampler="beam"
 )
 TOOLS = ToolRules(

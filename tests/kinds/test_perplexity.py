@@ -14,8 +14,8 @@ from medassay.core.records.relaxed import (
     MODES,
     Position,
     Prefix,
+    RelaxedSetting,
     Sampled,
-    Setting,
     Tables,
     keep,
     prefixes,
@@ -96,7 +96,7 @@ def test_the_protocol_with_a_duplicate_and_an_early_stop():
             logprobs.append(log(STEPS[before][token]))
             before = token
         sampled.append(Sampled(tokens=tuple(one["tokens"]), logprobs=tuple(logprobs)))
-    setting = Setting(samples=4, keep=5, stride=1, max_tokens=2)
+    setting = RelaxedSetting(samples=4, keep=5, stride=1, max_tokens=2)
     kept = keep(sampled, setting.keep)
     assert len(kept) == 3
     made = tables(kept, setting, 1, lambda begun: after(begun, example["target"]))
@@ -243,5 +243,8 @@ def test_positions_end_where_no_completion_reaches():
 
 
 def test_the_name_carries_the_setting():
-    assert Setting(stride=16).name("sum") == "relaxed_perplexity[l=5,s=10,stride=16,max_tokens=128]"
-    assert len({Setting().name(mode) for mode in MODES}) == 4
+    assert (
+        RelaxedSetting(stride=16).name("sum")
+        == "relaxed_perplexity[l=5,s=10,stride=16,max_tokens=128]"
+    )
+    assert len({RelaxedSetting().name(mode) for mode in MODES}) == 4

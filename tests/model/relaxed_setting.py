@@ -6,9 +6,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 from tests.model.tiny_models import engine  # noqa: E402
 
-from medassay.core.records.relaxed import Setting  # noqa: E402
+from medassay.core.records.relaxed import RelaxedSetting  # noqa: E402
 
-SETTING = Setting(samples=6, keep=4, stride=3, max_tokens=14)
+SETTING = RelaxedSetting(samples=6, keep=4, stride=3, max_tokens=14)
 
 
 CONTEXT, TARGETS = "Which drug helps?", ["oxygen", "rest and fluids"]

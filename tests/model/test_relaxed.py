@@ -11,7 +11,7 @@ transformers = pytest.importorskip("transformers")
 from tests.model.relaxed_setting import CONTEXT, SETTING, TARGETS, ready  # noqa: E402
 from tests.model.tiny_models import ARCHITECTURES, HEADS, V, model  # noqa: E402
 
-from medassay.core.records.relaxed import MODES, Setting  # noqa: E402
+from medassay.core.records.relaxed import MODES, RelaxedSetting  # noqa: E402
 from medassay.kinds.likelihood.relaxed_perplexity import combine  # noqa: E402
 from medassay.model.relaxed import relaxed_tables  # noqa: E402
 
@@ -104,7 +104,7 @@ def test_a_stop_ends_a_completion_and_is_no_part_of_it():
         of.lm_head.weight.zero_()
         of.lm_head.bias = torch.nn.Parameter(torch.zeros(V))
         of.lm_head.bias[2] = math.log((V - 1) / 2)
-    drawn = relaxed_tables(ready(of), CONTEXT, TARGETS, Setting(samples=20, keep=20), seed=1)
+    drawn = relaxed_tables(ready(of), CONTEXT, TARGETS, RelaxedSetting(samples=20, keep=20), seed=1)
     lengths = {len(c.tokens) for c in drawn.kept}
     assert min(lengths) < 3
     assert max(lengths) < 128
@@ -114,7 +114,7 @@ def test_a_stop_ends_a_completion_and_is_no_part_of_it():
 
 def test_top_p_keeps_the_likeliest_and_nothing_beyond():
     of = model("llama")
-    narrow = Setting(samples=8, keep=8, stride=4, max_tokens=6, top_p=1e-6)
+    narrow = RelaxedSetting(samples=8, keep=8, stride=4, max_tokens=6, top_p=1e-6)
     drawn = relaxed_tables(ready(of), CONTEXT, TARGETS, narrow, seed=1)
     assert drawn.distinct == 1  # greedy: one completion, drawn eight times
     ids = torch.tensor([ready(of).bos + ready(of).ids(CONTEXT)])
@@ -124,7 +124,10 @@ def test_top_p_keeps_the_likeliest_and_nothing_beyond():
 
 @pytest.mark.parametrize(
     ("targets", "setting", "says"),
-    [([" "], SETTING, "empty target"), (["x"], Setting(max_tokens=250), "the model reads 256")],
+    [
+        ([" "], SETTING, "empty target"),
+        (["x"], RelaxedSetting(max_tokens=250), "the model reads 256"),
+    ],
 )
 def test_what_cannot_be_scored_is_refused(targets, setting, says):
     with pytest.raises(ValueError, match=says):

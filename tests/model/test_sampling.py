@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 from tests.model.relaxed_setting import CONTEXT, SETTING, TARGETS, ready  # noqa: E402
 from tests.model.tiny_models import SMALL, engine, model  # noqa: E402
 
-from medassay.core.records.relaxed import Setting  # noqa: E402
+from medassay.core.records.relaxed import RelaxedSetting  # noqa: E402
 from medassay.model import relaxed, sampling  # noqa: E402
 from medassay.model.relaxed import relaxed_tables  # noqa: E402
 
@@ -46,7 +46,9 @@ def sharp():
 
 def test_the_others_of_a_batch_change_no_completion():
     of = sharp()
-    few, many = (drawn(of, Setting(samples=n, keep=n, max_tokens=20), seed=9)[0] for n in (3, 9))
+    few, many = (
+        drawn(of, RelaxedSetting(samples=n, keep=n, max_tokens=20), seed=9)[0] for n in (3, 9)
+    )
     assert [one.tokens for one in few] == [one.tokens for one in many[:3]]
     for one, other in zip(few, many, strict=False):
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
@@ -68,7 +70,7 @@ def test_completions_that_end_leave_the_batch_and_keep_their_states(monkeypatch)
     monkeypatch.setattr(of, "forward", watched)
     made = ready(of)
     asked = made.begun(made.ids(CONTEXT))
-    setting = Setting(samples=12, keep=12, max_tokens=40)
+    setting = RelaxedSetting(samples=12, keep=12, max_tokens=40)
     found, kept, states = sampling.draw(made, asked, setting, seed=3, cached=True)
     steps = sizes[1:]
     assert steps == sorted(steps, reverse=True)
@@ -84,7 +86,7 @@ def test_completions_that_end_leave_the_batch_and_keep_their_states(monkeypatch)
 @pytest.mark.parametrize(("top_p", "temperature"), [(1.0, 1.0), (0.7, 1.0), (1.0, 2.0)])
 def test_tokens_are_drawn_as_often_as_they_are_likely(top_p, temperature):
     of, n = sharp(), 4000
-    setting = Setting(samples=n, keep=1, max_tokens=1, top_p=top_p, temperature=temperature)
+    setting = RelaxedSetting(samples=n, keep=1, max_tokens=1, top_p=top_p, temperature=temperature)
     found, _ = drawn(of, setting, seed=5)
     counted = Counter(one.tokens[0] if one.tokens else 2 for one in found)
     expected = chances(of, temperature)
@@ -100,7 +102,7 @@ def test_tokens_are_drawn_as_often_as_they_are_likely(top_p, temperature):
 
 def test_how_many_tokens_are_looked_at_first_changes_nothing(monkeypatch):
     of = sharp()
-    setting = Setting(samples=8, keep=8, max_tokens=12, top_p=0.95)
+    setting = RelaxedSetting(samples=8, keep=8, max_tokens=12, top_p=0.95)
     whole, _ = drawn(of, setting)
     monkeypatch.setattr(sampling, "_NUCLEUS", 2)
     few, _ = drawn(of, setting)
@@ -126,13 +128,13 @@ def test_a_wide_beam_search_finds_the_likeliest_completions_there_are(cached):
             if two != 2:
                 every[one, two] = float(first[one] + second[one, two])
     best = sorted(every, key=every.get, reverse=True)[:30]
-    setting = Setting(samples=size, keep=30, max_tokens=2, sampler="beam")
+    setting = RelaxedSetting(samples=size, keep=30, max_tokens=2, sampler="beam")
     found, _ = drawn(of, setting, cached=cached)
     assert [one.tokens for one in found[:30]] == best
 
 
 def test_beams_are_scored_on_their_states_as_whole_sequences_are():
-    setting = Setting(samples=4, keep=3, stride=3, max_tokens=9, sampler="beam")
+    setting = RelaxedSetting(samples=4, keep=3, stride=3, max_tokens=9, sampler="beam")
     of = sharp()
     cached = relaxed_tables(ready(of), CONTEXT, TARGETS, setting, seed=1)
     plain = relaxed_tables(ready(of, packed=False), CONTEXT, TARGETS, setting, seed=2)

@@ -10,7 +10,7 @@ from tests import makers
 from tests.runner.likelihood_plans import RELAXED, lines, open_items, tiny, workspace
 
 import medassay
-from medassay.core.records.relaxed import Setting
+from medassay.core.records.relaxed import RelaxedSetting
 from medassay.kinds.likelihood.board import shown_likelihoods
 from medassay.publishing.verify import verify
 
@@ -66,7 +66,7 @@ def test_models_asked_for_replies_are_named_with_the_reason(closed):
 
 
 def test_the_setting_is_told(relaxed):
-    name = Setting(**RELAXED).name("sum")
+    name = RelaxedSetting(**RELAXED).name("sum")
     told = name[name.index("[") :]
     assert told in page(relaxed[1], "likelihood")
     assert name in text(page(relaxed[1]))

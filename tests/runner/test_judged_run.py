@@ -173,7 +173,7 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     answers = Answers(run, items, TASKS["open"])
     orders = []
     for seed in (1, 1, 2):
-        assignment = JudgeAssignment(judges=rubrics, seats={"m1": (), "m2": ()}, seed=seed)
+        assignment = JudgeAssignment(graders=rubrics, seats={"m1": (), "m2": ()}, seed=seed)
         [queue] = queues(answers, assignment)
         orders.append([n for [n] in queue.batches])
     assert orders[0] == orders[1] != orders[2]

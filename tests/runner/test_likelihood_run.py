@@ -18,7 +18,7 @@ import medassay
 from medassay import pipeline
 from medassay.core.canonical import canonical
 from medassay.core.records.plan import load_plan, plan_from_dict
-from medassay.core.records.relaxed import MODES, Setting, tables_from_dict
+from medassay.core.records.relaxed import MODES, RelaxedSetting, tables_from_dict
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import task_of_plan, task_of_run
 from medassay.kinds.likelihood import perplexity
@@ -357,7 +357,7 @@ def test_perplexities_are_those_of_the_corpus(weights, tmp_path, engine, task):
 
 
 def test_relaxed_perplexity_has_every_combination_and_the_pair(relaxed):
-    setting = Setting(**RELAXED)
+    setting = RelaxedSetting(**RELAXED)
     row = rows(relaxed)["tiny", "zero_shot"]
     assert row["metric"] == setting.name("sum") == task_of_run(relaxed.manifest).metric
     metrics = row["likelihood"]["metrics"]

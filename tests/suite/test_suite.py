@@ -15,7 +15,7 @@ from tests.suite.suite_data import GOOD, LETTERS, MODELS, fake, small_sets, writ
 
 from medassay.bank.catalog import BANKS
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.relaxed import Setting
+from medassay.core.records.relaxed import RelaxedSetting
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import TASKS
 from medassay.report.document import Grid, ReportDocument, Section
@@ -401,7 +401,7 @@ def test_nothing_that_a_run_holds_is_lost_in_its_suite(means, weights):
         )
         for name in ("one", "two")
     }
-    setting = Setting(samples=3, keep=2, stride=8, max_tokens=16)
+    setting = RelaxedSetting(samples=3, keep=2, stride=8, max_tokens=16)
     wanted = plan("medqa", "olaph", models=("one", "two"), limit=8, relaxed_perplexity=setting)
     suite = run_suite(wanted, models, made)
     results = results_of(suite)

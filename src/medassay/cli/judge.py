@@ -3,7 +3,6 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,9 +10,6 @@ from medassay.cli import location
 from medassay.cli.options import ENGINE, listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 _RUN = typer.Argument(
     ..., parser=location.read, metavar="run", help="The folder or address of a sealed run."

@@ -199,7 +199,7 @@ def _fill(
     judges = graders_of(task, {**manifest, "ddx": remembered})
     spec = GIVEN if lists.labelled else RULE
     assignment = JudgeAssignment(
-        judges=judges,
+        graders=judges,
         seats=dict.fromkeys(models, (spec,)),
         seed=0,
         rules={"ddx": remembered},

@@ -25,11 +25,11 @@ RULE = ModelSpec(id="rule", provider="rule", family="none", location="local", co
 class JudgeAssignment:
     """Who judges: a grader for each domain, and judges (seats) for each tested model.
 
-    `rules` are those of the plan that the judges were made with, as a run remembers them: `steps`
+    `rules` are those of the plan that the graders were made with, as a run remembers them: `steps`
     of evaluation, `ddx`.
     """
 
-    judges: Mapping[str, Grader]
+    graders: Mapping[str, Grader]
     seats: Mapping[str, tuple[ModelSpec, ...]]
     seed: int
     rules: Mapping[str, Any] = field(default_factory=dict)
@@ -37,12 +37,12 @@ class JudgeAssignment:
     @property
     def n_seats(self) -> int:
         """Return the number of judges of one answer."""
-        return max(len(seated) for seated in self.seats.values())
+        return max(len(panel) for panel in self.seats.values())
 
     @property
     def models(self) -> dict[str, ModelSpec]:
         """Return all judging models by id."""
-        return {spec.id: spec for seated in self.seats.values() for spec in seated}
+        return {spec.id: spec for panel in self.seats.values() for spec in panel}
 
 
 def assign_judges(
@@ -50,12 +50,12 @@ def assign_judges(
     task: Task,
     tested: Mapping[str, ModelSpec],
     specs: Mapping[str, ModelSpec],
-    rubrics: Mapping[str, Grader],
+    graders: Mapping[str, Grader],
     rules: Mapping[str, Any] | None = None,
 ) -> JudgeAssignment | None:
     """Return the assignment of judges of a plan, None for a task that needs no judge.
 
-    `rules` are those that `rubrics` were made with.
+    `rules` are those that `graders` were made with.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def assign_judges(
                 f"plan: task '{task.name}' compares names by rule and asks nobody; leave"
                 " 'judges' out"
             )
-        return by_rule(tested, rubrics, plan.seed, rules or {})
+        return by_rule(tested, graders, plan.seed, rules or {})
     judges = [
         named(specs, name, "plan: judge", plan.models_file).with_room(REPLY_TOKENS)
         for name in plan.judges
@@ -98,17 +98,17 @@ def assign_judges(
         )
     seats = {name: seated(judges, substitute, spec) for name, spec in tested.items()}
     check_seats(seats, tested, allow_own=plan.allow_own)
-    if any(judge.alternatives for judge in rubrics.values()):
+    if any(judge.alternatives for judge in graders.values()):
         _check_logprobs(task, seats)
-    return JudgeAssignment(judges=rubrics, seats=seats, seed=plan.seed, rules=rules or {})
+    return JudgeAssignment(graders=graders, seats=seats, seed=plan.seed, rules=rules or {})
 
 
 def by_rule(
-    tested: Iterable[str], rubrics: Mapping[str, Grader], seed: int, rules: Mapping[str, Any]
+    tested: Iterable[str], graders: Mapping[str, Grader], seed: int, rules: Mapping[str, Any]
 ) -> JudgeAssignment:
     """Return the assignment of a task graded by a rule: one seat, and no model to ask."""
     seats = dict.fromkeys(tested, (RULE,))
-    return JudgeAssignment(judges=rubrics, seats=seats, seed=seed, rules=rules)
+    return JudgeAssignment(graders=graders, seats=seats, seed=seed, rules=rules)
 
 
 def _check_logprobs(task: Task, seats: Mapping[str, tuple[ModelSpec, ...]]) -> None:

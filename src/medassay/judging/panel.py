@@ -95,7 +95,7 @@ def same_model(a: ModelSpec, b: ModelSpec) -> bool:
 def seated(
     judges: Sequence[ModelSpec], substitute: ModelSpec | None, tested: ModelSpec
 ) -> tuple[ModelSpec, ...]:
-    """Return the judges of one tested model: the substitute sits for a judge of its family."""
+    """Return the judges of one tested model: a substitute replaces a judge of its family."""
     if substitute is None:
         return tuple(judges)
     own_family = tested.family.casefold()
@@ -103,14 +103,14 @@ def seated(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CellAgreement:
+class AnswerAgreement:
     """How far the judges of one answer agree: shares of facts, in [0, 1]."""
 
     pairwise: float
     unanimous: float
 
 
-def agreement(verdicts: Sequence[Sequence[str]]) -> CellAgreement:
+def agreement(verdicts: Sequence[Sequence[str]]) -> AnswerAgreement:
     """Return the agreement over the facts of one answer.
 
     Parameters
@@ -120,7 +120,7 @@ def agreement(verdicts: Sequence[Sequence[str]]) -> CellAgreement:
     Examples
     --------
     >>> agreement([["entail", "missing"], ["entail", "entail"], ["entail", "entail"]])
-    CellAgreement(pairwise=0.6666666666666666, unanimous=0.5)
+    AnswerAgreement(pairwise=0.6666666666666666, unanimous=0.5)
     """
     pairs = len(verdicts) * (len(verdicts) - 1) / 2
     shares, unanimous = 0.0, 0
@@ -129,7 +129,7 @@ def agreement(verdicts: Sequence[Sequence[str]]) -> CellAgreement:
         shares += sum(n * (n - 1) / 2 for n in counts.values()) / pairs
         unanimous += len(counts) == 1
     n = len(verdicts[0])
-    return CellAgreement(pairwise=shares / n, unanimous=unanimous / n)
+    return AnswerAgreement(pairwise=shares / n, unanimous=unanimous / n)
 
 
 def hallucinated(claims_per_judge: Sequence[int]) -> bool:

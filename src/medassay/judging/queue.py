@@ -169,16 +169,16 @@ def queues(answers: Answers, assignment: JudgeAssignment) -> Iterator[JudgingQue
     Where judges take answers in batches, a seeded sample of them is judged again, one by one.
     """
     yield JudgingQueue(name=VERDICTS, answers=answers, numbers=answers.open, assignment=assignment)
-    audits = auditors(assignment.judges)
+    audits = auditors(assignment.graders)
     if audits:
         numbers = audited(answers.open, assignment.seed)
-        again = replace(assignment, judges=audits)
+        again = replace(assignment, graders=audits)
         yield JudgingQueue(name=SPOT_CHECK, answers=answers, numbers=numbers, assignment=again)
 
 
-def auditors(judges: Mapping[str, Grader]) -> dict[str, Grader]:
+def auditors(graders: Mapping[str, Grader]) -> dict[str, Grader]:
     """Return what judges a sample again, by domain; empty if no judge takes answers in batches."""
-    return {d: judge.audit for d, judge in judges.items() if judge.audit is not None}
+    return {d: grader.audit for d, grader in graders.items() if grader.audit is not None}
 
 
 def audited(numbers: Sequence[int], seed: int) -> list[int]:
@@ -199,13 +199,13 @@ class Batches(Sequence[Sequence[int]]):
         order = array("Q", queue.numbers)
         random.Random(f"{assignment.seed}\x1fjudges").shuffle(order)
         self._numbers, self._ends = array("Q"), array("Q")
-        if all(judge.batch == 1 for judge in assignment.judges.values()):
+        if all(judge.batch == 1 for judge in assignment.graders.values()):
             self._numbers, self._ends = order, array("Q", range(1, len(order) + 1))
             return
         gathered: dict[tuple[Any, ...], list[int]] = {}
         for number in order:
             trial = answers.trial(number)
-            size = assignment.judges[trial["domain"]].batch
+            size = assignment.graders[trial["domain"]].batch
             if size == 1:
                 self._add([number])
                 continue

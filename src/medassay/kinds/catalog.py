@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from medassay.core.records.plan import Plan
-from medassay.core.records.relaxed import Setting
+from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.task import CHAT_SUFFIX, Task
 from medassay.errors import InputError
 from medassay.kinds.choice.tasks import CLOSED
@@ -121,13 +121,15 @@ def task_of_plan(plan: Plan) -> Task:
                 " it out"
             )
         task = TASKS[task.name + CHAT_SUFFIX]
-    return _measured(task, plan.relaxed_perplexity or Setting())
+    return _measured(task, plan.relaxed_perplexity or RelaxedSetting())
 
 
 def task_of_run(manifest: Mapping[str, Any]) -> Task:
     """Return the task of a run, by its manifest."""
     setting = manifest.get("plan", {}).get("relaxed_perplexity")
-    task = _measured(TASKS[manifest["task"]], Setting(**setting) if setting else Setting())
+    task = _measured(
+        TASKS[manifest["task"]], RelaxedSetting(**setting) if setting else RelaxedSetting()
+    )
     parsers: Mapping[str, str | None] = manifest.get("readers", {})
     if not parsers and task.name in WHOLE_REPLIES:
         parsers = dict.fromkeys(task.readers, "paragraph")
@@ -137,6 +139,6 @@ def task_of_run(manifest: Mapping[str, Any]) -> Task:
     return replace(task, readers=readers) if parsers else task
 
 
-def _measured(task: Task, setting: Setting) -> Task:
+def _measured(task: Task, setting: RelaxedSetting) -> Task:
     """Return a task whose metric carries the setting that its values depend on."""
     return replace(task, metric=setting.name("sum")) if task.asks == "relaxed" else task

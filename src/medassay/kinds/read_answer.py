@@ -23,11 +23,11 @@ def read_answer(
 ) -> Answer:
     """Return the answer in a completion, with exactly one outcome.
 
-    `refused` is what the provider says (reason "provider", or "moderation" where the endpoint's own
-    refused the question), or a reply that declines in words (reason "said") and in which nothing
-    else was found; `truncated` is a reply that ended by its token limit before its answer did;
-    everything else that cannot be read is `unparsed`, with the reason. Likelihoods need no reading:
-    an item with options is answered by its likeliest one, the first of equals.
+    `refused` is what the provider says (reason "provider", or "moderation" where the endpoint's
+    moderation refused the request), or a reply that declines in words (reason "said") and in which
+    nothing else was found; `truncated` is a reply that ended by its token limit before its answer
+    did; everything else that cannot be read is `unparsed`, with the reason. Likelihoods need no
+    reading: an item with options is answered by its likeliest one, the first of equals.
     """
     if completion.likelihoods is not None or completion.drawn is not None:
         return _read_likelihoods(item, prompt, completion)

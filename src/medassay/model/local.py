@@ -1,4 +1,4 @@
-"""LocalModel weights with transformers: prompts that wait together are batched by length.
+"""Local weights with transformers: prompts that wait together are batched by length.
 
 Weights are read from the entry's `path`, or, for `embedded:smollm2`, from the user's cache
 (`embedded.py`). The heavy imports happen when the first prompt arrives.

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from medassay.core.records.likelihood import LogLikelihood
-from medassay.core.records.relaxed import Drawn, Sampled, Setting, prefixes, tables
+from medassay.core.records.relaxed import Drawn, RelaxedSetting, Sampled, prefixes, tables
 from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Ids, PackedRow, lacks_memory, log_probabilities
 from medassay.model.sampling import States, draw
@@ -24,7 +24,7 @@ def relaxed_tables(
     engine: LikelihoodEngine,
     context: str,
     targets: Sequence[str],
-    setting: Setting,
+    setting: RelaxedSetting,
     *,
     seed: int,
 ) -> Drawn:

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from medassay.core.records.relaxed import Sampled, Setting, keep
+from medassay.core.records.relaxed import RelaxedSetting, Sampled, keep
 from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Ids, at_least_single
 
@@ -58,7 +58,7 @@ def _row(cache: Any, row: int, length: int) -> RowStates:
 
 
 def draw(
-    engine: LikelihoodEngine, context_ids: Ids, setting: Setting, *, seed: int, cached: bool
+    engine: LikelihoodEngine, context_ids: Ids, setting: RelaxedSetting, *, seed: int, cached: bool
 ) -> tuple[list[Sampled], tuple[Sampled, ...], States | None]:
     """Return all completions, those kept, and the states of these in the same order.
 
@@ -189,7 +189,7 @@ class _Whole:
 
 def _samples(
     engine: LikelihoodEngine,
-    setting: Setting,
+    setting: RelaxedSetting,
     first: Any,
     reading: "_Cached | _Whole",
     seed: int,
@@ -228,7 +228,7 @@ def _samples(
     return samples, states
 
 
-def _pick(logits: Any, setting: Setting, chance: Sequence[Any]) -> list[tuple[int, float]]:
+def _pick(logits: Any, setting: RelaxedSetting, chance: Sequence[Any]) -> list[tuple[int, float]]:
     """Return a token for each row, drawn by temperature and top-p, and its own log-probability
     without either.
     """
@@ -268,7 +268,7 @@ def _likeliest(chances: Any, top_p: float) -> tuple[Any, Any]:
 
 
 def _beams(
-    engine: LikelihoodEngine, setting: Setting, first: Any, reading: "_Cached | _Whole"
+    engine: LikelihoodEngine, setting: RelaxedSetting, first: Any, reading: "_Cached | _Whole"
 ) -> list[Sampled]:
     """Return the likeliest completions that a beam search finds, as many as `samples`.
 

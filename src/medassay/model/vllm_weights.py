@@ -1,4 +1,4 @@
-"""LocalModel weights with vLLM in this process: all prompts that wait are one batch, which vLLM
+"""Local weights with vLLM in this process: all prompts that wait are one batch, which vLLM
 schedules itself.
 
 Written from the documentation of vLLM 0.33; it needs a GPU. Generation only: likelihoods and

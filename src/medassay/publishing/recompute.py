@@ -205,7 +205,7 @@ def _check_content(folder: Path) -> str:
     items = RunItems(folder, run.manifest["domains"])
     table = LeaderboardScores(items, task.harmful)
     judged = Rejudging(run, items, task) if "bench" in run.manifest else None
-    here = revisions(task, () if judged is None else judged.judges)
+    here = revisions(task, () if judged is None else judged.graders)
     others = partial(other_revisions, run.manifest, here)
     other_scores = others(("parser", "reader", "scorer", "measure"))
     other_verdicts = None if judged is None else others(("grader", "panel", "sanitizer", "reader"))

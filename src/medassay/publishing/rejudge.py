@@ -29,7 +29,7 @@ class Rejudging:
         self._bench = run.manifest["bench"]
         self._answers = Answers(run, items, task)
         manifest = run.manifest
-        self._judges = graders_of(task, manifest)
+        self._graders = graders_of(task, manifest)
         self._imported = {j["id"] for j in manifest["judges"] if j["provider"] == "import"}
         deleted = [*read_tombstones(run.path)["entries"], *manifest.get("deleted_items", ())]
         self._deleted = {(entry["domain"], entry["item"]) for entry in deleted}
@@ -39,9 +39,9 @@ class Rejudging:
         self.other: str | None = None  # by what else than this code judges, verdicts were read
 
     @property
-    def judges(self) -> list[Grader]:
-        """Return the judges of the domains, as this code makes them."""
-        return list(self._judges.values())
+    def graders(self) -> list[Grader]:
+        """Return the graders of the domains, as this code makes them."""
+        return list(self._graders.values())
 
     def compare(self, other: str | None, *, this_code: bool) -> None:
         """Compare the graders of the run with those of this code.
@@ -55,12 +55,12 @@ class Rejudging:
         """
         manifest = self._answers.run.manifest
         if "revisions" in manifest:
-            same = {d: j.id for d, j in self._judges.items()} == self._rubrics
-            prompts = {d: list(j.prompts) for d, j in self._judges.items()}
+            same = {d: j.id for d, j in self._graders.items()} == self._rubrics
+            prompts = {d: list(j.prompts) for d, j in self._graders.items()}
             if other is None and same and prompts != manifest.get("judge_prompts"):
                 other = "other prompts"
         else:
-            same = {d: hashed_id(j) for d, j in self._judges.items()} == self._rubrics
+            same = {d: hashed_id(j) for d, j in self._graders.items()} == self._rubrics
             other = other if same else "other code"
         if (other is None or this_code) and not same:
             raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
@@ -81,7 +81,7 @@ class Rejudging:
         seats = self._bench[trial["model"]]
         if key != tuple(trial[k] for k in TRIAL_KEY) or [v["judge"] for v in verdicts] != seats:
             raise Mismatch(f"{where}: not one verdict of each judge in its place")
-        judge = self._judges[trial["domain"]]
+        judge = self._graders[trial["domain"]]
         for verdict in verdicts:
             if verdict["outcome"] == "failed":
                 continue
@@ -107,7 +107,7 @@ class Rejudging:
             raise Mismatch(f"{SPOT_CHECK}.jsonl: {state}")
         if not present:
             return
-        readers = auditors(self._judges)
+        readers = auditors(self._graders)
         numbers = iter(audited(answers.open, int(run.manifest["plan"]["seed"])))
         for key, verdicts in by_trial(read_jsonl(run.path / f"{SPOT_CHECK}.jsonl")):
             where = f"audit.jsonl: item '{verdicts[0]['item']}' of '{verdicts[0]['model']}'"

@@ -54,7 +54,7 @@ class Answering:
         tool_loop: ToolLoop | None = None,
         again: Mapping[int, Attempt] | None = None,
     ) -> None:
-        self._looking = tool_loop
+        self._tool_loop = tool_loop
         self._again = again or {}
         self._schedule = schedule
         self._asker = asker
@@ -78,8 +78,8 @@ class Answering:
 
     async def close(self) -> None:
         """Close the connections of tools."""
-        if self._looking is not None:
-            await self._looking.close()
+        if self._tool_loop is not None:
+            await self._tool_loop.close()
 
     async def do(self, spec: ModelSpec, unit: int) -> None:
         """Ask one trial; nothing is left behind where it may not be asked."""
@@ -95,7 +95,7 @@ class Answering:
                     "item": item.id,
                     "revision": item.revision,
                 }
-                reply, looked = await self._asked(cell, spec, prompt, columns, repeat, attempt)
+                reply, trace = await self._asked(cell, spec, prompt, columns, repeat, attempt)
         except NotAsked:
             return
         if errors:
@@ -109,8 +109,8 @@ class Answering:
         record = trial_record(cell, repeat, prompt, reply, answer)
         if attempt:
             record |= {"attempt": attempt, "again": scope}
-        if looked is not None:
-            record |= {"tool_use": dict(looked.use), "trace": list(looked.trace)}
+        if trace is not None:
+            record |= {"tool_use": dict(trace.use), "trace": list(trace.trace)}
         score = self._scoring.record(item, record, answer)
         seconds = round(reply.completion.seconds, 6)
         usage = reply.completion.usage
@@ -134,10 +134,10 @@ class Answering:
     ) -> tuple[Reply | None, ToolTrace | None]:
         """Return the reply, and in the mode `tools` how it came about."""
         which = {"repeat": repeat, "attempt": attempt}
-        if cell.mode != "tools" or self._looking is None or spec.is_baseline:
+        if cell.mode != "tools" or self._tool_loop is None or spec.is_baseline:
             return await self._asker.ask(spec, prompt, columns, **which), None
-        looked = await self._looking.solve(spec, prompt, columns, **which)
-        return (None, None) if looked is None else (looked.reply, looked)
+        trace = await self._tool_loop.solve(spec, prompt, columns, **which)
+        return (None, None) if trace is None else (trace.reply, trace)
 
     def _fail(self, cell: Cell, item: Item, repeat: int, error: Exception) -> None:
         reason = self._asker.tally.fail(error)

@@ -158,8 +158,8 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
         try:
             with watching(watch, what, sizes, Counter()) as progress, closing(journal):
                 stage = stage_spec.open(run.path, asker, journal, progress, {})
-                todo = context.todo(run, stage, stage_spec, journal, progress, _subject)
-                work(run, what, context, todo)
+                job = context.job(run, stage, stage_spec, journal, progress, _subject)
+                work(run, what, context, job)
         finally:
             records = {line.number: msgspec.json.decode(line.record) for line in journal.lines()}
             _note(workspace, records, bases, before)
@@ -173,7 +173,7 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
     given_up = [*asker.tally.given_up.values(), *asker.tally.failures]
     if asker.tally.given_up or (asker.tally.failed and not answered):
         raise ModelError(f"model '{spec.id}' does not answer: {given_up[0]}")
-    raise_if_interrupted(todo.stop, f"{what} are done", answered, len(questions))
+    raise_if_interrupted(job.stop, f"{what} are done", answered, len(questions))
     return [findings[subject] for subject in range(len(questions))]
 
 

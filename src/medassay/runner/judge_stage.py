@@ -85,7 +85,7 @@ class Judging:
     async def _judge(
         self, spec: ModelSpec, seat: int, trials: list[dict[str, Any]], numbers: Sequence[int]
     ) -> None:
-        judge = self._assignment.judges[trials[0]["domain"]]
+        grader = self._assignment.graders[trials[0]["domain"]]
         # A batch has one reply: all of it is asked again, or nothing.
         times = max(self._again.get(self._queue.place(n, seat), 0) for n in numbers)
         judged_cases = [self._answers.case(trial) for trial in trials]
@@ -94,7 +94,7 @@ class Judging:
         replies: list[Reply] = []
         try:
             with caught() as errors:
-                step = judge.step(cases, [])
+                step = grader.step(cases, [])
                 while isinstance(step, Prompt):
                     columns = {"item": trials[0]["item"], "judged": trials[0]["model"]}
                     attempt = times * _APART + sum(p.encoded == step.encoded for p in prompts)
@@ -103,7 +103,7 @@ class Judging:
                         return
                     prompts.append(step)
                     replies.append(reply)
-                    step = judge.step(cases, [r.completion for r in replies])
+                    step = grader.step(cases, [r.completion for r in replies])
         except NotAsked:
             return
         if errors:
@@ -115,14 +115,14 @@ class Judging:
             return
         seconds = round(sum(r.completion.seconds for r in replies), 6)
         request_columns: dict[str, Any] = {
-            "rubric": judge.id,
+            "rubric": grader.id,
             "prompt_sha256": [sha256_hex(p.encoded) for p in prompts],
             "responses": [r.key for r in replies],
             "replies": [r.completion.text for r in replies],
             "seconds": [r.completion.seconds for r in replies],
             "usage": [r.completion.usage.to_dict() for r in replies],
         }
-        if judge.alternatives:
+        if grader.alternatives:
             request_columns["logprobs"] = [r.completion.logprobs for r in replies]
             request_columns["alternatives"] = [near_digits(r.completion) for r in replies]
         if times:
@@ -138,7 +138,7 @@ class Judging:
             if not verdict.valid:
                 record["unusable"] = why_unusable(replies[-1].completion)
             record |= {"masked": was_cut.masked, "cut": was_cut.cut}
-            record["score"] = judge.score(case.item, verdict)
+            record["score"] = grader.score(case.item, verdict)
             place = self._queue.place(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
             self._progress.advance(spec.id, trial["domain"], record["outcome"])
@@ -198,7 +198,7 @@ class JudgeStageSpec:
         items = RunItems(run, opened.manifest["domains"])
         answers = Answers(opened, items, self.task, self.known)
         judges = auditors(judges) if self.name == SPOT_CHECK else judges
-        assignment = JudgeAssignment(judges=judges, seats=self.seats, seed=self.seed)
+        assignment = JudgeAssignment(graders=judges, seats=self.seats, seed=self.seed)
         queue = JudgingQueue(
             name=self.name, answers=answers, numbers=self.numbers, assignment=assignment
         )

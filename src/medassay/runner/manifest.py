@@ -69,13 +69,13 @@ def run_identity(
         **({"metrics": metrics} if metrics else {}),
         **looking_up(schedule),
         **({} if assignment is None else assignment_entry(assignment)),
-        "revisions": revision_ids(revisions(schedule.task, judges_in(assignment))),
+        "revisions": revision_ids(revisions(schedule.task, graders_in(assignment))),
     }
 
 
-def judges_in(assignment: JudgeAssignment | None) -> list[Grader]:
+def graders_in(assignment: JudgeAssignment | None) -> list[Grader]:
     """Return the graders of an assignment, one for each domain."""
-    return [] if assignment is None else list(assignment.judges.values())
+    return [] if assignment is None else list(assignment.graders.values())
 
 
 def _reading(schedule: Schedule) -> dict[str, Any]:
@@ -110,8 +110,8 @@ def assignment_entry(assignment: JudgeAssignment) -> dict[str, Any]:
         "bench": {
             model: [spec.id for spec in seated] for model, seated in assignment.seats.items()
         },
-        **grader_entry(assignment.judges),
-        "audited": bool(auditors(assignment.judges)),
+        **grader_entry(assignment.graders),
+        "audited": bool(auditors(assignment.graders)),
         **assignment.rules,
     }
 
@@ -175,7 +175,7 @@ def methodology(
             "rank_rule": plan.rank_rule,
             "separation": plan.separation,
             **({"metrics": metrics} if metrics else {}),
-            **raised_entry(schedule.task, judges_in(assignment)),
+            **raised_entry(schedule.task, graders_in(assignment)),
         }
     )
 
@@ -213,7 +213,7 @@ def rejudged_methodology(
     methodology: str, task: Task, assignment: JudgeAssignment, plan: Plan
 ) -> str:
     """Return the methodology of a run whose answers are judged again."""
-    later = raised_entry(task, assignment.judges.values())
+    later = raised_entry(task, assignment.graders.values())
     return short_hash([methodology, task.name, judging(assignment, plan), *later.values()])
 
 
@@ -236,7 +236,7 @@ def judging(assignment: JudgeAssignment, plan: Plan) -> dict[str, Any]:
         if name in plan.judges
     }
     return {
-        "rubrics": {domain: hashed_id(judge) for domain, judge in assignment.judges.items()},
+        "rubrics": {domain: hashed_id(judge) for domain, judge in assignment.graders.items()},
         "steps": entry.get("steps"),
         "judges": sorted(plan.judges),
         "substitute": plan.substitute,

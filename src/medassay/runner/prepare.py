@@ -89,8 +89,8 @@ def prepare(plan: Plan, base: Path, workspace: Path, *, assume_contexts: bool = 
         contexts.check(bank.items[at] for bank, at in schedule.items())
     entries = [bank_entry(bank) for bank in banks]
     rules = _rules(schedule, base)
-    rubrics = graders_of(task, {"banks": entries, "domains": schedule.domains, **rules})
-    assignment = assign_judges(plan, task, schedule.specs, specs, rubrics, rules)
+    graders = graders_of(task, {"banks": entries, "domains": schedule.domains, **rules})
+    assignment = assign_judges(plan, task, schedule.specs, specs, graders, rules)
     embedding = "" if contexts is None else embedding_entry(contexts.index)
     prepared = Prepared(
         schedule=schedule,

@@ -176,7 +176,7 @@ def preview_judge(
         case, is_known = judged[number]
         if not _sits(assignment, spec, schedule.cell(number).model):
             continue
-        judge = assignment.judges[case.item.domain]
+        judge = assignment.graders[case.item.domain]
         if judge.batch == 1:
             add(judge.opening([case]), is_known=is_known)
             continue
@@ -187,8 +187,8 @@ def preview_judge(
             alike.clear()
     for rest in gathered.values():
         if rest:
-            add(assignment.judges[rest[0].item.domain].opening(rest), is_known=all_known)
-    again = auditors(assignment.judges)
+            add(assignment.graders[rest[0].item.domain].opening(rest), is_known=all_known)
+    again = auditors(assignment.graders)
     for number in audited(numbers, assignment.seed) if again else ():
         case, _ = judged[number]
         if _sits(assignment, spec, schedule.cell(number).model):
@@ -213,7 +213,7 @@ def preview_judging(
     for queue in queues(answers, assignment):
         for batch in queue.batches:
             trials = [answers.trial(number) for number in batch]
-            judge = queue.assignment.judges[trials[0]["domain"]]
+            judge = queue.assignment.graders[trials[0]["domain"]]
             prompts = judge.opening([answers.case(trial)[0] for trial in trials])
             for seat in assignment.seats[trials[0]["model"]]:
                 for prompt in prompts if seat.id == spec.id else ():

@@ -105,7 +105,7 @@ def judge_run(
         **_read_as(source, task),
         **assignment_entry(assignment),
         "methodology": rejudged_methodology(manifest["methodology"], task, assignment, plan),
-        "revisions": revision_ids(revisions(task, assignment.judges.values())),
+        "revisions": revision_ids(revisions(task, assignment.graders.values())),
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
     how = _How(secrets, workspace, watch, accept_failures, engine)
@@ -156,14 +156,14 @@ def judge_again(
             f"--again {again}: '{wish.model}' is no judge of run {source.id}; expected one of"
             f" {', '.join(sorted(assignment.models))}"
         )
-    graders = revisions(task, assignment.judges.values())
+    graders = revisions(task, assignment.graders.values())
     if other := other_revisions(source.manifest, graders, ("grader", "sanitizer")):
         raise InputError(
             f"run {source.id}: judged by other code ({other}); verdicts of two graders are not"
             " mixed, judge all answers anew with `medassay judge`"
         )
     identity = {k: v for k, v in source.manifest.items() if k not in SURROUNDINGS}
-    identity |= grader_entry(assignment.judges)
+    identity |= grader_entry(assignment.graders)
     identity["revisions"] = revision_ids(graders)
     identity["again_of"] = {"run": source.id, "root": source.seal["root"], "of": str(wish)}
     how = _How(secrets, workspace, watch, accept_failures, engine)
@@ -219,7 +219,7 @@ def _judge_derived(
     assignment of judges.
     """
     secrets, workspace = how.secrets, how.workspace
-    derived = derived_run(source, identity, workspace / "runs", assignment.judges)
+    derived = derived_run(source, identity, workspace / "runs", assignment.graders)
     named = all_named_secrets(assignment.models.values(), secrets)
     spread = engine_of(how.engine, EngineRules(), workspace / "responses", named)
     await_dead(derived.path, lambda line: None)
@@ -297,7 +297,7 @@ def _assignment_of(source: Run, task: Task, models_file: Path) -> JudgeAssignmen
         specs[entry["id"]] = now if now is not None and same else remembered(entry)
     refuse_leaving(manifest["banks"], specs.values())
     return JudgeAssignment(
-        judges=graders_of(task, manifest),
+        graders=graders_of(task, manifest),
         seats={m: tuple(specs[n] for n in names) for m, names in manifest["bench"].items()},
         seed=int(manifest["plan"]["seed"]),
     )

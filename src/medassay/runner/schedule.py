@@ -18,7 +18,7 @@ from medassay.core.records.item import Bank, Item
 from medassay.core.records.likelihood import LikelihoodRequest
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
-from medassay.core.records.relaxed import Setting as RelaxedSetting
+from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.task import GENERATED, Task
 from medassay.core.records.trial import Prompt, TrialKey
 from medassay.errors import InputError

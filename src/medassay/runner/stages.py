@@ -51,7 +51,7 @@ class RunContext:
     again: Again | None = None
     source: Run | None = None
 
-    def todo(
+    def job(
         self,
         run: Run,
         stage: Stage,
@@ -98,7 +98,7 @@ def ask(
             )
         except OverBudget as over:
             raise IncompleteError(f"run {run.id}: {over}; the same command resumes") from None
-    _answer(run, stage_spec, journal, context, secrets)
+    _ask_trials(run, stage_spec, journal, context, secrets)
     n_left = schedule.n_trials - journal.done
     if not (context.accept_failures and journal.done):
         models = {name for name, spec in schedule.specs.items() if not spec.is_baseline}
@@ -126,7 +126,7 @@ def _asked_again(
     return replace(stage_spec, again=attempts)
 
 
-def _answer(
+def _ask_trials(
     run: Run,
     stage_spec: AnswerStageSpec,
     journal: Journal,
@@ -144,29 +144,29 @@ def _answer(
     with watching(context.watch, "trials", sizes, done) as progress, closing(journal):
         progress.money = lambda: asker.budget.booked.money
         stage = stage_spec.stage(asker, journal, progress, secrets)
-        todo = context.todo(run, stage, stage_spec, journal, progress, schedule.number_of)
-        work(run, "trials", context, todo)
-    raise_if_interrupted(todo.stop, "trials are answered", journal.done, schedule.n_trials)
+        job = context.job(run, stage, stage_spec, journal, progress, schedule.number_of)
+        work(run, "trials", context, job)
+    raise_if_interrupted(job.stop, "trials are answered", journal.done, schedule.n_trials)
 
 
-def work(run: Run, what: str, context: RunContext, todo: StageJob) -> None:
+def work(run: Run, what: str, context: RunContext, job: StageJob) -> None:
     """Let the engine do a pass, and tell whoever operates the run how it went."""
-    began, cpu, before = time.monotonic(), time.process_time(), todo.journal.done
+    began, cpu, before = time.monotonic(), time.process_time(), job.journal.done
     tally, earlier = context.asker.tally, replace(context.asker.tally)
     log.tell("stage_began", run=run.id, stage=what, done=before)
     try:
         mirror = mirror_of(run.path)
         if mirror is None:
-            context.engine.work(todo)
+            context.engine.work(job)
         else:  # replies before what is said of them
             mirror.push_new(mirror.name(run.path))
-            mirror.catch_up(mirror.name(todo.journal.folder))
+            mirror.catch_up(mirror.name(job.journal.folder))
             with mirror.following(
                 lambda: context.asker.budget.growing,
                 lambda: context.asker.growing,
-                lambda: todo.journal.growing,
+                lambda: job.journal.growing,
             ):
-                context.engine.work(todo)
+                context.engine.work(job)
         if context.asker.broken is not None:
             raise context.asker.broken
     finally:
@@ -174,8 +174,8 @@ def work(run: Run, what: str, context: RunContext, todo: StageJob) -> None:
             "stage_ended",
             run=run.id,
             stage=what,
-            done=todo.journal.done,
-            new=todo.journal.done - before,
+            done=job.journal.done,
+            new=job.journal.done - before,
             called=tally.called - earlier.called,
             replayed=tally.replayed - earlier.replayed,
             failed=tally.failed - earlier.failed,
@@ -191,12 +191,12 @@ def judge(
     """Ask for the verdicts that are not there yet, and write verdicts and scores."""
     answers = Answers(run, items, task)
     for queue in queues(answers, assignment):
-        journal = _give(queue, context)
+        journal = _ask_verdicts(queue, context)
         write_verdicts(queue, journal)
-    write_judged_scores(run, answers, assignment.judges, assignment.n_seats)
+    write_judged_scores(run, answers, assignment.graders, assignment.n_seats)
 
 
-def _give(queue: JudgingQueue, context: RunContext) -> Journal:
+def _ask_verdicts(queue: JudgingQueue, context: RunContext) -> Journal:
     """Ask for the verdicts of a queue that are missing; return their journal."""
     run, n_seats, asker = queue.answers.run, queue.assignment.n_seats, context.asker
     journal = Journal(run.path / queue.name, len(queue.answers) * n_seats)
@@ -208,10 +208,10 @@ def _give(queue: JudgingQueue, context: RunContext) -> Journal:
         progress.money = lambda: asker.budget.booked.money
         stage = Judging(queue, asker, journal, progress, again)
         stage_spec = JudgeStageSpec.of(queue, again)
-        todo = context.todo(run, stage, stage_spec, journal, progress, queue.place_of)
-        work(run, queue.name, context, todo)
+        job = context.job(run, stage, stage_spec, journal, progress, queue.place_of)
+        work(run, queue.name, context, job)
     total = sizes.total()
-    raise_if_interrupted(todo.stop, "verdicts are there", journal.done, total)
+    raise_if_interrupted(job.stop, "verdicts are there", journal.done, total)
     tally = replace(asker.tally, failed=asker.tally.failed - before)  # of this queue alone
     n_left = total - journal.done
     names = {name for name, _ in sizes}

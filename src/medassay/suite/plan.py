@@ -10,7 +10,7 @@ from pydantic import ConfigDict, TypeAdapter
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
-from medassay.core.records.relaxed import Setting
+from medassay.core.records.relaxed import RelaxedSetting
 from medassay.errors import InputError
 from medassay.suite.catalog import BENCHMARKS, SUITES
 
@@ -37,7 +37,7 @@ class SuitePlan:
     metrics: tuple[str, ...] = ()
     perplexities: bool = True
     chat_template: bool = False
-    relaxed_perplexity: Setting | None = None
+    relaxed_perplexity: RelaxedSetting | None = None
     n_resamples: int = 1000
 
     def __post_init__(self) -> None:

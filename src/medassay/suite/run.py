@@ -17,7 +17,7 @@ from medassay.core.json import parse_json
 from medassay.core.keyed import keyed
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.relaxed import Setting
+from medassay.core.records.relaxed import RelaxedSetting
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import find_task
 from medassay.model.spec import load_models, named
@@ -335,7 +335,7 @@ class _Work:
         if plan.chat_template and kind != PERPLEXITY and task != "closed":
             options["chat_template"] = True
         if kind == RELAXED:
-            options["relaxed_perplexity"] = (plan.relaxed_perplexity or Setting()).to_dict()
+            options["relaxed_perplexity"] = (plan.relaxed_perplexity or RelaxedSetting()).to_dict()
         return options
 
     def _none_tells(self) -> bool:

@@ -45,12 +45,12 @@ class Author:
         self.spec = spec
         self._asker = asker
         self._seed = seed
-        self._looking = tool_loop  # what looks up for the model, and the tools that it is offered
+        self._tool_loop = tool_loop  # what looks up for the model, and the tools that it is offered
 
     @property
     def searches(self) -> bool:
         """Return whether the model may look something up."""
-        return self._looking is not None
+        return self._tool_loop is not None
 
     @property
     def sees(self) -> bool:
@@ -73,7 +73,7 @@ class Author:
             "model": [self.spec.id, self.spec.sent_name, self.spec.version, self.spec.family],
             "text": load_part(part).id,
             "sampling": sampling,
-            **({} if self._looking is None else {"tools": sha256_hex(self._looking[1])[:16]}),
+            **({} if self._tool_loop is None else {"tools": sha256_hex(self._tool_loop[1])[:16]}),
         }
 
     def prompt(
@@ -137,16 +137,16 @@ class Author:
 
     async def close(self) -> None:
         """Close what the model looks things up with."""
-        if self._looking is not None:
-            await self._looking[0].close()
+        if self._tool_loop is not None:
+            await self._tool_loop[0].close()
 
     async def _ask(
         self, prompt: Prompt, columns: dict[str, Any], attempt: int
     ) -> tuple[Reply | None, dict[str, Any]]:
         """Return the reply, None when the budget forbids it, and what was looked up on the way."""
-        if self._looking is None:
+        if self._tool_loop is None:
             return await self._asker.ask(self.spec, prompt, columns, attempt=attempt), {}
-        tool_loop, tools = self._looking
+        tool_loop, tools = self._tool_loop
         prompt_with_tools = replace(prompt, tools=tools)
         looked = await tool_loop.solve(self.spec, prompt_with_tools, columns, repeat=attempt)
         if looked is None:

@@ -66,7 +66,8 @@ def paths(graph: Any, max_per_leaf: int = MOST_PER_LEAF) -> list[Path]:
 
     Parameters
     ----------
-    graph : parsed JSON as `core.decision_graph.read_decision_graph` takes it, or what that returns
+    graph : parsed JSON as `read_decision_graph` of `core.records.decision_graph` takes it, or what
+        that returns
     max_per_leaf : at most so many ways to one leaf are kept, those found first. Leaves of one name,
         but for case and blanks, are one leaf; two ways are one where all their names and contents
         are equal

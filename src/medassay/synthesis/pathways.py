@@ -1,7 +1,7 @@
 """Cases for decision pathways: document → text and graph → ways → uniform words → question → quiz
 and open item.
 
-SourceDocument: specification of bank synthesis, 10.1.
+Source: specification of bank synthesis, 10.1.
 """
 
 import json

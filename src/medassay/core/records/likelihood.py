@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from medassay.core.records.relaxed import Setting
+from medassay.core.records.relaxed import RelaxedSetting
 
 Asks = Literal["reply", "choices", "alone", "conditional", "relaxed"]
 
@@ -77,7 +77,7 @@ class LikelihoodRequest:
 
     continuations: tuple[str, ...]
     chat_template: bool = False
-    relaxed: Setting | None = None
+    relaxed: RelaxedSetting | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is wanted as plain JSON values: part of the key of a stored reply."""

@@ -12,7 +12,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.core.records.context_config import CONTEXTS, Retrieval, ToolRules
-from medassay.core.records.relaxed import Setting as RelaxedSetting
+from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.trial import Mode, Setting
 from medassay.errors import InputError
 

@@ -19,7 +19,7 @@ Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class RelaxedSetting:
     """How completions are made and positions taken; values are comparable under one setting only.
 
     `sampler` "sample" draws `samples` completions by `temperature` and `top_p`; "beam" takes the
@@ -47,16 +47,16 @@ class Setting:
 
         Examples
         --------
-        >>> Setting().name("mean")
+        >>> RelaxedSetting().name("mean")
         'relaxed_perplexity_mean[l=5,s=10,stride=8,max_tokens=128]'
-        >>> Setting(sampler="beam", samples=5).name("sum")
+        >>> RelaxedSetting(sampler="beam", samples=5).name("sum")
         'relaxed_perplexity[l=5,s=5,stride=8,max_tokens=128,beam]'
         """
         kind = "" if mode == "sum" else f"_{mode}"
         text = f"l={self.keep},s={self.samples},stride={self.stride},max_tokens={self.max_tokens}"
         if self.sampler == "beam":
             return f"relaxed_perplexity{kind}[{text},beam]"
-        usual = Setting()
+        usual = RelaxedSetting()
         for key in ("top_p", "temperature"):
             if getattr(self, key) != getattr(usual, key):
                 text += f",{key}={getattr(self, key):g}"
@@ -257,7 +257,7 @@ def prefixes(
 
 def tables(
     samples: Sequence[Sampled],
-    setting: Setting,
+    setting: RelaxedSetting,
     target_tokens: int,
     target_after: Callable[[Tokens], float],
 ) -> Tables:

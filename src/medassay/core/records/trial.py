@@ -171,10 +171,10 @@ class Reply:
 class Answer:
     """What was read from one completion; `value` is None unless the outcome is `answered`.
 
-    A `truncated` list of diagnoses keeps its whole names as `value`, for the reader: it scores as
-    any other missing answer. `reason` names the rule that read it, or why nothing could be read
-    (`ambiguous` among them). `likelihoods` (of options in the bank's order) and `drawn` are what
-    was asked for instead of a reply.
+    One exception: a `truncated` list of diagnoses keeps its whole names as `value`, for the reader;
+    it scores as any other missing answer. `reason` names the rule that read it, or why nothing
+    could be read (`ambiguous` among them). `likelihoods` (of options in the bank's order) and
+    `drawn` are what was asked for instead of a reply.
     """
 
     item_id: str
@@ -246,7 +246,7 @@ PERPLEXITY = Scale(hi=math.inf, better="low")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrialKey:
-    """One item in one cell in one repeat: the five names and the item that make a trial unique."""
+    """One item in one cell in one repeat: what makes a trial unique."""
 
     domain: str
     model: str

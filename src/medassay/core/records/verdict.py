@@ -61,7 +61,7 @@ class Grader(Protocol):
 
     @property
     def texts(self) -> tuple[bytes, ...]:
-        """Return all that makes two judges of one revision differ: prompts, rules, variant."""
+        """Return all that makes two graders of one revision differ: prompts, rules, variant."""
 
     @property
     def batch(self) -> int:
@@ -77,7 +77,7 @@ class Grader(Protocol):
 
     @property
     def audit(self) -> "Grader | None":
-        """Return the judge that repeats a sample of the answers one by one.
+        """Return the grader that repeats a sample of the answers one by one.
 
         None if nothing differs.
         """
@@ -103,7 +103,10 @@ class Grader(Protocol):
 
 
 class SingleQuestionGrader(ABC):
-    """A judge that asks one question of its cases, and whose score has no parts."""
+    """A grader with one prompt for its cases, and scores without parts.
+
+    It asks again for what could not be read.
+    """
 
     @abstractmethod
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:

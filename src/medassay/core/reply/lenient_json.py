@@ -4,7 +4,7 @@ in the middle.
 What is read here is marked as repaired, and where the text ended inside the value, as cut off: what
 stood last is then left out rather than guessed. One pass from left to right, no second look:
 hostile text costs time in proportion to its length. Nothing here decides whether a reply counts as
-JSON; `core.json_reply` does that, strictly.
+JSON; `core.reply.json_value` does that, strictly.
 """
 
 import json

@@ -88,7 +88,7 @@ def score_case(
     ranks : distinct, from 1, gaps allowed; default 1, 2, 3 …. Ranks above `rank_limit` are ignored
     unjudged : `d_max` takes a missing label as distance 5, `exclude_rank` leaves its rank out of
         that score; where that leaves no rank the score is None
-    severity_map : `published`, or `separate` (see `core.diagnosis`)
+    severity_map : `published`, or `separate` (see `core.records.diagnosis`)
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The target-fact judge: entail, missing or contradict for every fact, and further false claims.
+"""The grader of target facts: entail, missing or contradict for every fact, and false claims.
 
 Source: specification of rubric judging, "Open items".
 """

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from medassay.bank.run_items import RunItems
-from medassay.core.records.relaxed import MODES, Setting
+from medassay.core.records.relaxed import MODES, RelaxedSetting
 from medassay.core.records.task import Task
 from medassay.core.records.trial import PERPLEXITY, Scale
 from medassay.kinds.likelihood.perplexity import finite_exp
@@ -51,7 +51,7 @@ class LikelihoodScores:
         self._asks = task.asks
         self._suffix = _COND if task.asks == "conditional" else ""
         setting = manifest["plan"].get("relaxed_perplexity")
-        self._setting = Setting(**setting) if setting else Setting()
+        self._setting = RelaxedSetting(**setting) if setting else RelaxedSetting()
         step, last = self._setting.stride, self._setting.max_tokens
         self._positions = range(0, last + 1, step) if self._asks == "relaxed" else range(0)
         self._numbers = {number.name: number for number in self._wanted()}

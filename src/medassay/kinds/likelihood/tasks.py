@@ -9,7 +9,7 @@ Source: specification of tasks and prompts, 14.1 and 14.3; perplexity.
 
 from dataclasses import replace
 
-from medassay.core.records.relaxed import Setting
+from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.task import CHAT_SUFFIX, Task
 from medassay.core.records.trial import PERPLEXITY as SCALE
 
@@ -39,7 +39,7 @@ PERPLEXITY_COND = replace(
 )
 RELAXED_PERPLEXITY = Task(
     name="relaxed_perplexity",
-    metric=Setting().name("sum"),
+    metric=RelaxedSetting().name("sum"),
     split="test",
     template="open",
     readers={

@@ -3,7 +3,7 @@ stands around it.
 
 A reply that ended inside its record is cut off, whatever fragments of it are JSON: the longest of
 them says nothing of the whole. The published reading, the longest JSON value of a reply, is
-`core.json_reply.read_json_reply`.
+`core.reply.json_value.read_json_reply`.
 """
 
 import re

@@ -50,7 +50,7 @@ class WorkerHandle(Protocol):
         """Return when the worker has opened everything."""
 
     def beat(self, orders: WorkMessage) -> Awaitable[WorkReport]:
-        """WorkerHandle over orders, return the report; raise `LostError` if the worker is gone."""
+        """Hand over orders, return the report; raise `LostError` if the worker is gone."""
 
     def leave(self) -> Awaitable[WorkReport]:
         """Let the worker finish what is under way, and end it."""

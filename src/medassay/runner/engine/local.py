@@ -24,15 +24,15 @@ class LocalEngine:
 
     elsewhere = False
 
-    def work(self, todo: StageJob) -> None:
+    def work(self, job: StageJob) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
-        asker, stop = todo.asker, todo.stop
+        asker, stop = job.asker, job.stop
 
         def work() -> Coroutine[Any, Any, None]:
             return asker.during(
-                _work(todo),
+                _work(job),
                 stopping=lambda: stop.soon,
-                sure=lambda: until_sure(todo.in_doubt, lambda: stop.soon),
+                sure=lambda: until_sure(job.in_doubt, lambda: stop.soon),
             )
 
         run_async(work, stop.ask)
@@ -42,26 +42,26 @@ class LocalEngine:
         return map(task, parts)
 
 
-async def _work(todo: StageJob) -> None:
-    stage, journal = todo.stage, todo.journal
+async def _work(job: StageJob) -> None:
+    stage, journal = job.stage, job.journal
     try:
-        async with asking(todo.asker, journal) as group:
+        async with asking(job.asker, journal) as group:
             for name, spec in stage.specs.items():
                 waiting = waiting_units(stage, journal, name)
                 for _ in range(spec.concurrency):
-                    group.create_task(_ask(todo, spec, waiting))
+                    group.create_task(_ask(job, spec, waiting))
     finally:
         await stage.close()
 
 
-async def _ask(todo: StageJob, spec: ModelSpec, units: Iterator[int]) -> None:
-    stop, asker = todo.stop, todo.asker
+async def _ask(job: StageJob, spec: ModelSpec, units: Iterator[int]) -> None:
+    stop, asker = job.stop, job.asker
     for done, unit in enumerate(units, 1):
-        while todo.in_doubt() and not stop.soon:
+        while job.in_doubt() and not stop.soon:
             await asyncio.sleep(0.1)
         if stop.soon or spec.id in asker.tally.unpaid:
             return
-        await todo.stage.do(spec, unit)
+        await job.stage.do(spec, unit)
         if done % 64 == 0:  # replays never wait; let others have their turn
             await asyncio.sleep(0)
 

@@ -54,13 +54,13 @@ class Ray:
     def __init__(self, rules: EngineRules, responses: Path, secrets: Mapping[str, str]) -> None:
         self._rules, self._responses, self._secrets = rules, responses, secrets
 
-    def work(self, todo: StageJob) -> None:
+    def work(self, job: StageJob) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
         named = all_named_secrets(
-            todo.stage.specs.values(), self._secrets, todo.stage_spec.secret_names
+            job.stage.specs.values(), self._secrets, job.stage_spec.secret_names
         )
         ray = connect(hidden=self._secrets)
-        run_async(lambda: self._lead(ray, todo, named), todo.stop.ask)
+        run_async(lambda: self._lead(ray, job, named), job.stop.ask)
 
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
         """Yield what a task makes of each part, in order.
@@ -79,24 +79,24 @@ class Ray:
         while under_way:
             yield _made(ray, under_way.popleft())
 
-    async def _lead(self, ray: Any, todo: StageJob, named: Mapping[str, str]) -> None:
-        asker, stage = todo.asker, todo.stage
-        units = {n: sum(1 for _ in waiting_units(stage, todo.journal, n)) for n in stage.specs}
+    async def _lead(self, ray: Any, job: StageJob, named: Mapping[str, str]) -> None:
+        asker, stage = job.asker, job.stage
+        units = {n: sum(1 for _ in waiting_units(stage, job.journal, n)) for n in stage.specs}
         if not any(units.values()):
             return
-        job = WorkerJob.of(todo, self._responses)
+        worker_job = WorkerJob.of(job, self._responses)
         pools = parted(stage.specs, units, self._rules, ray.cluster_resources())
-        pool = RayCrew(ray, job, pools, named)
+        pool = RayPool(ray, worker_job, pools, named)
         coordinator = Coordinator(
             stage,
-            todo.journal,
+            job.journal,
             asker,
-            todo.progress,
-            todo.stop,
-            number_of=todo.number_of,
+            job.progress,
+            job.stop,
+            number_of=job.number_of,
             units=units,
-            leases=LeaseWatcher(todo.run),
-            fetch=job.fetch,
+            leases=LeaseWatcher(job.run),
+            fetch=worker_job.fetch,
             shard=self._rules.shard,
         )
         try:
@@ -256,7 +256,7 @@ def parted(
     return pools
 
 
-class RayCrew:
+class RayPool:
     """Workers as actors of a Ray cluster."""
 
     def __init__(
@@ -305,7 +305,7 @@ class RayHand:
         await self._heard(self._opened)
 
     async def beat(self, orders: WorkMessage) -> WorkReport:
-        """WorkerHandle over orders, return the report."""
+        """Hand over orders, return the report."""
         report: WorkReport = await self._heard(self._actor.beat.remote(orders))
         return report
 
@@ -349,9 +349,9 @@ class _Actor:
         return self._worker
 
     async def beat(self, orders: WorkMessage) -> WorkReport:
-        """StageJob a beat on."""
+        """Pass a beat on to the worker."""
         return await self._opened.beat(orders)
 
     async def leave(self) -> WorkReport:
-        """StageJob on that the pass is over."""
+        """Tell the worker that the pass is over."""
         return await self._opened.leave()

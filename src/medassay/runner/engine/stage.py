@@ -95,7 +95,7 @@ class Engine(Protocol):
 
     elsewhere: bool  # whether it works in other processes, which read the files of the run
 
-    def work(self, todo: StageJob) -> None:
+    def work(self, job: StageJob) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
 
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:

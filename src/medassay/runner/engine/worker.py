@@ -59,25 +59,25 @@ class WorkerJob:
     host: str
 
     @classmethod
-    def of(cls, todo: StageJob, responses: Path) -> "WorkerJob":
+    def of(cls, job: StageJob, responses: Path) -> "WorkerJob":
         """Return what workers are told of a pass.
 
         `responses` is the folder of replies on this machine.
         """
-        mirror = mirror_of(todo.run)
-        run, replies = todo.run.resolve(), responses.resolve()
+        mirror = mirror_of(job.run)
+        run, replies = job.run.resolve(), responses.resolve()
         if mirror is not None:  # each machine has a folder of its own for the address
-            run, replies = Path(mirror.name(todo.run)), Path(mirror.name(responses))
+            run, replies = Path(mirror.name(job.run)), Path(mirror.name(responses))
         return cls(
-            stage_spec=todo.stage_spec,
+            stage_spec=job.stage_spec,
             run=run,
-            journal=todo.journal.folder.name,
+            journal=job.journal.folder.name,
             responses=replies,
             address="" if mirror is None else mirror.address,
-            seed=todo.asker.seed,
-            fresh=todo.asker.fresh,
-            grace=todo.asker.grace,
-            account=todo.asker.budget.account,
+            seed=job.asker.seed,
+            fresh=job.asker.fresh,
+            grace=job.asker.grace,
+            account=job.asker.budget.account,
             bounds=bounds_of(responses.parent),
             shared=access.shared,
             host=this_host(),

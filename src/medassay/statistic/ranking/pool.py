@@ -1,4 +1,4 @@
-"""PooledMeans and draws of some models over one domain, or pooled over several.
+"""Means and draws of some models over one domain, or pooled over several.
 
 Source: specification of statistics, 7.2; what it leaves open (the second interval of a pool) is
 decided in `docs/decisions/0002-pooled-intervals.md`.
@@ -65,7 +65,7 @@ class Options:
 
 @dataclass(frozen=True)
 class PooledMeans:
-    """PooledMeans and draws of some rows over the same items of every stratum."""
+    """Means and draws of some rows over the same items of every stratum."""
 
     values: Floats  # (k,)
     draws: Floats | None  # (n_resamples, k); None when a domain has one item

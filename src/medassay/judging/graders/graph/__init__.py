@@ -10,12 +10,12 @@ Source: specification of the judge DAG.
 
 from medassay.judging.graders.graph.ask import run, run_async
 from medassay.judging.graders.graph.graph import Graph, GraphNode, load, published
-from medassay.judging.graders.graph.walk import DagResult, WalkStep
+from medassay.judging.graders.graph.walk import GraphResult, WalkStep
 
 __all__ = [
-    "DagResult",
     "Graph",
     "GraphNode",
+    "GraphResult",
     "WalkStep",
     "load",
     "published",

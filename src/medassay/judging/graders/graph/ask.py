@@ -7,13 +7,13 @@ from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import InputError, ModelError
 from medassay.judging.graders.graph.fault import INPUTS
 from medassay.judging.graders.graph.graph import Graph
-from medassay.judging.graders.graph.walk import DagResult, Path, Walk
+from medassay.judging.graders.graph.walk import GraphResult, Path, Walk
 
 Ask = Callable[[Prompt], Completion]
 AskAsync = Callable[[Prompt], Awaitable[Completion]]
 
 
-def run(graph: Graph, context: Mapping[str, str], judge: Ask, *, model: str = "") -> DagResult:
+def run(graph: Graph, context: Mapping[str, str], judge: Ask, *, model: str = "") -> GraphResult:
     """Return what a graph says of an answer, asking one question after the other.
 
     Parameters
@@ -42,7 +42,7 @@ def run(graph: Graph, context: Mapping[str, str], judge: Ask, *, model: str = ""
 
 async def run_async(
     graph: Graph, context: Mapping[str, str], judge: AskAsync, *, model: str = ""
-) -> DagResult:
+) -> GraphResult:
     """Return the score that `run` returns, with the questions of all branches asked at the same
     time.
 
@@ -83,7 +83,7 @@ def _begun(graph: Graph, context: Mapping[str, str], model: str) -> Walk:
     return Walk(graph, context, model)
 
 
-def _ended(walk: Walk) -> DagResult:
+def _ended(walk: Walk) -> GraphResult:
     result = walk.result()
     assert result is not None  # nothing is ready any more
     return result

@@ -16,7 +16,7 @@ from medassay.core.records.trial import Completion, Prompt, Scale
 from medassay.core.records.verdict import Case, Verdict
 from medassay.core.revision import revision_id
 from medassay.judging.graders.graph.graph import Graph, GraphNode
-from medassay.judging.graders.graph.walk import TEXT, DagResult, Walk
+from medassay.judging.graders.graph.walk import TEXT, GraphResult, Walk
 
 REQUIRED_KEYS = (  # parameter of graphs on records: which top-level keys were asked for
     "required_keys"
@@ -142,7 +142,7 @@ def _told(graph: Graph, case: Case, replies: Sequence[Completion], *, at: int) -
     }
 
 
-def _steps(result: DagResult, walk: Walk, at: int) -> Iterator[dict[str, Any]]:
+def _steps(result: GraphResult, walk: Walk, at: int) -> Iterator[dict[str, Any]]:
     for step, path in zip(result.trace, walk.paths, strict=True):
         # Replies, seconds and judge stand in the verdict once; a task's text is its reply.
         steps = keyed(

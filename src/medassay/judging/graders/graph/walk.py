@@ -56,7 +56,7 @@ class WalkStep:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DagResult:
+class GraphResult:
     """The worth of an answer, in [0, 1], with every step that led to it.
 
     `score` is None where a branch got no usable reply and the graph says `fail`, or every branch
@@ -198,7 +198,7 @@ class Walk:
         """Return the path of each step of the trace."""
         return tuple(self._paths)
 
-    def result(self) -> DagResult | None:
+    def result(self) -> GraphResult | None:
         """Return the result, or None while a question is open."""
         return None if self._opened else self._result
 
@@ -213,7 +213,7 @@ class Walk:
         if self._zero and self._graph.short_circuit == "cancel":
             self._cancel()
             total = _Outcome(0.0)
-        self._result = DagResult(
+        self._result = GraphResult(
             score=total.score,
             trace=tuple(self._trace),
             short_circuited=total.score is not None and self._zero,
