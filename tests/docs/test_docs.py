@@ -30,7 +30,7 @@ CATALOGUES = {
     "Parsers": PARSERS,
     "Scorers": SCORERS,
     "Metrics of texts": METRICS,
-    "Judges": GRADERS,
+    "Graders": GRADERS,
     "Tasks": TASKS,
     "Pages": PAGES,
     "Plots": PLOTS,
@@ -119,10 +119,41 @@ def test_the_readme_lists_every_folder_once_and_its_pictures_exist():
     assert "make test" in text
 
 
+def test_documents_name_files_and_functions_that_exist():
+    """Of tour, how-tos, method, reference and contributing; decisions tell of their own day."""
+    places = [ROOT, ROOT / "src/medassay", ROOT / "tests"]
+    n_functions = 0
+    for path in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        if path.name == "traceability.md" or "decisions" in path.parts:
+            continue
+        text = " ".join(path.read_text(encoding="utf-8").split())
+        pattern = r"`([\w./]+/\w+\.py)(?:`: `([A-Za-z]\w+)`|: ([A-Za-z]\w+)`|`)"
+        for name, beside, inside in re.findall(pattern, text):
+            named = beside or inside
+            if "NAME" in name or "KIND" in name:  # what a newcomer shall write
+                continue
+            files = [place / name for place in places if (place / name).exists()]
+            assert files, (path.name, name)
+            if named:
+                n_functions += 1
+                assert re.search(
+                    rf"(?m)^(    )?((async )?def|class) {named}\b|^{named}\b",
+                    files[0].read_text(encoding="utf-8"),
+                ), (path.name, name, named)
+    assert n_functions > 30
+
+
 def test_links_between_documents_lead_somewhere():
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!http|#)([^)#]+)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).exists(), (path, target)
+        for target, heading in re.findall(
+            r"\]\((?!http)([^)#]*)#([^)]+)\)", path.read_text(encoding="utf-8")
+        ):
+            page = (path.parent / target) if target else path
+            headings = re.findall(r"(?m)^#+ (.+)$", page.read_text(encoding="utf-8"))
+            anchors = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+            assert heading in anchors, (path.name, target, heading)
 
 
 def test_no_path_of_one_machine_is_in_the_repository():

@@ -40,7 +40,8 @@ def read(
     text : the reply, whole
     finish : why it ended, as the endpoint says: "stop", "length" (the token limit), "refusal" or
         "other"
-    letters : of a choice, the letters as they were shown; default: those of the item's options
+    letters : of a choice, the letters as they were shown; default: those of the item's options.
+        The value is a letter as shown: where options were shuffled, that is not the bank's
     extraction : "paper" reads letters and records by the rules of the published studies
 
     Returns
