@@ -386,7 +386,7 @@ _GRADER_NAMES = ("criteria", "ddx", "ddx_names", "facts", "g_eval", "graph", "pr
 
 
 def _grader_revisions() -> dict[str, int]:
-    from tests.behaviour.inputs import RULES
+    from tests.behaviour.items import RULES
 
     judges = [GRADERS[name](RULES.get(name, {"steps": {}})) for name in _GRADER_NAMES]
     return {judge.name: judge.revision for judge in judges}

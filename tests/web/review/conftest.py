@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import absent
-from tests.web.review.desk import Desk, Server, close_connections
+from tests.web.review.desk import Desk, Server, close_connections, cookie_of
 
 from medassay.review.store.database import open_database
+from medassay.web.request_context import SESSION
 
 
 def _free_port():
@@ -153,3 +154,46 @@ def small(tmp_path):
     opened = open_database(str(tmp_path / "review.sqlite"))
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def visit(browser, desk):
+    """Open pages as somebody.
+
+    Returns a function of the name and of what the context is to be like.
+    """
+    contexts = []
+
+    def open_(who="", **more):
+        plain = {"viewport": {"width": 1200, "height": 900}, "reduced_motion": "reduce"}
+        context = browser.new_context(**{**plain, **more})
+        contexts.append(context)
+        if who:
+            cookie = {"name": SESSION, "value": cookie_of(desk.database, who)}
+            context.add_cookies(
+                [{**cookie, "url": desk.url.replace("http:", "https:"), "secure": True}]
+            )
+        page = context.new_page()
+        page.problems = []
+        page.on(
+            "console",
+            lambda one: (
+                page.problems.append(one.text)
+                if not one.text.startswith(("Failed to load resource", "Clear-Site-Data"))
+                else None
+            ),
+        )
+        page.on("pageerror", lambda one: page.problems.append(str(one)))
+        page.on(
+            "request",
+            lambda one: (
+                None if one.url.startswith((desk.url, "data:")) else page.problems.append(one.url)
+            ),
+        )
+        return page
+
+    yield open_
+    for context in contexts:
+        for page in context.pages:
+            assert getattr(page, "problems", []) == []
+        context.close()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
-from tests.web.review.desk import GOOD, PASSWORD, cookie_of, entry, question
+from tests.web.review.desk import GOOD, PASSWORD, entry, question
 
 from medassay.review.store import accounts
 from medassay.review.store.schema import Access, Assignment, Review, SignIn
 from medassay.review.training import training_entries
-from medassay.web.request_context import ACCOUNT, ANYONE, SESSION
+from medassay.web.request_context import ACCOUNT, ANYONE
 from medassay.web.routes import ROUTES
 
 pytestmark = pytest.mark.browser
@@ -25,49 +25,6 @@ GRAPH = {
         {"node": "Shock", "content": "", "children": [{"node": "Give drug B", "content": ""}]},
     ],
 }
-
-
-@pytest.fixture
-def visit(browser, desk):
-    """Open pages as somebody.
-
-    Returns a function of the name and of what the context is to be like.
-    """
-    contexts = []
-
-    def open_(who="", **more):
-        plain = {"viewport": {"width": 1200, "height": 900}, "reduced_motion": "reduce"}
-        context = browser.new_context(**{**plain, **more})
-        contexts.append(context)
-        if who:
-            cookie = {"name": SESSION, "value": cookie_of(desk.database, who)}
-            context.add_cookies(
-                [{**cookie, "url": desk.url.replace("http:", "https:"), "secure": True}]
-            )
-        page = context.new_page()
-        page.problems = []
-        page.on(
-            "console",
-            lambda one: (
-                page.problems.append(one.text)
-                if not one.text.startswith(("Failed to load resource", "Clear-Site-Data"))
-                else None
-            ),
-        )
-        page.on("pageerror", lambda one: page.problems.append(str(one)))
-        page.on(
-            "request",
-            lambda one: (
-                None if one.url.startswith((desk.url, "data:")) else page.problems.append(one.url)
-            ),
-        )
-        return page
-
-    yield open_
-    for context in contexts:
-        for page in context.pages:
-            assert getattr(page, "problems", []) == []
-        context.close()
 
 
 def kept(desk, study):
