@@ -48,7 +48,7 @@ class PackedRow:
             for at, token in enumerate(context):
                 self._put(token, branch=0, position=after + at, seen_tokens=after)
             self._last = (context, after, len(self.ids) - 1)
-        before = self._last[2]
+        before = self._last[2]  # the last token of the context predicts the first one behind it
         self._branch += 1
         for at, token in enumerate(continuation):
             self.predicting.append(before)
@@ -76,6 +76,9 @@ class PackedRow:
 
         group, branch = (torch.tensor(n, device=device) for n in (self.groups, self.branches))
         order = torch.arange(len(self.ids), device=device)
+        # A token sees what stands before it in its own group: the context (branch 0) and its own
+        # continuation, never a neighbour's. So a context is computed once for all its
+        # continuations, and each gets the logits that it would get alone.
         sees = (group[:, None] == group[None, :]) & (order[:, None] >= order[None, :])
         sees &= (branch[None, :] == 0) | (branch[:, None] == branch[None, :])
         seen_counts = torch.tensor(self.seen, device=device)

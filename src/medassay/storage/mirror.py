@@ -217,6 +217,8 @@ class Mirror:
         for offset, name, size in parts:
             if have < 0:  # what stood before the first piece is kept elsewhere by now
                 have = offset
+            # Behind a gap: the missing piece comes with a later pull. Here already: the piece was
+            # carried over twice, by a process that was killed before it noted how far it was.
             if offset > have or offset + size <= have:
                 continue
             data = self._patiently(

@@ -81,6 +81,7 @@ def carry_home(run: Path) -> None:
     _carry_stores(mirror)
     if (mirror.folder / "banks.lock").is_file():
         mirror.push(mirror.folder / "banks.lock")
+    # Whoever sees the seal may rely on everything that it covers being there.
     mirror.push_new(mirror.name(run), last=(SUMS, SEAL))
     for name in (*JOURNALS, LEASES):
         mirror.remove(f"{mirror.name(run)}/{name}", accepts=lambda name_: "/driver-" not in name_)

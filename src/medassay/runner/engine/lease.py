@@ -108,6 +108,8 @@ class LeaseWatcher:
         """
         now, alive = self._clock(), []
         for name, content in sorted(self._contents().items()):
+            # The clock starts when a content is first seen here: times of files are those of the
+            # worker's machine or of the store, and clocks differ.
             content_seen, since = self._seen.get(name, (content, now))
             if content != content_seen:
                 since = now

@@ -127,6 +127,8 @@ def field_of(
     eligible = [
         i for i in range(len(rows)) if rows[i] not in reasons and coverage[i] >= MIN_COVERAGE
     ]
+    # Only rows that may rank decide what is common: else one model with many failed calls would
+    # take items away from all others.
     among = eligible or list(range(len(rows)))
     common: list[Bools] = [np.asarray(p[among].all(axis=0)) for p in present]
     n_common = sum(int(mask.sum()) for mask in common)

@@ -127,6 +127,8 @@ def board_of(field: Compared, *, step_down: bool) -> RankedPairs:
         if m.any()
     )
     clustered |= means.n_clusters < n
+    # Right and wrong answers move a mean in steps of one item; the normal quantile knows nothing of
+    # steps, so a difference must exceed it by one. Clusters and graded scores have no such step.
     kappa = (scale.hi - scale.lo) / n if binary and not clustered else 0.0
     if step_down and means.draws is not None:
         relation = relation_of(values, means.draws, se, kappa=kappa, better=better)

@@ -76,9 +76,14 @@ def relation_of(
     Romano and Wolf (2005), J. Am. Stat. Assoc. 100:94-108, doi:10.1198/016214504000000539; Mogstad,
     Romano, Shaikh and Wilhelm (2024), Rev. Econ. Stud. 91:476-518, doi:10.1093/restud/rdad006.
     """
+    # One triangle is enough: |d|/SE of a pair is the same in both directions. Without spread
+    # (SE = 0) no draw can move a pair, and a division by 0 would decide it.
     undecided: Bools = np.triu(se > TIE, k=1)
     size = np.abs(values[:, None] - values[None, :])
     moved = np.ascontiguousarray((draws - values).T)  # a row for each model
+    # Step-down: pairs beyond c are decided and leave. The largest of the others reaches less by
+    # chance, so the next c is smaller and may decide further pairs; a step that decides none is
+    # the last. No c is below that of a single pair.
     steps: list[float] = []
     while undecided.any():
         c = max(CRITICAL, float(np.quantile(_highest(moved, se, undecided), _LEVEL)))
@@ -87,6 +92,8 @@ def relation_of(
         if not leaves.any():
             break
         undecided &= ~leaves
+    # The last c serves all pairs, those decided earlier too (they are beyond a larger one): with a
+    # c of its own for each pair the relation would not be transitive.
     c = steps[-1] if steps else CRITICAL
     return Relation(
         better=shown_better(values, se, kappa=kappa, c=c, better=better),

@@ -93,6 +93,9 @@ def shared_ranks(
     if rule == "arena":
         rank = [int(value) for value in best]
     else:
+        # Ties are not transitive. `leader` asks for a tie with every member, since a chain of ties
+        # from first to last would make one group of rows that are far apart; `closure` does that
+        # on purpose, and so must look ahead: a lower row may tie a higher one to the group.
         group: list[int] = []
         for position, row in enumerate(order, 1):
             members = [tied[row, other] for other in group]

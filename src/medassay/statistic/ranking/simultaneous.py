@@ -51,6 +51,7 @@ def simultaneous_order(values: Floats, draws: Floats, se: Floats) -> Simultaneou
     t = np.divide(np.abs(differences), se, out=np.zeros_like(se), where=usable)
     ordered = np.sort(highest)
     reached = len(draws) - np.searchsorted(ordered, t - TIE, side="left")
+    # The data count as one more draw: no finite number of draws shows a p of 0.
     p = np.where(usable, (reached + 1) / (len(draws) + 1), 1.0)
     return SimultaneousOrder(c=c, above=above, p_max_t=p)
 
