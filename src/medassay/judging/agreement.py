@@ -168,7 +168,7 @@ class Judgements:
             tagged.scores.append(float(np.mean(scores)))
             tagged.clusters.append(cluster)
 
-    def add_audit(
+    def add_spot_check(
         self, verdicts: Sequence[Mapping[str, Any]], again: Sequence[Mapping[str, Any]]
     ) -> None:
         """Take the verdicts of one trial given in a batch, and `again` those given singly."""

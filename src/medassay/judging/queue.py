@@ -26,7 +26,7 @@ from medassay.judging.sanitize import SanitizedAnswer, sanitize_answer, speaker_
 from medassay.storage.journal import Journal
 from medassay.storage.run import SPOT_CHECK, VERDICTS, Run
 
-AUDITED = 0.05  # of the answers that judges take in batches, judged once more singly
+SPOT_CHECK_SHARE = 0.05  # of the answers that judges take in batches, judged once more singly
 
 
 def must_judge(task: Task, trial: Mapping[str, Any], items: RunItems) -> bool:
@@ -135,7 +135,7 @@ class JudgingQueue:
         """Return the numbers as a set."""
         return frozenset(self.numbers)
 
-    def place(self, number: int, seat: int) -> int:
+    def verdict_number(self, number: int, seat: int) -> int:
         """Return the number of a verdict."""
         return number * self.assignment.n_seats + seat
 
@@ -148,7 +148,7 @@ class JudgingQueue:
             return None
         if record.get("of_attempt", 0) != self.answers.attempts.get(number, 0):
             return None  # of an answer that was asked for again since
-        return self.place(number, seat) if seats[seat].id == record["judge"] else None
+        return self.verdict_number(number, seat) if seats[seat].id == record["judge"] else None
 
     def sizes(self, journal: Journal) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
         """Return how many verdicts there are to give, and are given, by judge and domain."""
@@ -159,7 +159,7 @@ class JudgingQueue:
             for seat, spec in enumerate(self.assignment.seats[trial["model"]]):
                 key = (spec.id, trial["domain"])
                 sizes[key] += 1
-                done[key] += journal.is_done(self.place(number, seat))
+                done[key] += journal.is_done(self.verdict_number(number, seat))
         return sizes, done
 
 
@@ -169,21 +169,21 @@ def queues(answers: Answers, assignment: JudgeAssignment) -> Iterator[JudgingQue
     Where judges take answers in batches, a seeded sample of them is judged again, one by one.
     """
     yield JudgingQueue(name=VERDICTS, answers=answers, numbers=answers.open, assignment=assignment)
-    audits = auditors(assignment.graders)
-    if audits:
-        numbers = audited(answers.open, assignment.seed)
-        again = replace(assignment, graders=audits)
+    check_graders = spot_check_graders(assignment.graders)
+    if check_graders:
+        numbers = spot_check_sample(answers.open, assignment.seed)
+        again = replace(assignment, graders=check_graders)
         yield JudgingQueue(name=SPOT_CHECK, answers=answers, numbers=numbers, assignment=again)
 
 
-def auditors(graders: Mapping[str, Grader]) -> dict[str, Grader]:
+def spot_check_graders(graders: Mapping[str, Grader]) -> dict[str, Grader]:
     """Return what judges a sample again, by domain; empty if no judge takes answers in batches."""
-    return {d: grader.audit for d, grader in graders.items() if grader.audit is not None}
+    return {d: grader.spot_check for d, grader in graders.items() if grader.spot_check is not None}
 
 
-def audited(numbers: Sequence[int], seed: int) -> list[int]:
+def spot_check_sample(numbers: Sequence[int], seed: int) -> list[int]:
     """Return the seeded sample of answers that are judged again, ascending."""
-    size = math.ceil(AUDITED * len(numbers))
+    size = math.ceil(SPOT_CHECK_SHARE * len(numbers))
     return sorted(random.Random(f"{seed}\x1faudit").sample(numbers, size))
 
 

@@ -226,7 +226,7 @@ def _check_content(folder: Path) -> str:
             summary.add(trial, record)
     withheld = "withheld" in items.forms
     if judged is not None and judged.other is None and same_code and not withheld:
-        judged.audit()
+        judged.check_spot_check()
     judgements = None if withheld else read_judgements(run, items)
     if other_statistics is None:
         document = canonical(leaderboard_document(table, run.manifest, task, judgements, further))

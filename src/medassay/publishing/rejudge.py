@@ -10,7 +10,7 @@ from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.judging.agreement import TRIAL_KEY, by_trial, judged_score
 from medassay.judging.grader_text import hashed_id
-from medassay.judging.queue import Answers, audited, auditors
+from medassay.judging.queue import Answers, spot_check_graders, spot_check_sample
 from medassay.kinds.graders import graders_of
 from medassay.publishing.tombstone import read_tombstones
 from medassay.runner.judge_stage import reread
@@ -92,7 +92,7 @@ class Rejudging:
         item = self._answers.items.get(trial["domain"], trial["item"])
         return judged_score(unjudged, item, verdicts, judge, len(seats))
 
-    def audit(self) -> None:
+    def check_spot_check(self) -> None:
         """Check the verdicts that were given a second time, singly: which, by whom, and what.
 
         Raises
@@ -107,8 +107,8 @@ class Rejudging:
             raise Mismatch(f"{SPOT_CHECK}.jsonl: {state}")
         if not present:
             return
-        readers = auditors(self._graders)
-        numbers = iter(audited(answers.open, int(run.manifest["plan"]["seed"])))
+        readers = spot_check_graders(self._graders)
+        numbers = iter(spot_check_sample(answers.open, int(run.manifest["plan"]["seed"])))
         for key, verdicts in by_trial(read_jsonl(run.path / f"{SPOT_CHECK}.jsonl")):
             where = f"audit.jsonl: item '{verdicts[0]['item']}' of '{verdicts[0]['model']}'"
             number = next(numbers, None)

@@ -66,7 +66,7 @@ def read_judgements(run: Run, items: RunItems) -> Judgements | None:
     for key, verdicts in by_trial(read_jsonl(run.path / f"{VERDICTS}.jsonl")):
         judgements.add(verdicts)
         if waiting is not None and waiting[0] == key:
-            judgements.add_audit(verdicts, waiting[1])
+            judgements.add_spot_check(verdicts, waiting[1])
             waiting = next(again, None)
     if "rubric" in items.forms:
         for trial in read_jsonl(run.path / "trials.jsonl"):

@@ -21,7 +21,7 @@ from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import NotAsked
 from medassay.judging.agreement import TRIAL_KEY
 from medassay.judging.assignment import JudgeAssignment
-from medassay.judging.queue import Answers, JudgingQueue, auditors
+from medassay.judging.queue import Answers, JudgingQueue, spot_check_graders
 from medassay.kinds.graders import graders_of
 from medassay.runner.ask import Asker
 from medassay.runner.catch import caught
@@ -66,7 +66,9 @@ class Judging:
     def records(self, unit: int) -> tuple[int, ...]:
         """Return the numbers of the verdicts that a unit leaves in the journal."""
         number, seat = divmod(unit, self._assignment.n_seats)
-        return tuple(self._queue.place(number_, seat) for number_ in self._queue.batches[number])
+        return tuple(
+            self._queue.verdict_number(number_, seat) for number_ in self._queue.batches[number]
+        )
 
     def length(self, unit: int) -> int:
         """Return how long the answers of a unit are, in bytes."""
@@ -87,7 +89,7 @@ class Judging:
     ) -> None:
         grader = self._assignment.graders[trials[0]["domain"]]
         # A batch has one reply: all of it is asked again, or nothing.
-        times = max(self._again.get(self._queue.place(n, seat), 0) for n in numbers)
+        times = max(self._again.get(self._queue.verdict_number(n, seat), 0) for n in numbers)
         judged_cases = [self._answers.case(trial) for trial in trials]
         cases = [case for case, _ in judged_cases]
         prompts: list[Prompt] = []
@@ -139,7 +141,7 @@ class Judging:
                 record["unusable"] = why_unusable(replies[-1].completion)
             record |= {"masked": was_cut.masked, "cut": was_cut.cut}
             record["score"] = grader.score(case.item, verdict)
-            place = self._queue.place(number, seat)
+            place = self._queue.verdict_number(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
             self._progress.advance(spec.id, trial["domain"], record["outcome"])
 
@@ -197,7 +199,7 @@ class JudgeStageSpec:
         judges = graders_of(self.task, opened.manifest)
         items = RunItems(run, opened.manifest["domains"])
         answers = Answers(opened, items, self.task, self.known)
-        judges = auditors(judges) if self.name == SPOT_CHECK else judges
+        judges = spot_check_graders(judges) if self.name == SPOT_CHECK else judges
         assignment = JudgeAssignment(graders=judges, seats=self.seats, seed=self.seed)
         queue = JudgingQueue(
             name=self.name, answers=answers, numbers=self.numbers, assignment=assignment

@@ -16,7 +16,7 @@ from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.grader_text import before_revisions, hashed_id
-from medassay.judging.queue import auditors
+from medassay.judging.queue import spot_check_graders
 from medassay.kinds.reference.tasks import WHOLE_REPLIES
 from medassay.model.connection import proxies_set
 from medassay.model.embedded import packaged_weights
@@ -111,7 +111,7 @@ def assignment_entry(assignment: JudgeAssignment) -> dict[str, Any]:
             model: [spec.id for spec in seated] for model, seated in assignment.seats.items()
         },
         **grader_entry(assignment.graders),
-        "audited": bool(auditors(assignment.graders)),
+        "audited": bool(spot_check_graders(assignment.graders)),
         **assignment.rules,
     }
 
@@ -171,7 +171,7 @@ def methodology(
             "tools": [],
             **_reading(schedule),
             **looking_up(schedule),
-            "judges": [] if assignment is None else judging(assignment, plan),
+            "judges": [] if assignment is None else judging_entry(assignment, plan),
             "rank_rule": plan.rank_rule,
             "separation": plan.separation,
             **({"metrics": metrics} if metrics else {}),
@@ -214,7 +214,7 @@ def rejudged_methodology(
 ) -> str:
     """Return the methodology of a run whose answers are judged again."""
     later = raised_entry(task, assignment.graders.values())
-    return short_hash([methodology, task.name, judging(assignment, plan), *later.values()])
+    return short_hash([methodology, task.name, judging_entry(assignment, plan), *later.values()])
 
 
 def rescored_methodology(
@@ -227,7 +227,7 @@ def rescored_methodology(
     return short_hash([methodology, scorers, rubrics, penalty, *later.values()])
 
 
-def judging(assignment: JudgeAssignment, plan: Plan) -> dict[str, Any]:
+def judging_entry(assignment: JudgeAssignment, plan: Plan) -> dict[str, Any]:
     """Return who judges by what, whichever models are judged and so whoever sat out."""
     entry = assignment_entry(assignment)
     requests = {

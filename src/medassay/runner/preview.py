@@ -15,7 +15,7 @@ from medassay.core.records.plan import BudgetRules, Plan, load_plan
 from medassay.core.records.trial import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.assignment import JudgeAssignment
-from medassay.judging.queue import Answers, alike_key, audited, auditors, queues
+from medassay.judging.queue import Answers, alike_key, queues, spot_check_graders, spot_check_sample
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern
 from medassay.kinds.diagnoses.ranked_list.entry import LONGEST_NAME
 from medassay.kinds.parsers import PARSERS
@@ -188,8 +188,8 @@ def preview_judge(
     for rest in gathered.values():
         if rest:
             add(assignment.graders[rest[0].item.domain].opening(rest), is_known=all_known)
-    again = auditors(assignment.graders)
-    for number in audited(numbers, assignment.seed) if again else ():
+    again = spot_check_graders(assignment.graders)
+    for number in spot_check_sample(numbers, assignment.seed) if again else ():
         case, _ = judged[number]
         if _sits(assignment, spec, schedule.cell(number).model):
             add(again[case.item.domain].opening([case]), is_known=all_known)

@@ -66,9 +66,8 @@ def rescore(
     if measures.to_dict():
         identity["metrics"] = measures.to_dict()
     if "audited" in identity and deleted_items(source):
-        identity["audited"] = (
-            False  # the second verdicts are a sample of all answers, which these are no more
-        )
+        # Second verdicts are a sample of all answers, which those that are left are no more.
+        identity["audited"] = False
     identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
     derived = derived_run(source, identity, workspace / "runs", judges)
     spread = engine_of(engine, EngineRules(), workspace / "responses", {})

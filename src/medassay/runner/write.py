@@ -15,7 +15,7 @@ from medassay.core.records.trial import Answer, answer_of
 from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
 from medassay.judging.agreement import by_trial, judged_score
-from medassay.judging.queue import Answers, JudgingQueue, auditors
+from medassay.judging.queue import Answers, JudgingQueue, spot_check_graders
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.scoring import Scoring, score_trials
 from medassay.runner.answer_stage import failed_record
@@ -113,7 +113,7 @@ def write_verdicts(queue: JudgingQueue, journal: Journal) -> None:
         for number in queue.numbers:
             trial = queue.answers.trial(number)
             for seat, spec in enumerate(queue.assignment.seats[trial["model"]]):
-                place = queue.place(number, seat)
+                place = queue.verdict_number(number, seat)
                 if following is not None and following.number == place:
                     line, following = following.record, next(done, None)
                 else:
@@ -146,7 +146,7 @@ def rescore_verdicts(source: Run, run: Run, items: RunItems, judges: Mapping[str
     answers = Answers(run, items, task_of_run(run.manifest))
     _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, judges)
     if run.manifest.get("audited"):
-        _reread_all(source, run.path / f"{SPOT_CHECK}.jsonl", answers, auditors(judges))
+        _reread_all(source, run.path / f"{SPOT_CHECK}.jsonl", answers, spot_check_graders(judges))
     n_seats = max(len(seats) for seats in run.manifest["bench"].values())
     write_judged_scores(run, answers, judges, n_seats)
 

@@ -76,7 +76,7 @@ class Grader(Protocol):
         """Return how many candidates of each token the judging model must name; 0 for none."""
 
     @property
-    def audit(self) -> "Grader | None":
+    def spot_check(self) -> "Grader | None":
         """Return the grader that repeats a sample of the answers one by one.
 
         None if nothing differs.

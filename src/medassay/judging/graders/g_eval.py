@@ -83,7 +83,7 @@ class GEval(SingleQuestionGrader):
         return CANDIDATES if self.weighted else 0
 
     @property
-    def audit(self) -> "GEval | None":
+    def spot_check(self) -> "GEval | None":
         """Return what repeats a sample of the answers singly, to see what the batch does to a
         score.
         """

@@ -45,7 +45,7 @@ class Prometheus(SingleQuestionGrader):
     revision: ClassVar[int] = 1
     batch: int = 1
     alternatives: int = 0
-    audit: None = None
+    spot_check: None = None
     scale: Scale = Scale()
 
     @property

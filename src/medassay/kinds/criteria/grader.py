@@ -33,7 +33,7 @@ class CriteriaGrader(SingleQuestionGrader):
     revision: ClassVar[int] = 1
     batch: int = 1
     alternatives: int = 0
-    audit: None = None
+    spot_check: None = None
     scale: Scale = Scale(floor=-sys.float_info.max)
 
     @property

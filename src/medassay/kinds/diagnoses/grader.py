@@ -74,7 +74,7 @@ class DiagnosesGrader:
     asks: bool = True
     batch: int = 1
     alternatives: int = 0
-    audit: None = None
+    spot_check: None = None
     scale: Scale = Scale(hi=BEST)
 
     @property

@@ -67,7 +67,7 @@ class FactGrader(SingleQuestionGrader):
     lam: float = 1.0
     batch: int = 1
     alternatives: int = 0
-    audit: None = None
+    spot_check: None = None
     scale: Scale = Scale()
     text: GraderText = field(default_factory=lambda: GraderText("facts"))
 

@@ -32,7 +32,7 @@ class GraphGrader:
     graphs: tuple[Graph, ...]
     batch: int = 1
     alternatives: int = 0
-    audit: None = None
+    spot_check: None = None
     scale: Scale = Scale()
 
     @property
