@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import medassay
 from medassay.core.records.plan import EngineRules
 from medassay.errors import IncompleteError, ModelError
-from medassay.runner.breaker import Breaker, RecentEnds, Relay
+from medassay.runner.breaker import CircuitBreaker, RecentEnds, Relay
 from tests import makers
 from tests.attack.servers import says
 from tests.driving import drive, ended
@@ -178,7 +178,7 @@ def test_what_a_serving_endpoint_refuses_six_times_has_failed(tmp_path, hostile)
 
 def test_ten_minutes_without_a_success_end_a_model_that_only_asks_for_patience():
     now = [0.0]
-    breaker = Breaker(EngineRules(), clock=lambda: now[0])
+    breaker = CircuitBreaker(EngineRules(), clock=lambda: now[0])
     for second in range(0, 600, 10):
         now[0] = second
         assert breaker.hear(RecentEnds(patient=5, last="HTTP 429")) is None
@@ -201,7 +201,7 @@ def test_many_processes_together_count_as_one_would(ended_rows):
 
 @given(st.lists(st.booleans(), max_size=200), st.integers(1, 30))
 def test_a_model_is_given_up_exactly_after_so_many_failures_in_a_row(ends, most):
-    breaker = Breaker(EngineRules(give_up_after=most), clock=lambda: 0.0)
+    breaker = CircuitBreaker(EngineRules(give_up_after=most), clock=lambda: 0.0)
     in_a_row = 0
     for good in ends:
         in_a_row = 0 if good else in_a_row + 1

@@ -17,7 +17,7 @@ from medassay.runner.rescore import rescore
 from medassay.storage import mirror as mirrors
 from medassay.storage import remote
 from medassay.storage.mirror import Mirror, mirror_of
-from medassay.storage.remote import here
+from medassay.storage.remote import localize
 from medassay.storage.response import ResponseStore
 
 
@@ -111,7 +111,7 @@ def test_a_site_in_an_object_store_is_published_read_and_corrected_from_any_mach
     code, _, errors = cli("status", address, run.id, "retracted", "--reason", "a test")
     assert code == 0, errors
     machine("three")
-    site = here(address)
+    site = localize(address)
     # Byte for byte what a folder holds.
     for path in (local / "p").rglob("*"):
         if path.is_file():
@@ -229,7 +229,7 @@ def test_a_store_that_answers_503_for_a_while_loses_nothing(
     assert machine.store.refused > 0
     assert max(asked(log).values()) == 1
     machine("two")
-    assert medassay.verify(here(f"{machine.bucket}/shop/runs/{run.id}")).ok
+    assert medassay.verify(localize(f"{machine.bucket}/shop/runs/{run.id}")).ok
 
 
 def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_command_goes_on(
@@ -258,7 +258,7 @@ def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_comm
     assert code == 0, errors
     assert max(asked(log).values()) == 1
     machine("two")
-    assert medassay.verify(here(out.strip().splitlines()[-1].removeprefix("run "))).ok
+    assert medassay.verify(localize(out.strip().splitlines()[-1].removeprefix("run "))).ok
 
 
 def test_patience_with_a_store_ends_once_not_once_for_each_file(machine, monkeypatch):
@@ -313,7 +313,7 @@ def test_what_the_law_wants_gone_is_gone_from_the_object_store(tmp_path, machine
         assert said.encode() not in content or name.endswith("manifest.json")
         assert items[2]["question"].encode() not in content
     machine("three")
-    assert medassay.verify(here(f"{address}/runs/{run.id}")).ok
+    assert medassay.verify(localize(f"{address}/runs/{run.id}")).ok
     # The segment that held it is gone, too, not only joined by one without it.
     assert len([n for n in Mirror(address).listed("responses") if n.endswith(".zst")]) == 1
     # A machine that still has it does not bring it back with its next run.
@@ -435,7 +435,7 @@ def test_a_run_whose_seal_did_not_reach_the_store_is_carried_over_by_the_same_co
     [folder] = (Mirror(address).folder / "runs").iterdir()
     before = sealed(folder)
     Mirror(address)._files.pipe_file(f"{address}/runs/{folder.name}/scores.jsonl", b"older\n")
-    assert sealed(here(f"{address}/runs/{folder.name}")) == before
+    assert sealed(localize(f"{address}/runs/{folder.name}")) == before
     with remote.changing(address):
         pass
     assert sealed(folder) == before
@@ -444,7 +444,7 @@ def test_a_run_whose_seal_did_not_reach_the_store_is_carried_over_by_the_same_co
     assert run.id.endswith("-1")
     assert sealed(run.path) == before
     machine("two")
-    assert medassay.verify(here(f"{address}/runs/{run.id}")).ok
+    assert medassay.verify(localize(f"{address}/runs/{run.id}")).ok
 
 
 def test_fresh_answers_are_asked_for_though_an_older_run_was_left_behind(
@@ -461,7 +461,7 @@ def test_fresh_answers_are_asked_for_though_an_older_run_was_left_behind(
     assert (first.id[-2:], second.id[-2:]) == ("-1", "-2")
     machine("two")
     for run in (first, second):
-        assert medassay.verify(here(f"{address}/runs/{run.id}")).ok
+        assert medassay.verify(localize(f"{address}/runs/{run.id}")).ok
 
 
 def test_a_run_scored_again_on_two_machines_is_two_runs(tmp_path, machine):
@@ -471,11 +471,11 @@ def test_a_run_scored_again_on_two_machines_is_two_runs(tmp_path, machine):
     seals = []
     for name in ("two", "three"):
         machine(name)
-        seals.append(rescore(here(f"{address}/runs/{run.id}")).id)
+        seals.append(rescore(localize(f"{address}/runs/{run.id}")).id)
     assert len(set(seals)) == 2
     machine("four")
     for name in (run.id, *seals):
-        assert medassay.verify(here(f"{address}/runs/{name}")).ok
+        assert medassay.verify(localize(f"{address}/runs/{name}")).ok
 
 
 def test_a_publication_that_was_cut_off_on_its_way_is_published_by_the_same_command(

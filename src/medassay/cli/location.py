@@ -15,9 +15,9 @@ def read(place: str) -> Path:
     """
     if "://" not in place:
         return Path(place)
-    from medassay.storage.remote import here
+    from medassay.storage.remote import localize
 
-    return here(place)
+    return localize(place)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 16
 _LONGEST_LIST = 64 * 2**20  # bytes of a list that is read whole
 _SECONDS = 60  # without a byte
-_TELL_EVERY = 5.0  # seconds
+_PROGRESS_INTERVAL = 5.0  # seconds
 _MISSING = (403, 404, 410)
 
 
@@ -136,7 +136,7 @@ class _Copy:
 
     async def _progress(self) -> None:
         while True:
-            await asyncio.sleep(_TELL_EVERY)
+            await asyncio.sleep(_PROGRESS_INTERVAL)
             self._tell(f"{self._base}: {self._done()}")
 
     async def _whole(self) -> Path:

@@ -22,7 +22,7 @@ from medassay.core.records.plan import EngineRules
 from medassay.core.records.trial import Completion, Prompt, Reply, Usage
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, OverBudget, Permanent, Transient
-from medassay.runner.breaker import SUCCESS, Breaker, RecentEnds, Relay
+from medassay.runner.breaker import SUCCESS, CircuitBreaker, RecentEnds, Relay
 from medassay.runner.budget import Booking, Budget, estimated_tokens
 from medassay.runner.gate import Gate
 from medassay.storage.response import ResponseStore, request_key
@@ -132,8 +132,8 @@ class Asker:
         self.broken: OSError | None = None  # why nothing can be written down before it is sent
         self.under_way = 0  # requests that were sent and have no reply yet
         self.grace = self._rules.grace if settings.grace is None else settings.grace
-        self.breakers: dict[str, Breaker | Relay] = {
-            name: settings.relays.get(name) or Breaker(self._rules) for name in specs
+        self.breakers: dict[str, CircuitBreaker | Relay] = {
+            name: settings.relays.get(name) or CircuitBreaker(self._rules) for name in specs
         }
         self._drawing: dict[tuple[str, int], tuple[Sampling, bytes]] = {}
 

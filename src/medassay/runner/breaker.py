@@ -37,7 +37,7 @@ class RecentEnds:
 SUCCESS = RecentEnds(succeeded=True)
 
 
-class Breaker:
+class CircuitBreaker:
     """Counts the requests of one model that failed in a row, of whatever item.
 
     It breaks after `give_up_after` of them, or once the row has lasted `give_up_minutes`: a burst

@@ -19,7 +19,7 @@ from medassay.core.records.likelihood import LikelihoodRequest
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
 from medassay.core.records.relaxed import RelaxedSetting
-from medassay.core.records.task import GENERATED, Task
+from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.core.records.trial import Prompt, TrialKey
 from medassay.errors import InputError
 from medassay.model.spec import named
@@ -291,7 +291,7 @@ class Schedule:
         if not without:
             return {}
         return {
-            "task": self.task.fallback + GENERATED,
+            "task": self.task.fallback + GENERATION_SUFFIX,
             "template": "+".join(sorted({t.id for _, t in self._fallback.values()})),
             "models": without,
         }
@@ -464,7 +464,7 @@ def _fallback(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
     if not task.fallback:
         return {}
     return {
-        f"{setting}:{task.fallback}{GENERATED}": (setting, load_template(task.fallback))
+        f"{setting}:{task.fallback}{GENERATION_SUFFIX}": (setting, load_template(task.fallback))
         for setting in plan.settings
     }
 

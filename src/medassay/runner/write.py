@@ -25,7 +25,7 @@ from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, JournalLine
 from medassay.storage.jsonl import line_parts, read_jsonl
 from medassay.storage.mirror import mirror_of
-from medassay.storage.remote import here
+from medassay.storage.remote import localize
 from medassay.storage.run import SPOT_CHECK, VERDICTS, Run
 
 NOT_ASKED = "not asked"  # the reason of what was never sent; never that of another item
@@ -215,7 +215,7 @@ def _opened(place: str, domains: tuple[tuple[str, str], ...]) -> tuple[Path, Run
 
     The last one is kept for the next part.
     """
-    folder = here(place)
+    folder = localize(place)
     return folder, RunItems(folder, dict(domains))
 
 

@@ -20,7 +20,7 @@ from medassay.storage.jsonl import read_as
 from medassay.storage.run import write_new
 
 INQUIRIES = "inquiries"  # of a workspace
-_MOST = 1_000_000  # times that anything is asked about
+_MAX_TIMES = 1_000_000  # times that anything is asked about
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     basis: str
-    times: Annotated[int, msgspec.Meta(ge=0, le=_MOST)]
+    times: Annotated[int, msgspec.Meta(ge=0, le=_MAX_TIMES)]
     max_tokens: Annotated[int, msgspec.Meta(ge=1)]
     usable: bool
 

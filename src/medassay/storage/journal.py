@@ -261,7 +261,7 @@ class _Files:
     Never more than a process may open.
     """
 
-    _MOST = 200
+    _MAX_OPEN = 200
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = paths
@@ -277,7 +277,7 @@ class _Files:
     def read(self, place: int, length: int, offset: int) -> bytes:
         """Return some bytes of one segment."""
         if (file := self._open.get(place)) is None:
-            if len(self._open) >= self._MOST:
+            if len(self._open) >= self._MAX_OPEN:
                 os.close(self._open.pop(next(iter(self._open))))
             file = self._open[place] = os.open(self._paths[place], os.O_RDONLY)
         return os.pread(file, length, offset)

@@ -124,7 +124,7 @@ def using_stores(workspace: str | Path) -> Iterator[Path]:
     _carry_stores(mirror)
 
 
-def here(place: str | Path) -> Path:
+def localize(place: str | Path) -> Path:
     """Return a place on this machine: an address is fetched, and its folder returned.
 
     Raises

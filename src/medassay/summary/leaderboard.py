@@ -7,7 +7,7 @@ from typing import Any
 from medassay.core.protocols import JudgingSummary, Summary
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.leaderboard import unread_share
-from medassay.core.records.task import GENERATED, Task
+from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.core.records.trial import OUTCOMES
 from medassay.errors import StatisticError
 from medassay.statistic.draws import seed_of
@@ -51,7 +51,7 @@ def unranked_rows(
             reasons[model, setting] = provider
         elif setting.startswith("topline"):
             reasons[model, setting] = "topline"
-        elif setting.endswith(GENERATED):
+        elif setting.endswith(GENERATION_SUFFIX):
             reasons[model, setting] = "generated"
         elif table is not None and (model, setting) in table.unequal:
             reasons[model, setting] = "asked_again"

@@ -20,12 +20,12 @@ MISPARSED, IMPUGNED, NEGATIVE = "misparsed", "impugned", "asks for what is wrong
 _WITHDRAWN = re.compile(
     r"impugned|withdrawn|annulled|cancelled|anulada|impugnada|gestrichen|-", re.IGNORECASE
 )
-_FEWEST, _MOST = 4, 5  # options
+_MIN_OPTIONS, _MAX_OPTIONS = 4, 5  # options
 COLUMNS = (
     "unique_id",
     "exam_id",
     "question",
-    *(f"op{n}" for n in range(1, _MOST + 1)),
+    *(f"op{n}" for n in range(1, _MAX_OPTIONS + 1)),
     "cop",
     "year",
     "category",
@@ -77,7 +77,7 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
         if name in seen_ids:
             raise InputError(f"{path} row {number + 1}: the id '{name}' occurs twice")
         seen_ids.add(name)
-        options = [cells[f"op{n}"] for n in range(1, _MOST + 1)]
+        options = [cells[f"op{n}"] for n in range(1, _MAX_OPTIONS + 1)]
         while (
             options and not options[-1]
         ):  # an exam has four, or five; one that is empty between others is no option
@@ -86,7 +86,7 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
 
 
 def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    needed = ("question", *(f"op{n}" for n in range(1, _FEWEST + 1)), "cop")
+    needed = ("question", *(f"op{n}" for n in range(1, _MIN_OPTIONS + 1)), "cop")
     for row in read_csv(path):
         absent = [columns.get(name, name) for name in needed if columns.get(name, name) not in row]
         if absent:
@@ -145,7 +145,9 @@ def _checked(
     exam_id: str, question: str, options: tuple[str, ...], cells: Mapping[str, str]
 ) -> ExamQuestion:
     key = cells["cop"].strip()
-    cop = "12345abcde".find(key.lower()) % _MOST + 1 if re.fullmatch("[1-5a-eA-E]", key) else 0
+    cop = (
+        "12345abcde".find(key.lower()) % _MAX_OPTIONS + 1 if re.fullmatch("[1-5a-eA-E]", key) else 0
+    )
     year = cells["year"]
     question, options = _one_line(question), tuple(map(_one_line, options))
     is_printable = all(text and text.isprintable() for text in (question, *options))
@@ -155,7 +157,7 @@ def _checked(
         dropped = IMPUGNED
     elif (
         not is_printable
-        or not _FEWEST <= len(options) <= _MOST
+        or not _MIN_OPTIONS <= len(options) <= _MAX_OPTIONS
         or len(same) < len(options)
         or not 1 <= cop <= len(options)
     ):
@@ -223,7 +225,7 @@ def _is_option(marked_line: _Marked, number: int, so_far: int, after: _Marked | 
     "4." may be the fourth option of question 3, or question 4: it is a question where options begin
     anew behind it.
     """
-    if not number or marked_line.place != so_far + 1 or marked_line.place > _MOST:
+    if not number or marked_line.place != so_far + 1 or marked_line.place > _MAX_OPTIONS:
         return False
     begins_anew = after is not None and after.place == 1
     return marked_line.letter or marked_line.place != number + 1 or not begins_anew

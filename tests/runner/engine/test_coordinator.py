@@ -273,7 +273,7 @@ def test_where_no_worker_ever_comes_the_run_ends_and_says_why(tmp_path, crew, mo
 
     crew()
     monkeypatch.setattr("tests.runner.engine.crew.Hand.ready", never)
-    monkeypatch.setattr(coordinator, "NOBODY_CAME", 0.5)
+    monkeypatch.setattr(coordinator, "NO_WORKER_ARRIVED", 0.5)
     plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
     with pytest.raises(IncompleteError, match="no worker was ready within"):
         medassay.run(plan, secrets={}, engine="crew")

@@ -8,7 +8,7 @@ import medassay
 from medassay.runner.engine.worker import Worker
 from medassay.runner.rescore import rescore
 from medassay.storage.mirror import Mirror
-from medassay.storage.remote import here
+from medassay.storage.remote import localize
 
 
 def test_workers_on_an_object_store_seal_what_one_process_seals(tmp_path, crew, machine):
@@ -25,7 +25,7 @@ def test_workers_on_an_object_store_seal_what_one_process_seals(tmp_path, crew, 
         n for n in names if "@" in n or "lease" in n or "/journal/" in n or "/verdicts/" in n
     ]
     machine("two")
-    again = rescore(here(f"{machine.bucket}/shop/runs/{run.id}"), engine="crew")
+    again = rescore(localize(f"{machine.bucket}/shop/runs/{run.id}"), engine="crew")
     assert medassay.verify(again.path).ok
 
 

@@ -64,7 +64,7 @@ class RelaxedSetting:
 
     def problem(self) -> str | None:
         """Return what is wrong with the numbers, None if nothing is."""
-        for key, most in _MOST.items():
+        for key, most in _MAXIMA.items():
             if not 1 <= getattr(self, key) <= most:
                 return f"'{key}' is {getattr(self, key)}; 1 to {most} is needed"
         if not 0 < self.top_p <= 1:
@@ -74,7 +74,7 @@ class RelaxedSetting:
         return None
 
 
-_MOST = {"samples": 1000, "keep": 1000, "stride": 4096, "max_tokens": 4096}
+_MAXIMA = {"samples": 1000, "keep": 1000, "stride": 4096, "max_tokens": 4096}
 
 
 @dataclass(frozen=True, kw_only=True)

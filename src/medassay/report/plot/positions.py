@@ -6,7 +6,7 @@ from typing import Any
 from medassay.report.plot.figure import SHAPES, Figure
 from medassay.report.plot.trend import end_labels
 
-_MOST = 8  # more lines than colours and shapes cannot be told apart
+_MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
 _HEIGHT = 300  # pixels
 
 
@@ -19,7 +19,7 @@ def positions(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
         without an interval), and n (items that reach the position)
     unit : of the axis
     """
-    names = list(dict.fromkeys(point["row"] for point in points))[:_MOST]
+    names = list(dict.fromkeys(point["row"] for point in points))[:_MAX_SERIES]
     rows = [
         {key: point[key] for key in ("row", "at", "score", "lo", "hi", "n")}
         for point in points

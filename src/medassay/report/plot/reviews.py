@@ -7,7 +7,7 @@ from medassay.report.plot.figure import SHAPES, Figure
 from medassay.report.plot.trend import end_labels
 
 _HEIGHT = 260  # pixels
-_MOST = 8  # more lines than colours and shapes cannot be told apart
+_MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
 
 
 def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
@@ -20,7 +20,7 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
     totals: dict[str, int] = {}
     for point in points:
         totals[point["name"]] = totals.get(point["name"], 0) + int(point["reviews"])
-    names_shown = sorted(totals, key=lambda name: (-totals[name], name))[:_MOST]
+    names_shown = sorted(totals, key=lambda name: (-totals[name], name))[:_MAX_SERIES]
     rows = [
         {
             **{key: point[key] for key in ("month", "lo", "hi", "reviews")},

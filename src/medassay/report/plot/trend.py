@@ -6,7 +6,7 @@ from typing import Any
 from medassay.report.plot.figure import SHAPES, Figure
 
 _HEIGHT, _LABEL = 280, 13  # pixels of the figure, and of a line of text
-_MOST = 8  # more lines than colours and shapes cannot be told apart
+_MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
 _NAMED = 12  # rows that are not drawn, named in the caption
 
 
@@ -29,7 +29,7 @@ def trend(
     latest: dict[str, float] = {}
     for point in points:
         latest[point["row"]] = point["score"]
-    rows_shown = sorted(latest, key=lambda row: (-latest[row], row))[:_MOST]
+    rows_shown = sorted(latest, key=lambda row: (-latest[row], row))[:_MAX_SERIES]
     rows = [
         {
             "publication": point["publication"],
@@ -126,7 +126,7 @@ def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:
         named = ", ".join(left_out[:_NAMED])
         more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
         text += (
-            f" Drawn are the {_MOST} with the highest latest scores; in the table alone:"
+            f" Drawn are the {_MAX_SERIES} with the highest latest scores; in the table alone:"
             f" {named}{more}."
         )
     return text

@@ -32,8 +32,8 @@ from medassay.storage.journal import Journal, NumberOf
 _FEWEST = 16  # units of a shard near the end
 _MOST_DEATHS = 20
 _SILENT = 3  # deaths of a lease, after which a worker that says nothing is lost
-_TELL_EVERY = 30.0  # seconds
-NOBODY_CAME = 900.0  # seconds: clusters that grow by themselves take minutes
+_PROGRESS_INTERVAL = 30.0  # seconds
+NO_WORKER_ARRIVED = 900.0  # seconds: clusters that grow by themselves take minutes
 
 
 class LostError(Exception):
@@ -161,15 +161,15 @@ class Coordinator:
                 self._over.set()
             if self._states:
                 began = last_told = time.monotonic()
-            elif time.monotonic() - last_told > _TELL_EVERY:
+            elif time.monotonic() - last_told > _PROGRESS_INTERVAL:
                 last_told = time.monotonic()
                 log.warn("waiting_for_workers", seconds=round(last_told - began))
                 log.say(
                     "no worker is ready yet; each takes one processor (`ray status` shows them)"
                 )
-            if time.monotonic() - began > NOBODY_CAME:
+            if time.monotonic() - began > NO_WORKER_ARRIVED:
                 raise IncompleteError(
-                    f"no worker was ready within {NOBODY_CAME:.0f} s: each takes one processor, a"
+                    f"no worker was ready within {NO_WORKER_ARRIVED:.0f} s: each takes one processor, a"
                     " replica its gpus too; `ray status` shows what the cluster has; the same"
                     " command resumes"
                 )

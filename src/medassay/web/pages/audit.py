@@ -9,7 +9,7 @@ from medassay.errors import InputError, IntegrityError, MedassayError
 from medassay.review.store import accounts, trail
 from medassay.web.request_context import Here, RequestContext
 
-_MOST = 500
+_MAX_LINES = 500
 
 
 def audit_page(context: Here) -> Response:
@@ -23,8 +23,8 @@ def audit_page(context: Here) -> Response:
             head, broken = "", str(error)
         is_admin = accounts.ADMIN in context.roles
         mine = None if is_admin else accounts.studies_with(db, context.who.id, "auditor")
-        lines = trail.trail_of(db, mine, most=_MOST)
-        accesses = trail.accesses(db, studies=mine, most=_MOST)
+        lines = trail.trail_of(db, mine, most=_MAX_LINES)
+        accesses = trail.accesses(db, studies=mine, most=_MAX_LINES)
         names = accounts.names_of(db, {access.account_id for access in accesses})
     return context.page(
         "audit.html",
