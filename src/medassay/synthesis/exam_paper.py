@@ -145,9 +145,8 @@ def _checked(
     exam_id: str, question: str, options: tuple[str, ...], cells: Mapping[str, str]
 ) -> ExamQuestion:
     key = cells["cop"].strip()
-    cop = (
-        "12345abcde".find(key.lower()) % _MAX_OPTIONS + 1 if re.fullmatch("[1-5a-eA-E]", key) else 0
-    )
+    is_key = re.fullmatch("[1-5a-eA-E]", key)
+    cop = "12345abcde".find(key.lower()) % _MAX_OPTIONS + 1 if is_key else 0
     year = cells["year"]
     question, options = _one_line(question), tuple(map(_one_line, options))
     is_printable = all(text and text.isprintable() for text in (question, *options))

@@ -9,9 +9,8 @@ from medassay.core.records.likelihood import Asks
 from medassay.core.records.model import REPLY_TOKENS
 from medassay.core.records.trial import Scale
 
-GENERATION_SUFFIX = (
-    "_gen"  # ends the setting of rows that were asked for replies in a task of likelihoods
-)
+# Ends the setting of rows that were asked for replies in a task of likelihoods.
+GENERATION_SUFFIX = "_gen"
 
 
 BLANK_LINE = "\n\n"  # ends an answer, where a task says so
