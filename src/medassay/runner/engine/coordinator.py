@@ -170,8 +170,8 @@ class Coordinator:
             if time.monotonic() - began > NO_WORKER_ARRIVED:
                 raise IncompleteError(
                     f"no worker was ready within {NO_WORKER_ARRIVED:.0f} s: each takes one"
-                    " processor, a replica its gpus too; `ray status` shows what the cluster has; the same"
-                    " command resumes"
+                    " processor, a replica its gpus too; `ray status` shows what the cluster has;"
+                    " the same command resumes"
                 )
 
     async def _lead(self, worker: WorkerHandle, pool: WorkerPool) -> None:
