@@ -490,3 +490,47 @@ def test_a_compact_board_shows_a_cell_over_http_and_its_files_without(browser, p
     assert "Open over HTTP for the answers" in page.locator("#cell-state").inner_text()
     assert not list((site / "p/compact").glob("cell/*/"))
     assert medassay.verify(site / "p/compact").ok
+
+
+def test_a_page_of_shuffled_options_says_which_letter_was_whose(browser, tmp_path, cli):
+    """Readers of "B" beside "The answer is C" looked for an error that was none."""
+    items = [
+        {**item, "expected": "A", "options": ["right", "wrong", "bad", "worse"]}
+        for item in makers.many_items(10)
+    ]
+    makers.write_bank(tmp_path / "bank", items)
+    makers.write_models(tmp_path, makers.fake("habit", reply="The answer is C."))
+    run = medassay.run(
+        makers.write_plan(tmp_path, models=["habit"], shuffle_options=True), secrets={}
+    )
+    trials = [json.loads(line) for line in (run.path / "trials.jsonl").read_text().splitlines()]
+    assert {trial["value"] for trial in trials} > {"C"}
+    said = {
+        trial["item"]: "options shown as A, B, C, D were "
+        + ", ".join("ABCD"[place] for place in trial["order"])
+        + " of the bank"
+        for trial in trials
+    }
+    for trial in trials:  # the third letter shown is the one that was read
+        assert said[trial["item"]].split(" were ")[1].split(", ")[2] == trial["value"]
+    medassay.publish(run, tmp_path / "site", publication="whole")
+    medassay.publish(run, tmp_path / "site", publication="compact", about=About(compact=True))
+    for page in (tmp_path / "site/p/whole/cell").rglob("index.html"):
+        for name, article in re.findall(
+            r'(?s)data-answer="([^"]+)"(.*?)</article>', page.read_text()
+        ):
+            assert said.pop(name) in article
+    assert not said
+    with served(tmp_path / "site") as address:
+        made = browser.new_page()
+        made.goto(f"{address}/p/compact/model/habit/index.html")
+        made.locator("td.number a").first.click()
+        made.wait_for_selector("article[data-sha256]")
+        shown = [article.inner_text() for article in made.locator("article").all()]
+        made.close()
+    for trial, text in zip(trials, shown, strict=True):
+        banked = ", ".join("ABCD"[place] for place in trial["order"])
+        assert f"options shown as A, B, C, D were {banked} of the bank" in text
+    code, text, _ = cli("show", trials[0]["item"], "--run", run.path)
+    assert code == 0
+    assert "options shown as A, B, C, D were " in text

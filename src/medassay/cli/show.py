@@ -46,6 +46,7 @@ def command(
     if workshop is not None:
         raise UsageError("--workshop goes with --history")
     from medassay.bank.run_items import RunItems
+    from medassay.core.records.item import shuffle_text
     from medassay.storage.run import open_run
 
     others: list[str] = []
@@ -85,10 +86,11 @@ def command(
                 f" {hit['score']}); what it was has SHA-256 {trial['tombstone'][:16]}"
             )
             continue
+        shuffled = f"; {shuffle_text(trial['order'])}" if "order" in trial else ""
         out.result(
             f"{trial['model']} · {trial['setting']} · {trial['mode']} · repeat {trial['repeat']}:"
             f" {trial.get('text', '')!r} → {trial['value']} ({trial['outcome']},"
-            f" {trial['reason']}), score {hit['score']}, sha256 {hit['sha256'][:16]}"
+            f" {trial['reason']}{shuffled}), score {hit['score']}, sha256 {hit['sha256'][:16]}"
         )
     if others:
         out.say(f"of run {opened.id}; {name} is in {', '.join(others)}, too: name one with --run")

@@ -182,3 +182,19 @@ class Bank:
     card: dict[str, Any] = field(default_factory=dict)
     changes: str = ""
     reviews: Sequence[Mapping[str, Any]] = ()
+
+
+def shuffle_text(order: Sequence[int]) -> str:
+    """Return under which letters the options of the bank were shown.
+
+    Parameters
+    ----------
+    order : place in the bank of the option shown first, second, and so on
+
+    Examples
+    --------
+    >>> shuffle_text([2, 0, 1])
+    'options shown as A, B, C were C, A, B of the bank'
+    """
+    shown, banked = LETTERS[: len(order)], [LETTERS[place] for place in order]
+    return f"options shown as {', '.join(shown)} were {', '.join(banked)} of the bank"

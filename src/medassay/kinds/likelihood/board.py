@@ -5,6 +5,7 @@ completions.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from medassay.core.records.item import LETTERS
 from medassay.core.records.likelihood import finite_or_none
 from medassay.core.records.relaxed import Position, Tables, tables_from_dict
 from medassay.kinds.likelihood.relaxed_perplexity import combine
@@ -38,10 +39,9 @@ def shown_likelihoods(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict
     if not item.get("options"):
         return {"texts": likelihoods}
     order = trial.get("order") or range(len(likelihoods))
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     return {
         "options": [
-            {**likelihood, "letter": letters[place], "chosen": letters[place] == trial["value"]}
+            {**likelihood, "letter": LETTERS[place], "chosen": LETTERS[place] == trial["value"]}
             for likelihood, place in zip(likelihoods, order, strict=True)
         ]
     }

@@ -10,6 +10,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from medassay.core.ranks import p_text, range_title, reading_text, small_domain_text
+from medassay.core.records.item import LETTERS, shuffle_text
 from medassay.core.records.leaderboard import honest_ends, rank_text, units, unread_share
 from medassay.core.wording import counted, listed
 from medassay.report.board import Board
@@ -108,8 +109,10 @@ def environment() -> jinja2.Environment:
         units=units,
         honest=honest_ends,
         unread=unread_share,
+        shuffle_text=shuffle_text,
     )
     jinja.globals.update(
+        LETTERS=LETTERS,
         rank_text=rank_text,
         range_title=range_title,
         reading_text=reading_text,

@@ -23,6 +23,13 @@
     parent.appendChild(made);
     return made;
   }
+  // The letters of options, as core/records/item.py has them.
+  var LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZΓΔΘΛΞΠΣΦΨΩБДЖЗ";
+  function shuffleText(order) {
+    var shown = order.map(function (_, at) { return LETTERS[at]; });
+    var banked = order.map(function (place) { return LETTERS[place]; });
+    return "options shown as " + shown.join(", ") + " were " + banked.join(", ") + " of the bank";
+  }
   function lines(address) {
     return fetch(address).then(function (reply) {
       if (!reply.ok) throw new Error(reply.status);
@@ -44,14 +51,14 @@
       if (item.options) {
         var list = add(article, "ol", null, { "class": "options", type: "A" });
         item.options.forEach(function (option, at) {
-          var key = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[at] === item.expected;
+          var key = LETTERS[at] === item.expected;
           add(list, "li", option + (key ? " (key)" : ""), key ? { "class": "key", dir: "auto" } : { dir: "auto" });
         });
       } else {
         add(article, "p", "Target: " + (item.expected || item.regex || (item.range && item.range.lo + " to " + item.range.hi) || (item.facts && item.facts.map(function (f) { return f.text || f; }).join("; ")) || item.reference || "given with the score"), { dir: "auto" });
       }
       if (trial.likelihoods) {
-        add(article, "p", "Log-probabilities in nats" + (trial.order ? ", options in the order " + trial.order.join(", ") : "") + ": " + trial.likelihoods.map(function (one) { return one.total === null ? "−∞" : one.total.toFixed(2); }).join(", "));
+        add(article, "p", "Log-probabilities in nats" + (trial.order ? ", options as they were shown" : "") + ": " + trial.likelihoods.map(function (one) { return one.total === null ? "−∞" : one.total.toFixed(2); }).join(", "));
       } else if (trial.drawn) {
         trial.drawn.kept.forEach(function (one, at) {
           add(article, "p", "Completion " + (at + 1) + ": " + one.n_tokens + " tokens, " + (one.logprob === null ? "−∞" : one.logprob.toFixed(2)) + " nats", { "class": "label" });
@@ -61,7 +68,7 @@
         add(article, "p", "Reply", { "class": "label" });
         add(article, "pre", trial.text, { dir: "auto" });
       }
-      add(article, "p", "Read as " + (trial.value === null ? "nothing" : trial.value) + " by " + trial.reason + " · " + trial.outcome);
+      add(article, "p", "Read as " + (trial.value === null ? "nothing" : trial.value) + " by " + trial.reason + " · " + trial.outcome + (trial.order ? " · " + shuffleText(trial.order) : ""));
     }
     (answer.verdicts || []).forEach(function (verdict) {
       var line = add(article, "p", verdict.judge + ": " + (verdict.score === null ? "no score" : verdict.score));
