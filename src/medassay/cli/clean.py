@@ -57,20 +57,22 @@ def command(
     for leftover in chosen:
         tell(
             f"{leftover.kind}: {leftover.path.relative_to(workspace)}: {leftover.why},"
-            f" {_told(leftover.size)}"
+            f" {_units(leftover.size)}"
         )
     if not chosen:
         tell("nothing to remove")
     if chosen and not yes:
         if not sys.stdin.isatty():
             raise UsageError("--yes is needed to remove these where nobody can be asked")
-        typer.confirm(f"Remove these {len(chosen)} for good ({_told(size)})?", abort=True, err=True)
+        typer.confirm(
+            f"Remove these {len(chosen)} for good ({_units(size)})?", abort=True, err=True
+        )
     freed = remove(chosen)
     if out.json:
         out.document({"removed": [str(leftover.path) for leftover in chosen], "bytes": freed})
     elif chosen:
-        out.result(f"{len(chosen)} removed, {_told(freed)} freed")
+        out.result(f"{len(chosen)} removed, {_units(freed)} freed")
 
 
-def _told(size: int) -> str:
+def _units(size: int) -> str:
     return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size} bytes"

@@ -175,7 +175,7 @@ def call(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 -- of each, one line is told
         if out.debug:
             sys.stderr.write(visible(secrets.redact(traceback.format_exc())))
-        return _told(error)
+        return _report_error(error)
 
 
 def _stopped() -> int:
@@ -184,7 +184,7 @@ def _stopped() -> int:
     return _failed("Interrupted", message, Interrupted.exit_code)
 
 
-def _told(error: Exception) -> int:
+def _report_error(error: Exception) -> int:
     """Print one line for an error, and return its exit code."""
     if isinstance(error, MedassayError):
         return _failed(type(error).__name__, str(error), error.exit_code)

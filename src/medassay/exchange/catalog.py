@@ -50,7 +50,7 @@ class Import:
         """
         logs: list[PredictionFile] = []
         left_out: list[dict[str, str]] = []
-        files = [(place, path) for place in places for path in self._found(place)]
+        files = [(place, path) for place in places for path in self._log_files(place)]
         if len(models) > 1 and len(models) != len(files):
             listed = ", ".join(path.name for _, path in files)
             raise InputError(
@@ -71,7 +71,7 @@ class Import:
             raise InputError(f"no finished log of {self.title} among those given ({reasons})")
         return run_of(logs, left_out=left_out, runs=runs, to=to)
 
-    def _found(self, place: Path) -> Iterator[Path]:
+    def _log_files(self, place: Path) -> Iterator[Path]:
         """Yield a log, or those in a folder: files, and folders that hold one log together."""
         if not place.is_dir():
             yield place

@@ -241,7 +241,7 @@ def _write_verdicts(answers: Answers, lists: Lists, judges: Mapping[str, Grader]
             judge = judges[trial["domain"]]
             place = tuple(trial[k] for k in ("domain", "model", "setting", "item"))
             record = (
-                _given(trial, item, judge, labels[place])
+                _imported_verdict(trial, item, judge, labels[place])
                 if lists.labelled
                 else _by_rule(trial, answers.case(trial)[0], judge)
             )
@@ -277,7 +277,7 @@ def _trial(listed: ListedCase, item: Item) -> dict[str, Any]:
     }
 
 
-def _given(
+def _imported_verdict(
     trial: dict[str, Any], item: Item, judge: Grader, labels: Sequence[Diagnosis]
 ) -> dict[str, Any]:
     """Return the verdict that came with a list."""
@@ -285,7 +285,7 @@ def _given(
         "golden": item.diagnoses[0],
         "golden_severity": item.severity,
         "golden_severity_by": "bank" if item.severity else "",
-        "diagnoses": [_told(label).to_dict() for label in labels],
+        "diagnoses": [_sourceless(label).to_dict() for label in labels],
         "severities_read": any(label.severity for label in labels) or not labels,
         "strange_ids": 0,
     }
@@ -296,7 +296,7 @@ def _given(
     return _verdict(trial, GIVEN.id, item, judge, verdict, given=True)
 
 
-def _told(label: Diagnosis) -> Diagnosis:
+def _sourceless(label: Diagnosis) -> Diagnosis:
     """Return a diagnosis without a source for labels that it has not."""
     return replace(
         label,

@@ -132,7 +132,7 @@ def _labelled(files: Sequence[Path]) -> Lists:
     rows = ((file, row) for file in files for row in enumerate(read_csv(file), 2))
     for file, (number, row) in rows:
         where = f"{file.name} row {number}"
-        domain = _named(row.get("bench_name") or "ddx", "bench_name", where)
+        domain = _checked_name(row.get("bench_name") or "ddx", "bench_name", where)
         item = {
             "id": f"patient-{_text(row, 'patient_id', where)}",
             "domain": domain,
@@ -150,7 +150,7 @@ def _labelled(files: Sequence[Path]) -> Lists:
             )
         model, prompt = (
             _text(row, "model_name", where),
-            _named(row.get("prompt_name") or "zero_shot", "prompt_name", where),
+            _checked_name(row.get("prompt_name") or "zero_shot", "prompt_name", where),
         )
         place = (domain, model, prompt, key[1])
         if owner.setdefault(place, file.name) != file.name:
@@ -198,9 +198,9 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
     without: set[tuple[str, str]] = set()
     for file in files:
         named = _FILE.match(file.stem)
-        domain = _named(named["bench"].lower() if named else "ddx", "bench", file.name)
+        domain = _checked_name(named["bench"].lower() if named else "ddx", "bench", file.name)
         model = named["model"] if named else file.stem
-        positions = _seen(file)
+        positions = _given_ranks(file)
         for number, row in enumerate(read_csv(file)):
             where = f"{file.name} row {number + 2}"
             need_columns(file, row, _RAW)
@@ -240,7 +240,7 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
     return Lists(labelled=False, items=items, lists=lists, dropped=len(without), several=several)
 
 
-def _seen(file: Path) -> list[int | None]:
+def _given_ranks(file: Path) -> list[int | None]:
     """Return the ranks that somebody gave beside a file of replies, row by row.
 
     None without a file.
@@ -257,10 +257,10 @@ def _seen(file: Path) -> list[int | None]:
 
 
 def _text(row: Mapping[str, str], column: str, where: str) -> str:
-    return _named(row[column] or "", column, where)
+    return _checked_name(row[column] or "", column, where)
 
 
-def _named(text: str, column: str, where: str) -> str:
+def _checked_name(text: str, column: str, where: str) -> str:
     """Return a name from a file, refused where it is none."""
     value = text.strip()
     if not value:

@@ -136,7 +136,7 @@ def read_healthbench(path: Path) -> Iterator[Judged]:
         where = f"{path.name} row {number}"
         try:
             record = record_of(row)
-            responses = _listed(row["responses"])
+            responses = _as_list(row["responses"])
             turns = row.get("prompt_response") or []
             text = "\n\n".join(_said(turn) for turn in turns)
             met = [_one(response, row["rubrics"][at]) for at, response in enumerate(responses)]
@@ -172,7 +172,7 @@ def _check_score(judged: Judged, stored: Any, where: str) -> None:
         raise InputError(f"{where}: score {stored}, but its verdicts give {score:.10g}")
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     """Return a list that may be written as text: published files hold Python literals."""
     if isinstance(value, str) and len(value) > _LONGEST:
         raise ValueError(f"{len(value)} characters of verdicts")

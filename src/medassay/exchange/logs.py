@@ -57,7 +57,7 @@ def run_of(
     InputError
         Naming the file, the place and what was expected.
     """
-    joined = _joined(logs, left_out)
+    joined = _join_files(logs, left_out)
     return new_run(
         [joined.source.digest, dict(joined.remembered)],
         lambda folder, name: _fill(folder, logs, joined, name),
@@ -66,7 +66,7 @@ def run_of(
     )
 
 
-def _joined(
+def _join_files(
     logs: Sequence[PredictionFile], left_out: Sequence[Mapping[str, str]]
 ) -> PredictionFile:
     """Return several logs as one, whose source is all of them."""

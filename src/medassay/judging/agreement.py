@@ -214,7 +214,7 @@ class Judgements:
 
     def _summary(self, cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]:
         cells = [c for c in cells if c.ratings]  # others have no fact that anybody judged
-        pairwise = _joined(c.pairwise for c in cells)
+        pairwise = _concatenate(c.pairwise for c in cells)
         if not len(pairwise):
             return {
                 "agreement": None,
@@ -227,22 +227,22 @@ class Judgements:
                 "contradict_rate": None,
             }
         seats = range(max(len(c.ratings) for c in cells))
-        ratings = np.stack([_joined(c.ratings[seat] for c in cells) for seat in seats])
+        ratings = np.stack([_concatenate(c.ratings[seat] for c in cells) for seat in seats])
         ratings = ratings.astype(np.float64)
         ratings[ratings < 0] = np.nan
-        units = _joined(c.units for c in cells)
+        units = _concatenate(c.units for c in cells)
         alpha = alpha_estimate(ratings, units, seed=seed)
         answers = len(pairwise)
         hallucination = bootstrap_mean(
-            _joined(c.hallucinated for c in cells),
+            _concatenate(c.hallucinated for c in cells),
             seed=seed,
-            clusters=_joined(c.clusters for c in cells),
+            clusters=_concatenate(c.clusters for c in cells),
         )
         kinds = sum((c.kinds for c in cells), Counter[str]())
         return {
             "agreement": float(np.mean(pairwise)),
             "agreement_low": float(np.mean(pairwise)) < LOW_AGREEMENT,
-            "unanimous": float(np.mean(_joined(c.unanimous for c in cells))),
+            "unanimous": float(np.mean(_concatenate(c.unanimous for c in cells))),
             "alpha": {
                 "nominal": krippendorff_alpha(ratings),
                 "ordinal": krippendorff_alpha(ratings, "ordinal"),
@@ -250,7 +250,7 @@ class Judgements:
                 "estimate": None if alpha is None else alpha.to_dict(),
             },
             "hallucination_rate": hallucination.to_dict(),
-            "claims_per_answer": float(np.mean(_joined(c.claims for c in cells))),
+            "claims_per_answer": float(np.mean(_concatenate(c.claims for c in cells))),
             # Claims of a kind per answer and judge.
             "claim_kinds": {kind: kinds[kind] / (answers * len(ratings)) for kind in CLAIM_KINDS},
             "contradict_rate": sum(c.contradicted for c in cells) / sum(c.rated for c in cells),
@@ -307,17 +307,17 @@ def _harmful_criteria(cells: Sequence[_JudgedCell]) -> dict[str, Any]:
     return {"harmful_criteria": {"marked": marked, "harmful": len(items), "events": events}}
 
 
-def _joined(arrays: "Iterable[array[Any]]") -> NDArray[Any]:
+def _concatenate(arrays: "Iterable[array[Any]]") -> NDArray[Any]:
     """Return the numbers of several arrays, without a Python object for each."""
     return np.concatenate([np.empty(0), *(np.asarray(numbers) for numbers in arrays)])
 
 
 def _batch_difference(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any] | None:
     """Return the mean absolute difference of batch and single scores; None if none was repeated."""
-    apart = _joined(c.apart for c in cells)
+    apart = _concatenate(c.apart for c in cells)
     if not len(apart):
         return None
-    clusters = _joined(c.apart_clusters for c in cells)
+    clusters = _concatenate(c.apart_clusters for c in cells)
     scale = Scale(hi=sys.float_info.max)
     return bootstrap_mean(apart, seed=seed, clusters=clusters, scale=scale).to_dict()
 
@@ -331,8 +331,8 @@ def _by_tag(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]:
     estimates = {}
     for tag in sorted({tag for c in cells for tag in c.tags}):
         tagged = [c.tags[tag] for c in cells if tag in c.tags]
-        scores = _joined(t.scores for t in tagged)
-        clusters = _joined(t.clusters for t in tagged)
+        scores = _concatenate(t.scores for t in tagged)
+        clusters = _concatenate(t.clusters for t in tagged)
         estimate = bootstrap_mean(scores, seed=seed, clusters=clusters, scale=scale)
         estimates[tag] = clipped(estimate, scale).to_dict()
     return estimates

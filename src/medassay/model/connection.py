@@ -137,18 +137,18 @@ def refuse_redirect(spec: ModelSpec, status: int, address: str, where: str | Non
     if not 300 <= status < 400:
         return
     try:
-        to = _named(urljoin(address, where)) if where else "no address"
+        to = _bare(urljoin(address, where)) if where else "no address"
     except ValueError:  # of what is no address
-        to = _named(where or "")
+        to = _bare(where or "")
     raise Permanent(
-        f"{spec.id}: HTTP {status}: {_named(address)} sends on to {to}; redirects are not followed,"
+        f"{spec.id}: HTTP {status}: {_bare(address)} sends on to {to}; redirects are not followed,"
         " since key and question would go along: if that address is right, make it the entry's"
         " 'url'",
         refused=True,
     )
 
 
-def _named(address: str) -> str:
+def _bare(address: str) -> str:
     """Return an address for a message: without a query, which may hold a key."""
     return secrets.told(address.partition("?")[0], _LONGEST_ADDRESS)
 

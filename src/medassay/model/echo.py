@@ -260,7 +260,7 @@ def _ends(tokens: Sequence[str], text: str) -> tuple[int | None, ...]:
     for number in range(len(tokens) - 1, -1, -1):
         token = tokens[number]
         if at is None:  # behind a part of a character: the next whole token tells where we are
-            at = _found(tokens, number, text, _known_end(ends, text))
+            at = _token_end(tokens, number, text, _known_end(ends, text))
         ends.append(at if token or not at else None)
         if not token:  # as some servers write the first part of a character
             continue
@@ -280,7 +280,7 @@ def _known_end(ends: Sequence[int | None], text: str) -> int:
     return next((end for end in reversed(ends) if end is not None), len(text))
 
 
-def _found(tokens: Sequence[str], number: int, text: str, before: int) -> int | None:
+def _token_end(tokens: Sequence[str], number: int, text: str, before: int) -> int | None:
     """Return where a whole token in front of parts of characters ends; None for a part."""
     token = tokens[number]
     if any(mark in token for mark in _PARTIAL):

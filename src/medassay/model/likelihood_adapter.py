@@ -47,12 +47,12 @@ def measure(
     scores = iter(engine.score_tokens(requests))
     completions: list[Completion | Permanent] = []
     for prompt, prompt_requests, repeat in zip(prompts, requests_of, repeats, strict=True):
-        request = _wanted(prompt)
+        request = _request_of(prompt)
         try:
             if isinstance(prompt_requests, ValueError):
                 raise prompt_requests
             if request.relaxed is not None:
-                completions.append(_drawn(engine, prompt, request, seed + repeat))
+                completions.append(_relaxed_completion(engine, prompt, request, seed + repeat))
             else:
                 completions.append(_scored(engine, request, prompt_requests, scores))
         except ValueError as error:
@@ -61,7 +61,7 @@ def measure(
     return [_timed(completion, seconds) for completion in completions]
 
 
-def _wanted(prompt: Prompt) -> LikelihoodRequest:
+def _request_of(prompt: Prompt) -> LikelihoodRequest:
     if prompt.likely is None:
         raise ValueError("a prompt that asks for a reply has no likelihoods")
     return prompt.likely
@@ -72,7 +72,7 @@ def _asked(engine: LikelihoodEngine, prompt: Prompt) -> "list[Request] | ValueEr
 
     None for completions to be drawn.
     """
-    request = _wanted(prompt)
+    request = _request_of(prompt)
     try:
         if request.relaxed is not None:
             return []
@@ -121,7 +121,7 @@ def _scored(
     )
 
 
-def _drawn(
+def _relaxed_completion(
     engine: LikelihoodEngine, prompt: Prompt, request: LikelihoodRequest, seed: int
 ) -> Completion:
     """Return completions and the tables of every text in them."""

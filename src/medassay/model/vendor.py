@@ -129,7 +129,7 @@ class Vendor:
             )
         except exceptions.ContentFilterError as error:
             seconds = time.perf_counter() - started
-            return Completion(text=_told(str(error)), finish="refusal", seconds=seconds)
+            return Completion(text=_error_text(str(error)), finish="refusal", seconds=seconds)
         except exceptions.ModelHTTPError as error:
             failed = failure(self._spec, error.status_code, str(error), error.retry_after)
             if isinstance(failed, Moderated):
@@ -143,10 +143,10 @@ class Vendor:
         ) as error:  # some vendors' libraries pass it on as it is
             raise self._unreached(error) from None
         except exceptions.UserError as error:
-            raise Permanent(_told(f"{self._spec.id}: {error}")) from None
+            raise Permanent(_error_text(f"{self._spec.id}: {error}")) from None
         except _UNREADABLE as error:  # of the vendor's library, on a reply it did not expect
             message = f"{self._spec.id}: not a reply of this protocol: {error}"
-            raise Transient(_told(message)) from None
+            raise Transient(_error_text(message)) from None
         return _completion(response, time.perf_counter() - started)
 
     async def close(self) -> None:
@@ -203,10 +203,10 @@ class Vendor:
         if refused is not None:
             return refused
         unconnected = caused_by(error, ConnectionRefusedError) is not None
-        return Transient(_told(f"{self._spec.id}: {error}"), unconnected=unconnected)
+        return Transient(_error_text(f"{self._spec.id}: {error}"), unconnected=unconnected)
 
 
-def _told(text: str) -> str:
+def _error_text(text: str) -> str:
     return known_secrets.told(text, 300)
 
 

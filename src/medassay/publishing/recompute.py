@@ -367,7 +367,7 @@ def _parts(run: Run) -> Iterator[_LineRange]:
 def _check_part(folder: Path, part: _LineRange, same_code: bool) -> str | None:
     """Return the first mismatch in a part, None if there is none."""
     try:
-        run, items = _opened(folder)
+        run, items = _open_once(folder)
         task = task_of_run(run.manifest)
         for _ in _scores(run, items, task, None, same_code=same_code, part=part):
             pass
@@ -377,7 +377,7 @@ def _check_part(folder: Path, part: _LineRange, same_code: bool) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _opened(folder: Path) -> tuple[Run, RunItems]:
+def _open_once(folder: Path) -> tuple[Run, RunItems]:
     """Return a run and its items, once in each process that helps."""
     run = open_run(folder)
     return run, RunItems(folder, run.manifest["domains"])

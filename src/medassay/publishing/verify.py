@@ -96,7 +96,7 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> VerificationReport
     places = [p for p in sorted(folder.glob("p/*/")) if not p.name.startswith(".")]
     if not places and not (folder / LEDGER).exists():
         raise InputError(f"{folder}: a site without publications; nothing to verify")
-    head_kept = _kept(since) if since else None
+    head_kept = _kept_head(since) if since else None
     if signed_by and not re.fullmatch("[0-9a-fA-F]{64}", signed_by.strip()):
         raise InputError(f"--signed-by '{signed_by}': expected a public key, 64 hexadecimal digits")
     steps = [
@@ -243,7 +243,7 @@ def _check_pages(folder: Path) -> str:
     return f"{len(listed_names)} files, made anew"
 
 
-def _kept(since: str) -> tuple[int, str] | str:
+def _kept_head(since: str) -> tuple[int, str] | str:
     """Return (size, root) of a kept head, or the kept hash of a line."""
     if re.fullmatch("[0-9a-f]{64}", since.lower()):
         return since.lower()

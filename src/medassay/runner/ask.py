@@ -185,7 +185,7 @@ class Asker:
         NotAsked
             When nothing was sent: the model is given up, or a stop was asked for.
         """
-        sampling, constant = self._drawn(spec)
+        sampling, constant = self._sampling(spec)
         if prompt.max_tokens is not None:
             sampling = replace(sampling, max_tokens=prompt.max_tokens)
         key = request_key(constant, prompt.asked, repeat, attempt)
@@ -211,7 +211,7 @@ class Asker:
 
     def is_stored(self, spec: ModelSpec, prompt: Prompt, *, repeat: int, attempt: int) -> bool:
         """Return whether there is a reply to a prompt already."""
-        key = request_key(self._drawn(spec)[1], prompt.asked, repeat, attempt)
+        key = request_key(self._sampling(spec)[1], prompt.asked, repeat, attempt)
         return self._store.get(key) is not None
 
     @property
@@ -225,9 +225,9 @@ class Asker:
 
     def constant(self, spec: ModelSpec) -> bytes:
         """Return what all requests of a model share: part of the keys of their replies."""
-        return self._drawn(spec)[1]
+        return self._sampling(spec)[1]
 
-    def _drawn(self, spec: ModelSpec) -> tuple[Sampling, bytes]:
+    def _sampling(self, spec: ModelSpec) -> tuple[Sampling, bytes]:
         """Return how tokens are drawn, and what all requests of a model share.
 
         An entry may come with another token limit.

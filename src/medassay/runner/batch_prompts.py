@@ -143,7 +143,7 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
     spread = engine_of(engine, _RULES, responses, named_secrets(spec, secrets))
     with (
         ResponseStore(responses) as store,
-        _kept(workspace, what, spec) as run,
+        _inquiry_run(workspace, what, spec) as run,
         spending(workspace, f"{STUDIES}/{questions.study}", {spec.id: spec}, store) as budget,
     ):
         chats = {spec.id: provide(spec, secrets)}
@@ -178,7 +178,7 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
 
 
 @contextmanager
-def _kept(workspace: Path, what: str, spec: ModelSpec) -> Iterator[Run]:
+def _inquiry_run(workspace: Path, what: str, spec: ModelSpec) -> Iterator[Run]:
     """Yield the folder of an inquiry, removed at its end; what killed ones left is removed, too."""
     now = dt.datetime.now(dt.UTC)
     for inquiry in _inquiries(workspace):

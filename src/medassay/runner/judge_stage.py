@@ -221,7 +221,7 @@ def reread(answers: Answers, judge: Grader, stored: Mapping[str, Any]) -> dict[s
     batch = stored.get("batch", [stored_key])
     trials = [answers.trial(answers.numbers[tuple(key)]) for key in batch]
     cases = [answers.case(trial)[0] for trial in trials]
-    verdicts = judge.step(cases, list(_heard(stored)))
+    verdicts = judge.step(cases, list(_stored_replies(stored)))
     if isinstance(verdicts, Prompt):
         return None
     at = batch.index(stored_key)
@@ -250,7 +250,7 @@ def near_digits(completion: Completion) -> list[tuple[TokenLogprob, ...]] | None
     return [top if keep else () for top, keep in zip(completion.alternatives, flags, strict=False)]
 
 
-def _heard(stored: Mapping[str, Any]) -> Iterator[Completion]:
+def _stored_replies(stored: Mapping[str, Any]) -> Iterator[Completion]:
     """Yield the replies of a stored verdict as far as a judge reads them."""
     nothing = [None] * len(stored["replies"])
     likely = [stored.get(name, nothing) for name in ("logprobs", "alternatives")]

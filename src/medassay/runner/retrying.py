@@ -79,7 +79,7 @@ def refuse_unusable(run: Run, journal: Journal, seats: Mapping[str, int]) -> Non
     IncompleteError
         Naming each judge with its counts, and what asks it again.
     """
-    counts = _counted(record for _, record in journalled(journal))
+    counts = _unusable_counts(record for _, record in journalled(journal))
     lines = []
     for judge, n_seats in sorted(seats.items()):
         unusable = counts.get(judge, Counter())
@@ -95,7 +95,7 @@ def refuse_unusable(run: Run, journal: Journal, seats: Mapping[str, int]) -> Non
         )
 
 
-def _counted(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+def _unusable_counts(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
     """Return judge → reason → how many of its verdicts cannot be used for it."""
     counters: dict[str, Counter[str]] = {}
     for verdict in verdicts:
@@ -124,7 +124,7 @@ def told_unusable(run: Run) -> Iterator[str]:
     if not verdicts.exists():
         return
     seats: Counter[str] = Counter(verdict["judge"] for verdict in read_jsonl(verdicts))
-    for judge, why in sorted(_counted(read_jsonl(verdicts)).items()):
+    for judge, why in sorted(_unusable_counts(read_jsonl(verdicts)).items()):
         counted = ", ".join(f"{n} {reason}" for reason, n in why.most_common(3))
         yield (
             f"judge {judge}: {why.total()} of {seats[judge]} verdicts cannot be used: {counted}; "

@@ -169,9 +169,9 @@ class Schedule:
                     " dev)"
                 )
             elif n == 1:
-                reason = f"cannot ask the one item of bank '{bank.name}' ({_listed(kinds)})"
+                reason = f"cannot ask the one item of bank '{bank.name}' ({_forms(kinds)})"
             else:
-                reason = f"can ask none of the {n} items of bank '{bank.name}' ({_listed(kinds)})"
+                reason = f"can ask none of the {n} items of bank '{bank.name}' ({_forms(kinds)})"
             besides = f"; it asks those of {', '.join(sorted(used))}" if used else ""
             tasks = sorted({_TASKS_OF[form] for form in kinds if form in _TASKS_OF})
             advice = f" and ask it in a plan of its own, with task {' or '.join(tasks)}"
@@ -186,7 +186,7 @@ class Schedule:
         return [
             f"bank '{name}': {kinds.total()} item{'s are' if kinds.total() > 1 else ' is'} not"
             f" asked, task '{self.task.name}' does not take {'them' if kinds.total() > 1 else 'it'}"
-            f" ({_listed(kinds)})"
+            f" ({_forms(kinds)})"
             for name, kinds in sorted(self._unused.items())
         ]
 
@@ -380,7 +380,7 @@ class Schedule:
             return replace(prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}")
         if self.task.asks == "reply" or other or spec.is_baseline:
             return self.room.fit(spec, item, prompt)
-        return replace(prompt, likely=self._wanted(item, prompt, template))
+        return replace(prompt, likely=self._request(item, prompt, template))
 
     def _system(self, cell: Cell, item: Item, spec: ModelSpec) -> tuple[str, str]:
         """Return the system line and its role.
@@ -398,7 +398,7 @@ class Schedule:
     def _part(self) -> PromptPart:
         return load_part("tools")
 
-    def _wanted(self, item: Item, prompt: Prompt, template: Template) -> LikelihoodRequest:
+    def _request(self, item: Item, prompt: Prompt, template: Template) -> LikelihoodRequest:
         """Return what is asked instead of a reply."""
         relaxed = None
         if self.task.asks == "choices":
@@ -443,7 +443,7 @@ _TASKS_OF = {
 }
 
 
-def _listed(kinds: Mapping[str, int]) -> str:
+def _forms(kinds: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
 
 

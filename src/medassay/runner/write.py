@@ -200,7 +200,7 @@ class ScoringParts:
 
     def __call__(self, part: tuple[int, int]) -> bytes:
         """Return the lines of scores.jsonl for so many trials from an offset on."""
-        folder, items = _opened(self._place, tuple(sorted(self._domains.items())))
+        folder, items = _run_and_items(self._place, tuple(sorted(self._domains.items())))
         scoring, offset, count = Scoring(self._task), *part
         line = []
         for trial in islice(read_jsonl(folder / "trials.jsonl", offset=offset), count):
@@ -210,7 +210,7 @@ class ScoringParts:
 
 
 @lru_cache(maxsize=1)
-def _opened(place: str, domains: tuple[tuple[str, str], ...]) -> tuple[Path, RunItems]:
+def _run_and_items(place: str, domains: tuple[tuple[str, str], ...]) -> tuple[Path, RunItems]:
     """Return a run's folder on this machine and its items.
 
     The last one is kept for the next part.

@@ -213,9 +213,9 @@ class _Tree:
             When it is nested too deep, or holds more than can be compared, or far more than what is
             expected.
         """
-        self.root = self._made(value, self._exclude, 0, 0)
+        self.root = self._tree(value, self._exclude, 0, 0)
 
-    def _made(self, value: Any, paths: list[Path], level: int, width: int) -> Tree:
+    def _tree(self, value: Any, paths: list[Path], level: int, width: int) -> Tree:
         """Return a value as a tree; `width` is how many characters its path has."""
         self.values += 1
         if level > MOST_LEVELS:
@@ -225,13 +225,13 @@ class _Tree:
         if isinstance(value, dict):
             pairs = ((str(key), part) for key, part in value.items())
             return {
-                key: self._made(part, _below(paths, key), level + 1, width + len(key) + 1)
+                key: self._tree(part, _below(paths, key), level + 1, width + len(key) + 1)
                 for key, part in pairs
                 if (key,) not in paths
             }
         if _is_array(value):
             return [
-                {} if (i,) in paths else self._made(part, _below(paths, i), level + 1, width + 4)
+                {} if (i,) in paths else self._tree(part, _below(paths, i), level + 1, width + 4)
                 for i, part in enumerate(value if (_ANY,) not in paths else ())
             ]
         leaf = _leaf(value)

@@ -99,13 +99,13 @@ def model_name(folder: Path, place: str) -> str:
     """
     files = sorted(p for p in folder.rglob("*") if p.suffix in (*_WEIGHTS, ".json"))
     if not any(path.suffix in _WEIGHTS for path in files):
-        raise UnavailableError(f"{place or _called(folder)}: holds no weights")
+        raise UnavailableError(f"{place or _folder_text(folder)}: holds no weights")
     digest = sha256_hex(b"".join(sha256_hex(p.read_bytes()).encode() for p in files))[:12]
-    name = "all-MiniLM-L6-v2" if place == EMBEDDED else _called(folder)
+    name = "all-MiniLM-L6-v2" if place == EMBEDDED else _folder_text(folder)
     return f"{name}@{digest}"
 
 
-def _called(folder: Path) -> str:
+def _folder_text(folder: Path) -> str:
     """Return the name of a folder; of one in the hub's cache the repository's."""
     for parent in (folder, *folder.parents):
         if parent.name.startswith("models--"):

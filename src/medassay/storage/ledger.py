@@ -64,7 +64,7 @@ def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
     record = document.get("record") if isinstance(document, dict) else None
     if not isinstance(record, dict) or canonical(document) != line:
         raise IntegrityError(f"{where}: not a line that was written")
-    if not _known(record):
+    if not _is_complete(record):
         raise IntegrityError(f"{where}: neither a publication nor a change of status")
     signature = document.pop("signature", None)
     expected = chained(prev, record)
@@ -75,7 +75,7 @@ def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
     return LedgerEntry(record=record, prev=prev, hash=expected, signature=signature)
 
 
-def _known(record: dict[str, Any]) -> bool:
+def _is_complete(record: dict[str, Any]) -> bool:
     """Return whether a record says what every reader of the ledger asks for."""
     texts = [record.get(key) for key in ("publication", "at")]
     if record.get("event") == "status":

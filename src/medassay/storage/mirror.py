@@ -389,26 +389,24 @@ class Mirror:
                 _refusing.pop(self.address, None)
                 kind = Vanished if isinstance(error, FileNotFoundError) else InputError
                 raise kind(
-                    f"{self.address}: cannot {what}: {_told(error)}; check the address and who may"
+                    f"{self.address}: cannot {what}: {_why(error)}; check the address and who may"
                     " use it"
                 ) from None
             except Exception as error:  # noqa: BLE001 -- each store has errors of its own
                 if not _passes(error):
                     number = getattr(error, "errno", None) or errno.EIO
-                    raise OSError(
-                        number, f"{self.address}: cannot {what}: {_told(error)}"
-                    ) from None
+                    raise OSError(number, f"{self.address}: cannot {what}: {_why(error)}") from None
                 waited = time.monotonic() - _refusing.setdefault(self.address, started)
                 if waited > PATIENCE:
                     raise OSError(
                         5,
-                        f"{self.address}: cannot {what}, asked for {waited:.0f} s: {_told(error)}; "
+                        f"{self.address}: cannot {what}, asked for {waited:.0f} s: {_why(error)}; "
                         "everything is kept on this machine, the same command carries it over",
                     ) from None
-                log.warn("store_waits", doing=what, waited=round(waited, 1), why=_told(error))
+                log.warn("store_waits", doing=what, waited=round(waited, 1), why=_why(error))
                 if waited > _SAY_AFTER:
                     log.say(
-                        f"{self.address}: cannot {what} ({_told(error)}); waiting,"
+                        f"{self.address}: cannot {what} ({_why(error)}); waiting,"
                         f" {PATIENCE / 60:.0f} minutes at most"
                     )
                 time.sleep(wait)
@@ -498,7 +496,7 @@ def _passes(error: Exception) -> bool:
     )
 
 
-def _told(error: Exception) -> str:
+def _why(error: Exception) -> str:
     kind = type(error).__name__
     hint = f"; {_HINTS[kind]}" if kind in _HINTS else ""
     return " ".join(f"{kind}: {error}".split())[:200] + hint

@@ -277,7 +277,7 @@ def _confusion(
     pairs = [
         (_label(x, labels), _label(y, labels), cluster)
         for key, cluster in zip(*of, strict=True)
-        for x, y in _paired(a[key]["body"][kind], b[key]["body"][kind])
+        for x, y in _paired_parts(a[key]["body"][kind], b[key]["body"][kind])
     ]
     first_ratings, two = np.array([s[0] for s in pairs]), np.array([s[1] for s in pairs])
     counts = Counter((labels[x], labels[y]) for x, y, _ in pairs)
@@ -294,7 +294,7 @@ def _confusion(
     }
 
 
-def _paired(
+def _paired_parts(
     first: list[dict[str, Any]], two: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the parts that both judged, by id."""

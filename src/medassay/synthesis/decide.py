@@ -69,7 +69,7 @@ def decide(
         raise InputError(f"a change is of one thing; {len(handles)} are named")
     decidable = _decidable(workshop)
     events = [_find(workshop, decidable, handle) for handle in dict.fromkeys(handles)]
-    results = [_checked(workshop, event, verb, change) for event in events]
+    results = [_replacement(workshop, event, verb, change) for event in events]
     for event, result in zip(events, results, strict=True):
         workshop.note(
             "decision",
@@ -114,7 +114,7 @@ def _find(workshop: Workshop, decidable: Mapping[str, Event], handle: str) -> Ev
     return decidable[handle]
 
 
-def _checked(workshop: Workshop, event: Event, verb: Verb, change: Any) -> Any:
+def _replacement(workshop: Workshop, event: Event, verb: Verb, change: Any) -> Any:
     """Return what a decision puts in place of what was made, None where it puts nothing."""
     step, handle = event.place[0], handle_of(event.place)
     if step == "item":
@@ -199,7 +199,7 @@ def waiting(workshop: Workshop) -> list[dict[str, str]]:
     finish.
     """
     rows = [
-        {"handle": handle_of(e.place), "what": _told(workshop, e), "why": e.note}
+        {"handle": handle_of(e.place), "what": _queue_text(workshop, e), "why": e.note}
         for e in manual_queue(workshop)
     ]
     for event in workshop.all_latest("review"):
@@ -215,14 +215,14 @@ def waiting(workshop: Workshop) -> list[dict[str, str]]:
         rows.append(
             {
                 "handle": handle_of(event.place),
-                "what": _told(workshop, event),
+                "what": _queue_text(workshop, event),
                 "why": event.result["question"],
             }
         )
     return rows
 
 
-def _told(workshop: Workshop, event: Event) -> str:
+def _queue_text(workshop: Workshop, event: Event) -> str:
     """Return what something in the queue is; of private items with their state."""
     step = event.place[0]
     kind = event.result.get("kind") if isinstance(event.result, dict) else None

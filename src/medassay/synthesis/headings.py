@@ -217,11 +217,11 @@ def headings_of_pages(pages: Sequence[Page]) -> Iterator[Heading]:
                 continue
             headings.append((number, piece.height, piece.bottom, text))
     sizes = sorted({round(height) for _, height, _, _ in headings}, reverse=True)
-    for number, height, text in _joined(headings):
+    for number, height, text in _headings(headings):
         yield Heading(level=sizes.index(round(height)) + 1, title=text, page=number)
 
 
-def _joined(
+def _headings(
     pieces: Sequence[tuple[int, float, float, str]],
 ) -> Iterator[tuple[int, float, str]]:
     """Yield page, height and text of headings.

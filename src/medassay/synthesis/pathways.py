@@ -137,10 +137,10 @@ class PathwayMaker:
         """Return how the condition of a document, or of a chapter, is called."""
         source = self._sources[name]
         default = _condition_in(source.chapter) or name.replace("-", " ").replace("_", " ")
-        return self._told(self._wanted.conditions, source) or default[:1].upper() + default[1:]
+        return self._stated(self._wanted.conditions, source) or default[:1].upper() + default[1:]
 
     @staticmethod
-    def _told(table: Mapping[str, str], source: SourceDocument) -> str:
+    def _stated(table: Mapping[str, str], source: SourceDocument) -> str:
         """Return what the plan says of a document.
 
         Of a chapter what it says of its document, where it says nothing of itself.
@@ -176,7 +176,7 @@ class PathwayMaker:
                 ' pictures; expected text, or a model with "vision" among its capabilities'
             )
         self._sources[source.name] = source
-        made_on = self._told(self._wanted.dates, source) or source.made
+        made_on = self._stated(self._wanted.dates, source) or source.made
         record: dict[str, Any] = {"file": source.file, "sha256": source.sha256, "made": made_on}
         record |= {"characters": len(source.text)}
         if source.chapter:
@@ -443,7 +443,7 @@ class PathwayMaker:
     def _common(self, way: _Found, steps: Sequence[str]) -> Mapping[str, Any]:
         source, spec = self._sources[way.document], self._author.spec
         condition = self.condition(way.document)
-        domain = self._told(self._wanted.domains, source) or self._plan.name
+        domain = self._stated(self._wanted.domains, source) or self._plan.name
         return {
             "kind": "public",
             "domain": domain,

@@ -40,7 +40,7 @@ def main() -> None:
         _say({"problem": str(error)})
         return
     outline = [*islice(_outline(document), _MOST_TITLES)]
-    made_on = _made(document.get_metadata_dict())
+    made_on = _day_made(document.get_metadata_dict())
     _say({"pages": len(document), "made": made_on, "outline": outline})
     for number in range(min(len(document), MOST_PAGES)):
         page = document[number]
@@ -58,7 +58,7 @@ def _say(value: Any) -> None:
     sys.stdout.buffer.write(json.dumps(value).encode() + b"\n")
 
 
-def _made(metadata: dict[str, str]) -> str:
+def _day_made(metadata: dict[str, str]) -> str:
     """Return the day a PDF was made as it says itself, `D:20240501…`, as 2024-05-01.
 
     Empty where it does not.

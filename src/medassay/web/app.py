@@ -92,7 +92,7 @@ def build_app(database: Database, settings: AppSettings | None = None) -> FastAP
         )
     static = StaticFiles(directory=str(files("medassay.web") / "static"))
     app.mount("/static", static, name="static")
-    app.add_exception_handler(MedassayError, _told)
+    app.add_exception_handler(MedassayError, _error_response)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _not_found)
     app.add_exception_handler(IntegrityError, _at_once)
@@ -116,7 +116,7 @@ def _path(request: Request) -> str:
     return path.removeprefix(request.scope.get("root_path", ""))
 
 
-def _told(request: Request, error: Exception) -> Response:
+def _error_response(request: Request, error: Exception) -> Response:
     """Return what was wrong as a page or as JSON, under the status that fits."""
     if isinstance(error, SignInNeeded):
         return _to_sign_in(request, error.context)

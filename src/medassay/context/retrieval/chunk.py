@@ -59,7 +59,7 @@ def split(
     if merging == "whole":
         spans = _merged(list(_flat(text, (0, len(text)), SEPARATORS, size)), size, overlap)
     else:
-        spans = _cut(text, (0, len(text)), SEPARATORS, size, overlap)
+        spans = _chunks(text, (0, len(text)), SEPARATORS, size, overlap)
     for start, end in spans:
         piece = text[start:end]
         stripped = piece.lstrip()
@@ -78,7 +78,7 @@ def _flat(text: str, span: Span, separators: tuple[str, ...], size: int) -> Iter
             yield from _flat(text, piece, separators[at + 1 :], size)
 
 
-def _cut(
+def _chunks(
     text: str, span: Span, separators: tuple[str, ...], size: int, overlap: int
 ) -> Iterator[Span]:
     """Yield the chunks of a part of a text: pieces of one separator merged, too long ones cut at
@@ -93,7 +93,7 @@ def _cut(
             continue
         yield from _merged(waiting, size, overlap)
         waiting = []
-        yield from _cut(text, piece, separators[at + 1 :], size, overlap)
+        yield from _chunks(text, piece, separators[at + 1 :], size, overlap)
     yield from _merged(waiting, size, overlap)
 
 

@@ -192,18 +192,18 @@ class Index:
             return [[] for _ in texts]
         if self.method == "dense":
             ranked = await self._nearest(texts, k)
-            return [self._found(row, "l2") for row in ranked]
+            return [self._hits(row, "l2") for row in ranked]
         if self._counts is None:
             self._counts = WordCounts(self.folder / "bm25", self.n)
         words = self._counts.best(texts, k if self.method == "bm25" else max(k, _DEPTH))
         if self.method == "bm25":
-            return [self._found(row, "bm25") for row in words]
+            return [self._hits(row, "bm25") for row in words]
         dense = await self._nearest(texts, max(k, _DEPTH))
-        is_hybrid = (
+        rankings = (
             fused([[place for place, _ in a], [place for place, _ in b]], k)
             for a, b in zip(dense, words, strict=True)
         )
-        return [self._found(row, "rrf") for row in is_hybrid]
+        return [self._hits(row, "rrf") for row in rankings]
 
     async def _nearest(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
         if self.embedder is None:
@@ -217,7 +217,7 @@ class Index:
             for row, apart in zip(ids, distances, strict=True)
         ]
 
-    def _found(
+    def _hits(
         self, ranked: Sequence[tuple[int, float]], measure: Literal["l2", "bm25", "rrf"]
     ) -> list[RetrievedChunk]:
         return [

@@ -105,7 +105,7 @@ class _PublicResolver(AbstractResolver):
         self.resolved = True
         for address in addresses:
             if not self._gate(address["host"], address["port"]):
-                raise GateError(_refused(f"{host} is at {address['host']}"))
+                raise GateError(_refusal_text(f"{host} is at {address['host']}"))
         return addresses
 
     async def close(self) -> None:
@@ -113,7 +113,7 @@ class _PublicResolver(AbstractResolver):
         await self._inner.close()
 
 
-def _refused(what: str) -> str:
+def _refusal_text(what: str) -> str:
     return (
         f"url_fetch: {what}, which is no public address; only pages of the public internet are"
         " fetched"
@@ -214,7 +214,7 @@ class Fetcher:
         literal = ":" in host or host.replace(".", "").isdigit()
         port = port or (443 if parts.scheme == "https" else 80)
         if literal and not self._gate(host, port):
-            raise GateError(_refused(f"'{host}'"))
+            raise GateError(_refusal_text(f"'{host}'"))
 
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
         """Make the socket of a connection, or refuse: the last word, whatever was resolved
@@ -222,7 +222,7 @@ class Fetcher:
         """
         family, kind, protocol, _, place = info
         if not self._gate(place[0], place[1]):
-            raise GateError(_refused(f"'{place[0]}'"))
+            raise GateError(_refusal_text(f"'{place[0]}'"))
         return socket.socket(family=family, type=kind, proto=protocol)
 
 

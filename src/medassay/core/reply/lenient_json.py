@@ -177,7 +177,7 @@ class _Reader:
                 parts.append(text)
             elif _AFTER.match(self.text, position):
                 self.position = position
-                return _joined(parts)
+                return _join(parts)
             else:
                 self.fault("quotes")
                 parts.append(match[0])
@@ -206,7 +206,7 @@ class _CutError(Exception):
         self.part = part
 
 
-def _joined(parts: list[str]) -> str:
+def _join(parts: list[str]) -> str:
     """Return parts as one text.
 
     Two halves of a character, each escaped for itself, become that character.

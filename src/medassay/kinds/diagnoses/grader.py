@@ -110,7 +110,7 @@ class DiagnosesGrader:
         used.
         """
         [case] = cases
-        diagnoses = self._listed(case)
+        diagnoses = self._answer_list(case)
         heard: list[_Heard] = []
         waiting = iter(replies)
         questions = list(self._questions(case.item, diagnoses))
@@ -126,7 +126,7 @@ class DiagnosesGrader:
         top.
         """
         [case] = cases
-        diagnoses = [replace(diagnosis, relation=None) for diagnosis in self._listed(case)]
+        diagnoses = [replace(diagnosis, relation=None) for diagnosis in self._answer_list(case)]
         return [
             _prompt(question, question.entries, case.item, again=False)
             for question in self._questions(case.item, diagnoses)
@@ -157,12 +157,12 @@ class DiagnosesGrader:
         item.
         """
         body = verdict.body
-        listed = [(diagnosis.rank, diagnosis.name) for diagnosis in self._listed(case)]
+        listed = [(diagnosis.rank, diagnosis.name) for diagnosis in self._answer_list(case)]
         body_names = [(entry["rank"], entry["name"]) for entry in body["diagnoses"]]
         golden = (case.item.diagnoses[0], self.golden_severity(case.item))
         return listed == body_names and golden == (body["golden"], body["golden_severity"])
 
-    def _listed(self, case: Case) -> list[Diagnosis]:
+    def _answer_list(self, case: Case) -> list[Diagnosis]:
         """Return the list of an answer, with what the names alone tell."""
         diagnoses = []
         for entry in parse_json(case.text.encode(), "answer"):

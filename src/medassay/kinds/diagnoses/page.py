@@ -209,7 +209,7 @@ def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
         row=row,
         document=board.statistics["ddx"],
         errors=_errors(board, key),
-        picked=_picked(cases),
+        picked=_example_cases(cases),
         places={
             NAMES[name]: (len(coordinates), sorted(coordinates, key=_by_score)[:_LISTED])
             for name, coordinates in places.items()
@@ -234,7 +234,7 @@ def _by_score(case: ShownCase) -> tuple[float, float, str]:
     return (case.y or 0.0, case.x or 0.0, case.name)
 
 
-def _picked(cases: Sequence[ShownCase]) -> dict[str, ShownCase]:
+def _example_cases(cases: Sequence[ShownCase]) -> dict[str, ShownCase]:
     """Return the best, the median and the worst case by the semantic score, then by severity."""
     scored_cases = sorted((c for c in cases if c.semantic is not None), key=_by_score)
     if not scored_cases:
@@ -271,12 +271,12 @@ def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> dict[str, Any]
     figure = case_figure(placed, places)
     return {
         "figure": figure,
-        "light": _marked(figure, dark=False),
-        "dark": _marked(figure, dark=True),
+        "light": _figure_markup(figure, dark=False),
+        "dark": _figure_markup(figure, dark=True),
     }
 
 
-def _marked(figure: Figure, *, dark: bool) -> Markup:
+def _figure_markup(figure: Figure, *, dark: bool) -> Markup:
     """Return a figure as mark-up for a page: its links are named after their cases.
 
     The converter has escaped every text of its own.

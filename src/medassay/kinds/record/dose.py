@@ -69,7 +69,7 @@ def read_amounts(text: str, language: str = "en") -> tuple[Amount, ...]:
     (((1000.0, 'IE'),), ((2.0, 'puff'),))
     """
     return tuple(
-        sorted((_rounded(n * factor), unit) for n, factor, unit, _ in _found(text, language))
+        sorted((_rounded(n * factor), unit) for n, factor, unit, _ in _amounts(text, language))
     )
 
 
@@ -81,7 +81,7 @@ def read_units(text: str, language: str = "en") -> tuple[str, ...]:
     >>> read_units("5 MG"), read_units("100 mcg"), read_units("20 I.E.")
     (('mg',), ('ug',), ('IE',))
     """
-    return tuple(sorted(written for _, _, _, written in _found(text, language)))
+    return tuple(sorted(written for _, _, _, written in _amounts(text, language)))
 
 
 def without_amounts(text: str) -> str:
@@ -95,7 +95,7 @@ def without_amounts(text: str) -> str:
     return _AMOUNT.sub(lambda m: "" if _unit(m["unit"]) else m[0], _plain(text))
 
 
-def _found(text: str, language: str) -> list[tuple[float, float, str, str]]:
+def _amounts(text: str, language: str) -> list[tuple[float, float, str, str]]:
     """Return of each amount: number, factor to the base unit, that unit, and the unit as
     written.
     """

@@ -51,7 +51,7 @@ def pages(board: Board) -> Iterator[Page]:
     gained = [SIMILARITY, MEDICATION, *(f"graph {name}" for name in graphs)]
     for mode in board.modes:
         rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
-        pairs = [_ordered(p) for p in board.statistics["records"]["thinking"].get(mode, [])]
+        pairs = [_page_order(p) for p in board.statistics["records"]["thinking"].get(mode, [])]
         figures = {"fields": fields_figure(rows), "thinking": thinking_figure(pairs, gained)}
         placed = {}
         for name, figure in figures.items():
@@ -141,7 +141,7 @@ def thinking_figure(pairs: Sequence[Mapping[str, Any]], names: Sequence[str]) ->
     return forest(shares[:_SHOWN], unit="points of 100", factor=100.0) if shares else None
 
 
-def _ordered(pair: Mapping[str, Any]) -> dict[str, Any]:
+def _page_order(pair: Mapping[str, Any]) -> dict[str, Any]:
     """Return a pair with its numbers in the order of the page: the whole, the sections, the
     graphs.
     """

@@ -194,7 +194,7 @@ class Coordinator:
             except LostError as error:
                 worker.end()
                 log.warn("worker_lost", worker=worker.name, why=str(error))
-                await self._lost(worker)
+                await self._take_back(worker)
                 if self._over.is_set():
                     return
                 deaths = 0 if worker.name in self._fruitful else deaths + 1
@@ -290,7 +290,7 @@ class Coordinator:
             while held < lease_size:
                 spec = self._stage.specs[model]
                 size = min(self._shard, max(even // 2, _FEWEST, spec.concurrency))
-                units = self._cut(model, size)
+                units = self._next_units(model, size)
                 if not units:
                     break
                 self._next += 1
@@ -300,7 +300,7 @@ class Coordinator:
                 state.left[model] = held
                 yield shard
 
-    def _cut(self, model: str, size: int) -> "array[int]":
+    def _next_units(self, model: str, size: int) -> "array[int]":
         """Return the next units of a model: first those that were taken back."""
         again, units = self._again[model], array("q")
         while again and len(units) < size:
@@ -354,7 +354,7 @@ class Coordinator:
             self._again[model].extend(islice(self._waiting[model], 1))
         return bool(self._again[model])
 
-    async def _lost(self, worker: WorkerHandle) -> None:
+    async def _take_back(self, worker: WorkerHandle) -> None:
         """Take back what a lost worker held, once it can no longer be at work on it."""
         self._till.lost(worker.name)
         await self._leases.gone(worker.name)

@@ -132,7 +132,7 @@ class LeaseWatcher:
             await asyncio.sleep(DEAD_AFTER / 50)
 
 
-def _called(folder: Path) -> str:
+def _run_text(folder: Path) -> str:
     """Return what a run, or a site in an object store, is called."""
     mirror = mirror_of(folder)
     site = mirror is not None and mirror.folder == folder
@@ -156,7 +156,7 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
     while alive := watcher.alive():
         if time.monotonic() - began > 4 * DEAD_AFTER:
             raise InputError(
-                f"{_called(run)}: another process is working on it (lease '{alive[0]}'); wait"
+                f"{_run_text(run)}: another process is working on it (lease '{alive[0]}'); wait"
                 " for it"
             )
         time.sleep(DEAD_AFTER / 50)
@@ -187,7 +187,7 @@ def held(run: Path) -> Iterator[Callable[[], bool]]:
     ]:
         lease.give_up()
         raise InputError(
-            f"{_called(run)}: another process is working on it (lease '{others[0]}'); wait for it"
+            f"{_run_text(run)}: another process is working on it (lease '{others[0]}'); wait for it"
         )
 
     def keep() -> None:

@@ -75,9 +75,9 @@ class Ray:
         for part in parts:
             under_way.append(do.remote(task_reference, part))
             if len(under_way) >= most:
-                yield _made(ray, under_way.popleft())
+                yield _result(ray, under_way.popleft())
         while under_way:
-            yield _made(ray, under_way.popleft())
+            yield _result(ray, under_way.popleft())
 
     async def _lead(self, ray: Any, job: StageJob, named: Mapping[str, str]) -> None:
         asker, stage = job.asker, job.stage
@@ -109,7 +109,7 @@ def _do(task: Any, part: Any) -> Any:
     return task(part)
 
 
-def _made(ray: Any, reference: Any) -> Any:
+def _result(ray: Any, reference: Any) -> Any:
     try:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as error:

@@ -80,7 +80,7 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
         problems=problems_found,
         labels=_labels(work),
         wrong={problem.field: problem for problem in problems_found},
-        theirs=None if theirs is None else _told(work, theirs),
+        theirs=None if theirs is None else _other_version(work, theirs),
         says=says,
         severities=SEVERITIES,
         marks=MARKS,
@@ -99,7 +99,7 @@ def _labels(work: reviews.Work) -> dict[str, str]:
     return labels | {f"why-{name}": label for name, label in labels.items()}
 
 
-def _told(work: reviews.Work, fields: Mapping[str, str]) -> list[tuple[str, str]]:
+def _other_version(work: reviews.Work, fields: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return another version of what was filled in, field by field."""
     labels = {
         aspect.name: aspect.label for aspect in (*work.form.aspects(work.content), *work.form.then)
@@ -126,7 +126,7 @@ def send_item(context: Here, n: Number) -> Response:
             if (duty := _first_duty(context, work, queue)) is not None:
                 reviews.save_draft(work, db, fields, _whole(context.posted.get("version", "")))
                 return duty
-            return _done(context, db, study, work, queue)
+            return _act(context, db, study, work, queue)
     except reviews.Incomplete as error:
         return _again(context, n, fields, 422, problems=error.problems)
     except reviews.ChangedElsewhere as error:
@@ -139,7 +139,7 @@ def send_item(context: Here, n: Number) -> Response:
         return _again(context, n, fields, 409, says=str(error))
 
 
-def _done(
+def _act(
     context: RequestContext, db: Session, study: Study, work: reviews.Work, queue: reviews.Queue
 ) -> Response:
     """Do what the form asks for, and go on: to the same item, the next one, or the end."""

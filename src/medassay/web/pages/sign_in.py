@@ -73,7 +73,7 @@ def sign_in(context: Here) -> Response:
     """Sign somebody in, or say that it did not work; too many failures have to wait."""
     email, password = context.posted.get("email", ""), context.posted.get("password", "")
     next_page, address = context.posted.get("next", ""), address_of(context.request)
-    draft = _kept(context.posted.get("kept", ""))
+    draft = _held_fields(context.posted.get("kept", ""))
 
     def again(status: int, says: str) -> Response:
         return show_sign_in(context, status, says=says, next_page=next_page, draft=draft)
@@ -128,7 +128,7 @@ def _with_session(response: Response, token: str) -> Response:
     return response
 
 
-def _kept(text: str) -> dict[str, str]:
+def _held_fields(text: str) -> dict[str, str]:
     """Return what a page held while its session had ended.
 
     Nothing where that is no object of texts.

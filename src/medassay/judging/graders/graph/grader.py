@@ -59,7 +59,7 @@ class GraphGrader:
             walk = _begun(graph, case, replies_left)
             if (question := walk.first()) is not None:
                 return question.prompt
-            walks.append(_told(graph, case, replies_left, at=len(replies) - len(replies_left)))
+            walks.append(_body(graph, case, replies_left, at=len(replies) - len(replies_left)))
             replies_left = replies_left[len(replies_left) - walk.unheard :]
         first = walks[0]
         if replies_left:
@@ -124,7 +124,7 @@ def _begun(
     return Walk(graph, context_of(case), replies=replies, hashing=hashing)
 
 
-def _told(graph: Graph, case: Case, replies: Sequence[Completion], *, at: int) -> dict[str, Any]:
+def _body(graph: Graph, case: Case, replies: Sequence[Completion], *, at: int) -> dict[str, Any]:
     """Return a result as a verdict keeps it.
 
     Of replies the places among all of the verdict, `at` before these.

@@ -193,7 +193,7 @@ def marked_lists(lines: Sequence[OutlineLine]) -> list[MarkedList]:
         subject = subject_of(above.text) if above is not None and above.heading else Subject.UNKNOWN
         at = _continued(open_lists, mark, subject, above)
         if at is None:
-            at = _opened(lists, open_lists, mark)
+            at = _open_list(lists, open_lists, mark)
         else:
             del open_lists[at + 1 :]
         owner = open_lists[at]
@@ -280,7 +280,7 @@ def _turns_roman(marked: MarkedList, mark: Mark) -> bool:
     return len(marked.points) == 1 and own_mark is not None and own_mark.roman == 1 and same
 
 
-def _opened(lists: list[MarkedList], open_lists: list[MarkedList], mark: Mark) -> int:
+def _open_list(lists: list[MarkedList], open_lists: list[MarkedList], mark: Mark) -> int:
     """Begin a list below the entry where its mark stands, or beside the others."""
     while open_lists and not open_lists[-1].parted and not _holds(open_lists[-1], mark):
         open_lists.pop()

@@ -72,7 +72,7 @@ def text_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
     plus = _plus_alone(lines)
     lists = marked_lists(plus or lines)
     for marked in lists:
-        yield from _marked(lines, marked, last)
+        yield from _lists(lines, marked, last)
     if plus:  # no other layout counts beside the one that was asked for
         return
     in_list = {
@@ -99,7 +99,7 @@ def _plus_alone(lines: Sequence[OutlineLine]) -> list[OutlineLine]:
     ]
 
 
-def _marked(lines: Sequence[OutlineLine], marked: MarkedList, last: int) -> Iterator[CandidateList]:
+def _lists(lines: Sequence[OutlineLine], marked: MarkedList, last: int) -> Iterator[CandidateList]:
     """Yield a marked list, unless its entries are sections or points below a diagnosis."""
     if marked.parent is not None and not is_section(marked.parent):
         return
@@ -151,7 +151,7 @@ def _entries(
     entries: list[ListEntry] = []
     cut_off = False
     for point in points:
-        entry = _named(lines, point)
+        entry = _name_entry(lines, point)
         if entry is None:
             continue
         if point.name_line == last and not entry.whole:
@@ -178,7 +178,7 @@ def _without_reasons(entries: list[ListEntry]) -> list[ListEntry]:
     return bare if len(bare) > 2 else entries
 
 
-def _named(lines: Sequence[OutlineLine], point: OutlinePoint) -> ListEntry | None:
+def _name_entry(lines: Sequence[OutlineLine], point: OutlinePoint) -> ListEntry | None:
     """Return the name of an entry.
 
     "- rank: 1" has it on a line below, behind a label of its own.
