@@ -21,6 +21,7 @@ from medassay.core.records.relaxed import (
     prefixes,
     tables,
 )
+from medassay.kinds.likelihood.board import shown_likelihoods
 from medassay.kinds.likelihood.perplexity import corpus, count_bytes, count_words
 from medassay.kinds.likelihood.relaxed_perplexity import combine, log_sum_exp
 
@@ -248,3 +249,11 @@ def test_the_name_carries_the_setting():
         == "relaxed_perplexity[l=5,s=10,stride=16,max_tokens=128]"
     )
     assert len({RelaxedSetting().name(mode) for mode in MODES}) == 4
+
+
+def test_a_page_shows_the_likelihood_of_more_options_than_the_alphabet_has_letters():
+    n = 28
+    trial = {"likelihoods": [{"total": -1.0, "n_bytes": 1}] * n, "value": "Δ"}
+    options = shown_likelihoods({"options": [f"option {at}" for at in range(n)]}, trial)["options"]
+    assert [option["letter"] for option in options][25:] == ["Z", "Γ", "Δ"]
+    assert [option["chosen"] for option in options] == [False] * 27 + [True]
