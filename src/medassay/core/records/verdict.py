@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from medassay.core.records.item import Item
 from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.revision import revision_id
 
 FACT_VERDICTS = ("contradict", "missing", "entail")  # of an answer, on one target fact
 CLAIM_KINDS = ("invented_source", "fabricated_study", "wrong_figure", "other")
@@ -107,6 +108,14 @@ class SingleQuestionGrader(ABC):
 
     It asks again for what could not be read.
     """
+
+    name: ClassVar[str]
+    revision: ClassVar[int]
+
+    @property
+    def id(self) -> str:
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
 
     @abstractmethod
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:

@@ -17,7 +17,6 @@ from medassay.core.canonical import canonical
 from medassay.core.records.item import Item
 from medassay.core.records.trial import Completion, Prompt, Scale
 from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
-from medassay.core.revision import revision_id
 from medassay.judging.grader_text import LANGUAGES, GraderText
 from medassay.judging.graders.csv_scores import BEST, read_scores
 from medassay.judging.graders.weighted import weigh
@@ -57,11 +56,6 @@ class GEval(SingleQuestionGrader):
     weighted: bool = False
     steps: Mapping[str, str] = field(default_factory=dict)
     scale: Scale = Scale(hi=float(BEST))
-
-    @property
-    def id(self) -> str:
-        """Return `name/revision`."""
-        return revision_id(self.name, self.revision)
 
     @property
     def prompts(self) -> tuple[str, ...]:

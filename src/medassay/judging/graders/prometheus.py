@@ -13,7 +13,6 @@ from medassay.core.records.item import Item
 from medassay.core.records.trial import Completion, Prompt, Scale
 from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
 from medassay.core.reply.thoughts import strip_thoughts
-from medassay.core.revision import revision_id
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 
@@ -47,11 +46,6 @@ class Prometheus(SingleQuestionGrader):
     alternatives: int = 0
     spot_check: None = None
     scale: Scale = Scale()
-
-    @property
-    def id(self) -> str:
-        """Return `name/revision`."""
-        return revision_id(self.name, self.revision)
 
     @property
     def prompts(self) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from medassay.core.records.item import Criterion, Item
 from medassay.core.records.trial import Completion, Prompt, Scale
 from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
 from medassay.core.reply.thoughts import find_objects
-from medassay.core.revision import revision_id
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 
@@ -35,11 +34,6 @@ class CriteriaGrader(SingleQuestionGrader):
     alternatives: int = 0
     spot_check: None = None
     scale: Scale = Scale(floor=-sys.float_info.max)
-
-    @property
-    def id(self) -> str:
-        """Return `name/revision`."""
-        return revision_id(self.name, self.revision)
 
     @property
     def prompts(self) -> tuple[str, ...]:

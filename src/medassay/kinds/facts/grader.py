@@ -17,7 +17,6 @@ from medassay.core.records.verdict import (
     Verdict,
 )
 from medassay.core.reply.thoughts import find_objects, plain
-from medassay.core.revision import revision_id
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 
@@ -70,11 +69,6 @@ class FactGrader(SingleQuestionGrader):
     spot_check: None = None
     scale: Scale = Scale()
     text: GraderText = field(default_factory=lambda: GraderText("facts"))
-
-    @property
-    def id(self) -> str:
-        """Return `name/revision`."""
-        return revision_id(self.name, self.revision)
 
     @property
     def prompts(self) -> tuple[str, ...]:
