@@ -15,7 +15,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.likelihood import likelihoods_of
 from medassay.core.records.trial import Answer, Completion, Prompt, Scale
 from medassay.core.records.verdict import Case
-from medassay.core.reply import json_value, refusal, thoughts
+from medassay.core.reply import json_objects, json_value, refusal, thoughts
 from medassay.errors import MedassayError
 from medassay.judging import panel, sanitize
 from medassay.kinds.graders import GRADERS
@@ -160,7 +160,7 @@ def _refusal(line: Line) -> Any:
 
 
 def _objects(line: Line) -> Any:
-    return thoughts.find_objects(line["text"], *line["keys"])
+    return json_objects.find_objects(line["text"], *line["keys"])
 
 
 def _record_reply(line: Line) -> Any:

@@ -269,9 +269,9 @@ def test_waiting_for_one_s_own_turn_is_not_held_against_a_service(services, monk
 
 
 def test_results_that_are_too_long_are_left_out_whole():
-    from medassay.context.tools.toolbox import _shown
+    from medassay.context.tools.toolbox import _result_text
 
-    text = _shown([{"abstract": "x" * 6_000, "n": n} for n in range(5)])
+    text = _result_text([{"abstract": "x" * 6_000, "n": n} for n in range(5)])
     assert len(text) <= 20_000
     assert [one["n"] for one in json.loads(text)["results"]] == [0, 1, 2]
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import growth
 
-from medassay.core.reply.thoughts import boxed, find_objects, strip_thoughts
+from medassay.core.reply.thoughts import boxed, strip_thoughts
 
 TAGS = ["<think>", "</think>", "<reasoning>", "</reasoning>", "<THOUGHT>", "</thought>"]
 
@@ -50,9 +50,3 @@ def test_finds_the_last_box(text, content):
 @pytest.mark.parametrize("reader", [strip_thoughts, boxed])
 def test_time_grows_with_the_length_not_its_square(reader, piece):
     assert growth(reader, piece, 10_000) < 32
-
-
-def test_many_objects_cost_linear_time_and_long_ruins_are_not_repaired():
-    text = "".join(f'{{"items": ["a{i}"]}}' for i in range(1000))
-    assert growth(lambda given: find_objects(given, "items"), text, 4) < 24
-    assert find_objects('{"items": [' + '"a ' * 20_000, "items") == []

@@ -23,10 +23,10 @@ def judgements(run, change):
     families = {"ours": "alpha", "theirs": "omega"}
     families |= {f"judge-{f}": f for f in ("alpha", "beta", "gamma")}
     items = RunItems(run.path, run.manifest["domains"])
-    found = Judgements(items, families)
+    summary = Judgements(items, families)
     for number, (_, verdicts) in enumerate(by_trial(read_jsonl(run.path / "verdicts.jsonl"))):
-        found.add([change(verdict, number) for verdict in verdicts])
-    return found
+        summary.add([change(verdict, number) for verdict in verdicts])
+    return summary
 
 
 def test_a_judge_that_favours_its_own_family_is_seen(run):
@@ -35,19 +35,19 @@ def test_a_judge_that_favours_its_own_family_is_seen(run):
         return {**verdict, "score": 0.8 if kind else 0.5}
 
     panel = judgements(run, favour).panel(["law"], "solo", 1)
-    [found] = panel["self_preference"]  # only alpha has a model of its family here
-    assert found["judge"] == "judge-alpha"
-    assert found["difference"] == pytest.approx(0.3)
-    assert (found["n_own"], found["n_other"]) == (30, 30)
-    assert found["lo"] == pytest.approx(0.3)
+    [preference] = panel["self_preference"]  # only alpha has a model of its family here
+    assert preference["judge"] == "judge-alpha"
+    assert preference["difference"] == pytest.approx(0.3)
+    assert (preference["n_own"], preference["n_other"]) == (30, 30)
+    assert preference["lo"] == pytest.approx(0.3)
 
 
 def test_a_fair_panel_has_no_self_preference(run):
     def fair(verdict, number):
         return {**verdict, "score": (number % 7) / 7}
 
-    [found] = judgements(run, fair).panel(["law"], "solo", 1)["self_preference"]
-    assert found["difference"] == pytest.approx(0)
+    [preference] = judgements(run, fair).panel(["law"], "solo", 1)["self_preference"]
+    assert preference["difference"] == pytest.approx(0)
 
 
 def test_claims_and_contradictions_become_rates_by_kind(run):
@@ -61,14 +61,14 @@ def test_claims_and_contradictions_become_rates_by_kind(run):
         body = {"facts": facts, "claims": [claim] * listed}
         return {**verdict, "body": body}
 
-    found = judgements(run, claims).row(["law"], "ours", "zero_shot", "solo", 1)
-    assert found["hallucination_rate"]["score"] == pytest.approx(1 / 3)
-    assert found["hallucination_rate"]["lo"] < 1 / 3 < found["hallucination_rate"]["hi"]
-    assert found["claims_per_answer"] == pytest.approx((1 + 1 / 3) / 3)
-    assert found["claim_kinds"]["fabricated_study"] == pytest.approx((1 + 1 / 3) / 3)
-    assert found["contradict_rate"] == 1
-    assert found["alpha"]["nominal"] is None  # one category says nothing of agreement
-    assert (found["agreement"], found["unanimous"]) == (1, 1)
+    columns = judgements(run, claims).columns(["law"], "ours", "zero_shot", "solo", 1)
+    assert columns.hallucination_rate["score"] == pytest.approx(1 / 3)
+    assert columns.hallucination_rate["lo"] < 1 / 3 < columns.hallucination_rate["hi"]
+    assert columns.claims_per_answer == pytest.approx((1 + 1 / 3) / 3)
+    assert columns.claim_kinds["fabricated_study"] == pytest.approx((1 + 1 / 3) / 3)
+    assert columns.contradict_rate == 1
+    assert columns.alpha["nominal"] is None  # one category says nothing of agreement
+    assert (columns.agreement, columns.unanimous) == (1, 1)
 
 
 def test_low_agreement_is_labelled(run):
@@ -78,6 +78,6 @@ def test_low_agreement_is_labelled(run):
         facts = [{**f, "verdict": order[verdict["judge"]]} for f in verdict["body"]["facts"]]
         return {**verdict, "body": {**verdict["body"], "facts": facts}}
 
-    found = judgements(run, disagree).row(["law"], "ours", "zero_shot", "solo", 1)
-    assert (found["agreement"], found["agreement_low"]) == (0, True)
-    assert found["alpha"]["nominal"] < 0
+    columns = judgements(run, disagree).columns(["law"], "ours", "zero_shot", "solo", 1)
+    assert (columns.agreement, columns.agreement_low) == (0, True)
+    assert columns.alpha["nominal"] < 0

@@ -34,25 +34,25 @@ def place(folder, *models, items=None, **plan):
     ],
 )
 def test_a_reply_may_have_as_many_tokens_as_its_task_gives(task, more, tokens):
-    from medassay.runner.schedule import _asked
+    from medassay.runner.schedule import _entry_for
 
     spec = ModelSpec(
         id="m",
         provider="fake",
         **{k: tuple(v) if isinstance(v, list) else v for k, v in more.items()},
     )
-    assert _asked(spec, TASKS[task]).reply_tokens == tokens
+    assert _entry_for(spec, TASKS[task]).reply_tokens == tokens
 
 
 def test_items_of_ones_own_have_no_stop_text_and_suites_keep_theirs():
-    from medassay.runner.schedule import _asked
+    from medassay.runner.schedule import _entry_for
 
     spec = ModelSpec(id="m", provider="openai_compatible", url="http://x/v1")
     for name in ("text", "text_chat", "closed", "open", "g_eval"):
-        assert _asked(spec, TASKS[name]).stop == (), name
-    assert _asked(spec, TASKS["olaph"]).stop == ("\n\n",)
+        assert _entry_for(spec, TASKS[name]).stop == (), name
+    assert _entry_for(spec, TASKS["olaph"]).stop == ("\n\n",)
     own = ModelSpec(id="m", provider="openai_compatible", url="http://x/v1", stop=("@@",))
-    assert _asked(own, TASKS["olaph"]).stop == ("@@",)  # in place of the task's
+    assert _entry_for(own, TASKS["olaph"]).stop == ("@@",)  # in place of the task's
 
 
 def test_an_answer_of_several_paragraphs_is_scored_whole(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from tests import makers
 
 import medassay
-from medassay.report.graph_layout import drawings
+from medassay.report.judge_graph import drawings
 
 pytestmark = pytest.mark.browser
 N = 10

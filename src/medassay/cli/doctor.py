@@ -99,13 +99,13 @@ def _models(path: Path, *, ask: bool) -> list[dict[str, Any]]:
                 }
             )
         elif ask:
-            rows.append(_asked(spec))
+            rows.append(_probe_state(spec))
         else:
             rows.append({"model": spec.id, "ok": True, "state": "not asked"})
     return rows
 
 
-def _asked(spec: Any) -> dict[str, Any]:
+def _probe_state(spec: Any) -> dict[str, Any]:
     from medassay.core.secret import secrets as known_secrets
     from medassay.runner.event_loop import run_async
     from medassay.runner.probing import probe

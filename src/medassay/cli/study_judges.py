@@ -142,7 +142,7 @@ def _tell(document: dict[str, Any], printed: Any) -> None:
 
 def _print_people(result: dict[str, Any]) -> None:
     out.result(f"{result['judge']}: {result['labelled']} labelled, {result['unlabelled']} not")
-    out.result(f"judge alone         {_shown(result['plain'])}")
+    out.result(f"judge alone         {_estimate_text(result['plain'])}")
     corrected = result["corrected"]
     if corrected is None:
         out.result("corrected by people: fewer than 30 labels")
@@ -156,16 +156,16 @@ def _print_people(result: dict[str, Any]) -> None:
                 else ""
             )
         )
-    out.result(f"judge minus human   {_shown(result['judge_minus_human'])}")
+    out.result(f"judge minus human   {_estimate_text(result['judge_minus_human'])}")
     _print_agreement(result, "judge", "people")
 
 
 def _print_judges(result: dict[str, Any]) -> None:
     scores = result["scores"]
     out.result(f"{result['answers']} answers")
-    out.result(f"first   {result['first']}: {_shown(scores['first'])}")
-    out.result(f"second  {result['second']}: {_shown(scores['second'])}")
-    out.result(f"first minus second: {_shown(scores['first_minus_second'])}")
+    out.result(f"first   {result['first']}: {_estimate_text(scores['first'])}")
+    out.result(f"second  {result['second']}: {_estimate_text(scores['second'])}")
+    out.result(f"first minus second: {_estimate_text(scores['first_minus_second'])}")
     _print_agreement(result, "first", "second")
 
 
@@ -193,5 +193,5 @@ def _band(result: dict[str, Any], value: str) -> str:
     return f"{result[value]:.3f}{ends}"
 
 
-def _shown(estimate: dict[str, Any]) -> str:
+def _estimate_text(estimate: dict[str, Any]) -> str:
     return f"{estimate['score']:.3f} [{estimate['lo']:.3f}, {estimate['hi']:.3f}]"

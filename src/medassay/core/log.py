@@ -56,7 +56,7 @@ class EventLog:
     def tell(self, event: str, **facts: Any) -> None:
         """Note that something happened."""
         if self._logger is not None:
-            self._logger.info(event, **_shown(facts))
+            self._logger.info(event, **_redact(facts))
 
     def say(self, line: str) -> None:
         """Tell whoever waits at a terminal why, at most once a minute the same."""
@@ -68,10 +68,10 @@ class EventLog:
     def warn(self, event: str, **facts: Any) -> None:
         """Note that something happened which an operator may want to look at."""
         if self._logger is not None:
-            self._logger.warning(event, **_shown(facts))
+            self._logger.warning(event, **_redact(facts))
 
 
-def _shown(facts: dict[str, Any]) -> dict[str, Any]:
+def _redact(facts: dict[str, Any]) -> dict[str, Any]:
     return {k: secrets.redact(v) if isinstance(v, str) else v for k, v in facts.items()}
 
 

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from medassay.core.records.judging_columns import JudgingColumns
+
 
 class Summary(Protocol):
     """Collects score records as a stream.
@@ -40,10 +42,10 @@ class JudgingSummary(Protocol):
     judges.
     """
 
-    def row(
+    def columns(
         self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
-    ) -> dict[str, Any]:
-        """Return what a report row says of its judging; empty if nothing was judged."""
+    ) -> JudgingColumns | None:
+        """Return what a report row says of its judging; None if nothing was judged."""
 
     def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
         """Return the agreement over all models of some domains, and each judge's

@@ -125,7 +125,7 @@ def _predictions(
                 item=f"{row['doc_id']}",
                 text=_answer(row),
                 score=number_or_none(row[chosen], where),
-                question=_asked(row),
+                question=_first_request(row),
                 reference=str(row["target"]),
                 content=_document(row),
             )
@@ -162,7 +162,7 @@ def _document(row: dict[str, Any]) -> str:
     return json.dumps(row["doc"], sort_keys=True) if row.get("doc") else ""
 
 
-def _asked(row: dict[str, Any]) -> str:
+def _first_request(row: dict[str, Any]) -> str:
     return str(_requests(row)[0][0])
 
 

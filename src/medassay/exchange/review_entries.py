@@ -322,7 +322,7 @@ def _trials(run: Run) -> Iterator[dict[str, Any]]:
             yield trial
 
 
-def _asked(items: RunItems, trial: Mapping[str, Any]) -> dict[str, Any]:
+def _question_content(items: RunItems, trial: Mapping[str, Any]) -> dict[str, Any]:
     content = item_content(items.record(trial["domain"], trial["item"]))
     content.pop("path", None)  # of the item, not of the answer
     return content
@@ -333,7 +333,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[NewEntry]:
     for trial in _trials(run):
         yield NewEntry(
             item=trial["item"],
-            content={**_asked(items, trial), "shown_answer": trial["text"]},
+            content={**_question_content(items, trial), "shown_answer": trial["text"]},
             hidden={
                 "run": run.id,
                 "trial": {key: trial[key] for key in _TRIAL},
@@ -360,7 +360,10 @@ def _preferences(run: Run, items: RunItems) -> Iterator[NewEntry]:
         for first, second in zip(trials[::2], trials[1::2], strict=False):
             yield NewEntry(
                 item=name,
-                content={**_asked(items, first), "answers": [first["text"], second["text"]]},
+                content={
+                    **_question_content(items, first),
+                    "answers": [first["text"], second["text"]],
+                },
                 hidden={
                     "run": run.id,
                     "first": {key: first[key] for key in _TRIAL},
@@ -381,7 +384,7 @@ def _verdicts(run: Run, items: RunItems) -> Iterator[NewEntry]:
             continue
         yield NewEntry(
             item=verdict["item"],
-            content={**_asked(items, verdict), "shown_answer": texts[key]},
+            content={**_question_content(items, verdict), "shown_answer": texts[key]},
             hidden={
                 "run": run.id,
                 "judge": verdict["judge"],

@@ -107,7 +107,7 @@ def vote_rows(document: Mapping[str, Any]) -> list[Row]:
     """
     study = document["frozen"]["study"]
     form, overlap = FORMS[study["form"]], study["overlap"]
-    entries = _counted(document)
+    entries = _entries_by_number(document)
     times = Counter(entry["item"] for entry in entries.values())
     votes: dict[int, list[tuple[str, bool]]] = defaultdict(list)
     for review in document["frozen"]["reviews"]:
@@ -196,7 +196,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> int:
     return len(rows)
 
 
-def _counted(document: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+def _entries_by_number(document: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
     return {
         entry["number"]: entry
         for entry in document["frozen"]["entries"]
@@ -210,7 +210,7 @@ def _answers(
     name, form = (document["frozen"]["study"][key] for key in ("name", "form"))
     if form not in ("answer", "judge"):
         raise InputError(f"study '{name}' has the form '{form}'; labels are of answers of a run")
-    entries = _counted(document)
+    entries = _entries_by_number(document)
     reviews: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for review in document["frozen"]["reviews"]:
         if review["latest"] and review["entry"] in entries:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from medassay.bank.run_items import RunItems
 from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Item
+from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
 from medassay.core.records.trial import Scale
 from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Grader, Verdict
@@ -180,25 +181,25 @@ class Judgements:
                 cell.apart.append(abs(in_batch["score"] - alone["score"]))
                 cell.apart_clusters.append(self._items.clusters[first["domain"]][place])
 
-    def row(
+    def columns(
         self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
-    ) -> dict[str, Any]:
-        """Return what a report row says of its judging; empty if nothing was judged."""
+    ) -> JudgingColumns | None:
+        """Return what a report row says of its judging; None if nothing was judged."""
         cells = [cell for d in domains if (cell := self._cells.get((d, model, setting, mode)))]
         if not cells:
-            return {}
-        tags = _by_tag(cells, seed)
-        return self._summary(cells, seed) | {
-            **({"tags": tags} if tags else {}),
-            **_harmful_criteria(cells),
-            "judge_failures": sum(c.failures for c in cells),
-            "judged": sum(c.answers for c in cells),
-            "unsupported_quotes": sum(c.unsupported for c in cells),
-            "repaired_replies": sum(c.repaired for c in cells),
-            "masked_names": sum(c.masked for c in cells),
-            "unweighted_scores": sum(c.unweighted for c in cells),
-            "one_or_ten_scores": sum(c.one_or_ten for c in cells),
-        }
+            return None
+        return JudgingColumns(
+            **_panel_agreement(cells, seed).to_dict(),
+            tags=_by_tag(cells, seed) or None,
+            harmful_criteria=_harmful_criteria(cells),
+            judge_failures=sum(c.failures for c in cells),
+            judged=sum(c.answers for c in cells),
+            unsupported_quotes=sum(c.unsupported for c in cells),
+            repaired_replies=sum(c.repaired for c in cells),
+            masked_names=sum(c.masked for c in cells),
+            unweighted_scores=sum(c.unweighted for c in cells),
+            one_or_ten_scores=sum(c.one_or_ten for c in cells),
+        )
 
     def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
         """Return the agreement over all models of some domains, and each judge's
@@ -207,53 +208,9 @@ class Judgements:
         cells = [c for key, c in self._cells.items() if key[0] in domains and key[3] == mode]
         if not cells:
             return None
-        return self._summary(cells, seed) | {
+        return _panel_agreement(cells, seed).to_dict() | {
             "self_preference": self._self_preferences(mode, seed),
             "batch_difference": _batch_difference(cells, seed),
-        }
-
-    def _summary(self, cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]:
-        cells = [c for c in cells if c.ratings]  # others have no fact that anybody judged
-        pairwise = _concatenate(c.pairwise for c in cells)
-        if not len(pairwise):
-            return {
-                "agreement": None,
-                "agreement_low": False,
-                "unanimous": None,
-                "alpha": None,
-                "hallucination_rate": None,
-                "claims_per_answer": None,
-                "claim_kinds": None,
-                "contradict_rate": None,
-            }
-        seats = range(max(len(c.ratings) for c in cells))
-        ratings = np.stack([_concatenate(c.ratings[seat] for c in cells) for seat in seats])
-        ratings = ratings.astype(np.float64)
-        ratings[ratings < 0] = np.nan
-        units = _concatenate(c.units for c in cells)
-        alpha = alpha_estimate(ratings, units, seed=seed)
-        answers = len(pairwise)
-        hallucination = bootstrap_mean(
-            _concatenate(c.hallucinated for c in cells),
-            seed=seed,
-            clusters=_concatenate(c.clusters for c in cells),
-        )
-        kinds = sum((c.kinds for c in cells), Counter[str]())
-        return {
-            "agreement": float(np.mean(pairwise)),
-            "agreement_low": float(np.mean(pairwise)) < LOW_AGREEMENT,
-            "unanimous": float(np.mean(_concatenate(c.unanimous for c in cells))),
-            "alpha": {
-                "nominal": krippendorff_alpha(ratings),
-                "ordinal": krippendorff_alpha(ratings, "ordinal"),
-                "interval": krippendorff_alpha(ratings, "interval"),
-                "estimate": None if alpha is None else alpha.to_dict(),
-            },
-            "hallucination_rate": hallucination.to_dict(),
-            "claims_per_answer": float(np.mean(_concatenate(c.claims for c in cells))),
-            # Claims of a kind per answer and judge.
-            "claim_kinds": {kind: kinds[kind] / (answers * len(ratings)) for kind in CLAIM_KINDS},
-            "contradict_rate": sum(c.contradicted for c in cells) / sum(c.rated for c in cells),
         }
 
     def _self_preferences(self, mode: str, seed: int) -> list[dict[str, Any]]:
@@ -286,6 +243,42 @@ class Judgements:
         return preferences
 
 
+def _panel_agreement(cells: Sequence[_JudgedCell], seed: int) -> PanelAgreement:
+    cells = [c for c in cells if c.ratings]  # others have no fact that anybody judged
+    pairwise = _concatenate(c.pairwise for c in cells)
+    if not len(pairwise):
+        return PanelAgreement()
+    seats = range(max(len(c.ratings) for c in cells))
+    ratings = np.stack([_concatenate(c.ratings[seat] for c in cells) for seat in seats])
+    ratings = ratings.astype(np.float64)
+    ratings[ratings < 0] = np.nan
+    units = _concatenate(c.units for c in cells)
+    alpha = alpha_estimate(ratings, units, seed=seed)
+    answers = len(pairwise)
+    hallucination = bootstrap_mean(
+        _concatenate(c.hallucinated for c in cells),
+        seed=seed,
+        clusters=_concatenate(c.clusters for c in cells),
+    )
+    kinds = sum((c.kinds for c in cells), Counter[str]())
+    return PanelAgreement(
+        agreement=float(np.mean(pairwise)),
+        agreement_low=float(np.mean(pairwise)) < LOW_AGREEMENT,
+        unanimous=float(np.mean(_concatenate(c.unanimous for c in cells))),
+        alpha={
+            "nominal": krippendorff_alpha(ratings),
+            "ordinal": krippendorff_alpha(ratings, "ordinal"),
+            "interval": krippendorff_alpha(ratings, "interval"),
+            "estimate": None if alpha is None else alpha.to_dict(),
+        },
+        hallucination_rate=hallucination.to_dict(),
+        claims_per_answer=float(np.mean(_concatenate(c.claims for c in cells))),
+        # Claims of a kind per answer and judge.
+        claim_kinds={kind: kinds[kind] / (answers * len(ratings)) for kind in CLAIM_KINDS},
+        contradict_rate=sum(c.contradicted for c in cells) / sum(c.rated for c in cells),
+    )
+
+
 def _add_harm(cell: _JudgedCell, item: Item, met_by_judge: Sequence[Sequence[bool]]) -> None:
     """Count an answer that meets a criterion marked `harm` by the word of most judges."""
     marked = [n for n, criterion in enumerate(item.criteria) if criterion.harm]
@@ -296,15 +289,14 @@ def _add_harm(cell: _JudgedCell, item: Item, met_by_judge: Sequence[Sequence[boo
             cell.harm_met[f"{item.domain}/{item.id}/{item.criteria[n].id}"] += 1
 
 
-def _harmful_criteria(cells: Sequence[_JudgedCell]) -> dict[str, Any]:
-    """Return what answers did that is marked `harm`; nothing where no criterion is."""
+def _harmful_criteria(cells: Sequence[_JudgedCell]) -> dict[str, Any] | None:
+    """Return what answers did that is marked `harm`; None where no criterion is."""
     marked = sum(len(c.harm_marked) for c in cells)
     if not marked:
-        return {}
+        return None
     met = sum((c.harm_met for c in cells), Counter[str]())
     items = {name.rsplit("/", 1)[0] for name in met}
-    events = dict(sorted(met.items()))
-    return {"harmful_criteria": {"marked": marked, "harmful": len(items), "events": events}}
+    return {"marked": marked, "harmful": len(items), "events": dict(sorted(met.items()))}
 
 
 def _concatenate(arrays: "Iterable[array[Any]]") -> NDArray[Any]:
@@ -323,9 +315,8 @@ def _batch_difference(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]
 
 
 def _by_tag(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]:
-    """Return tag → mean score over its criteria, over the answers whose items have such.
-
-    Clipped.
+    """Return, for each tag, the mean score over its criteria and over the answers whose items have
+    such; value and interval are clipped to [0, 1].
     """
     scale = Scale(floor=-sys.float_info.max)
     estimates = {}

@@ -175,7 +175,7 @@ class Echo:
                 again, _ = await self._ask(_KNOWN[:length] + token)
                 if len(again.tokens) != len(begun.tokens) + 1 or again.tokens[-1] != token:
                     continue  # read otherwise together with what stands before it
-                _agreeing(again.values[-1], value, f"a token {token!r} that it generated")
+                _check_equal(again.values[-1], value, f"a token {token!r} that it generated")
                 agreed += 1
         except WrongEchoError as error:
             return str(error)
@@ -191,10 +191,12 @@ def _same_beginning(echoed: Echoed, begun: Echoed) -> None:
             return  # tokenised otherwise from here on
         first, second = echoed.values[at], begun.values[at]
         if first is not None or second is not None:
-            _agreeing(first, second, f"token {at + 1} of one text, read with and without the rest")
+            _check_equal(
+                first, second, f"token {at + 1} of one text, read with and without the rest"
+            )
 
 
-def _agreeing(first: float | None, other: float | None, what: str) -> None:
+def _check_equal(first: float | None, other: float | None, what: str) -> None:
     if first is None or other is None or abs(first - other) > _TOLERANCE:
         texts = ["none" if value is None else f"{value:.3f}" for value in (first, other)]
         raise WrongEchoError(f"{what} has log-probabilities {texts[0]} and {texts[1]}")

@@ -37,7 +37,7 @@ def measure(
     name : of the model, for errors
     """
     started = time.perf_counter()
-    requests_of = [_asked(engine, prompt) for prompt in prompts]
+    requests_of = [_requests_of(engine, prompt) for prompt in prompts]
     requests = [
         r
         for asked_requests in requests_of
@@ -67,7 +67,7 @@ def _request_of(prompt: Prompt) -> LikelihoodRequest:
     return prompt.likely
 
 
-def _asked(engine: LikelihoodEngine, prompt: Prompt) -> "list[Request] | ValueError":
+def _requests_of(engine: LikelihoodEngine, prompt: Prompt) -> "list[Request] | ValueError":
     """Return the requests of a prompt, those of one text together.
 
     None for completions to be drawn.

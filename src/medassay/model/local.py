@@ -212,27 +212,29 @@ class _Likelihoods:
     """
 
     def __init__(self, alternatives: int) -> None:
-        self._wanted = alternatives
+        self._n_alternatives = alternatives
         self._tops: list[tuple[list[list[float]], list[list[int]]]] = []  # step → row → candidate
-        self._taken: list[list[float]] = []  # step → row
+        self._token_logprobs: list[list[float]] = []  # step → row
         self._last: Any = None
 
     def __call__(self, ids: Any, scores: Any) -> Any:
         """Note what the model thinks of the next token; see transformers' `LogitsProcessor`."""
         self.end(ids)
         self._last = scores.float().log_softmax(dim=-1)
-        top = self._last.topk(max(1, self._wanted), dim=-1)
+        top = self._last.topk(max(1, self._n_alternatives), dim=-1)
         self._tops.append((top.values.tolist(), top.indices.tolist()))
         return scores
 
     def end(self, ids: Any) -> None:
         """Note the last token of `ids` as taken."""
         if self._last is not None:
-            self._taken.append(self._last.gather(1, ids[:, -1:])[:, 0].tolist())
+            self._token_logprobs.append(self._last.gather(1, ids[:, -1:])[:, 0].tolist())
 
     def of(self, row: int, tokens: list[int], tokenizer: Any) -> dict[str, Any]:
         """Return `logprobs` and `alternatives` of one completion."""
-        steps = zip(tokens, self._taken, strict=False)  # not what follows the end of the text
+        steps = zip(
+            tokens, self._token_logprobs, strict=False
+        )  # not what follows the end of the text
         logprobs = tuple((tokenizer.decode([token]), step[row]) for token, step in steps)
         tops = [
             zip(tokens[row], values[row], strict=True)
@@ -243,5 +245,5 @@ class _Likelihoods:
         )
         return {
             "logprobs": logprobs,
-            "alternatives": alternatives if self._wanted else None,
+            "alternatives": alternatives if self._n_alternatives else None,
         }

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
+import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.json import storable
@@ -79,24 +80,24 @@ class OpenAICompatible:
         self._echo = Echo(spec, self._post)
 
     def body(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> bytes:
-        """Return the request body; its oddities follow the entry."""
-        rest = self._rest(sampling, repeat, prompt.alternatives)
-        if prompt.schema and "structured" in self._spec.capabilities:
-            rest = (
-                b'{"response_format":{"json_schema":{"name":"reply","schema":'
-                + prompt.schema
-                + b',"strict":true},"type":"json_schema"},'
-                + rest[1:]
-            )
-        if prompt.tools:
-            rest = b'{"tools":' + prompt.tools + b"," + rest[1:]
+        """Return the request body; its oddities follow the entry.
+
+        Messages, tools and schema go out as the bytes that were hashed.
+        """
+        body: dict[str, msgspec.Raw] = {}
         if self._spec.protocol == "chat":
-            return b'{"messages":' + prompt.encoded + b"," + rest[1:]
-        text = "\n\n".join(said_in(message) for message in prompt.messages)
-        return b'{"prompt":' + canonical(text) + b"," + rest[1:]
+            body["messages"] = msgspec.Raw(prompt.encoded)
+        else:
+            text = "\n\n".join(said_in(message) for message in prompt.messages)
+            body["prompt"] = msgspec.Raw(canonical(text))
+        if prompt.tools:
+            body["tools"] = msgspec.Raw(prompt.tools)
+        if prompt.schema and "structured" in self._spec.capabilities:
+            body["response_format"] = _response_format(prompt.schema)
+        return msgspec.json.encode(body | self._rest(sampling, repeat, prompt.alternatives))
 
     @lru_cache(maxsize=64)  # noqa: B019 -- a provider lives as long as its run
-    def _rest(self, sampling: Sampling, repeat: int, alternatives: int) -> bytes:
+    def _rest(self, sampling: Sampling, repeat: int, alternatives: int) -> dict[str, msgspec.Raw]:
         """Return everything of a body but its messages, the same for a whole run."""
         spec = self._spec
         rest: dict[str, Any] = {
@@ -117,7 +118,8 @@ class OpenAICompatible:
                 rest["top_logprobs"] = alternatives
         elif spec.logprobs:
             rest["logprobs"] = max(1, alternatives)
-        return canonical({**rest, **spec.extra_body})
+        fields = {**rest, **spec.extra_body}
+        return {name: msgspec.Raw(canonical(value)) for name, value in fields.items()}
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
         """Return the completion of one request; see `Chat.complete`."""
@@ -264,6 +266,11 @@ class OpenAICompatible:
             alternatives=alternatives,
             calls=calls,
         )
+
+
+def _response_format(schema: bytes) -> msgspec.Raw:
+    json_schema = {"name": "reply", "schema": msgspec.Raw(schema), "strict": True}
+    return msgspec.Raw(msgspec.json.encode({"type": "json_schema", "json_schema": json_schema}))
 
 
 async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:

@@ -251,13 +251,13 @@ def _messages(prompt: Prompt) -> list[Any]:
             turns[-1].parts.append(part)
             continue
         if message["role"] == "user":
-            turns[-1].parts.append(UserPromptPart(_shown(message)))
+            turns[-1].parts.append(UserPromptPart(_user_content(message)))
         else:
             turns[-1].parts.append(SystemPromptPart(message["content"]))
     return turns
 
 
-def _shown(message: dict[str, Any]) -> Any:
+def _user_content(message: dict[str, Any]) -> Any:
     """Return what the user says: a text, or a text with pictures."""
     from pydantic_ai.messages import BinaryContent
 

@@ -186,7 +186,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, Iterator[Show
         for (domain, model, setting, mode), group in groupby(records, key=_cell_of):
             yield (
                 CellKey(domain=domain, model=model, setting=setting, mode=mode),
-                (_shown(items, verdicts_of, *entry) for entry in group),
+                (_shown_answer(items, verdicts_of, *entry) for entry in group),
             )
 
 
@@ -196,7 +196,7 @@ def _cell_of(entry: tuple[dict[str, Any], dict[str, Any], str]) -> tuple[str, st
     return trial["domain"], trial["model"], trial["setting"], trial["mode"]
 
 
-def _shown(
+def _shown_answer(
     items: RunItems,
     verdicts_of: _Said,
     trial: dict[str, Any],

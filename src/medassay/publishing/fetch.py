@@ -125,19 +125,19 @@ class _Copy:
                 return await self._whole()
         except TimeoutError:
             raise Transient(
-                f"{self._base}: not read within {self._bounds.seconds:g} s ({self._done()});"
+                f"{self._base}: not read within {self._bounds.seconds:g} s ({self._amount_text()});"
                 " nothing was checked: allow more by --most-seconds, or verify a copy in a folder"
             ) from None
         finally:
             telling.cancel()
 
-    def _done(self) -> str:
+    def _amount_text(self) -> str:
         return f"{self._files:,} files, {self._bytes / 1e6:,.1f} MB so far"
 
     async def _progress(self) -> None:
         while True:
             await asyncio.sleep(_PROGRESS_INTERVAL)
-            self._tell(f"{self._base}: {self._done()}")
+            self._tell(f"{self._base}: {self._amount_text()}")
 
     async def _whole(self) -> Path:
         import aiohttp

@@ -210,13 +210,13 @@ def _statistics(run: Run, items: RunItems) -> dict[str, Any]:
     public_items = {f"{item.domain}/{item.id}" for item in public}
     document = run.statistics
     rows = {
-        domain: [_named(row, tags, public_items) for row in domain_rows]
+        domain: [_public_row(row, tags, public_items) for row in domain_rows]
         for domain, domain_rows in document["domains"].items()
     }
     return {**document, "domains": rows}
 
 
-def _named(row: dict[str, Any], tags: set[str], public_items: set[str]) -> dict[str, Any]:
+def _public_row(row: dict[str, Any], tags: set[str], public_items: set[str]) -> dict[str, Any]:
     public_row = dict(row)
     if "tags" in row:
         public_row["tags"] = {

@@ -1,8 +1,8 @@
 """A decision graph as a picture for those who check it: SVG of its own, left to right, whole texts
 in the boxes.
 
-Columns follow the longest way from the root, rows the order of the leaves. Texts come from models
-and files: the template escapes them, and spells out what would steer the reading direction.
+Texts come from models and files: the template escapes them, and spells out what would steer the
+reading direction.
 """
 
 import textwrap
@@ -10,14 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from medassay.core.records.decision_graph import DecisionGraph
+from medassay.report.graph_layout import layout
 from medassay.report.pages.html import environment
 
-_WIDE, _GAP, _MARGIN, _HEAD = (
-    216,
-    56,
-    16,
-    58,
-)  # pixels; of a box, between columns, around, above
+# Pixels: width of a box, room between columns, around the picture, above it for the title.
+_WIDE, _GAP, _MARGIN, _HEAD = 216, 56, 16, 58
 _LINE, _PADDING, _APART = 14, 7, 12  # of a line of text, within a box, between boxes
 _LETTERS, _BOLD = 30, 27  # in a line of a box, and of its name
 _MOST_LINES = 9  # of a box; the whole text stands in its tooltip
@@ -51,11 +48,12 @@ def draw_decision_graph(graph: DecisionGraph, *, title: str = "") -> str:
     """Return the picture of a graph as an SVG document."""
     texts = [_wrapped(node.name, node.content) for node in graph.nodes]
     heights = [_LINE * (len(name) + len(says)) + 2 * _PADDING for name, says in texts]
-    columns, tops = _columns(graph), _tops(graph, heights)
+    children = [node.children for node in graph.nodes]
+    grid = layout(children, graph.upwards(), heights, _APART)
     boxes = [
         DecisionBox(
-            x=_MARGIN + columns[at] * (_WIDE + _GAP),
-            y=round(tops[at]),
+            x=_MARGIN + grid.columns[at] * (_WIDE + _GAP),
+            y=round(_HEAD + grid.tops[at]),
             high=heights[at],
             name=texts[at][0],
             content=texts[at][1],
@@ -95,39 +93,6 @@ def _wrapped(name: str, content: str) -> tuple[list[str], list[str]]:
 
 def _cut(lines: list[str], most: int) -> list[str]:
     return lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1][:-1] + "…"]
-
-
-def _columns(graph: DecisionGraph) -> list[int]:
-    """Return the column of each node: the longest way to it from the root."""
-    columns = [0] * len(graph.nodes)
-    for at in reversed(graph.upwards()):
-        for child in graph.nodes[at].children:
-            columns[child] = max(columns[child], columns[at] + 1)
-    return columns
-
-
-def _tops(graph: DecisionGraph, heights: Sequence[int]) -> list[float]:
-    """Return where each box begins: ends below each other, the others midway between what follows
-    them.
-    """
-    columns = _columns(graph)
-    centres = [0.0] * len(graph.nodes)
-    lowest = float(_HEAD)
-    for at in graph.upwards():
-        children = graph.nodes[at].children
-        if children:
-            ends = [centres[child] for child in children]
-            centres[at] = (min(ends) + max(ends)) / 2
-        else:
-            centres[at] = lowest + heights[at] / 2
-            lowest += heights[at] + _APART
-    tops = [0.0] * len(graph.nodes)
-    free: dict[int, float] = {}
-    for at in sorted(range(len(centres)), key=lambda place: (columns[place], centres[place])):
-        top = centres[at] - heights[at] / 2
-        tops[at] = max(top, free.get(columns[at], float(_HEAD)))
-        free[columns[at]] = tops[at] + heights[at] + _APART
-    return tops
 
 
 def _line(start: DecisionBox, end: DecisionBox) -> str:

@@ -1,190 +1,63 @@
-"""A judge graph as a drawing: laid out once, with the path of each answer drawn over it.
+"""Where the boxes of a graph stand, from left to right."""
 
-Columns follow the longest way from a root, rows the declared order; nothing here depends on who
-judged.
-"""
-
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-BOX, GAP, ROW = 140, 160, 34  # pixels: width of a box, room between columns, height of a row
-_HIGH = 26  # of a box
-_MARGIN = 8
-_BEND = 60  # where a line has reached the row of its end: labels stand behind it
-_LONGEST = 20  # characters of a name in its box
 
 
-@dataclass(frozen=True, kw_only=True)
-class Box:
-    """One node: its place (left, top), its name cut to fit, and what stands in the tooltip."""
+@dataclass(frozen=True)
+class GraphLayout:
+    """The column of each box, and where it begins from above, in the order of the boxes."""
 
-    node: str
-    type: str
-    x: int
-    y: float
-    label: str
-    says: str
+    columns: list[int]
+    tops: list[float]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Edge:
-    """The way from a node to one below it, with the reply that leads there."""
+def layout(
+    children: Sequence[Sequence[int]],
+    upwards: Sequence[int],
+    heights: Sequence[float],
+    gap: float,
+) -> GraphLayout:
+    """Return where the boxes of a graph without cycles stand so that none covers another.
 
-    start: str
-    end: str
-    label: str
-    path: str
-    x: int
-    y: float
+    The column of a box is the longest way to it from a root. Ends stand below each other in the
+    order of `upwards`, every other box midway between the first and the last of its children; where
+    it would cover a box of its column it moves down.
 
+    Parameters
+    ----------
+    children : for each box the places of those that follow it
+    upwards : all places, each after those that follow it
+    heights : of the boxes, in the unit of the result
+    gap : room between two boxes of a column, in the same unit
 
-@dataclass(frozen=True, kw_only=True)
-class Passed:
-    """What an answer passed: boxes, edges, and the same in words, branch by branch."""
-
-    boxes: Sequence[Box]
-    edges: Sequence[Edge]
-    says: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drawing:
-    """A graph ready to be drawn.
-
-    `number` makes its id on the page, `wide` is the width of a box.
+    Examples
+    --------
+    >>> layout([[1, 2], [], []], upwards=[1, 2, 0], heights=[2, 2, 2], gap=1)
+    GraphLayout(columns=[0, 1, 1], tops=[1.5, 0.0, 3.0])
     """
-
-    number: int
-    name: str
-    roots: Sequence[str]
-    wide: int = BOX
-    width: int
-    height: int
-    boxes: Mapping[str, Box]
-    edges: Sequence[Edge]
-
-    def passed(self, trace: Sequence[Mapping[str, Any]]) -> Passed:
-        """Return the path of one answer, from its trace."""
-        verdicts = {step["node"]: step["verdict"] for step in trace if step.get("verdict")}
-        edges = []
-        for step in trace:
-            edges_passed = [
-                e for e in self.edges if (e.start, e.end) == (step["parent"], step["node"])
-            ]
-            chosen = [e for e in edges_passed if e.label == verdicts.get(step["parent"])]
-            edges += (chosen or edges_passed)[:1]
-        boxes = [self.boxes[step["node"]] for step in trace]
-        return Passed(boxes=boxes, edges=edges, says="; ".join(_branches(trace)))
-
-
-def drawings(graphs: Sequence[Mapping[str, Any]]) -> dict[str, Drawing]:
-    """Return a drawing of each graph that a run remembers, by name."""
-    return {
-        graph["name"]: _drawing(number, json.loads(graph["text"]))
-        for number, graph in enumerate(graphs)
-    }
-
-
-def _branches(trace: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield each way from a root to its end in words."""
-    words: list[str] = []
-    for step in trace:
-        if step["parent"] is None and words:
-            yield " → ".join(words)
-            words = []
-        verdict = step.get("verdict")
-        if step["score"] is not None:
-            words.append(f"{step['score']:g}")
+    columns = _columns(children, upwards)
+    centres = [0.0] * len(children)
+    lowest = 0.0
+    for at in upwards:
+        if children[at]:
+            ends = [centres[child] for child in children[at]]
+            centres[at] = (min(ends) + max(ends)) / 2
         else:
-            status = "" if step["status"] == "ok" else f" ({step['status']})"
-            words.append(step["node"] + (f": {verdict}" if verdict else "") + status)
-    if words:
-        yield " → ".join(words)
+            centres[at] = lowest + heights[at] / 2
+            lowest += heights[at] + gap
+    tops = [0.0] * len(children)
+    free: dict[int, float] = {}  # column → where its next box may begin
+    for at in sorted(upwards, key=lambda place: (columns[place], centres[place], place)):
+        top = centres[at] - heights[at] / 2
+        tops[at] = max(top, free.get(columns[at], 0.0))
+        free[columns[at]] = tops[at] + heights[at] + gap
+    return GraphLayout(columns, tops)
 
 
-def _below(node: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (reply, node) of what follows a node; the reply is empty where all of them follow."""
-    if node["type"] == "task":
-        return [("", name) for name in node["children"]]
-    if node["type"] == "binary":
-        return [(word, node[word]) for word in ("true", "false")]
-    return list(node.get("options", {}).items())
-
-
-def _drawing(number: int, document: Mapping[str, Any]) -> Drawing:
-    nodes = document["nodes"]
-    columns = _columns(document)
-    rows: dict[str, float] = {}
-    for root in document["roots"]:
-        _place(root, nodes, rows)
-    boxes = {
-        name: Box(
-            node=name,
-            type=nodes[name]["type"],
-            x=_MARGIN + columns[name] * (BOX + GAP),
-            y=_MARGIN + row * ROW,
-            label=_label(name, nodes[name]),
-            says=str(nodes[name].get("instructions") or nodes[name].get("criteria") or ""),
-        )
-        for name, row in rows.items()
-    }
-    edges = list(_edges(nodes, boxes))
-    return Drawing(
-        number=number,
-        name=document["name"],
-        roots=document["roots"],
-        width=max(box.x for box in boxes.values()) + BOX + _MARGIN,
-        height=round(max(box.y for box in boxes.values()) + _HIGH + _MARGIN),
-        boxes=boxes,
-        edges=edges,
-    )
-
-
-def _label(name: str, node: Mapping[str, Any]) -> str:
-    text = f"{node['score']:g}" if node["type"] == "verdict" else name
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _columns(document: Mapping[str, Any]) -> dict[str, int]:
-    """Return the column of each node: the longest way to it from a root."""
-    columns: dict[str, int] = {}
-    level, depth = set(document["roots"]), 0
-    while level:  # a valid graph has no cycle, so this ends
-        columns |= dict.fromkeys(level, depth)
-        level = {end for name in level for _, end in _below(document["nodes"][name])}
-        depth += 1
+def _columns(children: Sequence[Sequence[int]], upwards: Sequence[int]) -> list[int]:
+    columns = [0] * len(children)
+    for at in reversed(upwards):
+        for child in children[at]:
+            columns[child] = max(columns[child], columns[at] + 1)
     return columns
-
-
-def _place(name: str, nodes: Mapping[str, Any], rows: dict[str, float]) -> float:
-    """Give a node and all below it their rows; a parent stands midway between its children."""
-    below = [end for _, end in _below(nodes[name]) if end not in rows]
-    placed = [_place(end, nodes, rows) for end in dict.fromkeys(below) if end not in rows]
-    lowest = max(rows.values(), default=-1.0)
-    rows[name] = (min(placed) + max(placed)) / 2 if placed else float(int(lowest + 1))
-    return rows[name]
-
-
-def _edges(nodes: Mapping[str, Any], boxes: Mapping[str, Box]) -> Iterator[Edge]:
-    arrived: dict[str, int] = {}
-    for name, box in boxes.items():
-        for label, end in _below(nodes[name]):
-            other = boxes[end]
-            left_edge, right = box.x + BOX, other.x
-            top, bottom = box.y + _HIGH / 2, other.y + _HIGH / 2
-            bend = left_edge + _BEND
-            turn = f"C{left_edge + 35} {top:g} {left_edge + 25} {bottom:g} {bend} {bottom:g}"
-            line = f"M{left_edge} {top:g}{turn}H{right}"
-            # Where several ways lead to one node, their labels stand above each other.
-            lift = 11 * arrived.get(end, 0)
-            arrived[end] = arrived.get(end, 0) + 1
-            yield Edge(
-                start=name,
-                end=end,
-                label=label,
-                path=line,
-                x=right - 4,
-                y=bottom - 4 - lift,
-            )

@@ -95,7 +95,7 @@ class Answering:
                     "item": item.id,
                     "revision": item.revision,
                 }
-                reply, trace = await self._asked(cell, spec, prompt, columns, repeat, attempt)
+                reply, trace = await self._ask(cell, spec, prompt, columns, repeat, attempt)
         except NotAsked:
             return
         if errors:
@@ -123,7 +123,7 @@ class Answering:
         self._journal.append(unit, canonical(record), canonical(score), timing)
         self._progress.advance(cell.model, cell.domain, answer.outcome)
 
-    async def _asked(
+    async def _ask(
         self,
         cell: Cell,
         spec: ModelSpec,

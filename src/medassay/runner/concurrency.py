@@ -1,17 +1,125 @@
-"""Asking a model about each of some subjects, as many at once as its entry allows, with progress
-and a way to stop.
+"""Asking about many subjects at once: the loop that each task runs, a group of tasks that obeys a
+stop, and both together where there is no stage.
 """
 
+import asyncio
+import gc
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from medassay.core.records.model import ModelSpec
-from medassay.errors import Interrupted, ModelError, NotAsked, OverBudget
+from medassay.errors import ModelError, NotAsked, OverBudget
 from medassay.runner.ask import Asker
-from medassay.runner.engine.local import asking
 from medassay.runner.event_loop import run_async
-from medassay.runner.progress import ProgressFactory, Stop, watching
+from medassay.runner.progress import ProgressFactory, Stop, raise_if_interrupted, watching
+from medassay.storage.journal import Writing
+
+U = TypeVar("U")
+_SYNC_EVERY = 1.0  # seconds
+_LOOK_EVERY = 0.1  # seconds
+_YIELD_EVERY = 64  # units; replays never wait, so other tasks get their turn here
+
+
+async def ask_in_turn(
+    units: AsyncIterator[U],
+    do: Callable[[U], Awaitable[None]],
+    *,
+    stopped: Callable[[], bool],
+    in_doubt: Callable[[], bool] = lambda: False,
+) -> None:
+    """Ask about one unit after the other, until there are no more or `stopped` says so.
+
+    Parameters
+    ----------
+    in_doubt : whether somebody else may have taken the work over: nothing is begun meanwhile
+    """
+    done = 0
+    async for unit in units:
+        while in_doubt() and not stopped():
+            await asyncio.sleep(_LOOK_EVERY)
+        if stopped():
+            return
+        await do(unit)
+        done += 1
+        if done % _YIELD_EVERY == 0:
+            await asyncio.sleep(0)
+
+
+async def each(units: Iterable[U]) -> AsyncIterator[U]:
+    """Yield units that are there without waiting; several tasks may share one iterator."""
+    for unit in units:
+        yield unit
+
+
+class TaskGroup:
+    """Tasks that ask; once a stop is asked for, each ends with its request, at the latest when the
+    time of grace is over.
+    """
+
+    def __init__(self, asker: Asker, group: asyncio.TaskGroup) -> None:
+        self._asker, self._group = asker, group
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def create_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin a task."""
+        self._tasks.append(self._group.create_task(work))
+
+    async def end_on_stop(self) -> None:
+        """Wait for a stop, then for the requests under way.
+
+        Then end whoever still waits for a turn, a pause or a reply.
+        """
+        while not self._asker.stopping():
+            await asyncio.sleep(_LOOK_EVERY)
+        await out_of_grace(self._asker)
+        for task in self._tasks:
+            task.cancel()
+
+
+async def out_of_grace(asker: Asker) -> None:
+    """Return once no request is under way, or the time of grace is over.
+
+    Replies that came in are kept by then.
+    """
+    end = time.monotonic() + asker.grace
+    while asker.under_way and time.monotonic() < end:
+        await asyncio.sleep(_LOOK_EVERY)
+    await asyncio.sleep(_LOOK_EVERY)  # whoever has the last replies writes them down
+
+
+@asynccontextmanager
+async def asking(asker: Asker, *journals: Writing) -> AsyncIterator[TaskGroup]:
+    """Yield a group for the tasks of a stage.
+
+    Journals reach the disk every second and at the end.
+    """
+    syncing = asyncio.create_task(_sync(journals))
+    gc.freeze()  # what is loaded by now stays; the collector need not look at it again
+    ending: asyncio.Task[None] | None = None
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            group = TaskGroup(asker, tasks)
+            ending = asyncio.create_task(group.end_on_stop())
+            yield group
+    except BaseExceptionGroup as many:  # every asker meets the same full disk
+        raise many.exceptions[0] from None
+    finally:
+        gc.unfreeze()
+        syncing.cancel()
+        if ending is not None:
+            ending.cancel()
+        for journal in journals:
+            journal.sync()
+
+
+async def _sync(journals: tuple[Writing, ...]) -> None:
+    while True:
+        await asyncio.sleep(_SYNC_EVERY)
+        for journal in journals:
+            await asyncio.to_thread(journal.sync)
 
 
 def map_concurrently(
@@ -44,36 +152,35 @@ def map_concurrently(
     done = 0
     stop = Stop()
 
-    async def work(advance: Any) -> None:
+    async def ask_one(subject: str, advance: Any) -> None:
         nonlocal done
-        for subject in waiting:
-            if stop.soon or asker.tally.over_budget:
-                return
-            try:
-                await do(subject)
-                advance(spec.id, what, "answered")
-            except ModelError as error:
-                if isinstance(error, OverBudget) or (isinstance(error, NotAsked) and stop.soon):
-                    return
-                failed[subject] = str(error)
-                advance(spec.id, what, "failed")
-            done += 1
+        try:
+            await do(subject)
+            advance(spec.id, what, "answered")
+        except ModelError as error:
+            if isinstance(error, OverBudget) or (isinstance(error, NotAsked) and stop.soon):
+                return  # every task sees the stop, or the end of the budget, before its next
+            failed[subject] = str(error)
+            advance(spec.id, what, "failed")
+        done += 1
 
-    async def all_of(advance: Any) -> None:
+    async def ask_all(advance: Any) -> None:
         try:
             async with asking(asker) as group:
                 for _ in range(min(spec.concurrency, len(subjects))):
-                    group.create_task(work(advance))
+                    task = ask_in_turn(
+                        each(waiting),
+                        lambda subject: ask_one(subject, advance),
+                        stopped=lambda: stop.soon or bool(asker.tally.over_budget),
+                    )
+                    group.create_task(task)
         finally:
             if close is not None:
                 await close()
 
     with watching(watch, what, sizes, Counter()) as progress:
         run_async(
-            lambda: asker.during(all_of(progress.advance), stopping=lambda: stop.soon), stop.ask
+            lambda: asker.during(ask_all(progress.advance), stopping=lambda: stop.soon), stop.ask
         )
-    if stop.soon and done < len(subjects):
-        raise Interrupted(
-            f"stopped: {done} of {len(subjects)} {what} are done and kept; the same command resumes"
-        )
+    raise_if_interrupted(stop, f"{what} are done", done, len(subjects))
     return failed

@@ -46,18 +46,18 @@ class Contexts:
         self._settings = [setting for setting in plan.settings if setting in CONTEXTS]
         self.index: Index | None = None
         self.described: dict[str, Any] = {}
-        self._wanted = plan.retrieval
+        self._plan_retrieval = plan.retrieval
         # Whether as much as may be found stands for what was not searched for.
         self._assumed = assumed
         if plan.retrieval is not None:
             self.index = Index(base / plan.retrieval.index)
             self.described = describe(self.index, plan.retrieval)
             name = f"{self.index.id} {plan.retrieval.k} {plan.retrieval.query_prefix}"
-            self._known = MeasureStore(workspace / "retrieved", name)
+            self._stored_results = MeasureStore(workspace / "retrieved", name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let another process open the same index; what was found travels along."""
-        arguments = {} if self.index is None else {"_known": self._known}
+        arguments = {} if self.index is None else {"_stored_results": self._stored_results}
         return Contexts, self._made_with, arguments
 
     def check(self, items: Iterable[Item]) -> None:
@@ -98,7 +98,9 @@ class Contexts:
         """Search for the passages of all items that were not searched for before."""
         if not set(self._settings) & set(PASSAGES):
             return
-        queries = {key: q for q in map(self._query, items) if (key := _key(q)) not in self._known}
+        queries = {
+            key: q for q in map(self._query, items) if (key := _key(q)) not in self._stored_results
+        }
         if not queries:
             return
         index = self._searched()
@@ -128,7 +130,7 @@ class Contexts:
 
     async def _search(self, index: "Index", queries: Mapping[str, str]) -> None:
         results = await index.search(list(queries.values()), self._rules.k)
-        self._known.put(
+        self._stored_results.put(
             {
                 key: [float(chunk.chunk) for chunk in chunks]
                 for key, chunks in zip(queries, results, strict=True)
@@ -137,8 +139,8 @@ class Contexts:
 
     @property
     def _rules(self) -> Retrieval:
-        assert self._wanted is not None  # the plan's check saw to it
-        return self._wanted
+        assert self._plan_retrieval is not None  # the plan's check saw to it
+        return self._plan_retrieval
 
     def _searched(self) -> "Index":
         assert self.index is not None  # the plan's check saw to it
@@ -165,7 +167,7 @@ class Contexts:
         )
 
     def _passages(self, item: Item) -> PromptContext:
-        index, numbers = self._searched(), self._known.get(_key(self._query(item)))
+        index, numbers = self._searched(), self._stored_results.get(_key(self._query(item)))
         if numbers is None and not self._assumed:
             raise IntegrityError(
                 f"retrieved/: nothing was found for item '{item.id}'; run the plan again, it is"

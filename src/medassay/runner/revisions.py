@@ -12,7 +12,7 @@ from typing import Any
 from medassay.core.canonical import short_hash
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
-from medassay.core.reply import json_value, refusal, thoughts
+from medassay.core.reply import json_objects, json_value, refusal, thoughts
 from medassay.core.revision import revision_id
 from medassay.judging import panel, sanitize
 from medassay.judging.grader_text import before_revisions
@@ -35,7 +35,7 @@ Revisions = Mapping[str, Mapping[str, int]]  # kind of part → name → revisio
 
 READERS = {
     "json_reply": json_value.REVISION,
-    "objects": thoughts.OBJECTS_REVISION,
+    "objects": json_objects.OBJECTS_REVISION,
     "outcome": read_answer.REVISION,
     "record_reply": record_reply.REVISION,
     "refusal": refusal.REVISION,

@@ -66,7 +66,7 @@ class Schedule:
         self.plan = plan
         self.task = task
         self.specs = {
-            name: _asked(named(specs, name, "plan: model", plan.models_file), task)
+            name: _entry_for(named(specs, name, "plan: model", plan.models_file), task)
             for name in plan.models
         }
         self.prompts = _prompts(plan, task)
@@ -469,7 +469,7 @@ def _fallback(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
     }
 
 
-def _asked(spec: ModelSpec, task: Task) -> ModelSpec:
+def _entry_for(spec: ModelSpec, task: Task) -> ModelSpec:
     """Return an entry as a task asks it: how long a reply may be, where it ends, and whether
     prompts are put as a conversation.
 

@@ -24,7 +24,7 @@ _HEADS = ("sparse_linear.pt", "colbert_linear.pt")
 
 
 @dataclass(frozen=True)
-class _Read:
+class _Vectors:
     """One text: its vector, token → weight, and a vector a token (but the first)."""
 
     dense: Any
@@ -64,7 +64,7 @@ class BgeM3:
     def score(self, pairs: Sequence[Pair]) -> list[Values]:
         """Return sparse+dense, dense, sparse, colbert and all three of each pair."""
         encoded = self._encoder.encode([text for pair in pairs for text in pair])
-        read = {text: self._read(encoding) for text, encoding in encoded.items()}
+        read = {text: self._encode(encoding) for text, encoding in encoded.items()}
         values: list[Values] = []
         for prediction, reference in pairs:
             first, second = read[reference], read[prediction]
@@ -76,7 +76,7 @@ class BgeM3:
             values.append((combination, dense, sparse, colbert, everything))
         return values
 
-    def _read(self, encoding: Encoded) -> _Read:
+    def _encode(self, encoding: Encoded) -> _Vectors:
         import torch
 
         sparse_head, colbert_head = self._load_heads()
@@ -92,7 +92,7 @@ class BgeM3:
         for token, weight in zip(encoding.ids, weights.tolist(), strict=True):
             if token not in special and weight > sparse.get(token, 0.0):
                 sparse[token] = weight
-        return _Read(dense, sparse, colbert)
+        return _Vectors(dense, sparse, colbert)
 
     def _load_heads(self) -> tuple[Any, Any]:
         if self._heads is None:

@@ -77,7 +77,7 @@ class Candidate:
 def our_candidates() -> list[Candidate]:
     """Return the models of the table that comes with medassay."""
     text = (files("medassay.selection") / "models.csv").read_text(encoding="utf-8")
-    return _checked(_csv_rows(text, "models.csv"), "models.csv")
+    return _candidates(_csv_rows(text, "models.csv"), "models.csv")
 
 
 def load_candidates(path: Path) -> list[Candidate]:
@@ -96,11 +96,11 @@ def load_candidates(path: Path) -> list[Candidate]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from None
     if path.suffix.lower() != ".json":
-        return _checked(_csv_rows(text, path.name), path.name)
+        return _candidates(_csv_rows(text, path.name), path.name)
     rows = parse_json(text.encode(), path.name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path.name}: expected a list of objects, one for each model")
-    return _checked(rows, path.name)
+    return _candidates(rows, path.name)
 
 
 def _csv_rows(text: str, name: str) -> list[dict[str, Any]]:
@@ -123,7 +123,7 @@ def check_header(names: Sequence[str], where: str) -> None:
             raise InputError(f"{where}: the column '{name}' stands {n} times")
 
 
-def _checked(rows: list[dict[str, Any]], name: str) -> list[Candidate]:
+def _candidates(rows: list[dict[str, Any]], name: str) -> list[Candidate]:
     if not rows:
         raise InputError(f"{name}: no models in it; expected a row for each, with a column 'model'")
     candidates: dict[str, Candidate] = {}

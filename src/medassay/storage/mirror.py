@@ -49,7 +49,7 @@ _HINTS = {
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, on Ray's nodes before `ray start`"
     ),
 }
-_known: dict[str, str] = {}  # folder → address
+_addresses: dict[str, str] = {}  # folder → address
 # Of this machine's disk, not of a store: they do not pass by waiting.
 _OWN_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.ENOTDIR, errno.EISDIR)
 _BLOCK = 1 << 23
@@ -99,7 +99,7 @@ class Mirror:
             part = self._own / f"{_MARK}.{token_hex(4)}"
             part.write_text(self.address, encoding="utf-8")
             part.replace(self._own / _MARK)
-        _known[str(self.folder)] = self.address
+        _addresses[str(self.folder)] = self.address
         self._growing: list[Callable[[], Path | None]] = []
         self._carried: dict[Path, int] = {}
         self._flushing = threading.Lock()
@@ -504,6 +504,6 @@ def _why(error: Exception) -> str:
 
 def spoken(message: str) -> str:
     """Return a message with addresses in place of the folders that stand for them."""
-    for folder, address in _known.items():
+    for folder, address in _addresses.items():
         message = message.replace(folder, address)
     return message

@@ -231,11 +231,11 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[dict[str, Any]]:
                 first_text[0] == other[0]
                 and {first_text[1].split, other[1].split} == {"test", "dev"}
             ),
-            "text": _HIDDEN if first_text[4] else _shown(first_text[1]),
+            "text": _HIDDEN if first_text[4] else _excerpt(first_text[1]),
         }
 
 
-def _shown(item: Item) -> str:
+def _excerpt(item: Item) -> str:
     """Return the beginning of a question."""
     text = " ".join(item.question.split())
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"

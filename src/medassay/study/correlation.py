@@ -422,7 +422,7 @@ def _matrix(view: Mapping[str, Any], order: Sequence[int]) -> Grid:
     rows = [
         [
             names[i],
-            *(_shown(matrices, i, j) if at > other else "" for other, j in enumerate(order)),
+            *(_cell_text(matrices, i, j) if at > other else "" for other, j in enumerate(order)),
         ]
         for at, i in enumerate(order)
     ]
@@ -434,7 +434,7 @@ def _matrix(view: Mapping[str, Any], order: Sequence[int]) -> Grid:
     )
 
 
-def _shown(matrices: Mapping[str, Any], i: int, j: int) -> str:
+def _cell_text(matrices: Mapping[str, Any], i: int, j: int) -> str:
     r, lo, hi = (matrices[key][i][j] for key in ("pearson", "pearson_lo", "pearson_hi"))
     if r is None:
         return "undefined"

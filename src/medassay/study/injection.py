@@ -94,7 +94,9 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
             f"judge '{judge}': {len(lost)} of {len(findings)} verdicts have no answer: {lost[0]};"
             " what it said is kept, the same command goes on"
         )
-    verdicts = [None if finding.value is None else _Given(*finding.value) for finding in findings]
+    verdicts = [
+        None if finding.value is None else _GivenAnswer(*finding.value) for finding in findings
+    ]
     before = dict(zip((item.id for item in used), verdicts, strict=False))
     tried = [
         (attack, before[item.id], after)
@@ -110,7 +112,7 @@ def _honest(item: Item) -> str:
     return " ".join(fact.text for fact in item.facts[: len(item.facts) // 2])
 
 
-class _Given(NamedTuple):
+class _GivenAnswer(NamedTuple):
     """What moves when a verdict does."""
 
     score: float
@@ -173,7 +175,7 @@ class _Cases:
 
 
 def _summary(
-    judge: str, pairs: Sequence[tuple[Attack, _Given | None, _Given | None]]
+    judge: str, pairs: Sequence[tuple[Attack, _GivenAnswer | None, _GivenAnswer | None]]
 ) -> dict[str, Any]:
     tried: Counter[str] = Counter()
     moved: Counter[str] = Counter()

@@ -209,7 +209,7 @@ def _rule(trial: Mapping[str, Any]) -> str:
     return reason if trial["outcome"] == "answered" else f"{trial['outcome']}: {reason}"
 
 
-def _shown(text: str, *, private: bool) -> str:
+def _excerpt(text: str, *, private: bool) -> str:
     if private:
         return _HIDDEN
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 60]} … {text[-50:]}"
@@ -223,9 +223,9 @@ def _disagreement(
         **dict(zip(KEY, _key(run, trial), strict=True)),
         "outcome": trial["outcome"],
         "reason": trial.get("reason", ""),
-        "first": None if first is None else _shown(str(first), private=private),
-        "second": _shown(second, private=private),
-        "reply": _shown(trial["text"], private=private),
+        "first": None if first is None else _excerpt(str(first), private=private),
+        "second": _excerpt(second, private=private),
+        "reply": _excerpt(trial["text"], private=private),
     }
 
 
@@ -270,7 +270,7 @@ def _gather(
     cluster.n += 1
     cluster.rows[f"{trial['model']}, {trial['setting']}"] += 1
     if len(cluster.examples) < _EXAMPLES and not private:
-        cluster.examples.append(_shown(trial["text"], private=private))
+        cluster.examples.append(_excerpt(trial["text"], private=private))
 
 
 def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[str, Any]]:

@@ -64,12 +64,12 @@ def resilience_study(
             continue
         span = float(np.ptp(table[is_complete]))
         every = resilience(table[is_complete], span=span)
-        columns[name] = _told(every)
+        columns[name] = _stability_record(every)
         items[name] = every.scaled_squared.tolist()
         for model, by_metric in by_model.items():
             is_own = is_complete & np.array([m == model for m in models])
             if is_own.any():
-                by_metric[name] = _told(resilience(table[is_own], span=span))
+                by_metric[name] = _stability_record(resilience(table[is_own], span=span))
     return {
         "rephraser": rephraser.id,
         "rephrasings": REPHRASINGS,
@@ -84,7 +84,7 @@ def resilience_study(
     }
 
 
-def _told(value: Any) -> dict[str, Any]:
+def _stability_record(value: Any) -> dict[str, Any]:
     return {
         "range": value.range,
         "mean": value.mean,

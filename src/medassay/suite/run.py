@@ -218,7 +218,7 @@ class _Work:
         """Return the runs of a part that still hold: of the bank as its files are now, compared by
         the metrics that are here now.
         """
-        runs = {kind: name for kind, name in part.runs.items() if self._asked(name, bank)}
+        runs = {kind: name for kind, name in part.runs.items() if self._has_asked(name, bank)}
         if len(runs) < len(part.runs):
             self._means.tell(f"{part.benchmark}: its files changed, so it is asked anew")
         benchmark = BENCHMARKS[part.benchmark]
@@ -234,7 +234,7 @@ class _Work:
         )
         return {k: v for k, v in runs.items() if k not in (ANSWERS, JUDGED)}
 
-    def _asked(self, name: str, bank: SuiteBank) -> bool:
+    def _has_asked(self, name: str, bank: SuiteBank) -> bool:
         """Return whether a run asked the items of a bank."""
         contents = {
             bank_entry["content_sha256"] for bank_entry in self._run(name).manifest["banks"]
@@ -279,7 +279,7 @@ class _Work:
             return  # they are not whole yet
         try:
             if kind == JUDGED:
-                part.runs[kind] = self._judged(part).id
+                part.runs[kind] = self._judge(part).id
                 return
             run_plan = self._run_plan(part, kind)
             if not run_plan["models"]:
@@ -346,7 +346,7 @@ class _Work:
         specs_asked = [s for n in self._plan.models if not (s := self._specs[n]).is_baseline]
         return all(spec.cannot_tell("choices", chat_template=chat) for spec in specs_asked)
 
-    def _judged(self, part: BenchmarkPart) -> Run:
+    def _judge(self, part: BenchmarkPart) -> Run:
         answers = self._run(part.runs[ANSWERS])
         options = JudgingOptions(
             judges=(self._plan.judge,),

@@ -1,11 +1,13 @@
 """Scores → leaderboard: the matrices of a run, and every ranking over them as one document."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from medassay.core.protocols import JudgingSummary, Summary
 from medassay.core.ranks import SIMULTANEOUS
+from medassay.core.records.judging_columns import JUDGING_COLUMNS, JUDGING_FLAGS, JudgingFlags
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.core.records.trial import OUTCOMES
@@ -299,20 +301,21 @@ def _add_judging(
     """
     families = {judge["id"]: judge["family"].casefold() for judge in manifest["judges"]}
     for row in document:
-        columns = judgements.row(members, row["model"], row["setting"], mode, seed)
-        if not columns:
+        columns = judgements.columns(members, row["model"], row["setting"], mode, seed)
+        if columns is None:
             continue
-        row.update(columns, score_worst=row["worst"], score_best=row["best"])
-        if columns["judge_failures"]:
-            row["flags"].append("degraded")
-        if columns["agreement_low"]:
-            row["flags"].append("low_agreement")
-        if columns["unweighted_scores"]:
-            row["flags"].append("unweighted")
+        ends = {"score_worst": row["worst"], "score_best": row["best"]}
+        row.update(replace(columns, **ends).to_dict())
         seats = manifest["bench"].get(row["model"], [])
         family = manifest["models"].get(row["model"], {}).get("family", "unknown").casefold()
-        if family != "unknown" and any(families[name] == family for name in seats):
-            row["flags"].append("judge_of_same_vendor")
+        flags = JudgingFlags(
+            degraded=columns.judge_failures > 0,
+            low_agreement=columns.agreement_low,
+            unweighted=columns.unweighted_scores > 0,
+            judge_of_same_vendor=family != "unknown"
+            and any(families[name] == family for name in seats),
+        )
+        row["flags"] += flags.names()
 
 
 def _add_summary(
@@ -329,29 +332,12 @@ def _add_summary(
         row["flags"] += summary.flags(row)
 
 
-_OF_JUDGES = frozenset(
-    (
-        *("agreement", "agreement_low", "unanimous", "alpha", "hallucination_rate"),
-        *("claims_per_answer", "claim_kinds", "contradict_rate", "tags", "judge_failures"),
-        *(
-            "judged",
-            "harmful_criteria",
-            "unsupported_quotes",
-            "repaired_replies",
-            "masked_names",
-        ),
-        *("unweighted_scores", "one_or_ten_scores", "score_worst", "score_best"),
-    )
-)
-_FLAGS_OF_JUDGES = ("degraded", "low_agreement", "unweighted", "judge_of_same_vendor")
-
-
 def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a leaderboard document without what verdicts alone tell."""
     rows = {
         domain: [
-            {k: v for k, v in row.items() if k not in _OF_JUDGES}
-            | {"flags": [f for f in row["flags"] if f not in _FLAGS_OF_JUDGES]}
+            {k: v for k, v in row.items() if k not in JUDGING_COLUMNS}
+            | {"flags": [f for f in row["flags"] if f not in JUDGING_FLAGS]}
             for row in rows_of_domain
         ]
         for domain, rows_of_domain in document["domains"].items()

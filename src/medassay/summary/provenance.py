@@ -125,7 +125,7 @@ class ProvenanceBreakdown:
             plain = standing.estimate.to_dict() if standing.estimate else {}
             rank = standing.rank
             yield {
-                **self._named(standing.row, mode),
+                **self._row_fields(standing.row, mode),
                 **{key: plain.get(key) for key in ("score", "lo", "hi", "second")},
                 "n": plain.get("n", standing.n_own),
                 "coverage": standing.coverage,
@@ -141,7 +141,7 @@ class ProvenanceBreakdown:
                 ],
             }
 
-    def _named(self, row: Row, mode: str) -> dict[str, Any]:
+    def _row_fields(self, row: Row, mode: str) -> dict[str, Any]:
         scale = self._task.scale
         values = (*row, mode, self._task.metric, scale.ends)
         return dict(zip(_SHOWN, values, strict=True))
@@ -167,7 +167,7 @@ class ProvenanceBreakdown:
             ends = _ends(sides[0], sides[1])
             yield {
                 "domain": name,
-                **self._named(row, mode),
+                **self._row_fields(row, mode),
                 PUBLIC: float(sides[0].values[0]),
                 SYNTHETIC: float(sides[1].values[0]),
                 "gap": gap,
@@ -188,7 +188,7 @@ class ProvenanceBreakdown:
             self._options("solo", kind),
         )
         for row, difference in differences:
-            yield {"kind": kind, "domain": name, **self._named(row, "tools"), **difference}
+            yield {"kind": kind, "domain": name, **self._row_fields(row, "tools"), **difference}
 
 
 def _means(strata: list[Stratum], at: int, options: Options) -> PooledMeans | None:

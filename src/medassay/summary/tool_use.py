@@ -58,7 +58,7 @@ class Lookups:
         columns: dict[str, Any] = {}
         if pool.known("own_source").any():
             columns["own_source"] = self._estimate(pool, means, "own_source")
-        counted = self._counted(domains, row, mode)
+        counted = self._use_counts(domains, row, mode)
         if counted["answers"]:
             columns["tool_use"] = {
                 **{name: counted[name] for name in ("answers", "with_calls", *_CALLS)},
@@ -73,7 +73,7 @@ class Lookups:
         plain = means.get(name, {"score": float(np.mean(values)), "lo": None, "hi": None})
         return {**{key: plain.get(key) for key in ("score", "lo", "hi")}, "n": len(values)}
 
-    def _counted(self, domains: Sequence[str], row: Row, mode: str) -> Counter[str]:
+    def _use_counts(self, domains: Sequence[str], row: Row, mode: str) -> Counter[str]:
         total: Counter[str] = Counter()
         for domain in domains:
             total.update(self._used.get((domain, *row, mode), Counter()))

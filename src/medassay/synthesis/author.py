@@ -89,7 +89,7 @@ class Author:
         if line and role != "none":
             messages.append({"role": role, "content": line})
         messages.append({"role": "user", "content": content})
-        return _asked(subject, load_part(part).id, messages)
+        return _prompt(subject, load_part(part).id, messages)
 
     async def make(
         self,
@@ -170,7 +170,7 @@ def _picture(path: Path) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
 
 
-def _asked(subject: str, text_id: str, messages: Sequence[dict[str, Any]]) -> Prompt:
+def _prompt(subject: str, text_id: str, messages: Sequence[dict[str, Any]]) -> Prompt:
     return Prompt(
         item_id=subject,
         messages=tuple(messages),
@@ -189,4 +189,4 @@ def _again(first: Prompt, text: str, problem: str) -> Prompt:
         {"role": "assistant", "content": storable(text)[:_SHOWN] or "–"},
         {"role": "user", "content": notice},
     ]
-    return _asked(first.item_id, first.template, [*first.messages, *turns])
+    return _prompt(first.item_id, first.template, [*first.messages, *turns])

@@ -53,7 +53,7 @@ def read_correction(reply: str, record: Mapping[str, Any]) -> dict[str, Any]:
         if type(value[key]) is not bool:
             raise ValueError(f"{key} is {value[key]!r:.40}; expected true or false")
     letters = LETTERS[: len(record["options"])]
-    for letter in _listed(value["also_right"], "also_right"):
+    for letter in _texts_of(value["also_right"], "also_right"):
         if letter not in letters or len(letter) != 1:
             raise ValueError(
                 f"also_right {letter!r:.20}; expected letters {letters[0]} to {letters[-1]}"
@@ -71,15 +71,15 @@ def read_correction(reply: str, record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{key: value[key] for key in ("sense", "key_right", "path_right")},
         "also_right": value["also_right"],
-        "guidelines": [line[:500] for line in _listed(value["guidelines"], "guidelines")][:20],
-        "issues": [line[:1000] for line in _listed(value["issues"], "issues")][:20],
+        "guidelines": [line[:500] for line in _texts_of(value["guidelines"], "guidelines")][:20],
+        "issues": [line[:1000] for line in _texts_of(value["issues"], "issues")][:20],
         "types": sorted(set(types)),
         "reasons": checked_text(value["reasons"], "reasons", _LONGEST),
         "after": after,
     }
 
 
-def _listed(value: Any, what: str) -> list[str]:
+def _texts_of(value: Any, what: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(element, str) for element in value):
         raise ValueError(f"{what} {value!r:.40}; expected a list of texts")
     return value

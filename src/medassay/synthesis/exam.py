@@ -49,7 +49,7 @@ class ExamMaker:
                 " told in English only; make a [translation] to en first"
             )
         self._plan = plan
-        self._wanted: Exam = exam_plan
+        self._exam_plan: Exam = exam_plan
         self._base = base
         self._workshop = workshop
         self._authors = authors
@@ -61,7 +61,7 @@ class ExamMaker:
     def stages(self) -> Iterator[Stage]:
         """Yield rephrasings, choices, and the second iteration; closed items need nobody."""
         self._read()
-        if not self._wanted.open_versions:
+        if not self._exam_plan.open_versions:
             return
         asked_questions = []
         for question in self._usable:
@@ -93,22 +93,22 @@ class ExamMaker:
         return [question for question in self._questions.values() if not question.dropped]
 
     def _read(self) -> None:
-        path = self._base / self._wanted.file
+        path = self._base / self._exam_plan.file
         if path.suffix.lower() == ".csv":
             if not path.is_file():
                 raise InputError(f"{path}: no such file; 'exam.file' names a CSV or a PDF")
             self._cited = f"{path.name} (sha256 {sha256_hex(path.read_bytes())[:16]})"
-            questions = list(read_exam_table(path, self._wanted.columns))
+            questions = list(read_exam_table(path, self._exam_plan.columns))
         else:
             source = read_source(path, self._workshop.folder / "sources" / path.stem)
             self._cited = source.cited
-            if not self._wanted.key:
+            if not self._exam_plan.key:
                 raise InputError(
                     f"{path}: an exam in a document needs its keys; 'exam.key' names a CSV with"
                     " number, cop"
                 )
-            questions = list(read_exam_text(source, read_keys(self._base / self._wanted.key)))
-        years = [self._wanted.year or question.year for question in questions]
+            questions = list(read_exam_text(source, read_keys(self._base / self._exam_plan.key)))
+        years = [self._exam_plan.year or question.year for question in questions]
         latest_year = str(max((year for year in years if year), default=""))
         record = {
             "file": path.name,
@@ -155,7 +155,7 @@ class ExamMaker:
         )
         self.ended.append(event)
 
-    def _told(self, question: ExamQuestion) -> str:
+    def _item_text(self, question: ExamQuestion) -> str:
         option_lines = [f"{LETTERS[at]}. {text}" for at, text in enumerate(question.options)]
         lines = [f"Question: {question.question}", *option_lines, f"Answer: {question.right}"]
         return delimit("\n".join(lines), "item")
@@ -167,7 +167,7 @@ class ExamMaker:
                 subject=f"{question.exam_id}/{version}",
                 author=self._authors[self._plan.generator],
                 part=f"make_open_{version}",
-                holes={"item": self._told(question), "code": self._plan.language},
+                holes={"item": self._item_text(question), "code": self._plan.language},
                 read=lambda reply: read_version(reply, question),
                 sources=[("exam", question.exam_id)],
             )
@@ -204,9 +204,9 @@ class ExamMaker:
             SynthesisStep(
                 step="choice",
                 subject=question.exam_id,
-                author=self._authors[self._wanted.selector],
+                author=self._authors[self._exam_plan.selector],
                 part="make_choice",
-                holes={"item": self._told(question), "versions": delimit(listing, "versions")},
+                holes={"item": self._item_text(question), "versions": delimit(listing, "versions")},
                 read=lambda reply: read_choice(reply, len(versions)),
                 sources=[("rephrase", f"{question.exam_id}/{v}") for v in _VERSIONS],
             )
@@ -227,7 +227,7 @@ class ExamMaker:
             SynthesisStep(
                 step="only",
                 subject=question.exam_id,
-                author=self._authors[self._wanted.selector],
+                author=self._authors[self._exam_plan.selector],
                 part="make_only_answer",
                 holes={"item": delimit(prompt_text, "item")},
                 read=read_only,
@@ -266,8 +266,8 @@ class ExamMaker:
                 yield {**opened, **common, "meta": meta}, places
 
     def _common(self, question: ExamQuestion) -> dict[str, Any]:
-        category = question.category or self._wanted.category
-        year = question.year or self._wanted.year
+        category = question.category or self._exam_plan.category
+        year = question.year or self._exam_plan.year
         return {
             "kind": "public",
             "domain": category or self._plan.name,

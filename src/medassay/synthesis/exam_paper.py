@@ -82,7 +82,7 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
             options and not options[-1]
         ):  # an exam has four, or five; one that is empty between others is no option
             options.pop()
-        yield _checked(name, cells["question"], tuple(options), cells)
+        yield _exam_question(name, cells["question"], tuple(options), cells)
 
 
 def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -115,7 +115,7 @@ def read_exam_text(source: SourceDocument, keys: Mapping[int, str]) -> Iterator[
     for number in sorted(questions.keys() | keys.keys()):
         question, options = questions.get(number, ("", []))
         cells = {"cop": keys.get(number, ""), "year": "", "category": ""}
-        yield _checked(f"{source.name}-{number:03}", question, tuple(options), cells)
+        yield _exam_question(f"{source.name}-{number:03}", question, tuple(options), cells)
 
 
 def read_keys(path: Path) -> dict[int, str]:
@@ -141,7 +141,7 @@ def read_keys(path: Path) -> dict[int, str]:
     return keys
 
 
-def _checked(
+def _exam_question(
     exam_id: str, question: str, options: tuple[str, ...], cells: Mapping[str, str]
 ) -> ExamQuestion:
     key = cells["cop"].strip()
@@ -173,7 +173,7 @@ def _checked(
 
 
 @dataclass
-class _Marked:
+class _MarkedText:
     """A line that begins with a number or a letter, and the lines that go on with it."""
 
     place: int  # its number, or that of its letter from 1
@@ -183,25 +183,25 @@ class _Marked:
 
 def _questions(text: str) -> Iterator[tuple[int, tuple[str, list[str]]]]:
     """Yield number → (question, options)."""
-    marked = [*_marked(text)]
+    marked = [*_marked_texts(text)]
     number, question_text, options = 0, "", list[str]()
     for at, marked_line in enumerate(marked):
         if _is_option(
             marked_line, number, len(options), marked[at + 1] if at + 1 < len(marked) else None
         ):
-            options.append(_joined(marked_line.lines))
+            options.append(_join_lines(marked_line.lines))
         elif not marked_line.letter and marked_line.place > number:
             if number:
                 yield number, (question_text, options)
-            number, question_text, options = marked_line.place, _joined(marked_line.lines), []
+            number, question_text, options = marked_line.place, _join_lines(marked_line.lines), []
         elif options:
-            options[-1] = f"{options[-1]} {_joined(marked_line.lines)}"
+            options[-1] = f"{options[-1]} {_join_lines(marked_line.lines)}"
     if number:
         yield number, (question_text, options)
 
 
-def _marked(text: str) -> Iterator[_Marked]:
-    current: _Marked | None = None
+def _marked_texts(text: str) -> Iterator[_MarkedText]:
+    current: _MarkedText | None = None
     for line in text.splitlines():
         numbered, lettered = _NUMBERED.match(line), _LETTERED.match(line)
         if numbered is None and lettered is None:
@@ -211,14 +211,16 @@ def _marked(text: str) -> Iterator[_Marked]:
         if current is not None:
             yield current
         if numbered is not None:
-            current = _Marked(int(numbered[1]), [numbered[2]], letter=False)
+            current = _MarkedText(int(numbered[1]), [numbered[2]], letter=False)
         elif lettered is not None:
-            current = _Marked(ord(lettered[1].lower()) - 96, [lettered[2]], letter=True)
+            current = _MarkedText(ord(lettered[1].lower()) - 96, [lettered[2]], letter=True)
     if current is not None:
         yield current
 
 
-def _is_option(marked_line: _Marked, number: int, so_far: int, after: _Marked | None) -> bool:
+def _is_option(
+    marked_line: _MarkedText, number: int, so_far: int, after: _MarkedText | None
+) -> bool:
     """Return whether a marked line is the next option of a question.
 
     "4." may be the fourth option of question 3, or question 4: it is a question where options begin
@@ -230,7 +232,7 @@ def _is_option(marked_line: _Marked, number: int, so_far: int, after: _Marked | 
     return marked_line.letter or marked_line.place != number + 1 or not begins_anew
 
 
-def _joined(lines: list[str]) -> str:
+def _join_lines(lines: list[str]) -> str:
     return _one_line(" ".join(lines))
 
 

@@ -41,7 +41,7 @@ def note_items(
         workshop.note("plan", LISTED, "made", basis=basis, by=BY_PROGRAM, result=listing)
 
 
-def _listed(workshop: Workshop, what: str) -> list[Event]:
+def _listed_events(workshop: Workshop, what: str) -> list[Event]:
     listed = workshop.latest("plan", LISTED)
     lines_found = (
         workshop.line(line_hash) for line_hash in (() if listed is None else listed.result[what])
@@ -51,7 +51,7 @@ def _listed(workshop: Workshop, what: str) -> list[Event]:
 
 def present_items(workshop: Workshop) -> list[Event]:
     """Return the items that the plan makes now, in its order."""
-    return _listed(workshop, "items")
+    return _listed_events(workshop, "items")
 
 
 def left_out(workshop: Workshop) -> dict[str, int]:
@@ -60,7 +60,7 @@ def left_out(workshop: Workshop) -> dict[str, int]:
     What a person has put right is not among them.
     """
     reasons: Counter[str] = Counter()
-    for event in _listed(workshop, "ended"):
+    for event in _listed_events(workshop, "ended"):
         decided = decision_on(workshop, event)
         if event.status == "dropped":
             reasons[event.note] += 1
@@ -73,7 +73,7 @@ def left_out(workshop: Workshop) -> dict[str, int]:
 
 def queued(workshop: Workshop) -> list[Event]:
     """Return what no machine could finish, decided by a person or not."""
-    return [event for event in _listed(workshop, "ended") if event.status == "queued"]
+    return [event for event in _listed_events(workshop, "ended") if event.status == "queued"]
 
 
 def manual_queue(workshop: Workshop) -> list[Event]:

@@ -53,7 +53,7 @@ _TITLE_ENDS = re.compile(r"[.:;!?|<>{}`\"\\]")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _GraphPath:
     """One way of a condition, under the name by which the journal knows it."""
 
     subject: str
@@ -71,20 +71,20 @@ class PathwayMaker:
         if options is None:
             raise InputError("a plan without the table [pathways]")
         self._plan = plan
-        self._wanted = options
+        self._pathways_plan = options
         self._workshop = workshop
         self._author = authors[plan.generator]
         self._files = source_files(base / options.sources)
         self._graphs = self._graph_files(base)
         self._sources: dict[str, SourceDocument] = {}
         self._jobs: dict[str, SynthesisStep] = {}
-        self._ways: list[_Found] = []
+        self._ways: list[_GraphPath] = []
         self.ended: list[Event] = []
 
     def _graph_files(self, base: Path) -> dict[str, Path]:
-        if not self._wanted.graphs:
+        if not self._pathways_plan.graphs:
             return {}
-        folder = base / self._wanted.graphs
+        folder = base / self._pathways_plan.graphs
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder; 'pathways.graphs' names one of graphs")
         files = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in READERS]
@@ -101,7 +101,7 @@ class PathwayMaker:
         """
         names = {path.stem for path in self._files} | self._sources.keys()
         for table in ("conditions", "domains", "dates"):
-            if strange := sorted(getattr(self._wanted, table).keys() - names):
+            if strange := sorted(getattr(self._pathways_plan, table).keys() - names):
                 raise InputError(
                     f"'pathways.{table}.{strange[0]}': no document is named so; there are"
                     f" {', '.join(sorted(names))}"
@@ -127,8 +127,8 @@ class PathwayMaker:
         )
         sources_asked = [source for source in sources if source.name not in self._graphs]
         yield "graphs", [self._graph_job(source) for source in sources_asked]
-        self._ways = [way for source in sources for way in self._found(source)]
-        if self._wanted.refine:
+        self._ways = [way for source in sources for way in self._graph_paths(source)]
+        if self._pathways_plan.refine:
             yield "pathways", [self._refine_job(way) for way in self._ways]
         questions = [self._question_job(way) for way in self._ways]
         yield "questions", [job for job in questions if job is not None]
@@ -137,7 +137,10 @@ class PathwayMaker:
         """Return how the condition of a document, or of a chapter, is called."""
         source = self._sources[name]
         default = _condition_in(source.chapter) or name.replace("-", " ").replace("_", " ")
-        return self._stated(self._wanted.conditions, source) or default[:1].upper() + default[1:]
+        return (
+            self._stated(self._pathways_plan.conditions, source)
+            or default[:1].upper() + default[1:]
+        )
 
     @staticmethod
     def _stated(table: Mapping[str, str], source: SourceDocument) -> str:
@@ -176,7 +179,7 @@ class PathwayMaker:
                 ' pictures; expected text, or a model with "vision" among its capabilities'
             )
         self._sources[source.name] = source
-        made_on = self._stated(self._wanted.dates, source) or source.made
+        made_on = self._stated(self._pathways_plan.dates, source) or source.made
         record: dict[str, Any] = {"file": source.file, "sha256": source.sha256, "made": made_on}
         record |= {"characters": len(source.text)}
         if source.chapter:
@@ -334,15 +337,15 @@ class PathwayMaker:
         tree = json.dumps(graph.to_json(), ensure_ascii=False, indent=1)
         (folder / f"{source.name}.json").write_text(tree + "\n", encoding="utf-8")
 
-    def _found(self, source: SourceDocument) -> Iterator[_Found]:
+    def _graph_paths(self, source: SourceDocument) -> Iterator[_GraphPath]:
         graph, text = self._graph(source), self._text(source)
         if graph is None or text is None:
             return
         folder = self._workshop.folder / "texts"
         folder.mkdir(exist_ok=True)
         (folder / f"{source.name}.txt").write_text(text + "\n", encoding="utf-8")
-        counts = count_paths(graph, self._wanted.max_per_leaf)
-        kept_paths = paths(graph, self._wanted.max_per_leaf)
+        counts = count_paths(graph, self._pathways_plan.max_per_leaf)
+        kept_paths = paths(graph, self._pathways_plan.max_per_leaf)
         basis = basis_of([way.full_text for way in kept_paths], told_count(counts.ways))
         if not self._workshop.is_latest("paths", source.name, basis):
             record = {
@@ -362,9 +365,9 @@ class PathwayMaker:
             )
         for way in kept_paths:
             subject = subject_of(source.name, way)
-            yield _Found(subject=subject, document=source.name, way=way)
+            yield _GraphPath(subject=subject, document=source.name, way=way)
 
-    def _refine_job(self, way: _Found) -> SynthesisStep:
+    def _refine_job(self, way: _GraphPath) -> SynthesisStep:
         job = SynthesisStep(
             step="refine",
             subject=way.subject,
@@ -382,9 +385,9 @@ class PathwayMaker:
         self._jobs[job.handle] = job
         return job
 
-    def _steps(self, way: _Found) -> Sequence[str] | None:
+    def _steps(self, way: _GraphPath) -> Sequence[str] | None:
         """Return the steps that the item will have, None while they wait for a person."""
-        if not self._wanted.refine:
+        if not self._pathways_plan.refine:
             return way.way.told
         job = self._jobs[f"refine:{way.subject}"]
         event = event_of(self._workshop, job)
@@ -394,7 +397,7 @@ class PathwayMaker:
         steps: Sequence[str] | None = value_of(self._workshop, job)
         return steps
 
-    def _question_job(self, way: _Found) -> SynthesisStep | None:
+    def _question_job(self, way: _GraphPath) -> SynthesisStep | None:
         steps, text = self._steps(way), self._text(self._sources[way.document])
         if steps is None or text is None:
             return None
@@ -434,16 +437,16 @@ class PathwayMaker:
             question = shuffled(read_question(value), self._plan.seed, name)
             common = self._common(way, steps)
             sources = [*job.sources, ("question", way.subject)]
-            for version in self._wanted.versions:
+            for version in self._pathways_plan.versions:
                 yield (
                     {"id": f"{name}-{version}", **_target(question, version), **common},
                     sources,
                 )
 
-    def _common(self, way: _Found, steps: Sequence[str]) -> Mapping[str, Any]:
+    def _common(self, way: _GraphPath, steps: Sequence[str]) -> Mapping[str, Any]:
         source, spec = self._sources[way.document], self._author.spec
         condition = self.condition(way.document)
-        domain = self._stated(self._wanted.domains, source) or self._plan.name
+        domain = self._stated(self._pathways_plan.domains, source) or self._plan.name
         return {
             "kind": "public",
             "domain": domain,

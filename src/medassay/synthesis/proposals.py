@@ -51,7 +51,7 @@ class ProposalMaker:
         if options is None:
             raise InputError("a plan without the table [proposals]")
         self._plan = plan
-        self._wanted: Proposals = options
+        self._proposals_plan: Proposals = options
         self._workshop = workshop
         self._proposer = authors[plan.generator]
         self._reviewer = authors[options.reviewer]
@@ -64,7 +64,7 @@ class ProposalMaker:
     def stages(self) -> Iterator[Stage]:
         """Yield drafts and verdicts, round by round."""
         going_on = list(self._topics)
-        for number in range(1, self._wanted.rounds + 1):
+        for number in range(1, self._proposals_plan.rounds + 1):
             yield "drafts", [self._draft_job(topic, number) for topic in going_on]
             drafted = [topic for topic in going_on if self._draft(topic, number) is not None]
             yield "verdicts", [self._verdict_job(topic, number) for topic in drafted]
@@ -73,14 +73,14 @@ class ProposalMaker:
                     self._end(topic, number, "rejected by the reviewer")
             going_on = [t for t in drafted if self._verdict(t, number)[0] == "revise"]
         for topic in going_on:
-            why = f"needs revision after {self._wanted.rounds} rounds"
-            self._end(topic, self._wanted.rounds, why)
+            why = f"needs revision after {self._proposals_plan.rounds} rounds"
+            self._end(topic, self._proposals_plan.rounds, why)
 
     def _draft_job(self, topic: str, number: int) -> SynthesisStep:
         before = self._draft(topic, number - 1) if number > 1 else None
         verdict, issues = self._verdict(topic, number - 1) if number > 1 else ("", [])
         holes = {
-            "domain": self._wanted.domain,
+            "domain": self._proposals_plan.domain,
             "topic": delimit(self._topics[topic], "topic"),
             "code": self._plan.language,
             "form": self._form,
@@ -101,7 +101,7 @@ class ProposalMaker:
 
     @property
     def _form(self) -> str:
-        return "closed" if self._wanted.form == "quiz" else "open"
+        return "closed" if self._proposals_plan.form == "quiz" else "open"
 
     def _draft(self, topic: str, number: int) -> dict[str, Any] | None:
         draft: dict[str, Any] | None = value_of(
@@ -187,7 +187,7 @@ class ProposalMaker:
         """Yield the item of each draft that the reviewer accepted, or its owner took over."""
         ends = {event.place[1]: event for event in self.ended}
         for topic in self._topics:
-            for number in range(1, self._wanted.rounds + 1):
+            for number in range(1, self._proposals_plan.rounds + 1):
                 subject = _round(topic, number)
                 draft = self._draft(topic, number)
                 if subject in ends:
@@ -207,7 +207,7 @@ class ProposalMaker:
         return {
             "id": f"{self._plan.name}-{topic}",
             "kind": "synthetic",
-            "domain": self._wanted.domain,
+            "domain": self._proposals_plan.domain,
             "language": self._plan.language,
             "licence": self._plan.licence,
             "source": "; ".join(draft["sources"]),
@@ -365,14 +365,14 @@ class _KnownItems:
                 self._names.append(f"{bank.name} {item.id}: {item.question}")
                 texts.append(compared_text(item))
         self._index = NearIndex(texts)
-        self._told: dict[str, list[str]] = {}
+        self._nearest_names: dict[str, list[str]] = {}
 
     def near(self, question: str) -> list[str]:
         """Return the names and texts of the items that a question is a near duplicate of."""
-        if question not in self._told:
+        if question not in self._nearest_names:
             nearest = self._index.near(plain(question))
-            self._told[question] = [self._names[near.first] for near in nearest]
-        return list(self._told[question])
+            self._nearest_names[question] = [self._names[near.first] for near in nearest]
+        return list(self._nearest_names[question])
 
 
 def state_of(workshop: Workshop, event: Event) -> State:

@@ -88,7 +88,7 @@ class _PlannedModels:
         return MAKERS[self.plan.maker](self.plan, self.base, workshop, authors)
 
 
-def _wanted(path: Path) -> _PlannedModels:
+def _planned_models(path: Path) -> _PlannedModels:
     plan = load_synthesis_plan(path)
     names = [plan.generator]
     if plan.proposals is not None:
@@ -135,7 +135,7 @@ def synthesize(
     IncompleteError
         When calls had no reply, or the budget is spent: the same call goes on.
     """
-    planned = _wanted(path)
+    planned = _planned_models(path)
     with ExitStack() as stack:
         workshop = stack.enter_context(open_workshop(to))
         _note_plan(workshop, planned)
@@ -224,7 +224,7 @@ def preview(path: Path, to: Path) -> dict[str, Any]:
     Later stages follow from what earlier ones make: questions are counted once the decision graphs
     are there.
     """
-    planned = _wanted(path)
+    planned = _planned_models(path)
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary) / "workshop"
         copy.mkdir()
@@ -255,4 +255,4 @@ def has_prices(path: Path) -> bool:
     """Return whether any model of a plan has a price, or one that is not known, so that making
     items may cost money.
     """
-    return any(spec.known_price != FREE for spec in _wanted(path).specs.values())
+    return any(spec.known_price != FREE for spec in _planned_models(path).specs.values())

@@ -38,7 +38,7 @@ class TranslationMaker:
         if options is None:
             raise InputError("a plan without the table [translation]")
         self._plan = plan
-        self._wanted: Translation = options
+        self._translation_plan: Translation = options
         self._workshop = workshop
         self._author = authors[plan.generator]
         self._bank = load_bank(base / options.bank, lock=None)
@@ -68,7 +68,7 @@ class TranslationMaker:
         self._jobs = {
             name: self._job(name, record)
             for name, record in self._records_by_id.items()
-            if record.get("language", "en") != self._wanted.to and texts_of(record)
+            if record.get("language", "en") != self._translation_plan.to and texts_of(record)
         }
         yield "translations", [*self._jobs.values()]
 
@@ -82,7 +82,7 @@ class TranslationMaker:
             holes={
                 "item": delimit(canonical(texts).decode(), "item"),
                 "source": record.get("language", "en"),
-                "code": self._wanted.to,
+                "code": self._translation_plan.to,
             },
             read=lambda reply: read_translation(reply, texts),
             sources=[("source", self._bank.name)],
@@ -101,13 +101,13 @@ class TranslationMaker:
             record = {k: v for k, v in before.items() if k not in ("approval", "revision")}
             record |= {k: _put(before[k], v) if k in _OBJECTS else v for k, v in value.items()}
             record |= {
-                "id": f"{name}-{self._wanted.to}",
-                "language": self._wanted.to,
+                "id": f"{name}-{self._translation_plan.to}",
+                "language": self._translation_plan.to,
                 "cluster": before.get("cluster", name),
                 "source": f"translation of {self._bank.version}, item {name}",
                 "meta": {
                     "maker": "translation",
-                    "question": f"{meta.get('question', name)}-{self._wanted.to}",
+                    "question": f"{meta.get('question', name)}-{self._translation_plan.to}",
                     "generator": spec.id,
                     "family": spec.family,
                     "of": name,

@@ -63,13 +63,13 @@ class Guard:
                 message["headers"] = [*message["headers"], *more]
             await send(message)
 
-        refused = self._refused(scope, headers, secure=secure)
+        refused = self._refusal(scope, headers, secure=secure)
         if refused is not None:
             await refused(scope, receive, protected)
             return
         await self._app(scope, _limited(receive), protected)
 
-    def _refused(
+    def _refusal(
         self, scope: "Scope", headers: dict[bytes, str], *, secure: bool
     ) -> PlainTextResponse | None:
         if not secure and not is_loopback((scope.get("client") or ("", 0))[0]):

@@ -44,8 +44,8 @@ def read_corpus(path: Path, readers: Readers = _NONE) -> Iterator[Document]:
         yield from _of_lines(path)
     else:
         raise InputError(
-            f"{path}: no such corpus; expected a folder of documents ({_listed(readers)}), or a"
-            " JSONL file"
+            f"{path}: no such corpus; expected a folder of documents ({_suffixes_text(readers)}),"
+            " or a JSONL file"
         )
 
 
@@ -64,7 +64,7 @@ def left_out(folder: Path, readers: Readers) -> list[str]:
     ]
 
 
-def _listed(readers: Readers) -> str:
+def _suffixes_text(readers: Readers) -> str:
     return listed(sorted({*_PLAIN, *readers}))
 
 
@@ -72,7 +72,7 @@ def _of_folder(folder: Path, readers: Readers) -> Iterator[Document]:
     suffixes = {*_PLAIN, *readers}
     paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() in suffixes and p.is_file())
     if not paths:
-        raise InputError(f"{folder}: holds none of {_listed(readers)}")
+        raise InputError(f"{folder}: holds none of {_suffixes_text(readers)}")
     for path in paths:
         text = _text(path, readers)
         name = str(path.relative_to(folder).with_suffix(""))

@@ -158,7 +158,7 @@ class Toolbox:
             return _error(f"{call.name}: {error}", "unavailable")
         except MedassayError as error:
             return _error(f"{call.name}: {error}", "failed")
-        return ToolResult(text=_shown(result), status="ok")
+        return ToolResult(text=_result_text(result), status="ok")
 
     async def _run(self, call: ToolCall) -> Any:
         tool = next((name for name in self.rules.use if name == call.name), None)
@@ -206,7 +206,7 @@ def _arguments(tool: Tool, arguments: str) -> dict[str, Any]:
     return values
 
 
-def _shown(value: Any) -> str:
+def _result_text(value: Any) -> str:
     """Return what a call gave as text for the model: a page as it is, results as JSON, as many as
     there is room for.
     """

@@ -212,7 +212,7 @@ def record_from(document: Any) -> HealthRecord:
     ...
     ValueError: date_and_source: Field required
     """
-    record = _checked(_RECORD, document)
+    record = _validate(_RECORD, document)
     if not record.categories:
         raise ValueError("categories: empty; expected at least one medical field")
     return record
@@ -220,7 +220,7 @@ def record_from(document: Any) -> HealthRecord:
 
 def origin_from(document: Any) -> Origin:
     """Return the origin in a parsed JSON value; ValueError names what is wrong with it."""
-    origin = _checked(_ORIGIN, document)
+    origin = _validate(_ORIGIN, document)
     if not origin.maker.strip():
         raise ValueError("maker: empty; expected who wrote the record")
     if origin.standing == "silver" and not (origin.family.strip() and origin.prompt_sha256):
@@ -230,7 +230,7 @@ def origin_from(document: Any) -> Origin:
     return origin
 
 
-def _checked(adapter: TypeAdapter[T], document: Any) -> T:
+def _validate(adapter: TypeAdapter[T], document: Any) -> T:
     try:
         # As JSON and strict: a list is a tuple, and a number is no text.
         return adapter.validate_json(json.dumps(document), strict=True)

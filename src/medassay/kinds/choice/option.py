@@ -225,8 +225,8 @@ def _stated(text: str, rules: _Rules) -> Found | None:
 
     Between them S9, a letter glued to what follows.
     """
-    strong = [*_kept(text, rules.strong), *_kept(text, rules.is_correct)]
-    strong += _kept(text, rules.glued_statement)
+    strong = [*_unnegated(text, rules.strong), *_unnegated(text, rules.is_correct)]
+    strong += _unnegated(text, rules.glued_statement)
     strong += rules.chinese.finditer(text)
     if strong:
         last = max(strong, key=lambda match: match.end())
@@ -234,7 +234,7 @@ def _stated(text: str, rules: _Rules) -> Found | None:
         return (None, "S2:ambiguous") if rules.another.match(tail) else (_first(last), "S2")
     if glued := rules.glued.match(text):
         return _first(glued), "S9"
-    weak = {_first(match) for match in _kept(text, rules.weak)}
+    weak = {_first(match) for match in _unnegated(text, rules.weak)}
     if weak:
         return (weak.pop(), "S2w") if len(weak) == 1 else (None, "S2w:ambiguous")
     return None
@@ -244,7 +244,7 @@ def _letter_end(match: re.Match[str]) -> int:
     return match.end(match.lastindex or 0)
 
 
-def _kept(text: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
+def _unnegated(text: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
     return [
         match
         for match in pattern.finditer(text)

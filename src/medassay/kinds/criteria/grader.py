@@ -15,7 +15,7 @@ from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Criterion, Item
 from medassay.core.records.trial import Completion, Prompt, Scale
 from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
-from medassay.core.reply.thoughts import find_objects
+from medassay.core.reply.json_objects import find_objects
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 

@@ -85,7 +85,7 @@ def case_estimates(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str]
         ratios = [
             wanted_ratio
             for number in numbers
-            for wanted_ratio in _wanted(subpool, number, weighting)
+            for wanted_ratio in _ratio_estimates(subpool, number, weighting)
         ]
         sums = subpool.strata.sums(
             np.column_stack([c for ratio in ratios for c in (ratio.above, ratio.below)])
@@ -99,7 +99,7 @@ def case_estimates(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str]
     return estimates
 
 
-def _wanted(pool: CasePool, number: str, weighting: Weighting) -> list[_RatioEstimate]:
+def _ratio_estimates(pool: CasePool, number: str, weighting: Weighting) -> list[_RatioEstimate]:
     values = pool.column(number)
     ones = np.ones(len(values))
     if number not in SCORES:

@@ -20,7 +20,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.plan import DdxRules
 from medassay.core.records.trial import Completion, Prompt, Scale
 from medassay.core.records.verdict import Case, Verdict
-from medassay.core.reply.thoughts import find_objects
+from medassay.core.reply.json_objects import find_objects
 from medassay.core.revision import revision_id
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit

@@ -33,7 +33,7 @@ def read_diagnoses(
     ranked = read_ranked_list(answer_text, cut=cut)
     if ranked is None:
         return Reading(None, "no list of diagnoses")
-    value = canonical(_listed(ranked)).decode()
+    value = canonical(_entry_records(ranked)).decode()
     ended = ranked.cut_off or cut
     short = ended and (len(ranked.entries) < ASKED or (cut and ranked.provisional))
     return Reading(value, ranked.form, outcome="truncated" if short else "answered")
@@ -55,10 +55,12 @@ def read_list(text: str) -> tuple[list[dict[str, Any]] | None, str]:
     if not answer_text.strip():
         return None, "blank"
     ranked = read_ranked_list(answer_text)
-    return (None, "no list of diagnoses") if ranked is None else (_listed(ranked), ranked.form)
+    return (
+        (None, "no list of diagnoses") if ranked is None else (_entry_records(ranked), ranked.form)
+    )
 
 
-def _listed(ranked: RankedList) -> list[dict[str, Any]]:
+def _entry_records(ranked: RankedList) -> list[dict[str, Any]]:
     return [
         {
             "rank": entry.rank,

@@ -16,7 +16,8 @@ from medassay.core.records.verdict import (
     SingleQuestionGrader,
     Verdict,
 )
-from medassay.core.reply.thoughts import find_objects, plain
+from medassay.core.reply.json_objects import find_objects
+from medassay.core.reply.thoughts import plain
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 

@@ -32,7 +32,9 @@ def shown_likelihoods(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict
     likelihoods = [
         {
             **likelihood,
-            "per_byte": likelihood["total"] / likelihood["n_bytes"] if _known(likelihood) else None,
+            "per_byte": likelihood["total"] / likelihood["n_bytes"]
+            if _has_likelihood(likelihood)
+            else None,
         }
         for likelihood in trial["likelihoods"]
     ]
@@ -47,7 +49,7 @@ def shown_likelihoods(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict
     }
 
 
-def _known(likelihood: Mapping[str, Any]) -> bool:
+def _has_likelihood(likelihood: Mapping[str, Any]) -> bool:
     return likelihood["total"] is not None and likelihood["n_bytes"] > 0
 
 

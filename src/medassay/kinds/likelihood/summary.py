@@ -54,15 +54,15 @@ class LikelihoodScores:
         self._setting = RelaxedSetting(**setting) if setting else RelaxedSetting()
         step, last = self._setting.stride, self._setting.max_tokens
         self._positions = range(0, last + 1, step) if self._asks == "relaxed" else range(0)
-        self._numbers = {number.name: number for number in self._wanted()}
+        self._numbers = {number.name: number for number in self._columns()}
         sums = _SIZES if self._asks in ("alone", "conditional") else tuple(self._numbers)
         self._table = ItemMatrix(items, manifest, sums)
         self._sizes: dict[tuple[str, int], tuple[int, int]] = {}  # item → words and bytes
         self._unlike: set[Cell] = set()  # cells whose texts are not those of the others
         self._impossible: dict[Cell, int] = {}
-        self._drawn: dict[Cell, list[int]] = {}  # completions kept, distinct ones, answers
+        self._sample_counts: dict[Cell, list[int]] = {}  # completions kept, distinct ones, answers
 
-    def _wanted(self) -> Iterator[_Number]:
+    def _columns(self) -> Iterator[_Number]:
         if self._asks == "choices":
             yield from (_Number(name, Scale(), (name,)) for name in _CHOICES)
         elif self._asks == "relaxed":
@@ -103,7 +103,7 @@ class LikelihoodScores:
         if parts.get("impossible") or ("nats" in parts and parts["nats"] is None):
             self._impossible[cell] = self._impossible.get(cell, 0) + 1
         if "distinct" in parts:
-            counted = self._drawn.setdefault(cell, [0, 0, 0])
+            counted = self._sample_counts.setdefault(cell, [0, 0, 0])
             for at, n in enumerate((parts["kept"], parts["distinct"], 1)):
                 counted[at] += n
 
@@ -129,7 +129,7 @@ class LikelihoodScores:
             columns["texts_differ"] = any(cell in self._unlike for cell in cells)
         if self._asks == "relaxed":
             counts, distinct, n = (
-                sum(self._drawn.get(c, [0] * 3)[at] for c in cells) for at in range(3)
+                sum(self._sample_counts.get(c, [0] * 3)[at] for c in cells) for at in range(3)
             )
             columns["kept"] = counts / n if n else None
             columns["distinct"] = distinct / n if n else None

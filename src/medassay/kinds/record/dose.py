@@ -69,7 +69,7 @@ def read_amounts(text: str, language: str = "en") -> tuple[Amount, ...]:
     (((1000.0, 'IE'),), ((2.0, 'puff'),))
     """
     return tuple(
-        sorted((_rounded(n * factor), unit) for n, factor, unit, _ in _amounts(text, language))
+        sorted((_round(n * factor), unit) for n, factor, unit, _ in _amounts(text, language))
     )
 
 
@@ -169,5 +169,5 @@ def _registry():  # type: ignore[no-untyped-def]
     return pint.UnitRegistry()
 
 
-def _rounded(value: float) -> float:
+def _round(value: float) -> float:
     return float(f"{value:.9g}")

@@ -16,7 +16,7 @@ from medassay.core.records.health_record import (
 )
 from medassay.core.wording import listed
 from medassay.report.board import OVERALL, Board
-from medassay.report.graph_layout import drawings
+from medassay.report.judge_graph import drawings
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure

@@ -32,9 +32,9 @@ class TextScores:
     key = "text"
 
     def __init__(self, items: RunItems, manifest: Mapping[str, Any], task: Task) -> None:
-        self._told = manifest.get("metrics", {})
+        self._metric_entries = manifest.get("metrics", {})
         columns = {name: _SHARE for name in task.metrics if name in LEXICAL}
-        for entry in self._told.values():
+        for entry in self._metric_entries.values():
             columns |= {
                 name: _SHARE if ends == [0, 1] else _ANY
                 for name, ends in entry.get("columns", {}).items()
@@ -110,10 +110,12 @@ class TextScores:
         }
         measured = {
             column: {"id": entry["id"], "scale": ends}
-            for entry in self._told.values()
+            for entry in self._metric_entries.values()
             for column, ends in entry.get("columns", {}).items()
         }
         absent = {
-            n: entry["unavailable"] for n, entry in self._told.items() if "unavailable" in entry
+            n: entry["unavailable"]
+            for n, entry in self._metric_entries.items()
+            if "unavailable" in entry
         }
         return {"metrics": {**lexical, **measured}, "unavailable": absent}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby, islice
 
 from medassay.report.board import Board
-from medassay.report.graph_layout import drawings
+from medassay.report.judge_graph import drawings
 from medassay.report.pages.html import Page, render
 
 ANSWERS_A_PAGE = 250

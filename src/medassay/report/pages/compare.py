@@ -94,13 +94,13 @@ def pairs_figure(statistics: Mapping[str, Any], mode: str) -> Figure:
     hundred = (scale["lo"], scale["hi"]) == (0, 1)
     pairs = statistics["fields"][mode][OVERALL]["pairs"]
     return forest(
-        [_named(pair, scale["better"]) for pair in pairs[:_DRAWN]],
+        [_pair_context(pair, scale["better"]) for pair in pairs[:_DRAWN]],
         unit="points of 100" if hundred else "units of the score",
         factor=100 if hundred else 1,
     )
 
 
-def _named(pair: dict[str, Any], better: str) -> dict[str, Any]:
+def _pair_context(pair: dict[str, Any], better: str) -> dict[str, Any]:
     first, other = pair["first"], pair["second"]
     same = first[1] == other[1]
     names = (first[0], other[0]) if same else (" · ".join(first), " · ".join(other))

@@ -80,11 +80,11 @@ def open_database(address: str = "", *, make: bool = True) -> Database:
         _migrate(engine)
     except OperationalError as error:
         reason = str(error.orig).strip().split("\n")[0]
-        raise InputError(f"database {_shown(engine)}: {reason}") from None
+        raise InputError(f"database {_address(engine)}: {reason}") from None
     except DBAPIError as error:
         reason = str(error.orig).strip().split("\n")[0]
         raise InputError(
-            f"database {_shown(engine)}: {reason}; expected one of the review app, or none yet"
+            f"database {_address(engine)}: {reason}; expected one of the review app, or none yet"
         ) from None
     return Database(engine)
 
@@ -159,21 +159,21 @@ def _migrate(engine: Engine) -> None:
         tables = set(inspect(connection).get_table_names())
     if (present is None and tables) or (present is not None and "study" not in tables):
         raise InputError(
-            f"database {_shown(engine)}: holds other tables; expected one of the review app, or"
+            f"database {_address(engine)}: holds other tables; expected one of the review app, or"
             " none yet"
         )
     if present == scripts.get_current_head():
         return
     if present is not None and present not in {s.revision for s in scripts.walk_revisions()}:
         raise InputError(
-            f"database {_shown(engine)}: made by a later version of medassay ({present}); install"
+            f"database {_address(engine)}: made by a later version of medassay ({present}); install"
             " that one"
         )
     config.attributes["engine"] = engine.execution_options(**{_WRITES: True})
     command.upgrade(config, "head")
 
 
-def _shown(engine: Engine) -> str:
+def _address(engine: Engine) -> str:
     """Return the database's address without its password."""
     url = engine.url.set(query={})  # which may hold a password too
     return url.render_as_string(hide_password=True).removeprefix("sqlite:///")

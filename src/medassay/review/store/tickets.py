@@ -237,7 +237,7 @@ def check(
     InputError
         When it goes back without a reason.
     """
-    ticket = _held(db, study, entry)
+    ticket = _ticket_of(db, study, entry)
     last = last_decision(db, ticket)
     if last is None or ticket.state != "decided":
         raise GateError("nothing here waits for a final check")
@@ -255,19 +255,19 @@ def release(
     db: Session, study: Study, entry: Entry, *, who: str, version: str, revision: int | None
 ) -> None:
     """Note that a checked decision is in a bank."""
-    ticket = _held(db, study, entry)
+    ticket = _ticket_of(db, study, entry)
     _step(db, ticket, None, "release", {"who": who, "version": version, "revision": revision})
     ticket.state = "released"
 
 
-def _held(db: Session, study: Study, entry: Entry) -> Ticket:
+def _ticket_of(db: Session, study: Study, entry: Entry) -> Ticket:
     if entry.training:
         raise InputError("training items are not decided about")
     return ticket_of(db, study, entry)
 
 
 def _unsettled(db: Session, study: Study, entry: Entry) -> Ticket:
-    ticket = _held(db, study, entry)
+    ticket = _ticket_of(db, study, entry)
     if ticket.state in ("checked", "released"):
         raise GateError("this is settled and checked; new feedback opens it again")
     return ticket

@@ -296,26 +296,26 @@ class RayHand:
     """One actor, as the coordinator sees it."""
 
     def __init__(self, ray: Any, name: str, pool: Pool, actor: Any, opened: Any) -> None:
-        self._ray, self._actor, self._opened = ray, actor, opened
+        self._ray, self._actor, self._open_worker = ray, actor, opened
         self.name, self.pool = name, pool
         self.models = pool.models
 
     async def ready(self) -> None:
         """Return when the worker has opened everything."""
-        await self._heard(self._opened)
+        await self._receive(self._open_worker)
 
     async def beat(self, orders: WorkMessage) -> WorkReport:
         """Hand over orders, return the report."""
-        report: WorkReport = await self._heard(self._actor.beat.remote(orders))
+        report: WorkReport = await self._receive(self._actor.beat.remote(orders))
         return report
 
     async def leave(self) -> WorkReport:
         """Let the worker finish what is under way, and end it."""
-        report: WorkReport = await self._heard(self._actor.leave.remote())
+        report: WorkReport = await self._receive(self._actor.leave.remote())
         self.end()
         return report
 
-    async def _heard(self, reference: Awaitable[Any]) -> Any:
+    async def _receive(self, reference: Awaitable[Any]) -> Any:
         try:
             return await asyncio.wrap_future(reference.future())  # type: ignore[attr-defined]
         except self._ray.exceptions.RayTaskError as error:
@@ -344,14 +344,14 @@ class _Actor:
         gc.freeze()  # what is loaded by now stays; the collector need not look at it again
 
     @property
-    def _opened(self) -> Worker:
+    def _open_worker(self) -> Worker:
         assert self._worker is not None  # Ray keeps the order of calls
         return self._worker
 
     async def beat(self, orders: WorkMessage) -> WorkReport:
         """Pass a beat on to the worker."""
-        return await self._opened.beat(orders)
+        return await self._open_worker.beat(orders)
 
     async def leave(self) -> WorkReport:
         """Tell the worker that the pass is over."""
-        return await self._opened.leave()
+        return await self._open_worker.leave()

@@ -7,7 +7,7 @@ import contextlib
 import time
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from medassay.runner.ask import Asker, AskSettings, Tally, until_sure
 from medassay.runner.breaker import Relay
 from medassay.runner.budget import SPENT, Budget
 from medassay.runner.catch import caught
+from medassay.runner.concurrency import ask_in_turn, out_of_grace
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
-from medassay.runner.engine.local import out_of_grace
 from medassay.runner.engine.orders import Shard, WorkMessage, WorkReport
 from medassay.runner.engine.stage import Stage, StageJob, StageSpec
 from medassay.storage.journal import Noted, Segment
@@ -243,11 +243,14 @@ class Feed:
         self._ended = True
         self._more.set()
 
-    async def next(self) -> tuple[Shard, int] | None:
-        """Return the next unit, None when there will be no more."""
+    def __aiter__(self) -> "Feed":
+        return self
+
+    async def __anext__(self) -> tuple[Shard, int]:
+        """Return the next unit as soon as there is one."""
         while not self._waiting:
             if self._ended:
-                return None
+                raise StopAsyncIteration
             self._more.clear()
             await self._more.wait()
         shard, units = self._shards[0]
@@ -426,33 +429,32 @@ class Worker:
         self._left[shard.number] = len(units)
         self._feeds[shard.model].put(shard, units)
 
-    async def _ask(self, spec: ModelSpec, feed: Feed) -> None:
-        done = 0
-        while (next_unit := await feed.next()) is not None:
-            shard, unit = next_unit
-            while self._in_doubt() and not self._stop:
-                await asyncio.sleep(0.1)
-            if self._stop or spec.id in self._asker.tally.unpaid:
-                return
-            self._busy += 1
-            try:
-                with caught() as errors:
-                    await self._stage.do(spec, unit)
-            finally:
-                self._busy -= 1
-            if errors:  # a full disk, say: told to the coordinator, who stops everyone
-                self._broken = self._broken or errors[0]
-                self._halt()
-                self._turn.set()
-                return
-            self._left[shard.number] -= 1
-            if not self._left[shard.number]:
-                del self._left[shard.number]
-                self._finished.append((self._pages.end, shard.number))
-                self._turn.set()
-            done += 1
-            if done % 64 == 0:  # replays never wait; let others have their turn
-                await asyncio.sleep(0)
+    def _ask(self, spec: ModelSpec, feed: Feed) -> Coroutine[Any, Any, None]:
+        """Return one of the tasks that ask a model about what comes in its feed."""
+        return ask_in_turn(
+            feed,
+            lambda place: self._do(spec, *place),
+            stopped=lambda: self._stop or spec.id in self._asker.tally.unpaid,
+            in_doubt=self._in_doubt,
+        )
+
+    async def _do(self, spec: ModelSpec, shard: Shard, unit: int) -> None:
+        self._busy += 1
+        try:
+            with caught() as errors:
+                await self._stage.do(spec, unit)
+        finally:
+            self._busy -= 1
+        if errors:  # a full disk, say: told to the coordinator, who stops everyone
+            self._broken = self._broken or errors[0]
+            self._halt()
+            self._turn.set()
+            return
+        self._left[shard.number] -= 1
+        if not self._left[shard.number]:
+            del self._left[shard.number]
+            self._finished.append((self._pages.end, shard.number))
+            self._turn.set()
 
     def _in_doubt(self) -> bool:
         """Return whether nobody is heard, or the lease may be held for dead: others may have taken

@@ -65,7 +65,7 @@ class LegacyWorker:
         self._number += 1
         line = json.dumps({**request, "id": self._number}).encode() + b"\n"
         for _ in range(DEATHS):
-            reply = self._asked(line)
+            reply = self._exchange(line)
             if reply is not None:
                 return reply
             self.close()
@@ -74,7 +74,7 @@ class LegacyWorker:
             f" ({self._last_words or 'without a word'}); the same command goes on from there"
         )
 
-    def _asked(self, line: bytes) -> dict[str, Any] | None:
+    def _exchange(self, line: bytes) -> dict[str, Any] | None:
         """Return the reply, None when the worker died or said nothing in time."""
         if self._process is None:
             self._start()

@@ -41,7 +41,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "nominal") -> float | 
     >>> krippendorff_alpha([[0, 1, 2, 0], [0, 1, 2, 0], [0, 1, 1, 0]])
     0.75
     """
-    array = _checked(ratings)
+    array = _check_ratings(ratings)
     values = np.unique(array[~np.isnan(array)])
     if np.count_nonzero((~np.isnan(array)).sum(axis=0) > 1) < 2:
         return None
@@ -63,7 +63,7 @@ def alpha_estimate(
     None where alpha is undefined. Draws with a single category are dropped; the interval is left
     out (None) when that happens to over 5 % of them. Flag `approximate` below 50 items.
     """
-    array = _checked(ratings)
+    array = _check_ratings(ratings)
     alpha = krippendorff_alpha(array, level)
     if alpha is None:
         return None
@@ -103,7 +103,7 @@ def alpha_draws(
     return np.concatenate(list(alphas))
 
 
-def _checked(ratings: ArrayLike) -> Floats:
+def _check_ratings(ratings: ArrayLike) -> Floats:
     array = np.asarray(ratings, dtype=np.float64)
     if array.ndim != 2 or not array.size:
         raise StatisticError(

@@ -80,13 +80,13 @@ def prediction_powered_mean(
         return None
     if rest == 0:
         se = sqrt(_variance_of_mean(people, clusters and clusters[0]))
-        return _made(float(people.mean()), se, 0.0, n, 0, clip)
+        return _corrected_mean(float(people.mean()), se, 0.0, n, 0, clip)
     if lam is None:
         lam = _tuned(people, labelled, others)
     value = lam * others.mean() + (people - lam * labelled).mean()
     own_variance = _variance_of_mean(people - lam * labelled, clusters and clusters[0])
     se = sqrt(lam**2 * _variance_of_mean(others, clusters and clusters[1]) + own_variance)
-    return _made(float(value), se, lam, n, rest, clip)
+    return _corrected_mean(float(value), se, lam, n, rest, clip)
 
 
 def _variance_of_mean(scores: Floats, clusters: ArrayLike | None) -> float:
@@ -105,7 +105,7 @@ def _tuned(people: Floats, labelled: Floats, others: Floats) -> float:
     return float(np.clip(covariance / ((1 + n / rest) * spread), 0, 1)) if spread > 0 else 0.0
 
 
-def _made(
+def _corrected_mean(
     value: float, se: float, lam: float, n: int, rest: int, clip: tuple[float, float] | None
 ) -> CorrectedMean:
     from scipy.special import ndtri

@@ -187,7 +187,7 @@ def graph_from(document: Any, where: str) -> Graph:
     except ValueError as error:  # a number of more digits than can be shown
         raise InputError(f"{where}: {error}") from None
     if problems:
-        raise InputError(_told(where, problems))
+        raise InputError(_faults_text(where, problems))
     nodes = {name: _node(name, node_document) for name, node_document in document["nodes"].items()}
     options = {
         key: document[key]
@@ -236,7 +236,7 @@ def _document(node: GraphNode) -> dict[str, Any]:
     return node_document | dict(node.branches) | ({"parser": True} if node.parser else {})
 
 
-def _told(where: str, faults_found: Iterable[Fault]) -> str:
+def _faults_text(where: str, faults_found: Iterable[Fault]) -> str:
     lines = [str(fault) for fault in faults_found]
     if len(lines) == 1:
         return f"{where}: {lines[0]}"

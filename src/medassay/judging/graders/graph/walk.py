@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.trial import Completion, Prompt
+from medassay.core.reply.json_objects import find_objects
 from medassay.core.reply.json_value import is_json_alone
-from medassay.core.reply.thoughts import find_objects, strip_thoughts
+from medassay.core.reply.thoughts import strip_thoughts
 from medassay.judging.grader_text import GraderText
 from medassay.judging.graders.graph.fault import option_key
 from medassay.judging.graders.graph.graph import Graph, GraphNode
@@ -275,7 +276,7 @@ class Walk:
             request.hear(node, reply, at)
         if request.value is None:
             return self._open(place, node, request)
-        self._told(place, node, request)
+        self._note_step(place, node, request)
         if node.type == "task":
             stored = {**place.stored, node.label: request.value}
             outcomes = self._fan_out(node.children, replace(place, stored=stored))
@@ -286,9 +287,9 @@ class Walk:
         """Ask, or ask again; after the last retry the branch has no score."""
         if not request.is_open:
             status: Status = "error" if request.failed else "invalid"
-            self._told(place, node, request, status=status, reason=request.problem)
+            self._note_step(place, node, request, status=status, reason=request.problem)
             return _Outcome(None)
-        self._told(place, node, request)
+        self._note_step(place, node, request)
         self._opened.append((place, node, request))
         return _Outcome(None, pending=True)
 
@@ -299,7 +300,9 @@ class Walk:
             request.first = request.first or sha256_hex(request.prompt.asked)
         return NodeQuestion(path=place.path, prompt=request.prompt)
 
-    def _told(self, place: _Place, node: GraphNode, request: _StepRequest, **more: Any) -> None:
+    def _note_step(
+        self, place: _Place, node: GraphNode, request: _StepRequest, **more: Any
+    ) -> None:
         if self._hashing and not request.first:
             request.first = sha256_hex(self._prompt(place, node, "").asked)
         self._note(
