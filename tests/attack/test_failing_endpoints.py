@@ -19,7 +19,7 @@ from medassay.errors import IncompleteError, ModelError
 from medassay.runner.breaker import CircuitBreaker, RecentEnds, Relay
 from tests import makers
 from tests.attack.servers import says
-from tests.driving import drive, ended
+from tests.commands import result_of, start_command
 
 NUMBER = re.compile(rb"Question number (\d+)\?")
 rows = st.lists(
@@ -221,15 +221,15 @@ def test_a_graceful_stop_sends_no_request_twice(tmp_path, hostile, stopping):
 
     server = hostile(respond)
     plan = workspace(tmp_path, 400, makers.endpoint(f"{server.url}/v1", concurrency=8))
-    process = drive("run", plan)
+    process = start_command("run", plan)
     while len(seen) < 12:
         time.sleep(0.02)
     process.send_signal(stopping)
-    code, _, errors = ended(process)
+    code, _, errors = result_of(process)
     stopped.set()
     assert code == 130, errors
     assert len(seen) < 400
-    assert ended(drive("run", plan))[0] == 0
+    assert result_of(start_command("run", plan))[0] == 0
     assert set(seen.values()) == {1}
     assert len(seen) == 400
 
@@ -242,12 +242,12 @@ def test_a_stop_waits_no_longer_than_its_grace(tmp_path, hostile):
     )
     entry = makers.endpoint(f"{server.url}/v1", concurrency=8)
     plan = workspace(tmp_path, 60, entry, engine={"grace": 1.0})
-    process = drive("run", plan)
+    process = start_command("run", plan)
     while len(server.requests) < 8:
         time.sleep(0.02)
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    code, _, errors = ended(process)
+    code, _, errors = result_of(process)
     assert code == 130, errors
     assert time.monotonic() - began < 6  # one second of grace, and a loaded machine
 
@@ -272,7 +272,7 @@ def test_workers_of_ray_give_up_together(tmp_path, hostile):
     server = hostile(respond)
     entry = makers.endpoint(f"{server.url}/v1", concurrency=4)
     plan = workspace(tmp_path, 120, entry, engine={"workers": 2, "shard": 30})
-    code, _, errors = ended(drive("run", plan, "--engine", "ray"))
+    code, _, errors = result_of(start_command("run", plan, "--engine", "ray"))
     assert code == 5, errors
     assert "given up for this start" in errors
     # Two workers with four requests each, and a beat of half a second until they hear of it.

@@ -12,7 +12,7 @@ from collections import Counter
 
 from tests import makers
 from tests.attack.servers import says
-from tests.driving import drive, ended
+from tests.commands import result_of, start_command
 
 N = 150
 CONCURRENCY = 8
@@ -71,13 +71,13 @@ def test_a_run_under_faults_and_kills_is_sealed_as_without_them(tmp_path, hostil
     )
     plan = makers.write_plan(tmp_path, models=["m"])
     for kill in range(1, 4):
-        process = drive("run", plan)
+        process = start_command("run", plan)
         while unwell.good.total() < kill * 25:
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.01)
         process.kill()
         process.communicate()
-    code, _, errors = ended(drive("run", plan))
+    code, _, errors = result_of(start_command("run", plan))
     assert code == 0, errors
     assert len(unwell.faults) == len(FAULTS)
     assert len(unwell.good) == N

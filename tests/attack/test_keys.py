@@ -16,7 +16,7 @@ import pytest
 
 from tests import makers
 from tests.attack.servers import says
-from tests.driving import drive, ended
+from tests.commands import result_of, start_command
 
 KEY = "sk-SECRETKEY-9f8e7d6c5b4a3QwErTy"
 HEADER_KEY = "azure+SECRET/222==aBcDeFgH"
@@ -134,7 +134,7 @@ def test_keys_planted_everywhere_are_in_no_file_and_no_output(tmp_path, hostile,
     }
     log = tmp_path / "events.log"
     options = ("--engine", engine, "--log", log, "--debug", "--accept-failures")
-    code, said, errors = ended(drive("run", plan, *options, env=env))
+    code, said, errors = result_of(start_command("run", plan, *options, env=env))
     assert code == 0, errors
     assert number[0] >= len(PLANTS)
     assert shown_in(said.encode()) is None

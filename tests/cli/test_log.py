@@ -6,7 +6,7 @@ import json
 
 import pytest
 from tests import makers
-from tests.driving import drive, ended
+from tests.commands import result_of, start_command
 from tests.runner.engine.scripted_workers import workspace
 
 SAID = "Rule binds courts, says somebody."
@@ -40,7 +40,7 @@ def test_events_tell_what_each_stage_did_and_nothing_that_was_said(
     options = {"option": ["--log", place], "variable": [], "stderr": ["--log=-", "--quiet"]}[how]
     if how == "variable":
         monkeypatch.setenv("MEDASSAY_LOG", str(place))
-    code, out, errors = ended(drive("run", plan, *options))
+    code, out, errors = result_of(start_command("run", plan, *options))
     assert code == 0, errors
     text = errors if how == "stderr" else place.read_text()
     events = [json.loads(line) for line in text.splitlines()]
@@ -56,7 +56,7 @@ def test_events_tell_what_each_stage_did_and_nothing_that_was_said(
 
 
 def test_a_log_that_cannot_be_written_is_told_before_anything_is_asked(plan, tmp_path):
-    code, _, errors = ended(drive("run", plan, "--log", tmp_path / "absent" / "events"))
+    code, _, errors = result_of(start_command("run", plan, "--log", tmp_path / "absent" / "events"))
     assert code in {2, 3}
     assert errors.count("\n") == 1
     assert "absent" in errors

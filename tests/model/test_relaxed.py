@@ -27,14 +27,16 @@ def test_the_tables_are_those_of_whole_sequences(name):
         drawn = relaxed_tables(ready(of), CONTEXT, TARGETS, SETTING, seed=3)
     plain = ready(of, packed=False)
     asked = plain.bos + plain.ids(CONTEXT)
-    assert drawn.kept
+    assert drawn.completions
     for target, table in zip(TARGETS, drawn.tables, strict=True):
         tokens = plain.ids(f" {target}")
         assert table.target_tokens == len(tokens)
         for position in table.positions:
             beginnings = list(
                 dict.fromkeys(
-                    c.tokens[: position.at] for c in drawn.kept if len(c.tokens) >= position.at
+                    c.tokens[: position.at]
+                    for c in drawn.completions
+                    if len(c.tokens) >= position.at
                 )
             )
             if position.at == 0:
@@ -55,7 +57,7 @@ def test_beyond_a_sliding_window_whole_sequences_are_scored(name):
     long = "Which of these drugs helps against a cough at night?"  # more than the window of 48
     cached = relaxed_tables(ready(of), long, TARGETS, SETTING, seed=4)
     plain = relaxed_tables(ready(of, packed=False), long, TARGETS, SETTING, seed=4)
-    assert [c.tokens for c in cached.kept] == [c.tokens for c in plain.kept]
+    assert [c.tokens for c in cached.completions] == [c.tokens for c in plain.completions]
     for one, other in zip(cached.tables, plain.tables, strict=True):
         assert combine(one, "sum").value == pytest.approx(combine(other, "sum").value, rel=1e-5)
 
@@ -64,7 +66,7 @@ def test_the_log_probabilities_of_completions_are_the_models_own_without_top_p()
     of = model("llama")
     drawn = relaxed_tables(ready(of), CONTEXT, TARGETS, SETTING, seed=5)
     plain = ready(of, packed=False)
-    for completion in drawn.kept:
+    for completion in drawn.completions:
         [found] = plain.score_tokens([(plain.bos + plain.ids(CONTEXT), completion.tokens)])
         assert completion.logprobs == pytest.approx(found.tokens, abs=5e-5)
 
@@ -75,14 +77,14 @@ def test_the_seed_decides_and_nothing_else():
         relaxed_tables(ready(of), CONTEXT, TARGETS, SETTING, seed=seed) for seed in (1, 1, 2)
     )
     assert first == again
-    assert first.kept != other.kept
+    assert first.completions != other.completions
 
 
 def test_with_and_without_the_cache_the_same_completions_are_drawn():
     of = model("qwen2")
     cached = relaxed_tables(ready(of), CONTEXT, TARGETS, SETTING, seed=4)
     plain = relaxed_tables(ready(of, packed=False), CONTEXT, TARGETS, SETTING, seed=4)
-    assert [c.tokens for c in cached.kept] == [c.tokens for c in plain.kept]
+    assert [c.tokens for c in cached.completions] == [c.tokens for c in plain.completions]
     for mode in MODES:
         for one, other in zip(cached.tables, plain.tables, strict=True):
             assert combine(one, mode).value == pytest.approx(combine(other, mode).value, rel=1e-5)
@@ -94,7 +96,7 @@ def test_an_architecture_without_such_a_cache_is_sampled_and_scored_plainly():
     of = transformers.AutoModelForCausalLM.from_config(config).eval()
     with pytest.warns(UserWarning, match="scored sequence by sequence"):
         drawn = relaxed_tables(ready(of), CONTEXT, TARGETS, SETTING, seed=3)
-    assert drawn.kept
+    assert drawn.completions
     assert all(p.target < 0 for t in drawn.tables for x in t.positions for p in x.prefixes)
 
 
@@ -105,10 +107,10 @@ def test_a_stop_ends_a_completion_and_is_no_part_of_it():
         of.lm_head.bias = torch.nn.Parameter(torch.zeros(V))
         of.lm_head.bias[2] = math.log((V - 1) / 2)
     drawn = relaxed_tables(ready(of), CONTEXT, TARGETS, RelaxedSetting(samples=20, keep=20), seed=1)
-    lengths = {len(c.tokens) for c in drawn.kept}
+    lengths = {len(c.tokens) for c in drawn.completions}
     assert min(lengths) < 3
     assert max(lengths) < 128
-    assert all(2 not in c.tokens for c in drawn.kept)
+    assert all(2 not in c.tokens for c in drawn.completions)
     assert drawn.distinct <= drawn.samples == 20
 
 
@@ -119,7 +121,7 @@ def test_top_p_keeps_the_likeliest_and_nothing_beyond():
     assert drawn.distinct == 1  # greedy: one completion, drawn eight times
     ids = torch.tensor([ready(of).bos + ready(of).ids(CONTEXT)])
     said = of.generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)[0, ids.shape[1] :]
-    assert drawn.kept[0].tokens == tuple(said.tolist())
+    assert drawn.completions[0].tokens == tuple(said.tolist())
 
 
 @pytest.mark.parametrize(
@@ -136,6 +138,6 @@ def test_what_cannot_be_scored_is_refused(targets, setting, says):
 
 def test_more_positions_than_completions_reach_are_not_made_up():
     drawn = relaxed_tables(ready(model("llama")), CONTEXT, TARGETS, SETTING, seed=8)
-    longest = max(len(c.tokens) for c in drawn.kept)
+    longest = max(len(c.tokens) for c in drawn.completions)
     assert [p.at for p in drawn.tables[0].positions] == list(range(0, longest + 1, 3))
-    assert len(drawn.texts) == len(drawn.kept)
+    assert len(drawn.texts) == len(drawn.completions)

@@ -138,7 +138,7 @@ def test_beams_are_scored_on_their_states_as_whole_sequences_are():
     of = sharp()
     cached = relaxed_tables(ready(of), CONTEXT, TARGETS, setting, seed=1)
     plain = relaxed_tables(ready(of, packed=False), CONTEXT, TARGETS, setting, seed=2)
-    assert [c.tokens for c in cached.kept] == [c.tokens for c in plain.kept]
+    assert [c.tokens for c in cached.completions] == [c.tokens for c in plain.completions]
     for one, other in zip(cached.tables, plain.tables, strict=True):
         for p, q in zip(one.positions, other.positions, strict=True):
             assert [x.target for x in p.prefixes] == pytest.approx(
@@ -160,7 +160,7 @@ def test_memory_that_ends_narrows_the_passes_and_changes_nothing(monkeypatch):
     monkeypatch.setattr(relaxed, "_read", small)
     narrow = relaxed_tables(ready(of), CONTEXT, TARGETS, SETTING, seed=3)
     assert max(sizes) > 40
-    assert narrow.kept == whole.kept
+    assert narrow.completions == whole.completions
     for one, other in zip(narrow.tables, whole.tables, strict=True):
         for p, q in zip(one.positions, other.positions, strict=True):
             assert [x.target for x in p.prefixes] == pytest.approx(

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import pytest
 from tests import makers
-from tests.driving import drive, ended, until
+from tests.commands import result_of, start_command, wait_for_requests
 
 import medassay
 from medassay import pipeline
@@ -362,7 +362,7 @@ def test_shuffled_options_score_knowledge_not_position(tmp_path):
 
 
 def start(plan):
-    return drive("run", plan, "--quiet")
+    return start_command("run", plan, "--quiet")
 
 
 def prompt_hashes(folder):
@@ -397,8 +397,8 @@ def test_kill_at_random_moments_loses_and_repeats_nothing(tmp_path, mock_server)
     for _ in range(10):
         before = log.stat().st_size if log.exists() else 0
         process = start(plan)
-        until = time.monotonic() + 60
-        while time.monotonic() < until and (not log.exists() or log.stat().st_size <= before):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and (not log.exists() or log.stat().st_size <= before):
             time.sleep(0.02)  # a busy machine may need seconds to start
         time.sleep(0.2 + 1.3 * rng.random())
         process.kill()
@@ -441,11 +441,11 @@ def test_who_is_stopped_keeps_everything_exits_130_and_resumes(
         makers.endpoint(mock_server("--delay-ms", 100, "--log", log), concurrency=4),
     )
     process = start(plan)
-    until(log, 10, process)
+    wait_for_requests(log, 10, process)
     for number in signals:
         process.send_signal(number)
         time.sleep(0.02)
-    code, _, errors = ended(process)
+    code, _, errors = result_of(process)
     assert code == 130, errors
     assert told in errors
     assert "the same command resumes" in errors

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import makers
 from tests.attack.servers import Hostile, says
-from tests.driving import drive, ended
+from tests.commands import result_of, start_command
 
 import medassay
 from medassay import pipeline
@@ -144,20 +144,20 @@ def test_ten_kills_do_not_pass_a_bound_by_more_than_was_in_flight(tmp_path, endp
     )
     command = ("run", plan, "--yes", "--engine", engine)
     for _ in range(kills):
-        process = drive(*command)
+        process = start_command(*command)
         target = len(server.seen) + 25
         while len(server.seen) < target and process.poll() is None:
             time.sleep(0.02)
         process.kill()
         process.communicate()
         time.sleep(0.5 if engine == "local" else 6.0)  # workers that lost their driver end
-    code, _, errors = ended(drive(*command))
+    code, _, errors = result_of(start_command(*command))
     assert code == 4, errors
     assert "the budget is spent" in errors
     workers = 1 if engine == "local" else 2
     assert len(server.seen) * COST <= bound + kills * workers * concurrency * COST
     before = len(server.seen)
-    assert ended(drive("run", plan, "--yes"))[0] == 4
+    assert result_of(start_command("run", plan, "--yes"))[0] == 4
     assert len(server.seen) == before
     found, _ = spent_in_all(str(tmp_path))
     assert sum(one.amount.money for one in found) <= bound + 1e-9
@@ -381,7 +381,7 @@ def test_what_is_asked_anew_and_killed_is_not_settled_by_an_older_reply(tmp_path
     plan = workspace(tmp_path, server, 8, concurrency=8)
     medassay.run(plan, secrets={})
     silent.set()
-    process = drive("run", plan, "--yes", "--fresh")
+    process = start_command("run", plan, "--yes", "--fresh")
     while len(server.seen) < 16:
         time.sleep(0.02)
         assert process.poll() is None, process.stderr.read()

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from tests import makers
-from tests.driving import asked, drive, ended, until
+from tests.commands import requests_in, result_of, start_command, wait_for_requests
 
 import medassay
 from medassay import pipeline
@@ -184,11 +184,11 @@ def test_a_run_killed_on_one_machine_is_finished_on_another_and_asks_nothing_twi
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=4)
     plan = workspace(tmp_path / "plan", makers.many_items(1500), model)
     address = f"{machine.bucket}/shop"
-    process = drive("run", plan, "--workspace", address, "--quiet")
-    until(log, 700, process)
+    process = start_command("run", plan, "--workspace", address, "--quiet")
+    wait_for_requests(log, 700, process)
     process.kill()
-    ended(process)
-    killed = asked(log).total()
+    result_of(process)
+    killed = requests_in(log).total()
     safe = sum(
         content.count(b"\n")
         for name, content in Mirror(address).contents("runs").items()
@@ -202,7 +202,7 @@ def test_a_run_killed_on_one_machine_is_finished_on_another_and_asks_nothing_twi
         run = medassay.run(plan, secrets={}, workspace=address)
     # What lay on the dead machine alone, at most the last seconds, is asked again; nothing that was
     # safe.
-    assert asked(log).total() <= 1500 + killed - safe + 4
+    assert requests_in(log).total() <= 1500 + killed - safe + 4
     assert len((run.path / "trials.jsonl").read_text().splitlines()) == 1500
     assert mirror_of(run.path).address == address
     left = [name for name in Mirror(address).listed("responses") if "@" in name]
@@ -217,7 +217,7 @@ def test_a_store_that_answers_503_for_a_while_loses_nothing(
     plan = workspace(tmp_path / "plan", makers.many_items(800), model)
 
     def outage():
-        until(log, 100)
+        wait_for_requests(log, 100)
         machine.store.shut = True
         time.sleep(4)
         machine.store.shut = False
@@ -227,7 +227,7 @@ def test_a_store_that_answers_503_for_a_while_loses_nothing(
     run = medassay.run(plan, secrets={}, workspace=f"{machine.bucket}/shop")
     thread.join()
     assert machine.store.refused > 0
-    assert max(asked(log).values()) == 1
+    assert max(requests_in(log).values()) == 1
     machine("two")
     assert medassay.verify(localize(f"{machine.bucket}/shop/runs/{run.id}")).ok
 
@@ -241,7 +241,7 @@ def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_comm
     plan = workspace(tmp_path / "plan", makers.many_items(600), model)
 
     def outage():
-        until(log, 100)
+        wait_for_requests(log, 100)
         machine.store.shut = True
 
     thread = threading.Thread(target=outage)
@@ -256,7 +256,7 @@ def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_comm
     monkeypatch.setattr(lease, "DEAD_AFTER", 1.0)
     code, out, errors = cli("run", plan, "--workspace", f"{machine.bucket}/shop")
     assert code == 0, errors
-    assert max(asked(log).values()) == 1
+    assert max(requests_in(log).values()) == 1
     machine("two")
     assert medassay.verify(localize(out.strip().splitlines()[-1].removeprefix("run "))).ok
 
@@ -368,13 +368,13 @@ def test_a_second_machine_waits_for_the_first_and_takes_its_sealed_run(
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=4)
     plan = workspace(tmp_path / "plan", makers.many_items(900), model)
     address = f"{machine.bucket}/shop"
-    first = drive("run", plan, "--workspace", address, "--quiet")
-    until(log, 100, first)
+    first = start_command("run", plan, "--workspace", address, "--quiet")
+    wait_for_requests(log, 100, first)
     machine("two")
     with pytest.warns(UserWarning, match="may still be at work"):
         run = medassay.run(plan, secrets={}, workspace=address)
-    assert ended(first)[0] == 0
-    assert max(asked(log).values()) == 1
+    assert result_of(first)[0] == 0
+    assert max(requests_in(log).values()) == 1
     assert [n for n in Mirror(address).listed("runs") if n.endswith("seal.json")] == [
         f"runs/{run.id}/seal.json"
     ]

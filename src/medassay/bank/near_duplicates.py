@@ -98,9 +98,8 @@ class NearIndex:
             self._words.setdefault(frozenset(texts[at].split()), []).append(int(at))
 
     def equal_to(self, place: int) -> Sequence[int]:
-        """Return the places of all texts that equal the one at `place`, the first of its kind.
-
-        Itself among them.
+        """Return the places of all texts that equal the one at `place`, the first of its kind,
+        itself among them.
         """
         return self._equal.get(place, ())
 

@@ -59,7 +59,7 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
 def load_grascco(path: Path) -> Bank:
     """Return the 63 synthetic German letters of GraSCCo, without references.
 
-    `path` holds the folder `texts`.
+    The folder `path` holds the folder `texts`.
     """
     draft = BankBuilder(
         "grascco",

@@ -337,7 +337,7 @@ def apply(
 ) -> None:
     """Bring checked decisions into the bank: approved, corrected, rewritten, removed.
 
-    A new version with history.
+    The result is a new version of the bank with its history.
     """
     import datetime as dt
 

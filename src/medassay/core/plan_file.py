@@ -86,9 +86,8 @@ def _types_of(record: type) -> dict[str, TypeAdapter[Any]]:
 
 
 def _wrong_type(record: object, place: str = "") -> str:
-    """Return the first field of a record, or of a record in it, that has a wrong type.
-
-    "" if none has.
+    """Return the first field of a record, or of a record in it, that has a wrong type; "" if none
+    has.
     """
     # A class is hashable.
     for name, adapter in _types_of(type(record)).items():  # type: ignore[arg-type]
@@ -104,9 +103,8 @@ def _wrong_type(record: object, place: str = "") -> str:
 
 
 def _wrong_value(adapter: TypeAdapter[Any], value: object) -> str:
-    """Return what is wrong with a value as a file would have it, behind the name of its field.
-
-    "" if nothing is.
+    """Return what is wrong with a value as a file would have it, behind the name of its field; ""
+    if nothing is wrong.
     """
     try:
         adapter.validate_json(json.dumps(value, default=str), strict=True)

@@ -1,6 +1,6 @@
 """A bank for other tools: CSV, Parquet, a Hugging Face data set, tasks of lm-evaluation-harness.
 
-With card and licence.
+Card and licence come with it.
 
 What is private stays: a bank with a synthetic item, or one that may not leave, is refused whole.
 """

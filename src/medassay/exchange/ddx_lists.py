@@ -241,9 +241,8 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
 
 
 def _given_ranks(file: Path) -> list[int | None]:
-    """Return the ranks that somebody gave beside a file of replies, row by row.
-
-    None without a file.
+    """Return the ranks that somebody gave beside a file of replies, row by row; None without a
+    file.
     """
     beside = file.with_name(file.name.replace("diagnoses_", "scores_", 1))
     if beside == file or not beside.is_file():

@@ -197,9 +197,8 @@ def elsewhere(spec: ModelSpec, error: BaseException) -> Permanent | None:
 
 
 def caused_by(error: BaseException | None, kind: type[E]) -> E | None:
-    """Return the error of a kind that is behind another one, as libraries wrap it.
-
-    None if there is none.
+    """Return the error of a kind that is behind another one, as libraries wrap it; None if there is
+    none.
     """
     for _ in range(_DEEPEST):
         if error is None or isinstance(error, kind):

@@ -269,7 +269,7 @@ class LikelihoodEngine:
     def _pack(self, batch: Sequence[Request], *, shared: Ids) -> list[LogLikelihood]:
         """Return the likelihoods of some requests from one pass.
 
-        `shared` begins all their contexts.
+        All their contexts begin with `shared`.
         """
         import torch
 
@@ -280,7 +280,7 @@ class LikelihoodEngine:
         with torch.inference_mode():
             past = self._begun(shared) if shared else None
             logits = self.logits(row.tensors(device, self.model.dtype), past)
-            scores = log_probabilities(logits(0, row.predicting), row.wanted, device)
+            scores = log_probabilities(logits(0, row.predicting), row.targets, device)
         return row.read(scores)
 
     def _begun(self, shared: Ids) -> Any:
@@ -296,7 +296,7 @@ class LikelihoodEngine:
     def packs(self) -> bool:
         """Return whether the packed path gives what the plain one gives.
 
-        Compared on the first call.
+        The two are compared on the first call.
         """
         if self._packed is None:
             self._packed = self._compared()

@@ -131,7 +131,7 @@ def _relaxed_completion(
     context = context_text(engine.tokenizer, prompt, chat_template=request.chat_template)
     own_seed = int(sha256_hex(f"{seed}\x1f{prompt.item_id}".encode())[:15], 16)
     sampled = relaxed_tables(engine, context, request.continuations, setting, seed=own_seed)
-    written = sum(len(sample.tokens) for sample in sampled.kept)
+    written = sum(len(sample.tokens) for sample in sampled.completions)
     return Completion(
         text="",
         usage=Usage(prompt=len(engine.ids(context)), completion=written),

@@ -29,10 +29,10 @@ class PackedRow:
     ids: list[int] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)  # context of each token
     branches: list[int] = field(default_factory=list)  # 0 in a context, else which continuation
-    seen: list[int] = field(default_factory=list)  # tokens before the row that each one sees
+    visible: list[int] = field(default_factory=list)  # tokens before the row that each one sees
     positions: list[int] = field(default_factory=list)
     predicting: list[int] = field(default_factory=list)  # places whose logits are wanted
-    wanted: list[int] = field(default_factory=list)
+    targets: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     _last: tuple[Ids, int, int] | None = None
     _group: int = -1
@@ -52,7 +52,7 @@ class PackedRow:
         self._branch += 1
         for at, token in enumerate(continuation):
             self.predicting.append(before)
-            self.wanted.append(token)
+            self.targets.append(token)
             if at < len(continuation) - 1:  # the last token predicts nothing that is asked for
                 self._put(token, self._branch, after + len(context) + at, after)
                 before = len(self.ids) - 1
@@ -65,7 +65,7 @@ class PackedRow:
 
     def _put(self, token: int, branch: int, position: int, seen_tokens: int) -> None:
         self.ids.append(token)
-        self.seen.append(seen_tokens)
+        self.visible.append(seen_tokens)
         self.groups.append(self._group)
         self.branches.append(branch)
         self.positions.append(position)
@@ -81,7 +81,7 @@ class PackedRow:
         # continuations, and each gets the logits that it would get alone.
         sees = (group[:, None] == group[None, :]) & (order[:, None] >= order[None, :])
         sees &= (branch[None, :] == 0) | (branch[:, None] == branch[None, :])
-        seen_counts = torch.tensor(self.seen, device=device)
+        seen_counts = torch.tensor(self.visible, device=device)
         before = torch.arange(self.shared, device=device)[None, :] < seen_counts[:, None]
         sees = torch.cat([before, sees], dim=1)
         lowest = torch.finfo(dtype).min

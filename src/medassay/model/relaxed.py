@@ -11,7 +11,13 @@ from functools import partial
 from typing import Any
 
 from medassay.core.records.likelihood import LogLikelihood
-from medassay.core.records.relaxed import Drawn, RelaxedSetting, Sampled, prefixes, tables
+from medassay.core.records.relaxed import (
+    DrawnCompletions,
+    RelaxedSetting,
+    Sampled,
+    prefixes,
+    tables,
+)
 from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Ids, PackedRow, lacks_memory, log_probabilities
 from medassay.model.sampling import States, draw
@@ -27,7 +33,7 @@ def relaxed_tables(
     setting: RelaxedSetting,
     *,
     seed: int,
-) -> Drawn:
+) -> DrawnCompletions:
     """Draw completions of a context and score every target after their beginnings.
 
     Parameters
@@ -61,8 +67,8 @@ def relaxed_tables(
     else:
         scored = _scored_on_states(engine, context_ids, kept_samples, begun, target_ids, states)
     texts = [engine.tokenizer.decode(list(sample.tokens)) for sample in kept_samples]
-    return Drawn(
-        kept=kept_samples,
+    return DrawnCompletions(
+        completions=kept_samples,
         texts=tuple(texts),
         ends=tuple(
             tuple(
@@ -164,4 +170,4 @@ def _read(engine: LikelihoodEngine, row: PackedRow, past: Any) -> list[LogLikeli
     device = engine.model.device
     with torch.inference_mode():
         logits = engine.logits(row.tensors(device, engine.model.dtype), past)
-        return row.read(log_probabilities(logits(0, row.predicting), row.wanted, device))
+        return row.read(log_probabilities(logits(0, row.predicting), row.targets, device))

@@ -114,7 +114,8 @@ def load_template(name: str) -> Template:
 def shown_order(item: Item, seed: int) -> Order | None:
     """Return a seeded order of the options, its own for each item; None for items without.
 
-    Per item, not per run: with one order for all, a model that likes "A" scores its habit.
+    The order is drawn for each item, not for the run: with one order for all, a model that prefers
+    "A" would score by its habit.
     """
     if not item.options:
         return None

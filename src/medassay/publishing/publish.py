@@ -134,7 +134,7 @@ def publish(
 def _open_to_all(publication: Path) -> None:
     """Let everybody read a publication, whatever the umask of whoever published it.
 
-    Nobody shall change it.
+    Nobody may write to it.
     """
     open_to_all(publication.parent)
     for path in (publication, *publication.rglob("*")):

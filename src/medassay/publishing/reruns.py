@@ -36,9 +36,8 @@ def reruns_in_series(
 def write_reruns(
     publication: Path, entries: Sequence[LedgerEntry], series: Mapping[str, Any]
 ) -> None:
-    """Write down what earlier audits found of the series of a publication that is being made.
-
-    Nothing where there is none.
+    """Write down what earlier audits found of the series of a publication that is being made;
+    nothing where there is none.
     """
     if reruns := reruns_in_series(entries, series):
         document = {"schema_version": 1, "reruns": reruns}

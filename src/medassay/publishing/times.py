@@ -128,9 +128,8 @@ class Times:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """Return the 95 % interval of the mean seconds of a reply, by Student's t.
-
-        None below two replies.
+        """Return the 95 % interval of the mean seconds of a reply, by Student's t; None below two
+        replies.
 
         Seconds are never below 0, and neither is the interval.
         """

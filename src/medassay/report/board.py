@@ -144,9 +144,8 @@ class Board:
         return relations_of
 
     def kinds(self, domain: str, mode: str, model: str = "") -> list[dict[str, Any]]:
-        """Return rows of one ranking with public and synthetic items apart, and the gap.
-
-        [] without.
+        """Return rows of one ranking with public and synthetic items apart, and the gap; empty
+        where a board has one kind only.
         """
         by_kind = self.statistics.get("by_kind")
         if by_kind is None:

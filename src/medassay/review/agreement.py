@@ -102,7 +102,7 @@ def differing(aspects: Iterable[Aspect], reviews: Sequence[LastReview]) -> list[
 class ReviewerAgreement:
     """Krippendorff's alpha of an aspect among reviewers of one qualification, or of all.
 
-    None where it is undefined.
+    The value is None where it is undefined.
     """
 
     aspect: str

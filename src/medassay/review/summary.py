@@ -39,8 +39,8 @@ class EntrySummary:
 def standing_of(entry: int, reviews: Sequence[LastReview]) -> EntrySummary:
     """Return what the reviews of an entry say together.
 
-    Flagged is a mean total below 9 or two reviews that flag it; where an entry has no path, the
-    same in means: below 3.
+    An entry is flagged where its mean total is below 9 or two reviews flag it; without a path,
+    where the mean of its scores is below 3 or two reviews give a mean below 3.
     """
     numbers = [
         score for review in reviews for score in review.scores.values() if type(score) is int

@@ -347,7 +347,7 @@ class Asker:
     def _settle_failed(self, booking: Booking, error: BaseException) -> None:
         """Settle a request that has no reply where it is known that nothing was generated for it.
 
-        Else it counts as paid.
+        Otherwise it counts as paid.
         """
         refused = isinstance(error, Permanent) and error.refused
         if refused or (isinstance(error, Transient) and error.overload):

@@ -155,7 +155,7 @@ class Contexts:
         document = self.index.document(item.condition)
         return None if document is None or not document.text.strip() else document.text.strip()
 
-    def given(self, setting: str, item: Item) -> PromptContext | None:
+    def evidence_for(self, setting: str, item: Item) -> PromptContext | None:
         """Return what a prompt shows in a setting, None for settings that show nothing."""
         if setting not in CONTEXTS:
             return None

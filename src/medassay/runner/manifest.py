@@ -79,10 +79,7 @@ def graders_in(assignment: JudgeAssignment | None) -> list[Grader]:
 
 
 def _reading(schedule: Schedule) -> dict[str, Any]:
-    """Return which parsers read replies, of tasks that once read them otherwise.
-
-    {} of all others.
-    """
+    """Return the parsers of a task that once read replies otherwise; {} for all others."""
     task = schedule.task
     return {"readers": task.parsers} if task.name in WHOLE_REPLIES else {}
 

@@ -35,7 +35,7 @@ _WINDOW = 4096  # among which like lengths are looked for
 class TextMeasures:
     """The metrics of a run that need a model: those that are here, and why the others are not."""
 
-    found: Mapping[str, TextMetric]
+    available: Mapping[str, TextMetric]
     absent: Mapping[str, str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class TextMeasures:
         """
         document: dict[str, Any] = {
             name: {"id": metric.id, "columns": {c: s.ends for c, s in metric.columns.items()}}
-            for name, metric in self.found.items()
+            for name, metric in self.available.items()
         }
         return document | {name: {"unavailable": why} for name, why in self.absent.items()}
 
@@ -113,11 +113,11 @@ def measure(
     engine: Engine,
 ) -> None:
     """Compute what is not there yet, and add it to the run's scores as `measured`."""
-    if not measures.found:
+    if not measures.available:
         return
     references = {item.reference_text for item in items}
     stores: dict[str, MeasureStore] = {}
-    for name, gauge in measures.found.items():
+    for name, gauge in measures.available.items():
         gauge.prepare(references)
         stores[name] = MeasureStore(workspace / "measures", _kept_as(gauge))
         try:
@@ -139,7 +139,7 @@ def _measured(
     pair: Pair, measures: TextMeasures, stores: Mapping[str, MeasureStore]
 ) -> dict[str, float | None]:
     measured: dict[str, float | None] = {}
-    for name, gauge in measures.found.items():
+    for name, gauge in measures.available.items():
         values = stores[name].get(pair_key(*pair)) or (None,) * len(gauge.columns)
         measured |= dict(zip(gauge.columns, values, strict=True))
     return measured

@@ -253,9 +253,8 @@ def _judge_derived(
 
 
 def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment, Plan]:
-    """Return the task by which a run's answers are judged, and who judges.
-
-    Refuse what cannot be.
+    """Return the task by which a run's answers are judged, and who judges; refuse what cannot be
+    judged.
     """
     manifest = source.manifest
     task = find_task(options.task or manifest["task"])

@@ -374,7 +374,7 @@ class Schedule:
             order=shown_order(item, self.plan.seed) if self.plan.shuffle_options else None,
             system=system,
             system_role=role,
-            context=None if self.contexts is None else self.contexts.given(setting, item),
+            context=None if self.contexts is None else self.contexts.evidence_for(setting, item),
         )
         if self.tools and cell.mode == "tools":
             return replace(prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}")

@@ -1,6 +1,6 @@
 """BERTScore: how near each token of a text is to the nearest token of the other, in context.
 
-F1, no idf, no rescaling.
+The value is F1, without idf weights and without rescaling.
 
 Source: Zhang et al. (2020), https://openreview.net/forum?id=SkeHuCVFDr; checked against bert-score
 0.3.13.

@@ -1,6 +1,6 @@
 """Likeness of two texts by their words and letters: ROUGE, BLEU, chrF, token F1, Levenshtein.
 
-All in [0, 1].
+All scores lie in [0, 1].
 
 Lexical only: a text that says the same in other words scores low, one that forgets a "not" scores
 high.
@@ -45,7 +45,7 @@ _MARKS = (
 class Rouge:
     """F1 of single words, of pairs of words, and of the longest common subsequence.
 
-    Each in [0, 1].
+    Each lies in [0, 1].
     """
 
     rouge1: float
@@ -137,9 +137,8 @@ def token_f1(prediction: str, reference: str) -> float:
 
 
 def levenshtein(prediction: str, reference: str) -> float:
-    """Return 1 less the edits that turn one text into the other, over the length of the longer.
-
-    1.0 for two empty ones.
+    """Return 1 less the edits that turn one text into the other, over the length of the longer; 1.0
+    for two empty texts.
     """
     return float(Levenshtein.normalized_similarity(prediction, reference))
 

@@ -33,10 +33,10 @@ class _Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taken:
+class StepResult:
     """One step: models kept, in order of their mean; (model, reason) for those that go.
 
-    Unknown are kept and marked.
+    Models of which a step knows nothing stay and are marked.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Shortlist:
 
     steps: SelectionSteps
     candidates: int
-    taken: tuple[Taken, ...]
+    taken: tuple[StepResult, ...]
     rows: tuple[ShortlistRow, ...]
     recomputed: DisciplineScores | None = None
 
@@ -122,7 +122,7 @@ def shortlist(
             )
     remaining = sorted(candidates, key=lambda candidate: _order(candidate, steps))
     marks: dict[str, list[str]] = {}
-    steps_taken: list[Taken] = []
+    steps_taken: list[StepResult] = []
     for step in _steps_of(steps):
         reasons = {candidate.model: step(candidate) for candidate in remaining}
         unknown = [model for model, reason in reasons.items() if reason is None]
@@ -133,7 +133,7 @@ def shortlist(
             marks.setdefault(model, []).append(step.name)
         remaining = [candidate for candidate in remaining if not reasons[candidate.model]]
         steps_taken.append(
-            Taken(
+            StepResult(
                 name=step.name,
                 asks=step.asks,
                 kept=tuple(candidate.model for candidate in remaining),

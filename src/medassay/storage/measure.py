@@ -1,6 +1,6 @@
 """Values of metrics by the hash of the texts they compare, so that none is computed twice.
 
-One append-only file a metric.
+Each metric has one append-only file.
 
 A line is `{"key": …, "values": […]}`. A torn last line is dropped, and its values are computed
 again.

@@ -1,6 +1,6 @@
 """A folder of this machine that stands for an address in an object store, as `s3://bucket/runs`.
 
-Any address of fsspec.
+Any address that fsspec reads will do.
 
 Object stores know whole objects only: nothing is appended, nothing renamed. So work is done in the
 folder, which lies in the user's cache, and carried over: whole files as one object each, which

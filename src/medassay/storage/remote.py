@@ -73,7 +73,7 @@ def fetch_stores(workspace: Path) -> None:
 def carry_home(run: Path) -> None:
     """Carry a finished run and what it added to its workspace over, if that is in an object store.
 
-    Its seal last.
+    The seal goes last.
     """
     mirror = mirror_of(run)
     if mirror is None:

@@ -38,13 +38,13 @@ _SHORT = 120  # characters of a text shown
 class ItemScores:
     """Scores of models on items, shape (n_models, n_items), NaN where absent.
 
-    `said` is what each answered.
+    `answers` are what each model answered.
     """
 
     models: tuple[str, ...]
     items: tuple[tuple[str, str], ...]
     scores: Floats
-    said: Mapping[tuple[str, tuple[str, str]], str]
+    answers: Mapping[tuple[str, tuple[str, str]], str]
     keys: Mapping[tuple[str, str], str]
 
 
@@ -146,7 +146,7 @@ def _of_answers(table: ItemScores) -> dict[str, Any]:
             }
         )
         if all_miss:
-            answers = Counter(table.said[table.models[i], place] for i in missed)
+            answers = Counter(table.answers[table.models[i], place] for i in missed)
             answer, times = answers.most_common(1)[0]
             suspects.append(
                 {
@@ -175,9 +175,8 @@ def _of_answers(table: ItemScores) -> dict[str, Any]:
 
 
 def _discrimination(scores: Floats, j: int) -> float | None:
-    """Return the correlation over models of an item's score with the mean of all other items.
-
-    None where either is constant.
+    """Return the correlation over models of an item's score with the mean of all other items; None
+    where either is constant.
     """
     column = scores[:, j]
     rest = np.delete(scores, j, axis=1)

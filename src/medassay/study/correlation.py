@@ -204,7 +204,7 @@ def _views(rows: Sequence[LongRow]) -> Iterator[tuple[str, dict[str, dict[str, f
 def _mean_ranks(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
     """Return metric → model → mean over data sets of its average rank, 1 best.
 
-    Metrics of open answers alone.
+    Only metrics of open answers count.
     """
     from scipy.stats import rankdata
 

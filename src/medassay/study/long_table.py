@@ -1,6 +1,6 @@
 """Results as a long table: one number for each data set, metric and model.
 
-What correlations are computed from.
+Correlations are computed from it.
 """
 
 import math

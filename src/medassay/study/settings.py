@@ -1,6 +1,6 @@
 """What a setting does to a model's score: form of conversation, worked examples, order of options.
 
-The same items, paired.
+All settings are compared on the same items, pair by pair.
 
 Rows of the same model that differ in one setting are compared on the items that both have, within
 one run or across runs of the same bank.

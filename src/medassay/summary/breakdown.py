@@ -91,9 +91,8 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
 def _as_printed(
     estimate: Estimate, scores: Floats, clusters: Sequence[str], scale: Scale
 ) -> Estimate | None:
-    """Return an estimate with the interval that boards print, that of the draws as its second.
-
-    None where there is none.
+    """Return an estimate with the interval that boards print, that of the draws as its second; None
+    where there is none.
     """
     interval = effective_interval([(scores, number_clusters(clusters))], scale=scale)
     if interval.ends is None:

@@ -1,6 +1,6 @@
 """What whoever uses a made bank must know: who wrote it, what people did, how old its sources are.
 
-And its card.
+The card of a bank is written from it.
 """
 
 import datetime as dt

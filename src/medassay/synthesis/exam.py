@@ -303,7 +303,7 @@ def read_version(reply: str, question: ExamQuestion | None = None) -> dict[str, 
 def read_choice(reply: str, n_versions: int = len(_VERSIONS)) -> dict[str, Any]:
     """Return which of some versions is the better one, 0 for none.
 
-    Raises ValueError for anything else.
+    Anything else raises ValueError.
     """
     reply_value = reply_object(reply, {"choice"})
     if type(reply_value["choice"]) is not int or not 0 <= reply_value["choice"] <= n_versions:
@@ -319,7 +319,7 @@ def read_choice(reply: str, n_versions: int = len(_VERSIONS)) -> dict[str, Any]:
 def read_only(reply: str) -> dict[str, Any]:
     """Return whether a key is the only right answer, and what others are.
 
-    Raises ValueError for anything else.
+    Anything else raises ValueError.
     """
     reply_value = reply_object(reply, {"only"})
     others = reply_value.get("other", [])

@@ -248,7 +248,8 @@ def asks_for_wrong(question: str) -> bool:
     """Return whether a question asks for what is wrong: such a question has no answer without its
     options.
 
-    Whole words: incorrect, except, false, "not correct" in any case, NOT in capitals only.
+    Only whole words count: incorrect, except, false, "not correct" in any case, and NOT in
+    capitals.
 
     Examples
     --------

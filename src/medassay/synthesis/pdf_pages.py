@@ -59,9 +59,8 @@ def _say(value: Any) -> None:
 
 
 def _day_made(metadata: dict[str, str]) -> str:
-    """Return the day a PDF was made as it says itself, `D:20240501…`, as 2024-05-01.
-
-    Empty where it does not.
+    """Return the day a PDF was made as it says itself, `D:20240501…`, as 2024-05-01; "" where it
+    does not say.
     """
     digits = metadata.get("CreationDate", "").removeprefix("D:")[:8]
     is_date = len(digits) == 8 and digits.isascii() and digits.isdigit()

@@ -99,7 +99,7 @@ def checked_text(value: Any, what: str, longest: int) -> str:
 def checked_options(value: Any) -> tuple[str, ...]:
     """Return five options that differ but for case and blanks.
 
-    Raises ValueError for anything else.
+    Anything else raises ValueError.
     """
     if not isinstance(value, list) or len(value) != OPTIONS:
         actual = f"{len(value)} options" if isinstance(value, list) else f"{value!r:.40}"

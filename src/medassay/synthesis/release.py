@@ -420,9 +420,8 @@ def forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any
 
 
 def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] | None:
-    """Return a record after a correction of it or of another form of its question.
-
-    None where it is removed.
+    """Return a record after a correction of it or of another form of its question; None where it is
+    removed.
     """
     if correction.after is None:
         return None

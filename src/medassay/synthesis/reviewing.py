@@ -1,6 +1,6 @@
 """Reviews of flawed items by a model of another family, in a workshop of their own.
 
-People decide about each.
+People decide about each of them.
 
 Source: specification of bank synthesis, 10.1, flaw detection.
 """
@@ -186,7 +186,7 @@ def _job(record: Mapping[str, Any], author: Author) -> SynthesisStep:
         holes={"item": delimit(told_item(record), "item"), "searching": author.searches},
         read=lambda reply: read_correction(reply, record),
         sources=[("plan", "plan")],
-        given=shown_fields(record),
+        shown=shown_fields(record),
     )
 
 

@@ -1,6 +1,6 @@
 """Documents that items are made from: PDF, Markdown, HTML, plain text.
 
-Their text cleaned, nothing added.
+Their text is cleaned; nothing is added.
 """
 
 import asyncio

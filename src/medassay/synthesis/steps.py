@@ -28,7 +28,7 @@ class SynthesisStep:
     """One thing that a model is asked for.
 
     `read` turns a reply into JSON values or raises ValueError; `salvage` does so for a reply that a
-    person may still accept. `given` is what a person who would do it in the model's stead must see,
+    person may still accept. `shown` is what a person who would do it in the model's stead must see,
     noted beside the result.
     """
 
@@ -42,7 +42,7 @@ class SynthesisStep:
     pictures: Sequence[Path] = ()
     attempts: int = ATTEMPTS
     salvage: Callable[[str], Any] | None = None
-    given: Any = None
+    shown: Any = None
 
     @cached_property
     def basis(self) -> str:
@@ -228,7 +228,7 @@ async def _do(job: SynthesisStep, workshop: Workshop) -> None:
         "by": by_model(spec.id, spec.family),
         "sources": job.sources,
         "calls": reply.calls,
-        **({} if job.given is None else {"given": job.given}),
+        **({} if job.shown is None else {"given": job.shown}),
     }
     if reply.value is not None:
         workshop.note(job.step, job.subject, "made", result=reply.value, **common)

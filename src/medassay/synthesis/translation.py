@@ -86,7 +86,7 @@ class TranslationMaker:
             },
             read=lambda reply: read_translation(reply, texts),
             sources=[("source", self._bank.name)],
-            given=texts,
+            shown=texts,
         )
 
     def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:

@@ -195,7 +195,7 @@ def _at_once(request: Request, error: Exception) -> Response:
 def _not_stored(request: Request, error: Exception) -> Response:
     """Say that the database takes nothing now: a full disk, a server that restarts.
 
-    Scripts try again by themselves.
+    Scripts on the page try again by themselves.
     """
     sys.stderr.write(f"database: {' '.join(str(error).split())[:300]}\n")
     if _is_json(request):

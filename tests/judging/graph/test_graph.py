@@ -283,8 +283,8 @@ def test_unknown_graphs_and_parameters_are_named():
         published("other")
     graph = published("medical_extraction_quality")
     with pytest.raises(InputError, match="no parameter 'keys'; it has required_keys"):
-        graph.given(keys="x")
-    other = graph.given(required_keys="structured_health_record")
+        graph.with_parameters(keys="x")
+    other = graph.with_parameters(required_keys="structured_health_record")
     assert other.id != graph.id
     assert "(structured_health_record)" in other.text(other.nodes["format_task"])
 

@@ -497,7 +497,7 @@ def test_hostile_replies_and_texts_are_data():
     with pytest.raises(InputError, match="needs the text 'expected_output'"):
         run(QUALITY, {**CONTEXT, "expected_output": None}, judge)
     with pytest.raises(InputError, match="'required_keys' must be a text"):
-        QUALITY.given(required_keys=5)
+        QUALITY.with_parameters(required_keys=5)
 
 
 def test_replies_with_two_verdicts_are_asked_again():

@@ -1,5 +1,5 @@
 import pytest
-from tests.runner.engine.crew import InProcess
+from tests.runner.engine.in_process import InProcess
 
 from medassay.runner.engine import catalog, coordinator, lease, worker
 
@@ -14,19 +14,19 @@ def quick_leases(monkeypatch):
 
 
 @pytest.fixture
-def crew(monkeypatch, quick_leases):
-    """Make `engine="crew"` the engine of workers in this process.
+def in_process(monkeypatch, quick_leases):
+    """Make `engine="in_process"` the engine of workers in this process.
 
     Returns a function of its options.
     """
-    made = []
+    engines = []
 
     def use(**options):
         def make(rules, responses, secrets):
-            made.append(InProcess(rules, responses, secrets, **options))
-            return made[-1]
+            engines.append(InProcess(rules, responses, secrets, **options))
+            return engines[-1]
 
-        monkeypatch.setitem(catalog.ENGINES, "crew", make)
-        return made
+        monkeypatch.setitem(catalog.ENGINES, "in_process", make)
+        return engines
 
     return use

@@ -10,8 +10,8 @@ from collections import Counter
 
 import pytest
 from tests import makers
-from tests.driving import asked, until
-from tests.runner.engine.crew import Hand
+from tests.commands import requests_in, wait_for_requests
+from tests.runner.engine.in_process import InProcessWorker
 from tests.runner.engine.scripted_workers import keys_of, sealed, workspace
 
 import medassay
@@ -24,7 +24,7 @@ from medassay.runner.engine.worker import Worker
 from medassay.storage.jsonl import read_jsonl
 
 
-def test_many_workers_seal_what_one_process_seals(tmp_path, mock_server, crew):
+def test_many_workers_seal_what_one_process_seals(tmp_path, mock_server, in_process):
     log = tmp_path / "asked"
     models = [makers.endpoint(mock_server("--log", log, "--fail", "0.1"))]
     models += [
@@ -34,21 +34,21 @@ def test_many_workers_seal_what_one_process_seals(tmp_path, mock_server, crew):
     items = makers.many_items(300)
     options = {"repeats": 2, "shuffle_options": True, "engine": {"shard": 40}}
     alone = medassay.run(workspace(tmp_path / "a", items, *models, **options), secrets={})
-    once = asked(log)
-    made = crew()
+    once = requests_in(log)
+    engines = in_process()
     plan = workspace(tmp_path / "b", items, *models, **options)
-    many = medassay.run(plan, secrets={}, engine="crew")
+    many = medassay.run(plan, secrets={}, engine="in_process")
     assert sealed(many) == sealed(alone)
     assert many.id == alone.id
-    assert asked(log) - once == once
-    assert len([hand for hand in made[0].hands if hand.beats]) == 3
+    assert requests_in(log) - once == once
+    assert len([handle for handle in engines[0].handles if handle.beats]) == 3
     assert not (many.path / "leases").exists()
     assert not (many.path / "journal").exists()
 
 
 @pytest.mark.parametrize("beat", [1, 2, 3, 5, "leave"])
 def test_a_lost_workers_shards_are_taken_over_and_no_journalled_answer_is_asked_again(
-    tmp_path, mock_server, crew, beat
+    tmp_path, mock_server, in_process, beat
 ):
     log = tmp_path / "asked"
     items = makers.many_items(600)
@@ -63,8 +63,8 @@ def test_a_lost_workers_shards_are_taken_over_and_no_journalled_answer_is_asked_
             return True
         return False
 
-    crew(lose=lose)
-    run = medassay.run(plan, secrets={}, engine="crew")
+    in_process(lose=lose)
+    run = medassay.run(plan, secrets={}, engine="in_process")
     assert lost
     assert len((run.path / "trials.jsonl").read_text().splitlines()) == 600
     stored = Counter(
@@ -72,33 +72,33 @@ def test_a_lost_workers_shards_are_taken_over_and_no_journalled_answer_is_asked_
     )
     assert not list((tmp_path / "responses").glob("active-*"))
     # What was under way when the worker died may be asked again, nothing else.
-    twice = sum(times - 1 for times in asked(log).values())
+    twice = sum(times - 1 for times in requests_in(log).values())
     assert twice <= 12
     assert max(stored.values()) == 1
 
 
-def test_a_run_cut_off_here_is_finished_by_many_and_the_reverse(tmp_path, mock_server, crew):
+def test_a_run_cut_off_here_is_finished_by_many_and_the_reverse(tmp_path, mock_server, in_process):
     log = tmp_path / "asked"
-    crew()
+    in_process()
     items = makers.many_items(200)
     model = makers.endpoint(mock_server("--log", log))
     whole = medassay.run(workspace(tmp_path / "whole", items, model), secrets={})
     log.write_text("")
-    for first, second in (("local", "crew"), ("crew", "local")):
+    for first, second in (("local", "in_process"), ("in_process", "local")):
         folder = tmp_path / first
         budget = {"budget": {"calls": 70}}
         with pytest.raises(IncompleteError, match="the budget is spent"):
             medassay.run(workspace(folder, items, model, **budget), secrets={}, engine=first)
-        assert sum(asked(log).values()) == 70
+        assert sum(requests_in(log).values()) == 70
         run = medassay.run(workspace(folder, items, model), secrets={}, engine=second)
         assert sealed(run) == sealed(whole)
-        assert sum(asked(log).values()) == 200
+        assert sum(requests_in(log).values()) == 200
         log.write_text("")
 
 
-def test_many_workers_stop_at_a_budget_of_calls_to_the_call(tmp_path, mock_server, crew):
+def test_many_workers_stop_at_a_budget_of_calls_to_the_call(tmp_path, mock_server, in_process):
     log = tmp_path / "asked"
-    crew(workers=4)
+    in_process(workers=4)
     model = makers.endpoint(mock_server("--log", log), concurrency=16)
     plan = workspace(
         tmp_path,
@@ -108,64 +108,66 @@ def test_many_workers_stop_at_a_budget_of_calls_to_the_call(tmp_path, mock_serve
         engine={"shard": 20},
     )
     with pytest.raises(IncompleteError, match="the budget is spent"):
-        medassay.run(plan, secrets={}, engine="crew")
-    assert sum(asked(log).values()) == 123
+        medassay.run(plan, secrets={}, engine="in_process")
+    assert sum(requests_in(log).values()) == 123
 
 
 @pytest.mark.parametrize("workers", [2, 3])
 @pytest.mark.parametrize("budget", [{"calls": 50}, {"tokens": 6000}])
 def test_a_budget_ends_a_run_of_more_workers_than_the_endpoint_bears(
-    tmp_path, crew, mock_server, workers, budget
+    tmp_path, in_process, mock_server, workers, budget
 ):
     """A worker whose share of an endpoint is nothing still ends, and reserves go to whoever needs
     more.
     """
-    crew(workers=workers)
+    in_process(workers=workers)
     model = makers.endpoint(mock_server(), concurrency=2, max_tokens=400)
     plan = workspace(tmp_path, makers.many_items(300), model, budget=budget, engine={"shard": 20})
     with pytest.raises(IncompleteError, match="the budget is spent"):
-        medassay.run(plan, secrets={}, engine="crew")
+        medassay.run(plan, secrets={}, engine="in_process")
     assert not list((tmp_path / "runs").glob("*/leases/*"))
 
 
-def test_ctrl_c_ends_workers_that_may_not_ask(tmp_path, crew, mock_server):
+def test_ctrl_c_ends_workers_that_may_not_ask(tmp_path, in_process, mock_server):
     log = tmp_path / "asked"
-    made = crew(workers=3)
+    engines = in_process(workers=3)
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "5"), concurrency=1)
     plan = workspace(tmp_path, makers.many_items(400), model, engine={"shard": 50})
 
     def interrupt():
-        until(log, 20)
-        made[0].todo.stop.ask()
+        wait_for_requests(log, 20)
+        engines[0].stage_job.stop.ask()
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(Interrupted, match="of 400 trials are answered and kept"):
-        medassay.run(plan, secrets={}, engine="crew")
+        medassay.run(plan, secrets={}, engine="in_process")
     thread.join()
     assert not list((tmp_path / "runs").glob("*/leases/*"))
     medassay.run(plan, secrets={})
-    assert max(asked(log).values()) == 1
+    assert max(requests_in(log).values()) == 1
 
 
 @pytest.mark.parametrize("shard", [1, 2])
-def test_the_smallest_shards_are_given_out_too(tmp_path, crew, shard):
-    crew()
+def test_the_smallest_shards_are_given_out_too(tmp_path, in_process, shard):
+    in_process()
     plan = workspace(
         tmp_path, makers.many_items(30), makers.fake(reply="A"), engine={"shard": shard}
     )
-    assert medassay.run(plan, secrets={}, engine="crew").sealed
+    assert medassay.run(plan, secrets={}, engine="in_process").sealed
 
 
-def test_a_worker_without_further_models_leaves_its_place_to_others(tmp_path, crew, monkeypatch):
+def test_a_worker_without_further_models_leaves_its_place_to_others(
+    tmp_path, in_process, monkeypatch
+):
     """Two pools of one model each where only one worker finds room: the second begins when the
     first is done.
     """
-    made = crew(workers=2)
+    engines = in_process(workers=2)
     room = asyncio.Semaphore(1)
-    real_ready, real_leave = Hand.ready, Hand.leave
+    real_ready, real_leave = InProcessWorker.ready, InProcessWorker.leave
     names = iter((frozenset(["a"]), frozenset(["b"])))
-    real_init = Hand.__init__
+    real_init = InProcessWorker.__init__
 
     def init(self, engine, name):
         real_init(self, engine, name)
@@ -180,18 +182,18 @@ def test_a_worker_without_further_models_leaves_its_place_to_others(tmp_path, cr
         room.release()
         return report
 
-    monkeypatch.setattr(Hand, "__init__", init)
-    monkeypatch.setattr(Hand, "ready", ready)
-    monkeypatch.setattr(Hand, "leave", leave)
+    monkeypatch.setattr(InProcessWorker, "__init__", init)
+    monkeypatch.setattr(InProcessWorker, "ready", ready)
+    monkeypatch.setattr(InProcessWorker, "leave", leave)
     models = [makers.fake("a", reply="A"), makers.fake("b", reply="B")]
     plan = workspace(tmp_path, makers.many_items(40), *models, engine={"shard": 10})
-    assert medassay.run(plan, secrets={}, engine="crew").sealed
-    assert [len(hand.models) for hand in made[0].hands] == [1, 1]
+    assert medassay.run(plan, secrets={}, engine="in_process").sealed
+    assert [len(handle.models) for handle in engines[0].handles] == [1, 1]
 
 
-def test_a_worker_that_freezes_when_it_is_to_leave_is_given_up(tmp_path, crew, monkeypatch):
-    made, frozen = crew(workers=2), []
-    real_leave = Hand.leave
+def test_a_worker_that_freezes_when_it_is_to_leave_is_given_up(tmp_path, in_process, monkeypatch):
+    engines, frozen = in_process(workers=2), []
+    real_leave = InProcessWorker.leave
 
     async def leave(self):
         if frozen:
@@ -200,19 +202,21 @@ def test_a_worker_that_freezes_when_it_is_to_leave_is_given_up(tmp_path, crew, m
         await self.die()  # its process is stopped, say: no lease is renewed, no word is said
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Hand, "leave", leave)
+    monkeypatch.setattr(InProcessWorker, "leave", leave)
     plan = workspace(tmp_path, makers.many_items(60), makers.fake(letters="hash"))
-    run = medassay.run(plan, secrets={}, engine="crew")
+    run = medassay.run(plan, secrets={}, engine="in_process")
     assert frozen
-    assert len(made[0].hands) == 2
+    assert len(engines[0].handles) == 2
     alone = workspace(tmp_path / "alone", makers.many_items(60), makers.fake(letters="hash"))
     assert sealed(run) == sealed(medassay.run(alone, secrets={}))
 
 
-def test_a_worker_whose_lease_is_refused_is_heard_and_ends_the_run(tmp_path, crew, monkeypatch):
+def test_a_worker_whose_lease_is_refused_is_heard_and_ends_the_run(
+    tmp_path, in_process, monkeypatch
+):
     from medassay.runner.engine.lease import Lease
 
-    crew()
+    in_process()
     real, times = Lease.renew, []
 
     def refuse(self):
@@ -225,14 +229,14 @@ def test_a_worker_whose_lease_is_refused_is_heard_and_ends_the_run(tmp_path, cre
     model = makers.fake(reply="A", delay=0.05)
     plan = workspace(tmp_path, makers.many_items(400), model, engine={"shard": 50})
     with pytest.raises(InputError, match="the object store refuses: 403"):
-        medassay.run(plan, secrets={}, engine="crew")
+        medassay.run(plan, secrets={}, engine="in_process")
 
 
-def test_one_budget_holds_for_answers_and_verdicts_together(tmp_path, crew, mock_server):
-    crew()
+def test_one_budget_holds_for_answers_and_verdicts_together(tmp_path, in_process, mock_server):
+    in_process()
     tested = [makers.fake("m1", reply="Rule binds courts.")]
     names = [judge["id"] for judge in makers.judges()]
-    for engine in ("local", "crew"):
+    for engine in ("local", "in_process"):
         plan = workspace(
             tmp_path / engine,
             makers.open_items(20),
@@ -247,65 +251,65 @@ def test_one_budget_holds_for_answers_and_verdicts_together(tmp_path, crew, mock
             medassay.run(plan, secrets={}, engine=engine)
 
 
-def test_ctrl_c_is_heard_before_any_worker_is_ready(tmp_path, crew, monkeypatch):
+def test_ctrl_c_is_heard_before_any_worker_is_ready(tmp_path, in_process, monkeypatch):
     async def never(self):
         await asyncio.Event().wait()
 
-    made = crew()
-    monkeypatch.setattr("tests.runner.engine.crew.Hand.ready", never)
+    engines = in_process()
+    monkeypatch.setattr("tests.runner.engine.in_process.InProcessWorker.ready", never)
     plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
 
     def interrupt():
-        while not (made and made[0].hands):
+        while not (engines and engines[0].handles):
             time.sleep(0.01)
-        made[0].todo.stop.ask()
+        engines[0].stage_job.stop.ask()
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(Interrupted, match="0 of 5 trials"):
-        medassay.run(plan, secrets={}, engine="crew")
+        medassay.run(plan, secrets={}, engine="in_process")
     thread.join()
 
 
-def test_where_no_worker_ever_comes_the_run_ends_and_says_why(tmp_path, crew, monkeypatch):
+def test_where_no_worker_ever_comes_the_run_ends_and_says_why(tmp_path, in_process, monkeypatch):
     async def never(self):
         await asyncio.Event().wait()
 
-    crew()
-    monkeypatch.setattr("tests.runner.engine.crew.Hand.ready", never)
+    in_process()
+    monkeypatch.setattr("tests.runner.engine.in_process.InProcessWorker.ready", never)
     monkeypatch.setattr(coordinator, "NO_WORKER_ARRIVED", 0.5)
     plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
     with pytest.raises(IncompleteError, match="no worker was ready within"):
-        medassay.run(plan, secrets={}, engine="crew")
+        medassay.run(plan, secrets={}, engine="in_process")
 
 
-def test_workers_that_die_again_and_again_end_the_run(tmp_path, crew, monkeypatch):
+def test_workers_that_die_again_and_again_end_the_run(tmp_path, in_process, monkeypatch):
     monkeypatch.setattr(coordinator, "_MOST_DEATHS", 3)
-    crew(workers=1, lose=lambda name, beat: True)
+    in_process(workers=1, lose=lambda name, beat: True)
     plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
     with pytest.raises(IncompleteError, match="lost one after the other"):
-        medassay.run(plan, secrets={}, engine="crew")
+        medassay.run(plan, secrets={}, engine="in_process")
 
 
-def test_failures_are_told_together_and_asked_again_by_the_same_command(tmp_path, crew):
-    crew()
+def test_failures_are_told_together_and_asked_again_by_the_same_command(tmp_path, in_process):
+    in_process()
     items = makers.many_items(90)
     bad = [item["id"] for item in items[:7]]
     plan = workspace(tmp_path, items, makers.fake(fail_items=bad, reply="A"), engine={"shard": 10})
     with pytest.raises(IncompleteError, match=r"7 trials have no answer: 7 failed \(7 × "):
-        medassay.run(plan, secrets={}, engine="crew")
-    run = pipeline.run(plan, secrets={}, engine="crew", accept_failures=True)
+        medassay.run(plan, secrets={}, engine="in_process")
+    run = pipeline.run(plan, secrets={}, engine="in_process", accept_failures=True)
     outcomes = Counter(trial["outcome"] for trial in read_jsonl(run.path / "trials.jsonl"))
     assert outcomes == {"answered": 83, "failed": 7}
 
 
 def test_a_disk_that_is_full_at_one_worker_ends_the_pass_and_loses_nothing(
-    tmp_path, mock_server, crew, monkeypatch
+    tmp_path, mock_server, in_process, monkeypatch
 ):
     from medassay.runner.engine import worker
 
     log = tmp_path / "asked"
-    crew()
+    in_process()
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "2"), concurrency=6)
     plan = workspace(tmp_path, makers.many_items(300), model, engine={"shard": 25})
     written = [0]
@@ -319,16 +323,16 @@ def test_a_disk_that_is_full_at_one_worker_ends_the_pass_and_loses_nothing(
 
     monkeypatch.setattr(worker.Pages, "append", append)
     with pytest.raises(OSError, match="No space left"):
-        medassay.run(plan, secrets={}, engine="crew")
+        medassay.run(plan, secrets={}, engine="in_process")
     monkeypatch.setattr(worker.Pages, "append", real)
-    run = medassay.run(plan, secrets={}, engine="crew")
+    run = medassay.run(plan, secrets={}, engine="in_process")
     # Replies that were in the store but not in the journal are replayed.
-    assert max(asked(log).values()) == 1
+    assert max(requests_in(log).values()) == 1
     assert medassay.verify(run.path).ok
 
 
-def test_verdicts_are_given_by_many_as_by_one(tmp_path, crew):
-    crew()
+def test_verdicts_are_given_by_many_as_by_one(tmp_path, in_process):
+    in_process()
     tested = [makers.fake("m1", reply="Rule binds courts."), makers.fake("m2", reply="No.")]
     options = {
         "task": "open",
@@ -336,7 +340,7 @@ def test_verdicts_are_given_by_many_as_by_one(tmp_path, crew):
         "engine": {"shard": 5},
     }
     found = []
-    for engine in ("local", "crew"):
+    for engine in ("local", "in_process"):
         plan = workspace(
             tmp_path / engine, makers.open_items(24), *tested, *makers.judges(), **options
         )
@@ -347,10 +351,10 @@ def test_verdicts_are_given_by_many_as_by_one(tmp_path, crew):
     assert one.read_bytes() == many.read_bytes()
 
 
-def test_a_worker_that_hears_nobody_begins_no_further_call(tmp_path, crew, mock_server):
+def test_a_worker_that_hears_nobody_begins_no_further_call(tmp_path, in_process, mock_server):
     """So a run that was taken over is not asked twice by workers whose coordinator died."""
     log = tmp_path / "asked"
-    made = crew()
+    engines = in_process()
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "5"), concurrency=2)
     plan = workspace(tmp_path, makers.many_items(500), model, engine={"shard": 500})
     real = Worker.beat
@@ -359,21 +363,21 @@ def test_a_worker_that_hears_nobody_begins_no_further_call(tmp_path, crew, mock_
     async def deaf(self, orders):
         report = await real(self, orders)
         if len(counts) < 1:
-            counts.append(asked(log).total())
+            counts.append(requests_in(log).total())
             await asyncio.sleep(1.0)  # longer than DEAD_AFTER / 2
-            counts.append(asked(log).total())
+            counts.append(requests_in(log).total())
             await asyncio.sleep(0.5)
-            counts.append(asked(log).total())
+            counts.append(requests_in(log).total())
         return report
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Worker, "beat", deaf)
         patch.setattr("medassay.runner.engine.coordinator.DEAD_AFTER", 5.0)
-        made.clear()
-        crew(workers=1)
-        medassay.run(plan, secrets={}, engine="crew")
+        engines.clear()
+        in_process(workers=1)
+        medassay.run(plan, secrets={}, engine="in_process")
     assert counts[0] < counts[1] == counts[2] < 500
-    assert max(asked(log).values()) == 1
+    assert max(requests_in(log).values()) == 1
 
 
 def test_the_plan_says_how_it_is_spread_and_is_the_same_plan(tmp_path):
@@ -395,21 +399,21 @@ def test_the_plan_says_how_it_is_spread_and_is_the_same_plan(tmp_path):
 
 
 @pytest.mark.local_model
-def test_many_workers_measure_relaxed_perplexity_as_one_process_does(tmp_path, weights, crew):
-    made = crew(workers=2)
+def test_many_workers_measure_relaxed_perplexity_as_one_process_does(tmp_path, weights, in_process):
+    engines = in_process(workers=2)
     items = makers.open_items(6)
     for item in items:
         item["reference"] = f"{item['question']} It binds courts, with exceptions."
     tiny = {"id": "tiny", "provider": "transformers", "path": str(weights), "device": "cpu"}
     options = {"task": "open", "engine": {"shard": 2}}
     found = {}
-    for name in ("local", "crew"):
+    for name in ("local", "in_process"):
         plan = workspace(tmp_path / name, items, tiny, **options)
         setting = "{samples = 3, keep = 2, stride = 4, max_tokens = 8}"
         text = plan.read_text()
         plan.write_text(text.replace("\n[", f"\nrelaxed_perplexity = {setting}\n[", 1))
         found[name] = medassay.run(plan, secrets={}, engine=name)
-    assert sum(bool(hand.beats) for hand in made[0].hands) == 2
+    assert sum(bool(handle.beats) for handle in engines[0].handles) == 2
     [alone], [many] = (medassay.leaderboard(r).domains["overall"] for r in found.values())
     assert alone["metric"].startswith("relaxed_perplexity")
     assert many["score"] == pytest.approx(alone["score"], rel=1e-6)
@@ -433,13 +437,13 @@ def test_before_each_call_it_is_made_sure_that_nobody_took_the_work_over():
 
 
 @pytest.mark.parametrize(
-    ("engine", "module"), [("local", "engine.local"), ("crew", "engine.worker")]
+    ("engine", "module"), [("local", "engine.local"), ("in_process", "engine.worker")]
 )
 def test_nobody_is_called_where_that_is_not_sure(
-    tmp_path, crew, mock_server, monkeypatch, engine, module
+    tmp_path, in_process, mock_server, monkeypatch, engine, module
 ):
     log = tmp_path / "asked"
-    crew()
+    in_process()
     plan = workspace(tmp_path, makers.many_items(8), makers.endpoint(mock_server("--log", log)))
 
     async def unsure(in_doubt, stopped):
@@ -448,7 +452,7 @@ def test_nobody_is_called_where_that_is_not_sure(
     monkeypatch.setattr(f"medassay.runner.{module}.until_sure", unsure)
     with pytest.raises(IncompleteError, match=r"8 failed .*not asked"):
         medassay.run(plan, secrets={}, engine=engine)
-    assert not asked(log)
+    assert not requests_in(log)
     monkeypatch.undo()
     assert medassay.run(plan, secrets={}).sealed
 

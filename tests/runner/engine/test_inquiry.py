@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 from tests import makers
-from tests.driving import asked, drive, ended, until
+from tests.commands import requests_in, result_of, start_command, wait_for_requests
 from tests.runner.engine.scripted_workers import keys_of
 from tests.study.silver_banks import GOOD, RECORD_OF, letters
 
@@ -49,18 +49,18 @@ def judged(folder, engine, **judge):
     )
 
 
-def test_many_workers_find_what_one_process_finds_about_a_judge(tmp_path, crew, mock_server):
+def test_many_workers_find_what_one_process_finds_about_a_judge(tmp_path, in_process, mock_server):
     log = tmp_path / "asked"
     judge = makers.endpoint(mock_server("--log", log, "--fail", "0.1"))
     alone = judged(tmp_path / "a", "local", **judge)
-    once = asked(log)
-    made = crew()
-    assert judged(tmp_path / "b", "crew", **judge) == alone
+    once = requests_in(log)
+    engines = in_process()
+    assert judged(tmp_path / "b", "in_process", **judge) == alone
     assert alone["tried"] > 0
-    assert asked(log) - once == once
-    assert len(made[0].hands) == 3
-    assert judged(tmp_path / "b", "crew", **judge) == alone
-    assert asked(log) - once == once  # from the store
+    assert requests_in(log) - once == once
+    assert len(engines[0].handles) == 3
+    assert judged(tmp_path / "b", "in_process", **judge) == alone
+    assert requests_in(log) - once == once  # from the store
     assert list((tmp_path / "b" / "studies").iterdir()) == []
 
 
@@ -94,14 +94,14 @@ class Interview:
 
 @pytest.mark.parametrize("filled", [False, True])
 def test_of_lost_workers_no_stored_reply_is_asked_for_again(
-    tmp_path, crew, mock_server, monkeypatch, filled
+    tmp_path, in_process, mock_server, monkeypatch, filled
 ):
     log, lost, calls = tmp_path / "asked", [], 4
     url = mock_server("--log", log, "--delay-ms", "40")
     makers.write_models(tmp_path, makers.endpoint(url, "m", concurrency=calls))
     if filled:
         rephraser(tmp_path, "local").rephrase(["zero"])
-    before, real = asked(log).total(), Worker.start
+    before, real = requests_in(log).total(), Worker.start
 
     async def slow(self, secrets):
         if lost:  # as of a process that must first start: meanwhile the others take the work over
@@ -109,30 +109,30 @@ def test_of_lost_workers_no_stored_reply_is_asked_for_again(
         await real(self, secrets)
 
     def lose(name, beat):
-        if beat != "leave" and not lost and asked(log).total() - before > 60:
+        if beat != "leave" and not lost and requests_in(log).total() - before > 60:
             lost.append(name)
             return True
         return False
 
     monkeypatch.setattr(Worker, "start", slow)
-    crew(workers=2, lose=lose)
+    in_process(workers=2, lose=lose)
     spec = load_models(tmp_path / "models.json")["m"]
     ask = partial(prompt_batch, "interviews", Interview(40), spec, secrets={}, workspace=tmp_path)
-    found = ask(engine="crew")
+    found = ask(engine="in_process")
     assert lost
-    assert asked(log).total() - before - 40 * 6 <= calls  # those under way at the loss
+    assert requests_in(log).total() - before - 40 * 6 <= calls  # those under way at the loss
     stored = Counter(
         key for path in (tmp_path / "responses").glob("*.jsonl.zst") for key in keys_of(path)
     )
     assert max(stored.values()) == 1
-    again = asked(log)
+    again = requests_in(log)
     assert ask() == found
-    assert asked(log) == again
+    assert requests_in(log) == again
 
 
-def test_failures_of_asking_are_no_findings(tmp_path, crew, monkeypatch):
+def test_failures_of_asking_are_no_findings(tmp_path, in_process, monkeypatch):
     """What goes wrong while asking is told as such: only what was said may be of no use."""
-    crew()
+    in_process()
     makers.write_models(tmp_path, makers.fake("m", reply="Said."))
     spec = load_models(tmp_path / "models.json")["m"]
     complete = Fake.complete
@@ -144,7 +144,7 @@ def test_failures_of_asking_are_no_findings(tmp_path, crew, monkeypatch):
 
     monkeypatch.setattr(Fake, "complete", odd)
     ask = partial(prompt_batch, "interviews", Interview(5), spec, secrets={}, workspace=tmp_path)
-    for engine in ("local", "crew"):
+    for engine in ("local", "in_process"):
         first, failed, *others = ask(engine=engine)
         assert first.value == ["Said."] * 6
         assert failed.unanswered
@@ -152,11 +152,11 @@ def test_failures_of_asking_are_no_findings(tmp_path, crew, monkeypatch):
         assert others == [first] * 3
 
 
-def test_a_model_that_never_answers_is_given_up_soon(tmp_path, crew):
-    crew()
+def test_a_model_that_never_answers_is_given_up_soon(tmp_path, in_process):
+    in_process()
     makers.write_models(tmp_path, makers.fake("m", fail_every=1) | {"concurrency": 25})
     spec = load_models(tmp_path / "models.json")["m"]
-    for engine in ("local", "crew"):
+    for engine in ("local", "in_process"):
         with pytest.raises(
             ModelError,
             match=r"model 'm' is given up for this start: \d+ requests in a row failed",
@@ -188,33 +188,33 @@ def silver(folder, engine, *, accept_failures=False):
     return write_silver(bank, wanted, secrets={}, workspace=folder, engine=engine)
 
 
-def test_references_come_back_in_order_and_failures_with_their_reasons(tmp_path, crew):
-    crew()
+def test_references_come_back_in_order_and_failures_with_their_reasons(tmp_path, in_process):
+    in_process()
     found = {}
-    for engine in ("local", "crew"):
-        made = silver(tmp_path / engine, engine, accept_failures=True)
-        assert list(made.failed) == ["l-2", "l-5"]
-        assert "scripted failure" in made.failed["l-5"]
+    for engine in ("local", "in_process"):
+        written = silver(tmp_path / engine, engine, accept_failures=True)
+        assert list(written.failed) == ["l-2", "l-5"]
+        assert "scripted failure" in written.failed["l-5"]
         found[engine] = list(load_bank(tmp_path / engine / "silver", lock=None).items)
-    assert found["local"] == found["crew"]
+    assert found["local"] == found["in_process"]
     with pytest.raises(IncompleteError, match=r"2 of 11 reports got no usable record, 'l-2'"):
-        silver(tmp_path / "again", "crew")
+        silver(tmp_path / "again", "in_process")
     assert not (tmp_path / "again" / "silver").exists()
 
 
-def test_a_judge_that_does_not_always_answer_is_told_and_what_it_said_is_kept(tmp_path, crew):
-    crew()
+def test_a_judge_that_does_not_always_answer_is_told_and_what_it_said_is_kept(tmp_path, in_process):
+    in_process()
     [first, *_] = [i.id for i in find_bank("demo", tmp_path, tmp_path).items if i.form == "open"]
     script = {"judge": 0.6, "fail_items": [first]}
     with pytest.raises(IncompleteError, match=r"verdicts have no answer: .*scripted failure"):
-        judged(tmp_path, "crew", **makers.fake("judge", **script))
+        judged(tmp_path, "in_process", **makers.fake("judge", **script))
 
 
-@pytest.mark.parametrize("engine", ["local", "crew"])
+@pytest.mark.parametrize("engine", ["local", "in_process"])
 def test_ctrl_c_keeps_what_was_said_and_the_same_call_goes_on(
-    tmp_path, crew, mock_server, engine, monkeypatch
+    tmp_path, in_process, mock_server, engine, monkeypatch
 ):
-    crew()
+    in_process()
     log = tmp_path / "asked"
     url = mock_server("--log", log, "--delay-ms", "20")
     makers.write_models(tmp_path, makers.endpoint(url, "m", concurrency=2))
@@ -223,16 +223,16 @@ def test_ctrl_c_keeps_what_was_said_and_the_same_call_goes_on(
     monkeypatch.setattr(stages, "Stop", lambda: stops.append(Stop()) or stops[-1])
 
     def interrupt():
-        until(log, 20)
+        wait_for_requests(log, 20)
         stops[0].ask()
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(Interrupted, match=r"\d+ of 180 rephrasings are done and kept"):
         rephraser(tmp_path, engine).rephrase(texts)
-    assert asked(log).total() < 30 * REPHRASINGS
+    assert requests_in(log).total() < 30 * REPHRASINGS
     assert list((tmp_path / "studies").iterdir()) == []
     rephraser(tmp_path, engine).rephrase(texts)
-    assert asked(log).total() == 30 * REPHRASINGS
+    assert requests_in(log).total() == 30 * REPHRASINGS
 
 
 def test_what_a_killed_study_left_is_removed_by_a_later_one(tmp_path, mock_server):
@@ -241,8 +241,8 @@ def test_what_a_killed_study_left_is_removed_by_a_later_one(tmp_path, mock_serve
     judge = makers.endpoint(url, "judge", family="x", concurrency=1)
     makers.write_models(tmp_path, judge, makers.fake("m", reply="Said."))
     models = ("--models", tmp_path / "models.json", "--workspace", tmp_path)
-    process = drive("study", "injection", "--judge", "judge", *models)
-    until(log, 5, process)
+    process = start_command("study", "injection", "--judge", "judge", *models)
+    wait_for_requests(log, 5, process)
     process.kill()
     process.communicate()
     [left] = (tmp_path / "studies").iterdir()
@@ -252,26 +252,30 @@ def test_what_a_killed_study_left_is_removed_by_a_later_one(tmp_path, mock_serve
     left.rename(left.with_name("20250101T000000Z-0a"))
     rephraser(tmp_path, "local").rephrase(["one"])
     assert list((tmp_path / "studies").iterdir()) == []
-    code, out, errors = ended(drive("--json", "study", "injection", "--judge", "judge", *models))
+    code, out, errors = result_of(
+        start_command("--json", "study", "injection", "--judge", "judge", *models)
+    )
     assert code == 0, errors
-    resumed = asked(log)
+    resumed = requests_in(log)
     whole = judged(tmp_path / "other", "local", **judge)
     assert json.loads(out) == {"schema_version": 1, **whole}
-    assert (resumed - (asked(log) - resumed)).total() <= 1  # what was under way at the kill
+    assert (resumed - (requests_in(log) - resumed)).total() <= 1  # what was under way at the kill
 
 
-def test_replies_to_a_study_live_in_an_object_store(tmp_path, crew, machine, mock_server, capsys):
-    crew()
+def test_replies_to_a_study_live_in_an_object_store(
+    tmp_path, in_process, machine, mock_server, capsys
+):
+    in_process()
     log, address = tmp_path / "asked", f"{machine.bucket}/shop"
     judge = makers.endpoint(mock_server("--log", log), "judge", family="x")
     makers.write_models(tmp_path, judge)
     command = ["--json", "study", "injection", "--judge", "judge", "--workspace", address]
-    command += ["--models", str(tmp_path / "models.json"), "--engine", "crew"]
+    command += ["--models", str(tmp_path / "models.json"), "--engine", "in_process"]
     assert call(command) == 0
     found = json.loads(capsys.readouterr().out)
     whole = judged(tmp_path / "folder", "local", **judge)
     assert found == {"schema_version": 1, **whole}
-    once = asked(log)
+    once = requests_in(log)
     names = Mirror(address).listed()
     assert names
     assert {name.partition("/")[0] for name in names} == {"responses", "spend", "inquiries"}
@@ -284,7 +288,7 @@ def test_replies_to_a_study_live_in_an_object_store(tmp_path, crew, machine, moc
     machine("two")
     assert call(command) == 0
     assert json.loads(capsys.readouterr().out) == found
-    assert asked(log) == once
+    assert requests_in(log) == once
     assert Mirror(address).listed("studies") == {}
 
 
@@ -313,10 +317,10 @@ def test_a_store_that_refuses_at_the_end_loses_no_reply_and_no_bank_is_half_told
     assert not (tmp_path / "silver").exists()
     with pytest.raises(InputError, match="not an enabled entry"):
         judged_at(address, tmp_path, "nobody")
-    once = asked(log)
+    once = requests_in(log)
     monkeypatch.setattr(remote, "_carry_stores", real)
     assert write().written == 3
-    assert asked(log) == once
+    assert requests_in(log) == once
 
 
 def judged_at(address, folder, judge):

@@ -54,11 +54,11 @@ LATER = {"reply": GOOD, "replies": {"l-2": ["no"] * 1000 + [GOOD]}}
 NEVER = {"reply": GOOD, "replies": {"l-2": "no"}}
 
 
-@pytest.mark.parametrize("engine", ["local", "crew"])
+@pytest.mark.parametrize("engine", ["local", "in_process"])
 def test_again_asks_for_just_what_was_of_no_use_and_it_counts_from_then_on(
-    tmp_path, calls, crew, engine
+    tmp_path, calls, in_process, engine
 ):
-    crew()
+    in_process()
     with pytest.raises(IncompleteError, match=r"1 of 3 .*--again failed asks once more"):
         write(tmp_path, engine=engine, **LATER)
     calls.clear()
@@ -76,9 +76,9 @@ def test_a_report_is_asked_about_once_more_by_its_id_unless_it_has_a_usable_repl
     script = {"reply": GOOD, "replies": {"l-2": "no", "l-3": ["no"] * 1000 + [GOOD]}}
     write(tmp_path, accept=True, **script)
     calls.clear()
-    made = write(tmp_path, "l-3", "l-1", accept=True, **script)
+    written = write(tmp_path, "l-3", "l-1", accept=True, **script)
     assert calls == {("l-3", 256): 1}
-    assert list(made.failed) == ["l-2"]
+    assert list(written.failed) == ["l-2"]
     with pytest.raises(
         InputError, match=r"--again l-9: .*expected failed, or one of l-1, l-2, l-3"
     ):
@@ -86,8 +86,8 @@ def test_a_report_is_asked_about_once_more_by_its_id_unless_it_has_a_usable_repl
 
 
 def test_a_raised_token_limit_asks_again_for_what_failed_and_for_nothing_else(tmp_path, calls):
-    made = write(tmp_path, accept=True, **NEVER)
-    assert list(made.failed) == ["l-2"]
+    written = write(tmp_path, accept=True, **NEVER)
+    assert list(written.failed) == ["l-2"]
     calls.clear()
     write(tmp_path, accept=True, max_tokens=512, **NEVER)
     assert set(calls) == {("l-2", 512)}
@@ -136,9 +136,9 @@ def test_damaged_notes_and_lost_replies_stop_nothing(tmp_path, calls):
     assert not calls
 
 
-@pytest.mark.parametrize("engine", ["local", "crew"])
-def test_a_bound_of_the_workspace_ends_a_study_with_its_reason(tmp_path, crew, engine):
-    crew()
+@pytest.mark.parametrize("engine", ["local", "in_process"])
+def test_a_bound_of_the_workspace_ends_a_study_with_its_reason(tmp_path, in_process, engine):
+    in_process()
     (tmp_path / "medassay.toml").write_text("[budget]\ntotal = 0.0005\n")
     letters(tmp_path)
     priced = makers.fake("strong", reply=GOOD) | {"price": {"input": 1.0, "output": 1.0}}

@@ -13,8 +13,8 @@ from collections import Counter
 
 import pytest
 from tests import makers
+from tests.commands import requests_in, result_of, start_command, wait_for_requests
 from tests.conftest import absent
-from tests.driving import asked, drive, ended, until
 from tests.runner.engine.scripted_workers import keys_of, sealed, workspace
 
 import medassay
@@ -43,7 +43,7 @@ def cluster():
 
 
 def drive_run(cluster, plan, *options):
-    return drive("run", plan, "--quiet", *options, env=cluster.env)
+    return start_command("run", plan, "--quiet", *options, env=cluster.env)
 
 
 def test_ray_seals_what_one_process_seals_judges_and_all(cluster, tmp_path):
@@ -58,7 +58,7 @@ def test_ray_seals_what_one_process_seals_judges_and_all(cluster, tmp_path):
         if name == "local":
             found[name] = medassay.run(plan, secrets={}).path
         else:
-            code, _, errors = ended(drive_run(cluster, plan, "--engine", "ray"))
+            code, _, errors = result_of(drive_run(cluster, plan, "--engine", "ray"))
             assert code == 0, errors
             [found[name]] = (tmp_path / name / "runs").iterdir()
     names = ("items.jsonl", "trials.jsonl", "verdicts.jsonl", "scores.jsonl", "statistics.json")
@@ -75,14 +75,14 @@ def test_killed_nodes_and_drivers_lose_nothing_and_no_journalled_answer_is_asked
     items = makers.many_items(n)
     plan = workspace(tmp_path / "many", items, model, engine={"shard": 200, "workers": 2})
     first = drive_run(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
-    until(log, 800, first)
+    wait_for_requests(log, 800, first)
     cluster.kill(cluster.nodes.pop())  # a node with its worker, as a power cut does
-    until(log, 2500, first)
+    wait_for_requests(log, 2500, first)
     first.send_signal(signal.SIGKILL)
     first.communicate()
     cluster.nodes.append(cluster.add())
     second = drive_run(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
-    code, _, errors = ended(second)
+    code, _, errors = result_of(second)
     assert code == 0, errors
     events = (tmp_path / "events").read_text()
     assert "worker_lost" in events
@@ -102,7 +102,7 @@ def test_killed_nodes_and_drivers_lose_nothing_and_no_journalled_answer_is_asked
     assert len(stored) == n
     assert max(stored.values()) == 1
     # Only what was under way at the two kills was asked twice.
-    assert sum(times - 1 for times in asked(log).values()) <= 2 * 24
+    assert sum(times - 1 for times in requests_in(log).values()) <= 2 * 24
 
 
 def trials(run):
@@ -117,18 +117,18 @@ def test_ctrl_c_ends_all_workers_and_the_local_engine_goes_on(cluster, tmp_path,
     items = makers.many_items(4000)
     plan = workspace(tmp_path / "many", items, model, engine={"shard": 100, "workers": 2})
     process = drive_run(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
-    until(log, 300, process)
+    wait_for_requests(log, 300, process)
     process.send_signal(signal.SIGINT)
-    code, _, errors = ended(process)
-    before = asked(log).total()
+    code, _, errors = result_of(process)
+    before = requests_in(log).total()
     assert code == 130, (errors, before, (tmp_path / "events").read_text())
     assert "the same command resumes" in errors
     assert before < 4000
     time.sleep(1)
-    assert asked(log).total() == before
+    assert requests_in(log).total() == before
     run = medassay.run(plan, secrets={})
-    assert max(asked(log).values()) == 1
-    assert sum(asked(log).values()) == 4000
+    assert max(requests_in(log).values()) == 1
+    assert sum(requests_in(log).values()) == 4000
     assert sealed(run)["trials.jsonl"].count(b"\n") == 4000
 
 
@@ -141,7 +141,7 @@ def test_what_ray_says_of_a_lost_node_does_not_stand_where_the_result_belongs(
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "50"), concurrency=4)
     plan = workspace(tmp_path / "many", makers.many_items(6000), model, engine={"shard": 50})
     process = drive_run(cluster, plan, "--engine", "ray", "--log", events, "--json")
-    until(log, 50, process)
+    wait_for_requests(log, 50, process)
     node = cluster.nodes.pop()
     [raylet] = [p for p in psutil.Process(node.pid).children() if p.name() == "raylet"]
     raylet.kill()  # the processes beside it tell everybody why, on up to forty lines
@@ -150,7 +150,7 @@ def test_what_ray_says_of_a_lost_node_does_not_stand_where_the_result_belongs(
     time.sleep(5)
     cluster.kill(node)
     process.send_signal(signal.SIGINT)
-    code, out, errors = ended(process)
+    code, out, errors = result_of(process)
     cluster.nodes.append(cluster.add())
     assert code == 130, errors
     assert json.loads(out)["error"]["kind"] == "Interrupted"
@@ -176,11 +176,11 @@ def test_a_study_is_asked_by_workers_and_finds_what_one_process_finds(
         options = ["--workspace", tmp_path / name, "--models", tmp_path / name / "models.json"]
         options += ["--engine", name, "--log", tmp_path / f"events-{name}"]
         command = ("--json", "--quiet", "study", "injection", "--judge", "judge")
-        code, found[name], errors = ended(drive(*command, *options, env=cluster.env))
+        code, found[name], errors = result_of(start_command(*command, *options, env=cluster.env))
         assert code == 0, errors
     assert found["local"] == found["ray"]
     assert (tmp_path / "events-ray").read_text().count('"worker_left"') == 2
-    assert not any(times % 2 for times in asked(log).values())
+    assert not any(times % 2 for times in requests_in(log).values())
     assert not list((tmp_path / "ray" / "studies").iterdir())
 
 
@@ -192,7 +192,7 @@ def test_a_secret_reaches_the_workers_and_nothing_else(cluster, tmp_path, mock_s
     env = cluster.env
     try:
         cluster.env = env | {"SCALE_TEST_KEY": key}
-        code, out, errors = ended(drive_run(cluster, plan, "--engine", "ray", "--log", log))
+        code, out, errors = result_of(drive_run(cluster, plan, "--engine", "ray", "--log", log))
     finally:
         cluster.env = env
     assert code == 0, errors
@@ -224,7 +224,7 @@ def test_replicas_of_weights_tell_the_likelihoods_that_one_process_tells(
         )
         plan.write_text(plan.read_text() + "[engine.replicas]\nm = 2\n")
         options = ["--engine", "ray", "--log", tmp_path / "events"] if name == "ray" else []
-        code, _, errors = ended(drive_run(cluster, plan, *options))
+        code, _, errors = result_of(drive_run(cluster, plan, *options))
         assert code == 0, errors
         [run] = (tmp_path / name / "runs").iterdir()
         found[name] = trials(run)
@@ -279,7 +279,7 @@ def test_an_address_where_nobody_answers_is_told_in_one_line(tmp_path, cluster):
     env = cluster.env
     try:
         cluster.env = env | {"RAY_ADDRESS": "127.0.0.1:1"}
-        code, _, errors = ended(drive_run(cluster, plan, "--engine", "ray"))
+        code, _, errors = result_of(drive_run(cluster, plan, "--engine", "ray"))
     finally:
         cluster.env = env
     assert code == 3

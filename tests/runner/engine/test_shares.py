@@ -17,7 +17,7 @@ steps = st.lists(
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 3000), st.integers(1, 40), steps)
 def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(tokens, calls, steps):
-    till = BudgetShare(BudgetRules(calls=calls, tokens=tokens, money=tokens / 1e6))
+    budget_shares = BudgetShare(BudgetRules(calls=calls, tokens=tokens, money=tokens / 1e6))
     booked = {}
     dead = set()
     for number, size, settles, dies in steps:
@@ -26,40 +26,40 @@ def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(tok
             continue
         have = booked.get(worker, Amount())
         need = Amount(1, size, size / 1e6)
-        cap = till.cap(worker, need, 4)
+        cap = budget_shares.cap(worker, need, 4)
         if is_within(have + need, BudgetRules(calls=cap.calls, tokens=cap.tokens, money=cap.money)):
             have += need
             if settles:  # the call used less than was booked
                 have = Amount(have.calls, have.tokens - size // 2, have.money - size / 2e6)
         booked[worker] = have
         if dies:
-            till.lost(worker)
+            budget_shares.write_off(worker)
             dead.add(worker)
         else:
-            till.heard(worker, cap, have)
+            budget_shares.note_cap(worker, cap, have)
         whole = sum(booked.values(), Amount())
         assert is_within(whole, BudgetRules(calls=calls, tokens=tokens, money=tokens / 1e6))
 
 
 @given(st.integers(1, 50), st.integers(1, 6))
 def test_a_budget_is_spent_to_the_last_call(calls, workers):
-    till = BudgetShare(BudgetRules(calls=calls))
+    budget_shares = BudgetShare(BudgetRules(calls=calls))
     booked = dict.fromkeys((f"w{n}" for n in range(workers)), Amount())
     need = Amount(1, 10, 0.0)
     for _ in range(200 * workers):
         for worker in booked:
-            cap = till.cap(worker, need, workers)
+            cap = budget_shares.cap(worker, need, workers)
             if booked[worker].calls < cap.calls:
                 booked[worker] += need
-            till.heard(worker, cap, booked[worker])
+            budget_shares.note_cap(worker, cap, booked[worker])
     assert sum(one.calls for one in booked.values()) == calls
-    assert till.is_spent(need)
+    assert budget_shares.is_spent(need)
 
 
 def test_nothing_is_parted_where_nothing_is_bounded():
-    till = BudgetShare(BudgetRules())
-    assert till.cap("w", Amount(1, 1, 1.0), 3) is None
-    assert not till.is_spent(Amount(1, 1, 1.0))
+    budget_shares = BudgetShare(BudgetRules())
+    assert budget_shares.cap("w", Amount(1, 1, 1.0), 3) is None
+    assert not budget_shares.is_spent(Amount(1, 1, 1.0))
 
 
 def spec(name, **values):

@@ -40,8 +40,8 @@ class Overlap:
         pass
 
 
-def test_metrics_are_computed_in_parts_by_others_and_kept_once(tmp_path, crew, monkeypatch):
-    made = crew()
+def test_metrics_are_computed_in_parts_by_others_and_kept_once(tmp_path, in_process, monkeypatch):
+    engines = in_process()
     monkeypatch.setitem(METRICS, "overlap", Overlap)
     monkeypatch.setattr(measuring, "_BATCH", 7)
     items = [
@@ -58,24 +58,26 @@ def test_metrics_are_computed_in_parts_by_others_and_kept_once(tmp_path, crew, m
     replies = {item["id"]: f"Rule {n} binds the court." for n, item in enumerate(items)}
     options = {"task": "text", "metrics": ["overlap"]}
     found = []
-    for engine in ("local", "crew"):
+    for engine in ("local", "in_process"):
         plan = workspace(tmp_path / engine, items, makers.fake(replies=replies), **options)
         found.append(medassay.run(plan, secrets={}, engine=engine))
     one, many = ((run.path / "scores.jsonl").read_bytes() for run in found)
     assert one == many
     assert b'"measured":{"overlap":0.' in one
-    assert made[0].spread_parts == 5
+    assert engines[0].spread_parts == 5
     assert medassay.verify(found[1].path).ok
 
 
-def test_answers_are_scored_again_in_parts_by_others_to_the_same_bytes(tmp_path, crew, monkeypatch):
-    made = crew()
+def test_answers_are_scored_again_in_parts_by_others_to_the_same_bytes(
+    tmp_path, in_process, monkeypatch
+):
+    engines = in_process()
     monkeypatch.setattr(write, "_PART", 9)
     plan = workspace(tmp_path, makers.many_items(50), makers.fake(letters="hash"))
     run = medassay.run(plan, secrets={})
-    again = rescore(run, engine="crew")
+    again = rescore(run, engine="in_process")
     assert (again.path / "scores.jsonl").read_bytes() == (run.path / "scores.jsonl").read_bytes()
-    assert made[0].spread_parts == 6
+    assert engines[0].spread_parts == 6
     assert medassay.verify(again.path).ok
 
 

@@ -171,9 +171,8 @@ def _begin(
     parameters: Parameters,
     readers: Readers,
 ) -> dict[str, int]:
-    """Write documents and chunks, unless an earlier build of the same has.
-
-    Return how many there are.
+    """Write documents and chunks, unless an earlier build of the same has; return how many there
+    are.
     """
     mark = part / "identity.json"
     try:

@@ -134,7 +134,7 @@ _ROMAN = {
 def plain_name(name: str) -> str:
     """Return the form of a disease name in which two names are compared.
 
-    Equal means the same disease.
+    Two names of equal form name the same disease.
 
     Case, accents, marks, possessive s, an abbreviation in brackets of all the name's initials,
     roman numbers behind "type" and British spellings make no difference; every other word does.

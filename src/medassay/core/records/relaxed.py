@@ -121,15 +121,15 @@ class Tables:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class DrawnCompletions:
     """What was made for one context, and the tables of each target.
 
-    `kept` are the likeliest distinct completions, `texts` what they say; `distinct` says how many
+    `completions` are the likeliest distinct ones, `texts` what they say; `distinct` says how many
     there were among `samples`. `ends` are, for each completion, the lengths in characters of its
     beginnings at the positions that it reaches.
     """
 
-    kept: tuple[Sampled, ...]
+    completions: tuple[Sampled, ...]
     texts: tuple[str, ...]
     ends: tuple[tuple[int, ...], ...]
     samples: int
@@ -150,10 +150,10 @@ class Drawn:
                     "n_tokens": len(sample.tokens),
                     "logprob": _plain(sample.total),
                     "ends": list(ends),
-                    "prefixes": _owners(self.kept, at, stride, len(ends)),
+                    "prefixes": _owners(self.completions, at, stride, len(ends)),
                 }
                 for at, (sample, text, ends) in enumerate(
-                    zip(self.kept, self.texts, self.ends, strict=True)
+                    zip(self.completions, self.texts, self.ends, strict=True)
                 )
             ],
             "targets": [
@@ -190,7 +190,7 @@ def _owners(samples: Sequence[Sampled], at: int, stride: int, n: int) -> list[in
 
 
 def tables_from_dict(target: Mapping[str, Any]) -> Tables:
-    """Return the tables of one target as `Drawn.to_dict` made them plain."""
+    """Return the tables of one target as `DrawnCompletions.to_dict` made them plain."""
 
     def number(value: float | None) -> float:
         return -math.inf if value is None else float(value)

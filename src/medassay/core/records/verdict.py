@@ -78,9 +78,8 @@ class Grader(Protocol):
 
     @property
     def spot_check(self) -> "Grader | None":
-        """Return the grader that repeats a sample of the answers one by one.
-
-        None if nothing differs.
+        """Return the grader that repeats a sample of the answers one by one; None if it would not
+        differ.
         """
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:

@@ -82,10 +82,7 @@ def _targets(item: Mapping[str, Any], samples: Mapping[str, Any]) -> Iterator[di
 
 
 def _behind(sampled: Sequence[Mapping[str, Any]], position: Position, at: int) -> str:
-    """Return the end of the beginning after which a statement is likeliest.
-
-    "" for the empty one.
-    """
+    """Return the end of the text after which a statement is likeliest, "" where that is empty."""
     place = max(range(len(position.prefixes)), key=lambda n: position.prefixes[n].target)
     for completion in sampled:
         if at < len(completion["prefixes"]) and completion["prefixes"][at] == place:

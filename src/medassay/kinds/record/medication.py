@@ -105,7 +105,7 @@ class DrugEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrong:
+class WrongDetail:
     """What differs in a drug that both records have: which detail, in which list, and what each
     says.
     """
@@ -130,7 +130,7 @@ class MedicationDetails:
 
     agree: Mapping[str, int] = field(default_factory=dict)
     compared: Mapping[str, int] = field(default_factory=dict)
-    wrong: tuple[Wrong, ...] = ()
+    wrong: tuple[WrongDetail, ...] = ()
     stopped: int = 0
     matched: int = 0
     as_current: tuple[str, ...] = ()
@@ -140,18 +140,19 @@ class MedicationDetails:
 
     @property
     def going_on(self) -> float | None:
-        """Return the share of stopped drugs and doses that the reply lists as current, in [0, 1].
-
+        """Return the share of stopped drugs and doses that the reply lists as current, in [0, 1];
         None where none was stopped.
         """
         ended = self.stopped + self.changed
         return (len(self.as_current) + len(self.old_dose)) / ended if ended else None
 
 
-def _wrong(detail: str, drug: DrugEntry, other: DrugEntry) -> Wrong:
+def _wrong(detail: str, drug: DrugEntry, other: DrugEntry) -> WrongDetail:
     """Return what differs in a drug; unit and route are read from the text of the dose."""
     texts = [entry.schedule if detail == "schedule" else entry.dose for entry in (drug, other)]
-    return Wrong(detail=detail, drug=drug.name, place=drug.place, expected=texts[0], found=texts[1])
+    return WrongDetail(
+        detail=detail, drug=drug.name, place=drug.place, expected=texts[0], found=texts[1]
+    )
 
 
 def medication_details(

@@ -81,9 +81,8 @@ def pages(board: Board) -> Iterator[Page]:
 
 
 def _too_small(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return what of drugs a bank has too little of to show an error, with the number there is.
-
-    Empty where nothing.
+    """Return what of drugs a bank has too little of to show an error, with the number there is; ""
+    where there is nothing.
     """
     counted = [row["record"]["drugs"]["counted"] for row in rows if "drugs" in row["record"]]
     if not counted:
@@ -127,9 +126,8 @@ def field_name(field: str) -> str:
 
 
 def thinking_figure(pairs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Figure | None:
-    """Return what thinking first adds to the numbers named, model by model, at most forty rows.
-
-    None for none.
+    """Return what thinking first adds to the numbers named, model by model, at most forty rows;
+    None where there are no pairs.
     """
     shares = [
         {"name": f"{pair['model']}: {SAID.get(name, name)}", "diff": difference["difference"]}

@@ -173,9 +173,8 @@ def section_text(value: Any) -> str:
 
 
 def section_of(reply: Any, section: str) -> Any:
-    """Return one section of the record in a parsed reply, in whatever shape.
-
-    None where it is absent.
+    """Return one section of the record in a parsed reply, in whatever shape; None where it is
+    absent.
     """
     record = reply.get(RECORD) if isinstance(reply, dict) else None
     return record.get(section) if isinstance(record, dict) else None

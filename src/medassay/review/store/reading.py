@@ -26,7 +26,7 @@ from medassay.review.store.tickets import State
 def given_of(db: Session, study: str) -> list[LastReview]:
     """Return the last complete reviews of a study, of training and withdrawn entries none.
 
-    Reviewers by their numbers there.
+    Reviewers are named by their numbers there.
 
     Of a closed study people are what they were when it was closed.
     """

@@ -305,8 +305,7 @@ class Queue:
         return self.open[0] if self.open else None
 
     def after(self, number: int) -> int | None:
-        """Return what comes once `number` is done: the next open one behind it, else the first.
-
+        """Return what comes once `number` is done: the next open one behind it, else the first;
         None when all are done.
         """
         rest = [open_number for open_number in self.open if open_number != number]

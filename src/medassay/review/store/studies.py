@@ -220,9 +220,8 @@ def reviewers_of(db: Session, study: str) -> list[Account]:
 
 
 def assign_all(db: Session, study: Study, *, who: str) -> int:
-    """Give every entry the reviewers that it lacks, and every reviewer the training items.
-
-    Return how many were given.
+    """Give every entry the reviewers that it lacks, and every reviewer the training items; return
+    how many were given.
 
     Raises
     ------

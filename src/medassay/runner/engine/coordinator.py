@@ -74,7 +74,7 @@ class _State:
     """What the coordinator knows of one worker."""
 
     shards: dict[int, Shard] = field(default_factory=dict)
-    left: dict[str, int] = field(default_factory=dict)  # model → units not begun
+    waiting: dict[str, int] = field(default_factory=dict)  # model → units not begun
     read_to: int = 0  # bytes of its segment that are noted
     did: Counter[str] = field(default_factory=Counter)  # model → records in the last beat
     busy: int = 0
@@ -109,7 +109,7 @@ class Coordinator:
         self._leases, self._shard = leases, shard
         # What other machines journalled, and what a lost worker heard, to this one.
         self._fetch = fetch
-        self._till = BudgetShare(asker.budget.budget, asker.budget.booked)
+        self._budget_shares = BudgetShare(asker.budget.budget, asker.budget.booked)
         self._limits = Limits(stage.specs)
         self._waiting = {n: waiting_units(stage, journal, n) for n in stage.specs}
         self._unfinished = dict(units)
@@ -135,7 +135,7 @@ class Coordinator:
             finally:
                 for task in leading:
                     task.cancel()
-                self._asker.budget.booked = self._till.spent
+                self._asker.budget.booked = self._budget_shares.spent
                 if self._asker.tally.over_budget == SPENT:
                     self._asker.tally.over_budget = self._asker.budget.told
             await asyncio.to_thread(self._fetch, "")
@@ -186,7 +186,7 @@ class Coordinator:
                 log.tell("worker_ready", worker=worker.name, models=sorted(worker.models))
                 await self._beats(worker)
                 report = await self._farewell(worker)
-                self._till.left(worker.name, report.booked)
+                self._budget_shares.take_back(worker.name, report.booked)
                 self._hear(worker, report)
                 log.tell("worker_left", worker=worker.name, cpu=round(self._cpu[worker.name], 3))
                 del self._states[worker.name]
@@ -226,7 +226,7 @@ class Coordinator:
             except TimeoutError:
                 message = f"{worker.name}: no word for {DEAD_AFTER * _SILENT:.0f} s"
                 raise LostError(message) from None
-            self._till.heard(worker.name, orders.cap, report.booked)
+            self._budget_shares.note_cap(worker.name, orders.cap, report.booked)
             self._hear(worker, report)
             if self._is_over():
                 self._over.set()
@@ -262,16 +262,16 @@ class Coordinator:
         working = {
             name: {shard.model for shard in state_.shards.values()}
             for name, state_ in self._states.items()
-            if state_.busy or any(state_.left.values()) or name == worker.name
+            if state_.busy or any(state_.waiting.values()) or name == worker.name
         }
         need = state.need
         under_way = sum(state.under_way for state in self._states.values())
         return WorkMessage(
             shards=shards,
             stop=stop,
-            cap=self._till.cap(worker.name, need, len(self._states)),
+            cap=self._budget_shares.cap(worker.name, need, len(self._states)),
             # Those under way mostly come to less than they are booked at.
-            spent=not under_way and self._till.is_spent(need),
+            spent=not under_way and self._budget_shares.is_spent(need),
             shares=self._limits.shares(worker.name, working),
             given_up=dict(self._asker.tally.given_up),
             lost=tuple(self._gone),
@@ -283,7 +283,7 @@ class Coordinator:
         Shards get smaller towards the end, so that workers end together.
         """
         for model in sorted(worker.models - self._asker.tally.unpaid):
-            held = state.left.get(model, 0)
+            held = state.waiting.get(model, 0)
             # Some beats' worth, but never more than an equal part of what is left.
             even = self._unfinished[model] // max(1, len(self._states))
             lease_size = max(1, min(even, max(self._shard // 2, 3 * state.did[model])))
@@ -297,7 +297,7 @@ class Coordinator:
                 shard = Shard(self._next, model, units)
                 state.shards[shard.number] = shard
                 held += len(units)
-                state.left[model] = held
+                state.waiting[model] = held
                 yield shard
 
     def _next_units(self, model: str, size: int) -> "array[int]":
@@ -322,13 +322,13 @@ class Coordinator:
         for number in report.finished:
             shard = state.shards.pop(number)
             self._unfinished[shard.model] -= len(shard.units)
-        state.left, state.busy, state.need = dict(report.left), report.busy, report.need
+        state.waiting, state.busy, state.need = dict(report.waiting), report.busy, report.need
         state.under_way = report.under_way
         state.did = Counter()
         for (model, _, _), times in report.advanced.items():
             state.did[model] += times
         self._cpu[worker.name] = report.cpu
-        self._limits.hear(report.heard)
+        self._limits.hear(report.endpoints)
         for model, row in report.rows.items():
             self._asker.hear(model, row)
         self._asker.tally.add(report.tally)
@@ -356,7 +356,7 @@ class Coordinator:
 
     async def _take_back(self, worker: WorkerHandle) -> None:
         """Take back what a lost worker held, once it can no longer be at work on it."""
-        self._till.lost(worker.name)
+        self._budget_shares.write_off(worker.name)
         await self._leases.gone(worker.name)
         state = self._states.get(worker.name)
         if state is None:

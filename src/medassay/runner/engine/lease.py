@@ -104,7 +104,7 @@ class LeaseWatcher:
     def alive(self) -> list[str]:
         """Return the leases that are not dead yet, as far as was seen by now.
 
-        Dead ones are removed.
+        Leases of the dead are removed.
         """
         now, alive = self._clock(), []
         for name, content in sorted(self._contents().items()):

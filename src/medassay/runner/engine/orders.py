@@ -47,7 +47,7 @@ class WorkReport:
     """What a worker did since the last beat.
 
     `noted` are the records that are safe where the run is kept; `finished` the shards of which
-    every unit was done or failed; `left` the units of each model that are not begun; `busy` the
+    every unit was done or failed; `waiting` the units of each model that are not begun; `busy` the
     units under way. `booked` is counted from its beginning, `under_way` are the bookings that are
     not settled yet, `need` is a call that waits for more. `rows` say of each model how its requests
     ended. `cpu` are its seconds of processor time, from its beginning.
@@ -56,13 +56,13 @@ class WorkReport:
     noted: tuple[Noted, ...]
     advanced: Counter[tuple[str, str, str]]  # model or judge, domain, outcome
     finished: tuple[int, ...]
-    left: Mapping[str, int]
+    waiting: Mapping[str, int]
     busy: int
     tally: Tally
     booked: Amount
     under_way: int
     need: Amount | None
-    heard: Mapping[str, EndpointStats]
+    endpoints: Mapping[str, EndpointStats]
     rows: Mapping[str, RecentEnds]
     cpu: float
     broken: Exception | None = None

@@ -264,45 +264,45 @@ class RayPool:
     ) -> None:
         self._ray, self._pools, self._secrets = ray, pools, secrets
         self._job = ray.put(job)
-        self._hands: list[RayHand] = []
+        self._handles: list[RayWorkerHandle] = []
         self._remote = ray.remote(max_restarts=0, max_task_retries=0)(_Actor)
 
-    def start(self) -> list["RayHand"]:
+    def start(self) -> list["RayWorkerHandle"]:
         """Ask Ray for all workers."""
-        return [self._hand(pool) for pool in self._pools for _ in range(pool.workers)]
+        return [self._new_handle(pool) for pool in self._pools for _ in range(pool.workers)]
 
-    def replace(self, worker: WorkerHandle) -> "RayHand":
+    def replace(self, worker: WorkerHandle) -> "RayWorkerHandle":
         """Ask Ray for another worker like a lost one."""
-        assert isinstance(worker, RayHand)  # as all of this crew
-        self._hands.remove(worker)
-        return self._hand(worker.pool)
+        assert isinstance(worker, RayWorkerHandle)  # as all workers of this engine
+        self._handles.remove(worker)
+        return self._new_handle(worker.pool)
 
-    def _hand(self, pool: Pool) -> "RayHand":
+    def _new_handle(self, pool: Pool) -> "RayWorkerHandle":
         name = f"w-{random_names.token_hex(6)}"
         actor = self._remote.options(num_cpus=1, num_gpus=pool.gpus).remote()
         # Not with the actor's making, which Ray keeps in its control store: secrets go into a call.
         opened = actor.open.remote(name, self._job, dict(self._secrets), sorted(pool.models))
-        worker = RayHand(self._ray, name, pool, actor, opened)
-        self._hands.append(worker)
+        worker = RayWorkerHandle(self._ray, name, pool, actor, opened)
+        self._handles.append(worker)
         return worker
 
     def end(self) -> None:
         """End whoever is still there."""
-        for worker in self._hands:
+        for worker in self._handles:
             worker.end()
 
 
-class RayHand:
+class RayWorkerHandle:
     """One actor, as the coordinator sees it."""
 
     def __init__(self, ray: Any, name: str, pool: Pool, actor: Any, opened: Any) -> None:
-        self._ray, self._actor, self._open_worker = ray, actor, opened
+        self._ray, self._actor, self._open_reference = ray, actor, opened
         self.name, self.pool = name, pool
         self.models = pool.models
 
     async def ready(self) -> None:
         """Return when the worker has opened everything."""
-        await self._receive(self._open_worker)
+        await self._receive(self._open_reference)
 
     async def beat(self, orders: WorkMessage) -> WorkReport:
         """Hand over orders, return the report."""

@@ -62,7 +62,7 @@ class BudgetShare:
         self._caps[worker] = _most(cap, old)
         return cap
 
-    def heard(self, worker: str, cap: Amount | None, booked: Amount) -> None:
+    def note_cap(self, worker: str, cap: Amount | None, booked: Amount) -> None:
         """Take note of what a worker had booked when it heard of its cap."""
         if cap is not None:
             self._booked[worker], self._caps[worker] = booked, _most(cap, booked)
@@ -83,13 +83,13 @@ class BudgetShare:
         """Return what was booked in all, before and by all workers."""
         return self._before + sum(self._booked.values(), Amount())
 
-    def lost(self, worker: str) -> None:
+    def write_off(self, worker: str) -> None:
         """Count all that a lost worker was allowed as spent: nobody knows better."""
         self._waiting.pop(worker, None)
         if worker in self._caps:
             self._booked[worker] = self._caps[worker]
 
-    def left(self, worker: str, booked: Amount) -> None:
+    def take_back(self, worker: str, booked: Amount) -> None:
         """Take back the reserve of a worker that has ended."""
         self._waiting.pop(worker, None)
         if worker in self._caps:

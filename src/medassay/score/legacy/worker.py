@@ -46,7 +46,7 @@ def bleurt(folder: str) -> Scores:
 def f1_radgraph(folder: str) -> Scores:
     """Return what scores pairs by the entities and relations that RadGraph finds in both.
 
-    Rewards are partial.
+    The reward level is "partial".
     """
     from radgraph import F1RadGraph
 

@@ -47,9 +47,8 @@ def prediction_powered_mean(
     least: int = LEAST_LABELLED,
     clusters: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> CorrectedMean | None:
-    """Return the mean of people's scores as estimated with a judge's help.
-
-    None below `least` labels.
+    """Return the mean of people's scores as estimated with a judge's help; None below `least`
+    labels.
 
     Parameters
     ----------

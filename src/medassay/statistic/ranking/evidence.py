@@ -71,10 +71,7 @@ class Evidence:
 
     @property
     def bounds(self) -> DifferenceInterval | None:
-        """Return the 90 % interval that a margin is held against.
-
-        None where clusters span domains.
-        """
+        """Return the 90 % interval that a margin is held against; None if clusters span domains."""
         if self.spans:
             return None
         return difference_bounds(self.first, self.second, self.clusters)

@@ -195,7 +195,8 @@ def stratified_t(
 ) -> Second | None:
     """Return macro mean ± t·SE, clipped on [0, 1].
 
-    Constant scores in every domain: Wilson on the sum where the scale is [0, 1], else None.
+    Where the scores are constant in every domain, Wilson's interval on the sum if the scale is [0,
+    1], otherwise None.
     """
     from scipy.special import stdtrit
 

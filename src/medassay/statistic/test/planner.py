@@ -226,8 +226,7 @@ def items_to_show(
     deviation: float | None = None,
     c: float | None = None,
 ) -> int | None:
-    """Return how many items a board needs to show one of two models to be better with 80 % power.
-
+    """Return how many items a board needs to show one of two models to be better with 80 % power;
     None for no difference.
 
     Parameters

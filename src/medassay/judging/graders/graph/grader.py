@@ -120,7 +120,7 @@ def _begun(
     graph: Graph, case: Case, replies: Sequence[Completion], *, hashing: bool = False
 ) -> Walk:
     if REQUIRED_KEYS in graph.parameters and case.item.record is not None:
-        graph = graph.given(**{REQUIRED_KEYS: required_keys(case.template)})
+        graph = graph.with_parameters(**{REQUIRED_KEYS: required_keys(case.template)})
     return Walk(graph, context_of(case), replies=replies, hashing=hashing)
 
 

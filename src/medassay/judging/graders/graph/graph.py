@@ -103,7 +103,7 @@ class Graph:
             text = text.replace("{" + name + "}", value)
         return text
 
-    def given(self, **parameters: str) -> "Graph":
+    def with_parameters(self, **parameters: str) -> "Graph":
         """Return the graph with other values of its parameters.
 
         Raises

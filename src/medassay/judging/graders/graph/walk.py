@@ -163,9 +163,8 @@ class Walk:
         self._evaluate()
 
     def ready(self) -> list[NodeQuestion]:
-        """Return the questions that wait for a reply, in the declared order.
-
-        None when the result stands.
+        """Return the questions that wait for a reply, in the declared order; none when the result
+        stands.
         """
         return [self._question(*opened) for opened in self._opened]
 

@@ -203,9 +203,8 @@ def _without_label(text: str) -> str:
 
 
 def name_label(text: str) -> str:
-    """Return the label before a name ("Disease:"), without number and marks.
-
-    Empty where there is none.
+    """Return the label before a name ("Disease:"), without number and marks; "" where there is
+    none.
 
     Examples
     --------

@@ -87,9 +87,8 @@ def inline_marks(text: str) -> list[re.Match[str]]:
 
 
 def _separated(text: str) -> list[str]:
-    """Return the names in a text that semicolons, arrows or slashes part.
-
-    One name where nothing does.
+    """Return the names in a text that semicolons, arrows or slashes part; one name where nothing
+    does.
     """
     for separator in (r"\s*[;；]\s*", r"\s+(?:>|→|≫|>>)\s+", r"\s*、\s*"):
         parts = [part for part in re.split(separator, text) if part.strip()]

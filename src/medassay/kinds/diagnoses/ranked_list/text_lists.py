@@ -87,9 +87,8 @@ def text_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
 
 
 def _plus_alone(lines: Sequence[OutlineLine]) -> list[OutlineLine]:
-    """Return the lines with no marks but "+1." and its like, as some prompts ask for.
-
-    Nothing where there are none.
+    """Return the lines with no marks but "+1." and its like, as some prompts ask for; nothing where
+    there are none.
     """
     if not any(line.mark is not None and line.mark.family == "plus" for line in lines):
         return []

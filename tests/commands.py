@@ -10,7 +10,7 @@ import time
 from collections import Counter
 
 
-def drive(*arguments, env=None):
+def start_command(*arguments, env=None):
     """Start a command of medassay; its output is read when it has ended (`ended`)."""
 
     # A test run in the background may have been told to ignore Ctrl-C or the end of its terminal;
@@ -29,19 +29,19 @@ def drive(*arguments, env=None):
     )
 
 
-def ended(process):
+def result_of(process):
     """Return exit code, output and errors of a command."""
     out, errors = process.communicate(timeout=120)
     return process.returncode, out, errors
 
 
-def asked(log):
+def requests_in(log):
     """Return how often the mock server was asked each thing."""
     return Counter(log.read_text().split()) if log.exists() else Counter()
 
 
-def until(log, n, process=None):
+def wait_for_requests(log, n, process=None):
     """Wait until the mock server was asked so often."""
-    while asked(log).total() < n:
+    while requests_in(log).total() < n:
         time.sleep(0.02)
         assert process is None or process.poll() is None, process.stderr.read()

@@ -28,36 +28,36 @@ class InProcess:
     def __init__(self, rules, responses, secrets, *, workers=3, lose=lambda name, beat: False):
         self.rules, self.responses, self.secrets = rules, responses, secrets
         self.workers, self.lose = workers, lose
-        self.hands = []
+        self.handles = []
 
-    def work(self, todo):
-        self.todo = todo
-        job = WorkerJob.of(todo, self.responses)
+    def work(self, stage_job):
+        self.stage_job = stage_job
+        job = WorkerJob.of(stage_job, self.responses)
         self.job = pickle.dumps(job)
         coordinator = Coordinator(
-            todo.stage,
-            todo.journal,
-            todo.asker,
-            todo.progress,
-            todo.stop,
-            number_of=todo.number_of,
+            stage_job.stage,
+            stage_job.journal,
+            stage_job.asker,
+            stage_job.progress,
+            stage_job.stop,
+            number_of=stage_job.number_of,
             units={
-                n: sum(1 for _ in waiting_units(todo.stage, todo.journal, n))
-                for n in todo.stage.specs
+                n: sum(1 for _ in waiting_units(stage_job.stage, stage_job.journal, n))
+                for n in stage_job.stage.specs
             },
-            leases=LeaseWatcher(todo.run),
+            leases=LeaseWatcher(stage_job.run),
             fetch=job.fetch,
             shard=self.rules.shard,
         )
-        run_async(lambda: self.lead(coordinator), todo.stop.ask)
+        run_async(lambda: self.lead(coordinator), stage_job.stop.ask)
 
     async def lead(self, coordinator):
         try:
             await coordinator.run(self)
         finally:
-            for hand in self.hands:
-                hand.end()
-                await hand.hang_up()
+            for handle in self.handles:
+                handle.end()
+                await handle.hang_up()
 
     spread_parts = 0
 
@@ -69,21 +69,21 @@ class InProcess:
             yield task(pickle.loads(pickle.dumps(part)))
 
     def start(self):
-        return [self.hire() for _ in range(self.workers)]
+        return [self.add_worker() for _ in range(self.workers)]
 
-    def replace(self, hand):
-        return self.hire()
+    def replace(self, handle):
+        return self.add_worker()
 
-    def hire(self):
-        hand = Hand(self, f"w{next(_names):03}")
-        self.hands.append(hand)
-        return hand
+    def add_worker(self):
+        handle = InProcessWorker(self, f"w{next(_names):03}")
+        self.handles.append(handle)
+        return handle
 
 
-class Hand:
+class InProcessWorker:
     def __init__(self, engine, name):
         self.engine, self.name = engine, name
-        self.models = frozenset(engine.todo.stage.specs)
+        self.models = frozenset(engine.stage_job.stage.specs)
         self.beats = 0
         self.dead = False
 
