@@ -381,6 +381,38 @@ def test_a_second_machine_waits_for_the_first_and_takes_its_sealed_run(
     assert medassay.verify(run.path).ok
 
 
+@pytest.mark.parametrize("name", ["runs/r-1/journal/0.jsonl@000000000000000", "runs/r-1/lease"])
+def test_what_vanished_since_it_was_listed_is_listed_again(machine, monkeypatch, name):
+    """Another machine seals its run between the list and the fetch: its journal is gone, its sealed
+    files are new.
+    """
+    address = f"{machine.bucket}/shop"
+    store = Mirror(address)
+    store._files.pipe_file(f"{address}/{name}".removeprefix("s3://"), b"one\n")
+    machine("two")
+    other, listed = Mirror(address), Mirror.listed
+    names = []
+
+    def listed_then_sealed(mirror, under=""):
+        before = listed(mirror, under)
+        if not names:
+            store._files.rm(f"{address}/{name}".removeprefix("s3://"))
+            store._files.pipe_file(f"{address}/runs/r-1/seal.json".removeprefix("s3://"), b"{}")
+        names.append(sorted(before))
+        return before
+
+    monkeypatch.setattr(Mirror, "listed", listed_then_sealed)
+    other.pull("runs")
+    assert names == [[name], ["runs/r-1/seal.json"]]
+    assert (other.folder / "runs" / "r-1" / "seal.json").read_bytes() == b"{}"
+
+
+def test_what_changes_faster_than_it_is_fetched_is_said_to(machine, monkeypatch):
+    monkeypatch.setattr(Mirror, "listed", lambda mirror, under="": {"runs/r-1/plan.toml": 3})
+    with pytest.raises(InputError, match="changes faster than it can be fetched"):
+        Mirror(f"{machine.bucket}/shop").pull("runs")
+
+
 def test_of_two_machines_that_begin_at_once_none_goes_on_beside_the_other(tmp_path, machine):
     address = f"{machine.bucket}/shop"
     one = Mirror(address).folder / "runs" / "r-1"

@@ -42,6 +42,7 @@ _FILES = "files"
 _MARK = "address"
 _CARRIED = "carried"  # names of segments that were in the store once
 _LONGEST_WAIT = 15.0
+_MOST_LISTINGS = 20  # of one pull
 _SAY_AFTER = 5.0
 _HINTS = {
     "EndpointConnectionError": "is AWS_ENDPOINT_URL right?",
@@ -138,21 +139,32 @@ class Mirror:
         A segment of replies or a list of items that is here in the same size is not fetched again.
         """
         with self._alone():
-            pieces: dict[str, list[tuple[int, str, int]]] = {}
-            there = self.listed(under)
-            self._drop_removed(under, there)
-            for name, size in sorted(there.items()):
-                base, at, offset = name.rpartition("@")
-                self._refuse_above(name)
-                if not accepts(name) or is_own(name.partition("@")[0] if at else name):
-                    continue
-                if at and offset.isdigit():
-                    pieces.setdefault(base, []).append((int(offset), name, size))
-                elif self._wants(name, size):
-                    with suppress(Vanished):  # removed since it was listed
-                        self._fetch(name)
-            for base, parts in pieces.items():
-                self._join(base, sorted(parts))
+            # What vanished since it was listed was joined or sealed by another machine, or removed:
+            # a new list tells which.
+            for _ in range(_MOST_LISTINGS):
+                with suppress(Vanished):
+                    self._pull_listed(under, accepts)
+                    return
+            raise InputError(
+                f"{self.address}: what is below '{under}' changes faster than it can be fetched;"
+                " wait until nobody else works on it"
+            )
+
+    def _pull_listed(self, under: str, accepts: Callable[[str], bool]) -> None:
+        pieces: dict[str, list[tuple[int, str, int]]] = {}
+        there = self.listed(under)
+        self._drop_removed(under, there)
+        for name, size in sorted(there.items()):
+            base, at, offset = name.rpartition("@")
+            self._refuse_above(name)
+            if not accepts(name) or is_own(name.partition("@")[0] if at else name):
+                continue
+            if at and offset.isdigit():
+                pieces.setdefault(base, []).append((int(offset), name, size))
+            elif self._wants(name, size):
+                self._fetch(name)
+        for base, parts in pieces.items():
+            self._join(base, sorted(parts))
 
     def _drop_removed(self, under: str, there: Iterable[str]) -> None:
         """Remove the segments of replies that were removed from the store: by a request of the law,
