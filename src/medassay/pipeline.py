@@ -23,7 +23,7 @@ from medassay.runner.recording import RunOptions, recording
 from medassay.runner.replication import findings_of
 from medassay.runner.stages import ask, judge
 from medassay.runner.write import write_items
-from medassay.storage.remote import open_workspace
+from medassay.storage.object_store import open_workspace
 from medassay.storage.run import Run, open_run
 
 

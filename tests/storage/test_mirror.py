@@ -14,10 +14,8 @@ from medassay import pipeline
 from medassay.errors import InputError
 from medassay.runner.engine import lease
 from medassay.runner.rescore import rescore
-from medassay.storage import mirror as mirrors
-from medassay.storage import remote
-from medassay.storage.mirror import Mirror, mirror_of
-from medassay.storage.remote import localize
+from medassay.storage.object_store import Mirror, localize, mirror_of, remote
+from medassay.storage.object_store import mirror as mirrors
 from medassay.storage.response import ResponseStore
 
 

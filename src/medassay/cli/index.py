@@ -155,7 +155,7 @@ def _books(embedder: str, models: Path, workspace: str, to: Path) -> "Iterator[B
     from medassay.context.retrieval.embed import ENDPOINT
     from medassay.model.spec import load_models
     from medassay.runner.spending import spending
-    from medassay.storage.remote import using_stores
+    from medassay.storage.object_store import using_stores
     from medassay.storage.response import ResponseStore
 
     name = embedder.removeprefix(ENDPOINT)

@@ -15,7 +15,7 @@ def read(place: str) -> Path:
     """
     if "://" not in place:
         return Path(place)
-    from medassay.storage.remote import localize
+    from medassay.storage.object_store import localize
 
     return localize(place)
 
@@ -31,16 +31,16 @@ def changing(place: str, *, last: str = "") -> Iterator[Path]:
         return
     from medassay.cli.output import out
     from medassay.runner.engine.lease import await_dead, held
-    from medassay.storage import remote
-    from medassay.storage.mirror import Mirror
+    from medassay.storage.object_store import Mirror
+    from medassay.storage.object_store import changing as changing_store
 
     if last != LEDGER:
-        with remote.changing(place, last=last) as folder:
+        with changing_store(place, last=last) as folder:
             yield folder
         return
     site = Mirror(place).folder
     await_dead(site, out.say)
-    with held(site), remote.changing(place, last=last) as folder:
+    with held(site), changing_store(place, last=last) as folder:
         _remove_unpublished(folder)
         yield folder
 
@@ -59,7 +59,7 @@ def _remove_unpublished(site: Path) -> None:
 
 def location_text(path: Path) -> str:
     """Return what a place is called: its address where it is in an object store, else the path."""
-    from medassay.storage.mirror import mirror_of
+    from medassay.storage.object_store import mirror_of
 
     mirror = mirror_of(path)
     return str(path) if mirror is None else mirror.called(path)

@@ -215,8 +215,8 @@ def _usage(error: Any) -> int:
 
 
 def _failed(kind: str, message: str, code: int) -> int:
-    if (mirror := sys.modules.get("medassay.storage.mirror")) is not None:
-        message = mirror.spoken(message)
+    if (object_store := sys.modules.get("medassay.storage.object_store")) is not None:
+        message = object_store.spoken(message)
     message = secrets.redact(message)
     if out.json:
         out.document({"error": {"kind": kind, "message": message, "exit": code}})

@@ -72,7 +72,7 @@ def steps(
     A person reviews them, a plan names them.
     """
     from medassay.cli.progress import watch
-    from medassay.storage.remote import using_stores
+    from medassay.storage.object_store import using_stores
     from medassay.storage.run import write_new
     from medassay.study.steps import write_steps
 

@@ -63,7 +63,7 @@ def metrics(
     from medassay.core.records.plan import EngineRules
     from medassay.model.chats import named_secrets
     from medassay.runner.engine.catalog import engine_of
-    from medassay.storage.remote import using_stores
+    from medassay.storage.object_store import using_stores
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named
     from medassay.study.item_check import checkup, checkup_sheet, read_answers
@@ -116,7 +116,7 @@ def resilience(
     from medassay.core.records.plan import EngineRules
     from medassay.model.chats import named_secrets
     from medassay.runner.engine.catalog import engine_of
-    from medassay.storage.remote import using_stores
+    from medassay.storage.object_store import using_stores
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named, sample_answers
     from medassay.study.stability import resilience_sheet, resilience_study

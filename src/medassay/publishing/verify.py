@@ -25,7 +25,7 @@ from medassay.runner.manifest import code_of_today
 from medassay.runner.replication import rerun_of
 from medassay.storage.ledger import head_of, read_ledger
 from medassay.storage.merkle import consistency_proof, extends
-from medassay.storage.mirror import mirror_of
+from medassay.storage.object_store import mirror_of
 from medassay.storage.run import JOURNALS, LEASES, SEAL, SUMS, Run, file_sha256
 
 OUTSIDE = (

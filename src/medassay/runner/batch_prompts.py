@@ -38,7 +38,7 @@ from medassay.runner.spending import spending
 from medassay.runner.stages import RunContext, work
 from medassay.storage.asked import Asked, note_asked, read_asked
 from medassay.storage.journal import Journal, Writing
-from medassay.storage.mirror import mirror_of
+from medassay.storage.object_store import mirror_of
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import JOURNAL, STUDIES, Run, create_run
 

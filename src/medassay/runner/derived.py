@@ -18,7 +18,7 @@ from medassay.kinds.catalog import task_of_run
 from medassay.kinds.reference.tasks import WHOLE_REPLIES
 from medassay.runner.manifest import surroundings
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.remote import fetch_runs
+from medassay.storage.object_store import fetch_runs
 from medassay.storage.run import Run, create_run, latest, open_run
 
 SURROUNDINGS = frozenset(

@@ -14,7 +14,7 @@ from medassay.errors import InputError, UsageError
 from medassay.runner.manifest import surroundings
 from medassay.runner.prepare import Prepared
 from medassay.runner.replication import stored_run
-from medassay.storage.remote import carry_home, left_behind
+from medassay.storage.object_store import carry_home, left_behind
 from medassay.storage.run import Run, create_run, latest, open_run, runs_of_plan, tidy
 
 

@@ -33,7 +33,7 @@ from medassay.runner.prepare import prepare
 from medassay.runner.reply_limits import told_room
 from medassay.runner.schedule import Schedule
 from medassay.runner.spending import spent_by
-from medassay.storage.remote import open_workspace
+from medassay.storage.object_store import open_workspace
 from medassay.storage.response import ResponseStore, request_key
 from medassay.storage.run import latest
 

@@ -15,7 +15,7 @@ from medassay.runner.prepare import Prepared
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.spending import spending
 from medassay.runner.stages import RunContext
-from medassay.storage.remote import carry_home, fetch_runs
+from medassay.storage.object_store import carry_home, fetch_runs
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import Run, lock_run, tidy
 

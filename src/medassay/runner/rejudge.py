@@ -32,7 +32,7 @@ from medassay.runner.revisions import other_revisions, revision_ids, revisions
 from medassay.runner.spending import spending
 from medassay.runner.stages import RunContext, judge, refuse_leaving
 from medassay.runner.write import copy_answers, write_scores
-from medassay.storage.remote import carry_home, fetch_stores
+from medassay.storage.object_store import carry_home, fetch_stores
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import Run, lock_run, open_run
 

@@ -16,7 +16,7 @@ from medassay.runner.manifest import grader_entry, rescored_methodology
 from medassay.runner.measure import measure, measures_of
 from medassay.runner.revisions import revision_ids, revisions
 from medassay.runner.write import copy_answers, rescore_verdicts, write_scores
-from medassay.storage.remote import carry_home, fetch_stores
+from medassay.storage.object_store import carry_home, fetch_stores
 from medassay.storage.run import Run, lock_run, open_run
 
 _SCORED_ANEW = frozenset(

@@ -19,8 +19,7 @@ from medassay.core.records.trial import Usage
 from medassay.errors import InputError
 from medassay.model.spec import remembered
 from medassay.runner.budget import Budget, refuse_unknown_prices
-from medassay.storage.mirror import Mirror, is_address, mirror_of
-from medassay.storage.remote import fetch_stores
+from medassay.storage.object_store import Mirror, fetch_stores, is_address, mirror_of
 from medassay.storage.response import ResponseStore
 from medassay.storage.spend import (
     BEFORE,

@@ -31,7 +31,7 @@ from medassay.runner.retrying import (
 )
 from medassay.runner.write import write_judged_scores, write_trials, write_verdicts
 from medassay.storage.journal import Journal, NumberOf
-from medassay.storage.mirror import mirror_of
+from medassay.storage.object_store import mirror_of
 from medassay.storage.run import JOURNAL, Run
 
 

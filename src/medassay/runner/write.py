@@ -24,8 +24,7 @@ from medassay.runner.judge_stage import failed_verdict, reread
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, JournalLine
 from medassay.storage.jsonl import line_parts, read_jsonl
-from medassay.storage.mirror import mirror_of
-from medassay.storage.remote import localize
+from medassay.storage.object_store import localize, mirror_of
 from medassay.storage.run import SPOT_CHECK, VERDICTS, Run
 
 NOT_ASKED = "not asked"  # the reason of what was never sent; never that of another item

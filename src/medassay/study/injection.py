@@ -23,7 +23,7 @@ from medassay.model.spec import load_models, named
 from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
 from medassay.runner.progress import ProgressFactory
 from medassay.statistic.interval.exact import clopper_pearson_upper
-from medassay.storage.remote import using_stores
+from medassay.storage.object_store import using_stores
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,7 +27,7 @@ from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
 from medassay.runner.manifest import bank_entry
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.stages import refuse_leaving
-from medassay.storage.remote import using_stores
+from medassay.storage.object_store import using_stores
 
 ASKED = 3  # times at most, for each report
 

@@ -27,8 +27,7 @@ from medassay.runner import stages
 from medassay.runner.batch_prompts import prompt_batch
 from medassay.runner.engine.worker import Worker
 from medassay.runner.progress import Stop
-from medassay.storage import remote
-from medassay.storage.mirror import Mirror
+from medassay.storage.object_store import Mirror, remote
 from medassay.study import silver as silver_module
 from medassay.study.injection import injection_study
 from medassay.study.rephrase import REPHRASINGS, Rephraser

@@ -7,8 +7,7 @@ from tests.runner.engine.scripted_workers import sealed, workspace
 import medassay
 from medassay.runner.engine.worker import Worker
 from medassay.runner.rescore import rescore
-from medassay.storage.mirror import Mirror
-from medassay.storage.remote import localize
+from medassay.storage.object_store import Mirror, localize
 
 
 def test_workers_on_an_object_store_seal_what_one_process_seals(tmp_path, in_process, machine):

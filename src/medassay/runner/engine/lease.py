@@ -18,7 +18,7 @@ from secrets import token_hex
 from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.errors import InputError
-from medassay.storage.mirror import Mirror, mirror_of
+from medassay.storage.object_store import Mirror, mirror_of
 from medassay.storage.run import LEASES
 
 DEAD_AFTER = 10.0  # seconds

@@ -27,7 +27,7 @@ from medassay.runner.engine.lease import DEAD_AFTER, Lease
 from medassay.runner.engine.orders import Shard, WorkMessage, WorkReport
 from medassay.runner.engine.stage import Stage, StageJob, StageSpec
 from medassay.storage.journal import Noted, Segment
-from medassay.storage.mirror import Mirror, mirror_of
+from medassay.storage.object_store import Mirror, mirror_of
 from medassay.storage.response import ResponseStore, growing_name, index_of, this_host
 from medassay.storage.run import JOURNALS
 from medassay.storage.spend import SPEND, SpendingLimits, SpendJournal, bounds_of

@@ -16,7 +16,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -142,18 +142,18 @@ class Mirror:
             # What vanished since it was listed was joined or sealed by another machine, or removed:
             # a new list tells which.
             for _ in range(_MOST_LISTINGS):
+                there = self.listed(under)
+                self._drop_removed(under, there)
                 with suppress(Vanished):
-                    self._pull_listed(under, accepts)
+                    self._fetch_all(there, accepts)
                     return
             raise InputError(
                 f"{self.address}: what is below '{under}' changes faster than it can be fetched;"
                 " wait until nobody else works on it"
             )
 
-    def _pull_listed(self, under: str, accepts: Callable[[str], bool]) -> None:
+    def _fetch_all(self, there: Mapping[str, int], accepts: Callable[[str], bool]) -> None:
         pieces: dict[str, list[tuple[int, str, int]]] = {}
-        there = self.listed(under)
-        self._drop_removed(under, there)
         for name, size in sorted(there.items()):
             base, at, offset = name.rpartition("@")
             self._refuse_above(name)

@@ -10,7 +10,7 @@ from pathlib import Path
 from medassay.core.ledger import LEDGER
 from medassay.errors import InputError
 from medassay.storage.asked import INQUIRIES
-from medassay.storage.mirror import Mirror, is_address, is_own, mirror_of, states
+from medassay.storage.object_store.mirror import Mirror, is_address, is_own, mirror_of, states
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import JOURNALS, LEASES, LOCK, SEAL, SUMS, is_locked
 
