@@ -304,3 +304,11 @@ def close_connections():
 
 
 GOOD = {"question": "5", "answer": "4", "path": "4"}
+
+
+def choose(page, name, value):
+    """Score one aspect by its label: Playwright waits until that stands still, where a forced click
+    may miss.
+    """
+    page.click(f'label:has(input[name="{name}"][value="{value}"])')
+    assert page.is_checked(f'input[name="{name}"][value="{value}"]')
