@@ -9,7 +9,7 @@ import typer
 
 from medassay.cli import location
 from medassay.cli.options import listed
-from medassay.cli.output import out, table_width, visible
+from medassay.cli.output import out, table_width
 from medassay.core.ranks import p_text
 from medassay.core.records.leaderboard import UNREAD_WARNING
 from medassay.errors import GateError, UsageError
@@ -114,9 +114,6 @@ def _units(value: float | None, scale: list[float | None]) -> str:
 
 def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
     """Print all pairs as a table with a forest of intervals."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from medassay.core.records.leaderboard import scale_text
 
     unit = "points of 100" if scale == [0, 1] else f"scale {scale_text(scale)}"
@@ -129,22 +126,16 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
             if family == 1
             else f"{family:,} pairs tested at once, as are their 95 % intervals"
         )
-        table = Table(
-            title=(
-                f"{escape(visible(domain))}, {escape(visible(mode))}: first minus second, {unit};"
-                f" {title}"
-            ),
-            title_justify="left",
-        )
         columns = _columns(pairs_of_mode, scale, widest)
         headings = ["difference", "", "n", "p (Holm)"]
         if table_width(columns, _FOLDED) <= out.console().width:
             headings += ["first", "second"]
-        for heading in columns:
-            table.add_column(heading, no_wrap=heading in headings, overflow="fold")
-        for cells in zip(*columns.values(), strict=True):
-            table.add_row(*(escape(visible(cell)) for cell in cells))
-        out.console().print(table)
+        out.table(
+            zip(*columns.values(), strict=True),
+            text=list(columns),
+            title=f"{domain}, {mode}: first minus second, {unit}; {title}",
+            unfolded=headings,
+        )
 
 
 def _columns(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medassay.cli.options import listed
-from medassay.cli.output import out, visible
+from medassay.cli.output import out
 from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.errors import UsageError
 
@@ -61,14 +61,15 @@ def _print(document: Mapping[str, Any]) -> None:
 
     rows = document["rows"]
     families = [*document["families"]]
-    table = _Table(
-        "families, % with 95 % intervals",
-        ["model", "setting", "reports", *families, "composite"],
-    )
+    table = []
     for row in rows:
         estimates = [*(row["families"][name] for name in families), row["metrics"]["composite"]]
-        table.add(row["model"], row["setting"], str(row["n"]), *map(share_text, estimates))
-    table.print()
+        table.append((row["model"], row["setting"], str(row["n"]), *map(share_text, estimates)))
+    out.table(
+        table,
+        text=("model", "setting", "reports", *families, "composite"),
+        title="families, % with 95 % intervals",
+    )
     for at in range(0, len(rows), _ABREAST):
         _metrics(document["metrics"], rows[at : at + _ABREAST])
     for pair in document["thinking"]:
@@ -90,37 +91,19 @@ def _gain(pair: Mapping[str, Any], name: str) -> str:
 def _metrics(metrics: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> None:
     """Print every metric of some rows: mean, and how many reports reach its threshold."""
     heads = [f"{row['model']} {row['setting'].partition(':')[2] or row['setting']}" for row in rows]
-    table = _Table(
-        "metrics, % (share of reports from the threshold on)", ["metric", "threshold", *heads]
-    )
+    table = []
     for metric in metrics:
         name = metric["name"]
         cells = (_short(row["metrics"][name], row["pass"][name]) for row in rows)
-        table.add(name.replace("_", " "), f"{metric['threshold']:g}", *cells)
-    table.print()
+        table.append((name.replace("_", " "), f"{metric['threshold']:g}", *cells))
+    out.table(
+        table,
+        text=("metric", "threshold", *heads),
+        title="metrics, % (share of reports from the threshold on)",
+    )
 
 
 def _short(estimate: Mapping[str, Any] | None, passed: Mapping[str, Any] | None) -> str:
     if estimate is None or passed is None:
         return "–"
     return f"{100 * estimate['score']:.1f} ({100 * passed['score']:.0f})"
-
-
-class _Table:
-    """A table for a terminal, of text from outside."""
-
-    def __init__(self, title: str, heads: Sequence[str]) -> None:
-        from rich.markup import escape
-        from rich.table import Table
-
-        self._table = Table(title=title, title_justify="left")
-        for head in heads:
-            self._table.add_column(escape(visible(head)), overflow="fold")
-
-    def add(self, *cells: str) -> None:
-        from rich.markup import escape
-
-        self._table.add_row(*(escape(visible(cell)) for cell in cells))
-
-    def print(self) -> None:
-        out.console().print(self._table)

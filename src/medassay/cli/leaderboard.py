@@ -36,24 +36,18 @@ def tell_run(run: "Run") -> None:
 
 def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     """Print one ranking as a table, with what a reader must know beside it."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from medassay.core.records.leaderboard import UNREAD_WARNING, scale_text, told_fallback
 
     rows = board.domains[domain]
     unit = scale_text(rows[0]["scale"], run.statistics["scale"]["better"])
     judged = any(row.get("agreement") is not None for row in rows)
-    table = Table(
-        title=f"{escape(visible(domain))}: {rows[0]['metric']}, {unit}, 95 % interval",
-        title_justify="left",
-    )
     columns = _columns(rows, board.lines(domain), judged=judged)
-    for heading in columns:
-        table.add_column(heading, no_wrap=heading in ("rank", "model", "score"), overflow="fold")
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*(escape(visible(cell)) for cell in cells))
-    out.console().print(table)
+    out.table(
+        zip(*columns.values(), strict=True),
+        text=list(columns),
+        title=f"{domain}: {rows[0]['metric']}, {unit}, 95 % interval",
+        unfolded=("rank", "model", "score"),
+    )
     if board.ddx is not None:
         _print_ddx(rows, board.ddx)
     if "record" in rows[0]:
@@ -215,60 +209,34 @@ def _estimate_text(estimate: dict[str, Any] | None, factor: float = 1.0, digits:
 
 def _print_names(rows: list[dict[str, Any]]) -> None:
     """Print how many names lists hold: a short list of one right name scores high."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    names = Table(
-        title="names in lists: a list of one right name scores 16, over all places it does not",
-        title_justify="left",
-    )
-    for heading in ("model", "prompt"):
-        names.add_column(heading, overflow="fold")
-    for heading in ("names a list", "short lists, %", "semantic mean", "over all places"):
-        names.add_column(heading, justify="right")
-    for row in rows:
-        cells = [
-            *(row["model"], row["prompt"], _estimate_text(row["names"], digits=1)),
-            *(
-                _estimate_text(row["short_lists"], 100.0, 1),
-                _estimate_text(row["semantic_mean"], digits=1),
-            ),
+    cells = (
+        (
+            row["model"],
+            row["prompt"],
+            _estimate_text(row["names"], digits=1),
+            _estimate_text(row["short_lists"], 100.0, 1),
+            _estimate_text(row["semantic_mean"], digits=1),
             _estimate_text(row["all_places_mean"], digits=1),
-        ]
-        names.add_row(*(escape(visible(cell)) for cell in cells))
-    out.console().print(names)
+        )
+        for row in rows
+    )
+    out.table(
+        cells,
+        text=("model", "prompt"),
+        numbers=("names a list", "short lists, %", "semantic mean", "over all places"),
+        title="names in lists: a list of one right name scores 16, over all places it does not",
+    )
 
 
 def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
     """Print both aggregates of ranked diagnoses, their plain means, and top-k."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from medassay.kinds.diagnoses.scorer import BEST
 
     leading = document["leading"]
     weights = document["presets"][leading]
     highest = 2 * BEST / document["semantic_max"] - 1
-    table = Table(
-        title=(
-            f"weighted aggregates, −1 to 1 (semantic to {highest:.3g}), {leading}: k ="
-            f" {weights['k']:g}, x0 = {weights['x0']:g}; means of 16; top-k in %"
-        ),
-        title_justify="left",
-    )
-    for heading in (
-        "model",
-        "prompt",
-        "semantic",
-        "severity",
-        "semantic mean",
-        "severity mean",
-    ):
-        table.add_column(heading, overflow="fold")
-    for heading in ("top 1", "top 3", "top 5", "n", "unjudged"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        cells = [
+    cells = (
+        [
             row["model"],
             row["prompt"],
             *(_estimate_text(row[name][leading]) for name in ("semantic", "severity")),
@@ -277,8 +245,17 @@ def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
             str((row["semantic_mean"] or row)["n"]),
             f"{row['unjudged']} of {row['labels']}",
         ]
-        table.add_row(*(escape(visible(cell)) for cell in cells))
-    out.console().print(table)
+        for row in rows
+    )
+    out.table(
+        cells,
+        text=("model", "prompt", "semantic", "severity", "semantic mean", "severity mean"),
+        numbers=("top 1", "top 3", "top 5", "n", "unjudged"),
+        title=(
+            f"weighted aggregates, −1 to 1 (semantic to {highest:.3g}), {leading}: k ="
+            f" {weights['k']:g}, x0 = {weights['x0']:g}; means of 16; top-k in %"
+        ),
+    )
     if any(row.get("names") for row in rows):
         _print_names(rows)
 
@@ -301,23 +278,12 @@ def _judging(row: dict[str, Any]) -> tuple[str, str]:
 
 def print_groups(field: str, rows: list[dict[str, Any]]) -> None:
     """Print the scores by one property of the items."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from medassay.core.records.leaderboard import units
 
-    table = Table(title=f"by {field}", title_justify="left")
-    for heading in (field, "model", "setting", "score", "notes"):
-        table.add_column(heading)
+    cells = []
     for row in rows:
         score, lo, hi = (units(row[key], row["scale"]) for key in ("score", "lo", "hi"))
+        notes = ", ".join(row["flags"]).replace("_", " ")
         text = f"{score} [{lo}, {hi}] n={row['n']}"
-        cells = [
-            row["value"],
-            row["model"],
-            row["setting"],
-            text,
-            ", ".join(row["flags"]).replace("_", " "),
-        ]
-        table.add_row(*(escape(visible(cell)) for cell in cells))
-    out.console().print(table)
+        cells.append((row["value"], row["model"], row["setting"], text, notes))
+    out.table(cells, text=(field, "model", "setting", "score", "notes"), title=f"by {field}")

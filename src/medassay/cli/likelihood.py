@@ -11,24 +11,11 @@ _SETTING = re.compile(r"\[[^]]*\]")  # the same in all names of a run: told once
 
 def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
     """Print what stands beside a ranking by likelihood; rows without any are left out."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from medassay.core.records.leaderboard import honest_ends, units
 
     named = [name for row in rows for name in row["likelihood"]["metrics"]]
     setting = next((settings[0] for name in named if (settings := _SETTING.findall(name))), "")
-    table = Table(
-        title=(
-            "beside the score, 95 % intervals; shares in %, perplexities: lower is better"
-            f" {escape(setting)}"
-        ),
-        title_justify="left",
-    )
-    for heading in ("model", "setting", "metric"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("value", "median", "items", "without a value"):
-        table.add_column(heading, justify="right")
+    table = []
     for row in rows:
         for name, estimate in row["likelihood"]["metrics"].items():
             ends, scale = honest_ends(estimate), estimate["scale"]
@@ -42,9 +29,17 @@ def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
                 str(estimate["n"]),
                 str(estimate.get("nulls", 0)),
             ]
-            table.add_row(*(escape(visible(cell)) for cell in cells))
-    if table.row_count:
-        out.console().print(table)
+            table.append(cells)
+    if table:
+        out.table(
+            table,
+            text=("model", "setting", "metric"),
+            numbers=("value", "median", "items", "without a value"),
+            title=(
+                "beside the score, 95 % intervals; shares in %, perplexities: lower is better"
+                f" {setting}"
+            ),
+        )
     for row in rows:
         for line in _said(row):
             out.result(f"{visible(row['model'])} · {visible(row['setting'])}: {line}")

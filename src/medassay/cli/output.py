@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,36 @@ class Output:
         """Print a message for people, unless --quiet."""
         if not self.quiet:
             sys.stderr.write(visible(secrets.redact(text)) + "\n")
+
+    def table(
+        self,
+        rows: Iterable[Sequence[str]],
+        *,
+        text: Sequence[str],
+        numbers: Sequence[str] = (),
+        title: str = "",
+        unfolded: Collection[str] = (),
+    ) -> None:
+        """Print a table of cells, which may come from outside: nothing in them steers a terminal.
+
+        Parameters
+        ----------
+        rows : the cells of each row, those of text first
+        text, numbers : headings of columns of text, and of those that are aligned right
+        unfolded : headings of columns that stay on one line
+        """
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(title=escape(visible(title)) or None, title_justify="left")
+        for heading in text:
+            head = escape(visible(heading))
+            table.add_column(head, no_wrap=heading in unfolded, overflow="fold")
+        for heading in numbers:
+            table.add_column(escape(visible(heading)), justify="right", overflow="fold")
+        for cells in rows:
+            table.add_row(*(escape(visible(cell)) for cell in cells))
+        self.console().print(table)
 
     def console(self) -> "Console":
         """Return a console for tables on standard output."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from medassay.cli.output import out, visible
+from medassay.cli.output import out
 from medassay.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,19 +54,13 @@ def tell_sheet(
 
 
 def _print_tables(sheet: "ReportDocument", title: str) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
     section = next(section_ for section_ in sheet.sections if section_.title == title)
     if section.text:
         out.result(f"\n{section.title}: {section.text}")
     for grid in section.grids:
-        table = Table(title=escape(visible(grid.caption or section.title)), title_justify="left")
-        for at, head in enumerate(grid.heads):
-            right = at >= grid.names
-            table.add_column(
-                escape(visible(head)), justify="right" if right else "left", overflow="fold"
-            )
-        for row in grid.rows:
-            table.add_row(*(escape(visible(cell)) for cell in row))
-        out.console().print(table)
+        out.table(
+            grid.rows,
+            text=grid.heads[: grid.names],
+            numbers=grid.heads[grid.names :],
+            title=grid.caption or section.title,
+        )

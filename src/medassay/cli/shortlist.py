@@ -74,8 +74,6 @@ def _write(folder: Path, result: "Shortlist", document: dict[str, Any]) -> None:
 
 
 def _print(result: "Shortlist", document: dict[str, Any]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
 
     from medassay.selection.written import (
         cells_of,
@@ -96,12 +94,10 @@ def _print(result: "Shortlist", document: dict[str, Any]) -> None:
     if not result.rows:
         out.result("no model passes every step")
         return
-    table = Table()
-    for heading in columns_of(result)[:-1]:
-        table.add_column(escape(_line(heading)), overflow="fold")
-    for row in result.rows:
-        table.add_row(*(escape(_line(cell)) or "?" for cell in cells_of(result, row)[:-1]))
-    out.console().print(table)
+    out.table(
+        ([_line(cell) or "?" for cell in cells_of(result, row)[:-1]] for row in result.rows),
+        text=[_line(heading) for heading in columns_of(result)[:-1]],
+    )
     again = document["recomputed"]
     if again is None:
         return

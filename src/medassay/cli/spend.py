@@ -39,22 +39,15 @@ def command(
     if not rows:
         out.result("nothing was spent here")
         return
-    from rich.table import Table
-
-    table = Table()
-    for name in (by.value, "requests", "tokens", "money", "of it open"):
-        table.add_column(name, justify="left" if name == by.value else "right")
+    cells = []
     for row in rows:
         name = f"{row.name} (estimated)" if row.estimated else row.name
         amount, open_amount = row.amount, row.open
-        table.add_row(
-            name,
-            f"{amount.calls:,}",
-            f"{amount.tokens:,}",
-            row.told_money,
-            f"{open_amount.calls:,} requests, {open_amount.money:.4f}" if open_amount.calls else "",
+        open_text = (
+            f"{open_amount.calls:,} requests, {open_amount.money:.4f}" if open_amount.calls else ""
         )
-    out.console().print(table)
+        cells.append((name, f"{amount.calls:,}", f"{amount.tokens:,}", row.told_money, open_text))
+    out.table(cells, text=(by.value,), numbers=("requests", "tokens", "money", "of it open"))
     if any(row.open.calls for row in rows):
         out.say(
             "open: requests that timed out or were cut off, at their upper bound, since vendors"

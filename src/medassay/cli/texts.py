@@ -8,16 +8,9 @@ from medassay.cli.output import out, visible
 
 def print_texts(rows: Sequence[dict[str, Any]], document: Mapping[str, Any]) -> None:
     """Print what stands beside a ranking of texts, and which metrics are unavailable."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from medassay.core.records.leaderboard import honest_ends
 
-    table = Table(title="every metric, 95 % intervals", title_justify="left")
-    for heading in ("model", "setting", "metric"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("value", "standard error", "items", "without a value"):
-        table.add_column(heading, justify="right")
+    table = []
     for row in rows:
         for name, estimate in row["text"]["metrics"].items():
             if estimate is None:
@@ -33,8 +26,13 @@ def print_texts(rows: Sequence[dict[str, Any]], document: Mapping[str, Any]) -> 
                 str(estimate["n"]),
                 str(estimate["nulls"]),
             ]
-            table.add_row(*(escape(visible(cell)) for cell in cells))
-    out.console().print(table)
+            table.append(cells)
+    out.table(
+        table,
+        text=("model", "setting", "metric"),
+        numbers=("value", "standard error", "items", "without a value"),
+        title="every metric, 95 % intervals",
+    )
     for row in rows:
         if row["text"]["left_out"]:
             who = f"{visible(row['model'])} · {visible(row['setting'])}"
