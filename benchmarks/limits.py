@@ -18,7 +18,7 @@ from medassay.runner.ask import Tally
 from medassay.runner.budget import Amount
 from medassay.runner.engine.orders import WorkMessage, WorkReport
 from medassay.runner.engine.ray import connect
-from medassay.storage.journal import Journal, Noted
+from medassay.storage.journal import Journal, RecordPlaces
 
 
 def main():
@@ -51,7 +51,7 @@ def report_costs(ray):
         def beat(self, orders, size):
             arrays = [array("q", range(size)) for _ in range(3)]
             counts = Counter({("m", "d", "answered"): size})
-            noted = (Noted("w.jsonl", *arrays),)
+            noted = (RecordPlaces("w.jsonl", *arrays),)
             return WorkReport(noted, counts, (), {"m": 5}, 1, Tally(), Amount(), None, {}, 0.0)
 
     actor = ray.remote(Echo).remote()

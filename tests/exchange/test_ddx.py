@@ -11,7 +11,7 @@ from medassay.cli.main import call
 from medassay.core.records.plan import DdxRules
 from medassay.errors import InputError
 from medassay.exchange.ddx import import_ddx
-from medassay.kinds.diagnoses.names import Matching
+from medassay.kinds.diagnoses.names import NameMatcher
 from medassay.kinds.results import leaderboard
 
 
@@ -104,7 +104,7 @@ def test_lists_score_alike_by_import_and_by_bank_whichever_names_are_golden(
     bank = BANKS["rarebench_pumch_adm"].load(data / "rarebench", golden=golden)
     assert said in bank.limits
     synonyms = load_disease_names(mapping).synonyms(item.diagnoses[0] for item in bank.items)
-    matching = Matching(synonyms)
+    matching = NameMatcher(synonyms)
     names = {f"row-{int(item.id[-3:]):04}": item.diagnoses for item in bank.items}
     by_bank = dict.fromkeys(hits, 0)
     for trial in lines(run, "trials.jsonl"):

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medassay.core.records.diagnosis import plain_name
-from medassay.kinds.diagnoses.names import Matching
+from medassay.kinds.diagnoses.names import NameMatcher
 
 SAME = [
     ("Wilson disease", "Wilson's Disease"),
@@ -32,16 +32,16 @@ OTHER = [
 
 @pytest.mark.parametrize(("golden", "name"), SAME)
 def test_the_same_name_in_another_dress(golden, name):
-    assert Matching({}).rule(name, [golden]) == "same name"
+    assert NameMatcher({}).rule(name, [golden]) == "same name"
 
 
 @pytest.mark.parametrize(("golden", "name"), OTHER)
 def test_another_disease_is_never_the_same(golden, name):
-    assert Matching({}).rule(name, [golden]) == ""
+    assert NameMatcher({}).rule(name, [golden]) == ""
 
 
 def test_each_label_says_how_it_was_found():
-    matching = Matching({"gout": ["Podagra", "Urate arthritis"]})
+    matching = NameMatcher({"gout": ["Podagra", "Urate arthritis"]})
     assert matching.rule("GOUT", ["Gout", "Gouty arthritis"]) == "same name"
     assert matching.rule("Gouty Arthritis", ["Gout", "Gouty arthritis"]) == "other name in the bank"
     assert matching.rule("podagra", ["Gout"]) == "synonym"
@@ -49,7 +49,7 @@ def test_each_label_says_how_it_was_found():
 
 
 def test_nothing_left_of_a_name_is_no_name():
-    assert Matching({}).rule("…", ["…"]) == ""
+    assert NameMatcher({}).rule("…", ["…"]) == ""
 
 
 @given(st.text(max_size=40))

@@ -15,7 +15,7 @@ from medassay.core.records.relaxed import (
     Position,
     Prefix,
     RelaxedSetting,
-    Sampled,
+    SampledCompletion,
     Tables,
     keep,
     prefixes,
@@ -96,7 +96,7 @@ def test_the_protocol_with_a_duplicate_and_an_early_stop():
         for token in one["tokens"]:
             logprobs.append(log(STEPS[before][token]))
             before = token
-        sampled.append(Sampled(tokens=tuple(one["tokens"]), logprobs=tuple(logprobs)))
+        sampled.append(SampledCompletion(tokens=tuple(one["tokens"]), logprobs=tuple(logprobs)))
     setting = RelaxedSetting(samples=4, keep=5, stride=1, max_tokens=2)
     kept = keep(sampled, setting.keep)
     assert len(kept) == 3
@@ -230,13 +230,17 @@ def test_an_unknown_mode_is_refused():
 
 def test_the_likeliest_are_kept_and_ties_by_their_order():
     one, two, three = (
-        Sampled(tokens=(n,), logprobs=(value,)) for n, value in ((1, -2.0), (2, -1.0), (3, -2.0))
+        SampledCompletion(tokens=(n,), logprobs=(value,))
+        for n, value in ((1, -2.0), (2, -1.0), (3, -2.0))
     )
     assert keep([one, two, three, one], 2) == (two, one)
 
 
 def test_positions_end_where_no_completion_reaches():
-    kept = [Sampled(tokens=(1, 2, 3), logprobs=(-1.0,) * 3), Sampled(tokens=(), logprobs=())]
+    kept = [
+        SampledCompletion(tokens=(1, 2, 3), logprobs=(-1.0,) * 3),
+        SampledCompletion(tokens=(), logprobs=()),
+    ]
     assert [at for at, _ in prefixes(kept, stride=2, max_tokens=128)] == [0, 2]
     assert [at for at, _ in prefixes([], stride=8, max_tokens=128)] == [0]
     with pytest.raises(ValueError, match="stride 0"):

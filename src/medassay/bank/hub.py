@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from medassay.core.catch import caught
 from medassay.errors import InputError, Transient
 
 # name -> (data set on the hub, files of it that the loader reads)
@@ -34,12 +35,12 @@ def fetch(name: str, folder: Path) -> list[Path]:
             "bank fetch needs the extra [data]: pip install 'medassay[data]'"
         ) from None
     repository, patterns = HUB[name]
-    try:
+    with caught() as errors:  # the client raises many kinds; all mean no data
         snapshot_download(
             repository, repo_type="dataset", allow_patterns=patterns, local_dir=folder
         )
-    except Exception as error:  # noqa: BLE001 -- the client raises many kinds; all mean no data
-        raise Transient(f"bank fetch: {repository} could not be downloaded: {error}") from None
+    if errors:
+        raise Transient(f"bank fetch: {repository} could not be downloaded: {errors[0]}")
     for parquet in sorted(folder.rglob("*.parquet")):
         target = folder / f"{parquet.stem}.jsonl"
         duckdb.read_parquet(str(parquet)).write_json(str(target))

@@ -10,6 +10,7 @@ from typing import Any
 from medassay.bank.builder import BankBuilder, letter_index, read_csv
 from medassay.bank.check import ITEM_KEYS
 from medassay.bank.delimited import USUAL, TableForm
+from medassay.core.catch import caught
 from medassay.core.json import parse_json
 from medassay.core.records.item import LETTERS, Bank
 from medassay.errors import InputError
@@ -196,10 +197,10 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 @contextmanager
 def _unreadable(path: Path, place: str) -> Iterator[None]:
     """Turn whatever zip and XML raise on a damaged spreadsheet into one line."""
-    try:
+    with caught() as errors:  # openpyxl lets all of it through
         yield
-    except Exception as error:  # noqa: BLE001 -- openpyxl lets all of it through
-        raise InputError(f"{path.name}: not readable as a spreadsheet: {place}{error}") from None
+    if errors:
+        raise InputError(f"{path.name}: not readable as a spreadsheet: {place}{errors[0]}")
 
 
 def _refuse_bombs(path: Path) -> None:

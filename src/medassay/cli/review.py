@@ -49,11 +49,11 @@ def serve(
 ) -> None:
     """Serve the review app; the first start prints the one-use link of the admin."""
     with opened_database(database, make=True) as opened:
-        from medassay.web.serve import Listening, checked_origin, serve_app
+        from medassay.web.serve import ListenAddress, checked_origin, serve_app
         from medassay.web.settings import AppSettings
 
         settings = AppSettings(origin=checked_origin(url), root_path=root_path.rstrip("/"))
-        where = Listening(
+        where = ListenAddress(
             host=host, port=port, proxies=tuple(proxy), certificate=certificate, key=key
         )
         serve_app(opened, settings, where, say=out.say, result=_tell_link)

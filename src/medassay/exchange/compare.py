@@ -17,7 +17,7 @@ from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N, TIE
 from medassay.statistic.ranking.evidence import Evidence
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, MIN_COVERAGE
-from medassay.statistic.ranking.pairs import Compared, Pair, board_of, pairs_of_board
+from medassay.statistic.ranking.pairs import Pair, RankedRows, board_of, pairs_of_board
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.test.margin import DifferenceInterval, check_margin
 from medassay.statistic.test.planner import items_to_tell
@@ -393,7 +393,7 @@ class _Versus:
     def _pairs_among(self, ranked: list[int]) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the pairs of the rows to tell of, tested in the family of the `ranked` rows."""
         common = [np.asarray(part[ranked].all(axis=0)) for part in self._present]
-        field = Compared(
+        field = RankedRows(
             rows=[(str(k), "") for k in range(len(self._rows))],
             strata=self._strata,
             ranked=ranked,

@@ -25,7 +25,7 @@ from medassay.exchange.ddx_lists import ListedCase, Lists, list_files, read_list
 from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
 from medassay.judging.assignment import RULE, JudgeAssignment
 from medassay.judging.queue import Answers
-from medassay.kinds.diagnoses.names import Matching
+from medassay.kinds.diagnoses.names import NameMatcher
 from medassay.kinds.diagnoses.parser import read_list
 from medassay.kinds.diagnoses.tasks import DDX, DDX_NAMES, remembered_rules
 from medassay.kinds.graders import graders_of
@@ -98,7 +98,7 @@ def import_ddx(
 def names_against_labels(
     lists: Iterable[ListedCase],
     golden: Mapping[tuple[str, str], Sequence[str]],
-    matching: Matching,
+    matching: NameMatcher,
 ) -> dict[str, Any]:
     """Return how far names compared by rule agree with the Exact Synonym of a judge.
 
@@ -137,7 +137,7 @@ def names_against_labels(
 def names_against_ranks(
     lists: Iterable[ListedCase],
     golden: Mapping[tuple[str, str], Sequence[str]],
-    matching: Matching,
+    matching: NameMatcher,
 ) -> dict[str, dict[str, int]]:
     """Return, for each model with ranks given by somebody, how the ranks found by names compare.
 
@@ -181,7 +181,7 @@ def _fill(
     }
     task = DDX if lists.labelled else DDX_NAMES
     names = {key: item["diagnoses"] for key, item in lists.items.items()}
-    matching = Matching(remembered["synonyms"])
+    matching = NameMatcher(remembered["synonyms"])
     if lists.labelled:
         more["names_against_labels"] = names_against_labels(lists.lists, names, matching)
     elif against := names_against_ranks(lists.lists, names, matching):

@@ -53,7 +53,7 @@ GIVEN = "given"  # the judge whose verdicts came with the file
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedAnswer:
     """One line: an item, the answer to it, and what was said of it."""
 
     item: Item
@@ -124,7 +124,7 @@ def _files(path: Path) -> list[Path]:
     return paths
 
 
-def read_healthbench(path: Path) -> Iterator[Judged]:
+def read_healthbench(path: Path) -> Iterator[JudgedAnswer]:
     """Yield every judged answer of a file.
 
     Raises
@@ -154,7 +154,7 @@ def read_healthbench(path: Path) -> Iterator[Judged]:
         check_record(record, where, {DOMAIN})
         by_id = {f"c{at}": criterion for at, criterion in enumerate(met, 1)}
         body = [{"id": c["id"], **by_id[c["id"]]} for c in record["criteria"]]
-        judged = Judged(
+        judged = JudgedAnswer(
             item=build_item(record),
             text=text,
             verdict=Verdict(valid=True, body={"criteria": body}),
@@ -164,7 +164,7 @@ def read_healthbench(path: Path) -> Iterator[Judged]:
         yield judged
 
 
-def _check_score(judged: Judged, stored: Any, where: str) -> None:
+def _check_score(judged: JudgedAnswer, stored: Any, where: str) -> None:
     """Refuse a file whose own score is not what its verdicts give."""
     score = CriteriaGrader().score(judged.item, judged.verdict)
     is_number = isinstance(stored, int | float) and not isinstance(stored, bool)
@@ -249,7 +249,7 @@ def _fill(
     finish(run, RUBRIC, run_items, [], sealed_at=now)
 
 
-def _read_all(source: ImportSource, files: Mapping[str, Path]) -> list[Judged]:
+def _read_all(source: ImportSource, files: Mapping[str, Path]) -> list[JudgedAnswer]:
     """Return the answers of all files by model and item, each once."""
     judged = sorted(
         (
@@ -267,7 +267,7 @@ def _read_all(source: ImportSource, files: Mapping[str, Path]) -> list[Judged]:
     return judged
 
 
-def _items_of(judged: Sequence[Judged]) -> dict[str, dict[str, Any]]:
+def _items_of(judged: Sequence[JudgedAnswer]) -> dict[str, dict[str, Any]]:
     """Return the items by id; refuse one that asks something else in another file."""
     records: dict[str, dict[str, Any]] = {}
     for judged_ in judged:
@@ -280,7 +280,7 @@ def _items_of(judged: Sequence[Judged]) -> dict[str, dict[str, Any]]:
     return records
 
 
-def _trial(judged: Judged) -> dict[str, Any]:
+def _trial(judged: JudgedAnswer) -> dict[str, Any]:
     prompt = Prompt(item_id=judged.item.id, messages=(), encoded=b"", template="")
     completion = Completion(text=judged.text)
     answer = read_answer(judged.item, prompt, completion, PARSERS["text"])
@@ -300,7 +300,7 @@ def _trial(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _verdict(judged: Judged, trial: dict[str, Any], judge: CriteriaGrader) -> dict[str, Any]:
+def _verdict(judged: JudgedAnswer, trial: dict[str, Any], judge: CriteriaGrader) -> dict[str, Any]:
     keys = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
     return {
         **{key: trial[key] for key in keys},

@@ -92,13 +92,13 @@ class _JudgedCell:
     unweighted: int = 0  # scores that should be weighted by probability and are not
     apart: "array[float]" = field(default_factory=_numbers)  # between batch and single judging
     apart_clusters: "array[int]" = field(default_factory=lambda: array("q"))
-    tags: "dict[str, _Tagged]" = field(default_factory=dict)
+    tags: "dict[str, _TagScores]" = field(default_factory=dict)
     harm_marked: set[str] = field(default_factory=set)  # items with criteria marked `harm`
     harm_met: Counter[str] = field(default_factory=Counter)  # criterion → answers that meet it
 
 
 @dataclass
-class _Tagged:
+class _TagScores:
     """Scores over the criteria of one tag, and the cluster of each."""
 
     scores: "array[float]" = field(default_factory=_numbers)
@@ -165,7 +165,7 @@ class Judgements:
             if not any(c["points"] > 0 for c in criteria):
                 continue  # nothing could be reached
             scores = [rubric_points(criteria, [met[n] for n in chosen]) for met in met_by_judge]
-            tagged = cell.tags.setdefault(tag, _Tagged())
+            tagged = cell.tags.setdefault(tag, _TagScores())
             tagged.scores.append(float(np.mean(scores)))
             tagged.clusters.append(cluster)
 

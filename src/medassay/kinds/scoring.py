@@ -15,7 +15,7 @@ from medassay.score.text import text_likeness
 from medassay.storage.jsonl import read_jsonl
 
 
-class Scoring:
+class TaskScorer:
     """The scorers of a task, applied to one answer at a time."""
 
     def __init__(self, task: Task) -> None:
@@ -50,7 +50,7 @@ def score_trials(
     folder: Path, items: RunItems, task: Task
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield every trial of a run with its score record, in the order of trials.jsonl."""
-    scoring = Scoring(task)
+    scoring = TaskScorer(task)
     for trial in read_jsonl(folder / "trials.jsonl"):
         item = items.get(trial["domain"], trial["item"])
         yield trial, scoring.record(item, trial, answer_of(trial))

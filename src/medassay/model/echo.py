@@ -47,7 +47,7 @@ class WrongEchoError(ValueError):
 
 
 @dataclass(frozen=True)
-class Echoed:
+class EchoedPrompt:
     """One echoed prompt: its tokens with their log-probabilities (None for the first), and what was
     generated behind it.
 
@@ -145,7 +145,7 @@ class Echo:
             likelihoods=tuple(likelihoods),
         )
 
-    async def _ask(self, text: str) -> tuple[Echoed, float]:
+    async def _ask(self, text: str) -> tuple[EchoedPrompt, float]:
         spec = self._spec
         body: dict[str, Any] = {
             "model": spec.sent_name,
@@ -184,7 +184,7 @@ class Echo:
         return None
 
 
-def _same_beginning(echoed: Echoed, begun: Echoed) -> None:
+def _same_beginning(echoed: EchoedPrompt, begun: EchoedPrompt) -> None:
     """Refuse an echo in which what follows a token changes what it says of it."""
     for at, (token, other) in enumerate(zip(echoed.tokens, begun.tokens, strict=False)):
         if token != other:
@@ -202,7 +202,7 @@ def _check_equal(first: float | None, other: float | None, what: str) -> None:
         raise WrongEchoError(f"{what} has log-probabilities {texts[0]} and {texts[1]}")
 
 
-def read_echo(data: bytes, text: str) -> Echoed:
+def read_echo(data: bytes, text: str) -> EchoedPrompt:
     """Return what a reply of the completions protocol says of the prompt that was sent.
 
     Raises
@@ -236,7 +236,7 @@ def read_echo(data: bytes, text: str) -> Echoed:
         raise WrongEchoError("a token behind the first has no log-probability, or one above 0")
     generated = [(token, value) for token, value in zip(tokens, values, strict=True)][read:]
     first = values[0]
-    return Echoed(
+    return EchoedPrompt(
         tokens=tuple(tokens[:read]),
         values=(None if first is None or first >= 0 else first, *values[1:read]),
         best=tuple(best[:read]),

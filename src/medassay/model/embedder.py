@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.catch import caught
 from medassay.errors import InputError
 
 EMBEDDED = "embedded:minilm"
@@ -44,14 +45,13 @@ class Embedder:
 
         logging.disable_progress_bar()
         self._model: Any
-        try:
+        with caught() as errors:  # a damaged folder breaks its readers in many ways
             self._model = SentenceTransformer(str(place), local_files_only=True, device="cpu")
-        # A damaged folder breaks its readers in many ways.
-        except Exception as error:  # noqa: BLE001
-            message = " ".join(str(error).split())[:200]
+        if errors:
+            message = " ".join(str(errors[0]).split())[:200]
             raise InputError(
                 f"embeddings: {place}: not a model that sentence-transformers reads: {message}"
-            ) from None
+            )
         digest = sha256_hex(b"".join(path.read_bytes() for path in weights))[:12]
         name = "all-MiniLM-L6-v2" if folder == EMBEDDED else place.resolve().name
         self.id = f"{name}@{digest}"

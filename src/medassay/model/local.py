@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.catch import caught
 from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
@@ -61,19 +62,15 @@ class LocalModel:
             batch = self._next()
             for job in batch:
                 self._waiting.remove(job)
-            try:
+            with caught() as errors:  # torch raises many kinds
                 done = await asyncio.to_thread(self._answered, batch)
-            # Torch raises many kinds; each prompt of the batch must hear of it.
-            except Exception as error:  # noqa: BLE001
-                is_permanent = isinstance(error, Permanent)
-                error_told = (
-                    error
-                    if is_permanent
-                    else Permanent(f"{self._spec.id}: {type(error).__name__}: {error}")
-                )
+            for error in errors:  # of which each prompt of the batch must hear
+                cause = f"{self._spec.id}: {type(error).__name__}: {error}"
+                failure = error if isinstance(error, Permanent) else Permanent(cause)
                 for job in batch:
                     if not job[-1].done():
-                        job[-1].set_exception(error_told)
+                        job[-1].set_exception(failure)
+            if errors:
                 continue
             for job, completion in zip(batch, done, strict=True):
                 if job[-1].done():

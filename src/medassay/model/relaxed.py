@@ -14,7 +14,7 @@ from medassay.core.records.likelihood import LogLikelihood
 from medassay.core.records.relaxed import (
     DrawnCompletions,
     RelaxedSetting,
-    Sampled,
+    SampledCompletion,
     prefixes,
     tables,
 )
@@ -115,7 +115,7 @@ def _scored_plainly(
 def _scored_on_states(
     engine: LikelihoodEngine,
     context_ids: Ids,
-    kept_samples: Sequence[Sampled],
+    kept_samples: Sequence[SampledCompletion],
     begun: Sequence[Ids],
     target_ids: Sequence[Ids],
     states: States,
@@ -158,7 +158,7 @@ def _scored_on_states(
     return {beginning: tuple(values) for beginning, values in totals.items()}
 
 
-def _owner(kept_samples: Sequence[Sampled], beginning: Ids) -> int:
+def _owner(kept_samples: Sequence[SampledCompletion], beginning: Ids) -> int:
     """Return the first completion that begins so."""
     return next(i for i, c in enumerate(kept_samples) if c.tokens[: len(beginning)] == beginning)
 

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from medassay.core.records.relaxed import RelaxedSetting, Sampled, keep
+from medassay.core.records.relaxed import RelaxedSetting, SampledCompletion, keep
 from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Ids, at_least_single
 
@@ -59,7 +59,7 @@ def _row(cache: Any, row: int, length: int) -> RowStates:
 
 def draw(
     engine: LikelihoodEngine, context_ids: Ids, setting: RelaxedSetting, *, seed: int, cached: bool
-) -> tuple[list[Sampled], tuple[Sampled, ...], States | None]:
+) -> tuple[list[SampledCompletion], tuple[SampledCompletion, ...], States | None]:
     """Return all completions, those kept, and the states of these in the same order.
 
     Parameters
@@ -74,9 +74,9 @@ def draw(
         output = engine.model(input_ids=ids, use_cache=True)
         past = output.past_key_values
         if not cached or not _can_be_cut(past):
-            reading: _Cached | _Whole = _Whole(engine, context_ids)
+            reading: _CachedLogits | _Whole = _Whole(engine, context_ids)
         else:
-            reading = _Cached(engine, past)
+            reading = _CachedLogits(engine, past)
         first = output.logits[:, -1]
         if setting.sampler == "beam":
             samples = _beams(engine, setting, first, reading)
@@ -103,7 +103,7 @@ def _can_be_cut(past: Any) -> bool:
     )
 
 
-class _Cached:
+class _CachedLogits:
     """The next logits of several completions, read on from the cache of their prompt."""
 
     def __init__(self, engine: LikelihoodEngine, past: Any) -> None:
@@ -137,7 +137,7 @@ class _Cached:
         """Return the states of completions that have ended."""
         return States(self._past, rows)
 
-    def read(self, samples: Sequence[Sampled]) -> States:
+    def read(self, samples: Sequence[SampledCompletion]) -> States:
         """Return the states of completions that are read once more, padded on the right."""
         import torch
 
@@ -183,7 +183,7 @@ class _Whole:
     def states(self, rows: Sequence[RowStates]) -> None:
         """Return None: there are no states."""
 
-    def read(self, samples: Sequence[Sampled]) -> None:
+    def read(self, samples: Sequence[SampledCompletion]) -> None:
         """Return None: there are no states."""
 
 
@@ -191,9 +191,9 @@ def _samples(
     engine: LikelihoodEngine,
     setting: RelaxedSetting,
     first: Any,
-    reading: "_Cached | _Whole",
+    reading: "_CachedLogits | _Whole",
     seed: int,
-) -> tuple[list[Sampled], list[RowStates]]:
+) -> tuple[list[SampledCompletion], list[RowStates]]:
     """Return completions drawn side by side, and the states of each."""
     import torch
 
@@ -222,7 +222,7 @@ def _samples(
             logits = reading.after(parents, [tuple(tokens[row]) for row in still])
             parents = list(range(len(still)))
     samples = [
-        Sampled(tokens=tuple(token_ids), logprobs=tuple(logprobs))
+        SampledCompletion(tokens=tuple(token_ids), logprobs=tuple(logprobs))
         for token_ids, logprobs in zip(tokens, values, strict=True)
     ]
     return samples, states
@@ -268,8 +268,8 @@ def _likeliest(chances: Any, top_p: float) -> tuple[Any, Any]:
 
 
 def _beams(
-    engine: LikelihoodEngine, setting: RelaxedSetting, first: Any, reading: "_Cached | _Whole"
-) -> list[Sampled]:
+    engine: LikelihoodEngine, setting: RelaxedSetting, first: Any, reading: "_CachedLogits | _Whole"
+) -> list[SampledCompletion]:
     """Return the likeliest completions that a beam search finds, as many as `samples`.
 
     One that ended competes with its end.
@@ -279,7 +279,7 @@ def _beams(
     import torch
 
     ends, width = stop_tokens(engine), setting.samples
-    live: list[Sampled] = [Sampled(tokens=(), logprobs=())]
+    live: list[SampledCompletion] = [SampledCompletion(tokens=(), logprobs=())]
     logits, ended = first, []
     for step in range(setting.max_tokens):
         logits = at_least_single(logits)
@@ -288,7 +288,7 @@ def _beams(
         scores = (chances.double().cpu() + totals[:, None]).flatten()
         # Each beam has at most one end for each stop token: so many candidates are always enough.
         best = scores.topk(min(len(scores), width + len(live) * len(ends)))
-        following: list[tuple[int, Sampled]] = []
+        following: list[tuple[int, SampledCompletion]] = []
         for value, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
             beam, token = divmod(place, chances.shape[1])
             if token in ends:
@@ -296,7 +296,7 @@ def _beams(
             elif len(following) < width:
                 logprobs = (*live[beam].logprobs, float(chances[beam, token]))
                 following.append(
-                    (beam, Sampled(tokens=(*live[beam].tokens, token), logprobs=logprobs))
+                    (beam, SampledCompletion(tokens=(*live[beam].tokens, token), logprobs=logprobs))
                 )
         live = [beam_state for _, beam_state in following]
         ended = sorted(ended, key=lambda pair: -pair[0])[:width]

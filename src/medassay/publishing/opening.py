@@ -14,7 +14,7 @@ from medassay.storage.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened:
+class OpenedRecord:
     """A private record with its salt and commitment.
 
     `public` says whether the publication has it.
@@ -39,7 +39,7 @@ class Opened:
 
 def open_item(
     run: Run, name: str, *, model: str = "", publication: Path | None = None
-) -> list[Opened]:
+) -> list[OpenedRecord]:
     """Return a synthetic item of a private run and the answers to it, each with its proof.
 
     Parameters
@@ -82,7 +82,7 @@ def open_item(
                 " was published"
             )
         opened.append(
-            Opened(
+            OpenedRecord(
                 what=what,
                 record=record,
                 salt=hidden.salt(*key),

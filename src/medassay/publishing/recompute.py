@@ -30,10 +30,10 @@ from medassay.judging.queue import must_judge
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
-from medassay.kinds.scoring import Scoring
+from medassay.kinds.scoring import TaskScorer
 from medassay.kinds.summaries import summaries_of
 from medassay.publishing.redaction import PART_FIELDS, PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
-from medassay.publishing.rejudge import Mismatch, Rejudging
+from medassay.publishing.rejudge import Mismatch, VerdictReader
 from medassay.publishing.report import VerificationReport
 from medassay.publishing.tombstone import read_tombstones
 from medassay.publishing.tree import files_in
@@ -204,7 +204,7 @@ def _check_content(folder: Path) -> str:
     task = task_of_run(run.manifest)
     items = RunItems(folder, run.manifest["domains"])
     table = LeaderboardScores(items, task.harmful)
-    judged = Rejudging(run, items, task) if "bench" in run.manifest else None
+    judged = VerdictReader(run, items, task) if "bench" in run.manifest else None
     here = revisions(task, () if judged is None else judged.graders)
     others = partial(other_revisions, run.manifest, here)
     other_scores = others(("parser", "reader", "scorer", "measure"))
@@ -278,13 +278,13 @@ def _scores(
     run: Run,
     items: RunItems,
     task: Task,
-    judged: Rejudging | None,
+    judged: VerdictReader | None,
     *,
     same_code: bool,
     part: _LineRange = _LineRange(),
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the trials of a part with their scores, each checked."""
-    scoring = Scoring(task)
+    scoring = TaskScorer(task)
     last: tuple[Any, ...] = ()
     for number, (trial, record) in enumerate(_stored(run, part), part.first):
         last = _in_order(trial, last, number)

@@ -108,7 +108,7 @@ def numbers_of(item: Mapping[str, Any]) -> dict[str, Any]:
     return numbers
 
 
-class Withholding:
+class Redactor:
     """Makes public records of private ones; `secret` is the run's own and never published."""
 
     def __init__(self, secret: str) -> None:

@@ -22,7 +22,7 @@ class Mismatch(Exception):
     """Says which record differs."""
 
 
-class Rejudging:
+class VerdictReader:
     """Reads the verdicts of a run beside its trials, in the same order."""
 
     def __init__(self, run: Run, items: RunItems, task: Task) -> None:

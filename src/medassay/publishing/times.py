@@ -56,7 +56,7 @@ class _Timing(msgspec.Struct):
         return Usage(prompt=read, completion=written, cached=self.cached, reasoning=self.reasoning)
 
 
-class _Used(msgspec.Struct):
+class _JudgeUsage(msgspec.Struct):
     """The tokens of one reply of a judge."""
 
     prompt: int = 0
@@ -80,7 +80,7 @@ class _Verdict(msgspec.Struct):
     judge: str
     responses: list[str] = msgspec.field(default_factory=list)
     seconds: list[float] = msgspec.field(default_factory=list)
-    usage: list[_Used] = msgspec.field(default_factory=list)
+    usage: list[_JudgeUsage] = msgspec.field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -192,7 +192,7 @@ def times_of(
             kind="verdicts",
             items="synthetic" if (verdict.domain, verdict.item) in synthetic else "public",
         )
-        usages = verdict.usage or [_Used()] * len(verdict.seconds)
+        usages = verdict.usage or [_JudgeUsage()] * len(verdict.seconds)
         # Imported verdicts may tell no seconds.
         for reply, seconds, used in zip(verdict.responses, verdict.seconds, usages, strict=False):
             if replies.is_new(reply):

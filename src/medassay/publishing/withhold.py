@@ -13,7 +13,7 @@ from medassay.core.canonical import canonical
 from medassay.core.records.diagnosis import plain_name
 from medassay.errors import IntegrityError
 from medassay.judging.agreement import TRIAL_KEY, by_trial
-from medassay.publishing.redaction import FINDING_FIELDS, Withholding, select_fields
+from medassay.publishing.redaction import FINDING_FIELDS, Redactor, select_fields
 from medassay.publishing.shingles import PrivateShingles
 from medassay.publishing.times import times_of, to_sealed
 from medassay.publishing.tombstone import read_tombstones
@@ -44,7 +44,7 @@ _ITEM_TEXT = (
 )
 
 
-def withholding_of(run: Run) -> Withholding:
+def withholding_of(run: Run) -> Redactor:
     """Return what makes the public records of a run.
 
     Raises
@@ -60,7 +60,7 @@ def withholding_of(run: Run) -> Withholding:
     secret = read_document(run.path / SALT).get("secret")
     if not isinstance(secret, str) or not re.fullmatch("[0-9a-f]{64}", secret):
         raise IntegrityError(f"{SALT}: holds no secret of 64 hexadecimal digits")
-    return Withholding(secret)
+    return Redactor(secret)
 
 
 def write_public(run: Run, items: RunItems, folder: Path) -> Run:
@@ -236,7 +236,7 @@ def _cluster(run: Run, item: dict[str, Any]) -> tuple[str, str]:
     return run.manifest["domains"][item["domain"]], item.get("cluster", "")
 
 
-def _clusters(run: Run, hidden: Withholding) -> dict[tuple[str, str], str]:
+def _clusters(run: Run, hidden: Redactor) -> dict[tuple[str, str], str]:
     """Return the public name of every cluster: salted, unless a public item tells it.
 
     Intervals need to know who belongs together, public and synthetic items and domains alike.
@@ -259,9 +259,7 @@ def _redacted(
         yield make(record) if (record["domain"], record[name]) in withheld else record
 
 
-def _scores(
-    run: Run, hidden: Withholding, withheld: set[tuple[str, str]]
-) -> Iterator[dict[str, Any]]:
+def _scores(run: Run, hidden: Redactor, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
     path = run.path / f"{VERDICTS}.jsonl"
     groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
     waiting = next(groups, None)

@@ -42,7 +42,7 @@ class Edge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passed:
+class AnswerPath:
     """What an answer passed: boxes, edges, and the same in words, branch by branch."""
 
     boxes: Sequence[Box]
@@ -66,7 +66,7 @@ class Drawing:
     boxes: Mapping[str, Box]
     edges: Sequence[Edge]
 
-    def passed(self, trace: Sequence[Mapping[str, Any]]) -> Passed:
+    def passed(self, trace: Sequence[Mapping[str, Any]]) -> AnswerPath:
         """Return the path of one answer, from its trace."""
         verdicts = {step["node"]: step["verdict"] for step in trace if step.get("verdict")}
         edges = []
@@ -77,7 +77,7 @@ class Drawing:
             chosen = [e for e in edges_passed if e.label == verdicts.get(step["parent"])]
             edges += (chosen or edges_passed)[:1]
         boxes = [self.boxes[step["node"]] for step in trace]
-        return Passed(boxes=boxes, edges=edges, says="; ".join(_branches(trace)))
+        return AnswerPath(boxes=boxes, edges=edges, says="; ".join(_branches(trace)))
 
 
 def drawings(graphs: Sequence[Mapping[str, Any]]) -> dict[str, Drawing]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from medassay.bank.folder import StoredItems
 from medassay.context.tools.loop import ToolLoop, ToolTrace
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.catch import caught
 from medassay.core.json import storable
 from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
@@ -21,15 +22,14 @@ from medassay.core.secret import secrets
 from medassay.errors import NotAsked, Permanent, Transient
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
-from medassay.kinds.scoring import Scoring
+from medassay.kinds.scoring import TaskScorer
 from medassay.model.spec import load_models
 from medassay.runner.ask import Asker
 from medassay.runner.budget import Budget
-from medassay.runner.catch import caught
 from medassay.runner.context import embedding_entry
 from medassay.runner.progress import Progress
 from medassay.runner.schedule import Cell, Schedule
-from medassay.storage.journal import Writing
+from medassay.storage.journal import RecordWriter
 
 if TYPE_CHECKING:
     from medassay.context.tools.toolbox import Toolbox
@@ -41,14 +41,14 @@ Attempt = tuple[
 FIRST: Attempt = (0, "")
 
 
-class Answering:
+class AnswerStage:
     """The trials of a schedule, each asked, read, scored and journalled."""
 
     def __init__(
         self,
         schedule: Schedule,
         asker: Asker,
-        journal: Writing,
+        journal: RecordWriter,
         progress: Progress,
         *,
         tool_loop: ToolLoop | None = None,
@@ -60,7 +60,7 @@ class Answering:
         self._asker = asker
         self._journal = journal
         self._progress = progress
-        self._scoring = Scoring(schedule.task)
+        self._scoring = TaskScorer(schedule.task)
         self.specs = schedule.specs
 
     def units(self, model: str) -> Iterator[int]:
@@ -186,10 +186,10 @@ class AnswerStageSpec:
         self,
         run: Path,
         asker: Asker,
-        journal: Writing,
+        journal: RecordWriter,
         progress: Progress,
         secrets: Mapping[str, str],
-    ) -> Answering:
+    ) -> AnswerStage:
         """Return the stage over the items of the run; see `stage`."""
         items = StoredItems(run / "items.jsonl", frozenset(self.schedule.domains), imported=True)
         items.trust()
@@ -197,12 +197,12 @@ class AnswerStageSpec:
         return self.stage(asker, journal, progress, secrets)
 
     def stage(
-        self, asker: Asker, journal: Writing, progress: Progress, secrets: Mapping[str, str]
-    ) -> Answering:
+        self, asker: Asker, journal: RecordWriter, progress: Progress, secrets: Mapping[str, str]
+    ) -> AnswerStage:
         """Return the stage, with the tools of its plan where it has any."""
         toolbox = open_toolbox(self.schedule, self.models_file, secrets, asker.budget)
         tool_loop = None if toolbox is None else ToolLoop(toolbox, asker)
-        return Answering(
+        return AnswerStage(
             self.schedule, asker, journal, progress, tool_loop=tool_loop, again=self.again
         )
 

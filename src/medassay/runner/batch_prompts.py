@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.catch import caught
 from medassay.core.json import storable
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import EngineRules
@@ -31,13 +32,12 @@ from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import IncompleteError, InputError, ModelError, NotAsked
 from medassay.model.chats import named_secrets, provide
 from medassay.runner.ask import Asker, request_constant, sampling_of
-from medassay.runner.catch import caught
 from medassay.runner.engine.catalog import engine_of
 from medassay.runner.progress import Progress, ProgressFactory, raise_if_interrupted, watching
 from medassay.runner.spending import spending
 from medassay.runner.stages import RunContext, work
-from medassay.storage.asked import Asked, note_asked, read_asked
-from medassay.storage.journal import Journal, Writing
+from medassay.storage.asked import LastAttempt, note_asked, read_asked
+from medassay.storage.journal import Journal, RecordWriter
 from medassay.storage.object_store import mirror_of
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import JOURNAL, STUDIES, Run, create_run
@@ -234,14 +234,14 @@ def _note(
     workspace: Path,
     records: Mapping[int, Mapping[str, Any]],
     bases: list[str],
-    before: Mapping[int, Asked],
+    before: Mapping[int, LastAttempt],
 ) -> None:
     """Write down how the subjects were asked about, where that is news.
 
     What failed has no replies that could count.
     """
     notes = {
-        subject: Asked(
+        subject: LastAttempt(
             basis=bases[subject],
             times=record["times"],
             max_tokens=record["max_tokens"],
@@ -260,12 +260,12 @@ def _finding(record: Mapping[str, Any]) -> Finding:
 
 
 @dataclass
-class Inquiring:
+class PromptBatchStage:
     """The subjects of an inquiry; a unit is a subject."""
 
     stage_spec: "PromptBatchSpec"
     asker: Asker
-    journal: Writing
+    journal: RecordWriter
     progress: Progress
 
     @property
@@ -315,7 +315,7 @@ class Inquiring:
         named = {FAILED, self.stage_spec.questions.handle(unit)} & {*self.stage_spec.again}
         return bool(named) or record["max_tokens"] < spec.reply_tokens
 
-    def _is_stored(self, unit: int, spec: ModelSpec, before: Asked) -> bool:
+    def _is_stored(self, unit: int, spec: ModelSpec, before: LastAttempt) -> bool:
         limited = replace(spec, max_tokens=before.max_tokens)
         first = self.stage_spec.questions.first(unit)
         repeat, attempt = self.stage_spec.questions.repeat(unit), before.times * _APART
@@ -364,7 +364,7 @@ class PromptBatchSpec:
     what: str
     questions: Questions
     spec: ModelSpec
-    before: Mapping[int, Asked] = field(default_factory=dict)
+    before: Mapping[int, LastAttempt] = field(default_factory=dict)
     again: tuple[str, ...] = ()
     secret_names: tuple[str, ...] = ()
     majority: Mapping[str, str] = field(default_factory=dict)  # there is no bank
@@ -378,9 +378,9 @@ class PromptBatchSpec:
         self,
         run: Path,
         asker: Asker,
-        journal: Writing,
+        journal: RecordWriter,
         progress: Progress,
         secrets: Mapping[str, str],
-    ) -> Inquiring:
+    ) -> PromptBatchStage:
         """Return the stage."""
-        return Inquiring(self, asker, journal, progress)
+        return PromptBatchStage(self, asker, journal, progress)

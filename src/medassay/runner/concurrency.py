@@ -15,7 +15,7 @@ from medassay.errors import ModelError, NotAsked, OverBudget
 from medassay.runner.ask import Asker
 from medassay.runner.event_loop import run_async
 from medassay.runner.progress import ProgressFactory, Stop, raise_if_interrupted, watching
-from medassay.storage.journal import Writing
+from medassay.storage.journal import RecordWriter
 
 U = TypeVar("U")
 _SYNC_EVERY = 1.0  # seconds
@@ -91,7 +91,7 @@ async def out_of_grace(asker: Asker) -> None:
 
 
 @asynccontextmanager
-async def asking(asker: Asker, *journals: Writing) -> AsyncIterator[TaskGroup]:
+async def asking(asker: Asker, *journals: RecordWriter) -> AsyncIterator[TaskGroup]:
     """Yield a group for the tasks of a stage.
 
     Journals reach the disk every second and at the end.
@@ -115,7 +115,7 @@ async def asking(asker: Asker, *journals: Writing) -> AsyncIterator[TaskGroup]:
             journal.sync()
 
 
-async def _sync(journals: tuple[Writing, ...]) -> None:
+async def _sync(journals: tuple[RecordWriter, ...]) -> None:
     while True:
         await asyncio.sleep(_SYNC_EVERY)
         for journal in journals:

@@ -12,7 +12,7 @@ from medassay.core.log import log
 from medassay.core.records.plan import Plan
 from medassay.errors import InputError, UsageError
 from medassay.runner.manifest import surroundings
-from medassay.runner.prepare import Prepared
+from medassay.runner.prepare import PreparedRun
 from medassay.runner.replication import stored_run
 from medassay.storage.object_store import carry_home, left_behind
 from medassay.storage.run import Run, create_run, latest, open_run, runs_of_plan, tidy
@@ -32,7 +32,7 @@ class RunOrigin:
     source: Run | None = None
 
 
-def origin_of(prepared: Prepared, runs: Path, *, fresh: bool, again: str) -> RunOrigin:
+def origin_of(prepared: PreparedRun, runs: Path, *, fresh: bool, again: str) -> RunOrigin:
     """Return what a run is known by.
 
     Parameters

@@ -13,6 +13,7 @@ import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.catch import caught
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Completion, Prompt, Reply, TokenLogprob
@@ -24,22 +25,21 @@ from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.queue import Answers, JudgingQueue, spot_check_graders
 from medassay.kinds.graders import graders_of
 from medassay.runner.ask import Asker
-from medassay.runner.catch import caught
 from medassay.runner.progress import Progress
-from medassay.storage.journal import Writing
+from medassay.storage.journal import RecordWriter
 from medassay.storage.run import SPOT_CHECK, Run
 
 _APART = 100  # askings of one attempt at most, so that those of the next have keys of their own
 
 
-class Judging:
+class JudgeStage:
     """The verdicts of a judging queue; a unit is a batch of answers before one seat."""
 
     def __init__(
         self,
         queue: JudgingQueue,
         asker: Asker,
-        journal: Writing,
+        journal: RecordWriter,
         progress: Progress,
         again: Mapping[int, int] | None = None,
     ) -> None:
@@ -190,10 +190,10 @@ class JudgeStageSpec:
         self,
         run: Path,
         asker: Asker,
-        journal: Writing,
+        journal: RecordWriter,
         progress: Progress,
         secrets: Mapping[str, str],
-    ) -> Judging:
+    ) -> JudgeStage:
         """Return the stage."""
         opened = Run(run)
         judges = graders_of(self.task, opened.manifest)
@@ -204,7 +204,7 @@ class JudgeStageSpec:
         queue = JudgingQueue(
             name=self.name, answers=answers, numbers=self.numbers, assignment=assignment
         )
-        return Judging(queue, asker, journal, progress, self.again)
+        return JudgeStage(queue, asker, journal, progress, self.again)
 
 
 def reread(answers: Answers, judge: Grader, stored: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -90,7 +90,7 @@ def _places(options: Sequence[str]) -> dict[str, str]:
     return places
 
 
-class Computing:
+class MetricComputation:
     """What a metric, prepared for its references, says of some pairs.
 
     Each process loads its model once.
@@ -121,7 +121,7 @@ def measure(
         gauge.prepare(references)
         stores[name] = MeasureStore(workspace / "measures", _kept_as(gauge))
         try:
-            _compute(run, items, name, Computing(gauge), stores[name], watch, engine)
+            _compute(run, items, name, MetricComputation(gauge), stores[name], watch, engine)
         finally:
             gauge.close()
     part = run.path / "scores.jsonl.part"
@@ -149,7 +149,7 @@ def _compute(
     run: Run,
     items: RunItems,
     name: str,
-    task: Computing,
+    task: MetricComputation,
     store: MeasureStore,
     watch: ProgressFactory | None,
     engine: Engine,
@@ -207,7 +207,7 @@ def compared(
     store = MeasureStore(folder, _kept_as(gauge))
     missing = {k: p for p in pairs if (k := pair_key(*p)) not in store}
     try:
-        for values in engine.spread(Computing(gauge), _alike(missing)):
+        for values in engine.spread(MetricComputation(gauge), _alike(missing)):
             store.put(values)
     finally:
         gauge.close()

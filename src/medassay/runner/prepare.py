@@ -29,7 +29,7 @@ from medassay.runner.stages import refuse_leaving
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedRun:
     """A plan made ready: its trials numbered, its banks, and who judges if anyone does.
 
     `embedder` is the entry that queries are sent to, by its name; {} where nobody is asked.
@@ -62,7 +62,9 @@ class Prepared:
         return run_identity(self.schedule, self.banks, self.assignment, self.measures.to_dict())
 
 
-def prepare(plan: Plan, base: Path, workspace: Path, *, assume_contexts: bool = False) -> Prepared:
+def prepare(
+    plan: Plan, base: Path, workspace: Path, *, assume_contexts: bool = False
+) -> PreparedRun:
     """Return a plan made ready.
 
     Parameters
@@ -92,7 +94,7 @@ def prepare(plan: Plan, base: Path, workspace: Path, *, assume_contexts: bool = 
     graders = graders_of(task, {"banks": entries, "domains": schedule.domains, **rules})
     assignment = assign_judges(plan, task, schedule.specs, specs, graders, rules)
     embedding = "" if contexts is None else embedding_entry(contexts.index)
-    prepared = Prepared(
+    prepared = PreparedRun(
         schedule=schedule,
         banks=banks,
         assignment=assignment,

@@ -109,10 +109,14 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
     return counter.row() | replies | ({"replicas": replicas} if spec.in_process else {})
 
 
-Judged = Mapping[int, tuple[Case, bool]]  # number of a trial → what is judged, whether it is there
+JudgedCases = Mapping[
+    int, tuple[Case, bool]
+]  # number of a trial → what is judged, whether it is there
 
 
-def judged_cases(schedule: Schedule, assignment: JudgeAssignment, store: ResponseStore) -> Judged:
+def judged_cases(
+    schedule: Schedule, assignment: JudgeAssignment, store: ResponseStore
+) -> JudgedCases:
     """Return what judges would be shown, by the number of the trial.
 
     An answer that is not there yet counts as one as long as its model may write; of one that is,
@@ -151,7 +155,7 @@ def preview_judge(
     schedule: Schedule,
     assignment: JudgeAssignment,
     spec: ModelSpec,
-    judged: Judged,
+    judged: JudgedCases,
     store: ResponseStore,
 ) -> dict[str, Any]:
     """Return calls, stored replies and upper bounds for one judge.

@@ -11,7 +11,7 @@ from medassay.runner.answer_stage import AnswerStageSpec
 from medassay.runner.ask import Asker, AskSettings
 from medassay.runner.engine.catalog import engine_of
 from medassay.runner.engine.lease import await_dead, held
-from medassay.runner.prepare import Prepared
+from medassay.runner.prepare import PreparedRun
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.spending import spending
 from medassay.runner.stages import RunContext
@@ -44,7 +44,7 @@ class RunOptions:
 
 @contextmanager
 def recording(
-    run: Run, prepared: Prepared, options: RunOptions
+    run: Run, prepared: PreparedRun, options: RunOptions
 ) -> Iterator[tuple[AnswerStageSpec, RunContext] | None]:
     """Yield the stage that answers and what stages are done with; None where the run is sealed.
 

@@ -20,7 +20,7 @@ from medassay.model.connection import why_elsewhere
 from medassay.runner.answer_stage import AnswerStageSpec
 from medassay.runner.ask import Asker, Tally
 from medassay.runner.engine.stage import Engine, Stage, StageJob, StageSpec
-from medassay.runner.judge_stage import JudgeStageSpec, Judging
+from medassay.runner.judge_stage import JudgeStage, JudgeStageSpec
 from medassay.runner.progress import Progress, ProgressFactory, Stop, raise_if_interrupted, watching
 from medassay.runner.retrying import (
     journalled,
@@ -206,7 +206,7 @@ def _ask_verdicts(queue: JudgingQueue, context: RunContext) -> Journal:
     before = asker.tally.failed
     with watching(context.watch, queue.name, sizes, done) as progress, closing(journal):
         progress.money = lambda: asker.budget.booked.money
-        stage = Judging(queue, asker, journal, progress, again)
+        stage = JudgeStage(queue, asker, journal, progress, again)
         stage_spec = JudgeStageSpec.of(queue, again)
         job = context.job(run, stage, stage_spec, journal, progress, queue.place_of)
         work(run, queue.name, context, job)

@@ -17,7 +17,7 @@ from medassay.errors import InputError
 from medassay.judging.agreement import by_trial, judged_score
 from medassay.judging.queue import Answers, JudgingQueue, spot_check_graders
 from medassay.kinds.catalog import task_of_run
-from medassay.kinds.scoring import Scoring, score_trials
+from medassay.kinds.scoring import TaskScorer, score_trials
 from medassay.runner.answer_stage import failed_record
 from medassay.runner.engine.stage import Engine
 from medassay.runner.judge_stage import failed_verdict, reread
@@ -45,7 +45,7 @@ def write_items(run: Run, schedule: Schedule) -> RunItems:
 
 def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
     """Write trials, scores and timings in sealed order; what never succeeded is `failed`."""
-    scoring = Scoring(schedule.task)
+    scoring = TaskScorer(schedule.task)
     with (
         _rewrite(run.path / "trials.jsonl") as trials,
         _rewrite(run.path / "scores.jsonl") as scores,
@@ -66,7 +66,7 @@ def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
             timings.write(line.timing + b"\n")
 
 
-def _failed(schedule: Schedule, scoring: Scoring, number: int, reason: str) -> JournalLine:
+def _failed(schedule: Schedule, scoring: TaskScorer, number: int, reason: str) -> JournalLine:
     cell, item, repeat = schedule.trial(number)
     trial = failed_record(cell, item.id, repeat, reason)
     answer = Answer(item_id=item.id, outcome="failed", value=None, reason=reason)
@@ -200,7 +200,7 @@ class ScoringParts:
     def __call__(self, part: tuple[int, int]) -> bytes:
         """Return the lines of scores.jsonl for so many trials from an offset on."""
         folder, items = _run_and_items(self._place, tuple(sorted(self._domains.items())))
-        scoring, offset, count = Scoring(self._task), *part
+        scoring, offset, count = TaskScorer(self._task), *part
         line = []
         for trial in islice(read_jsonl(folder / "trials.jsonl", offset=offset), count):
             item = items.get(trial["domain"], trial["item"])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from medassay.core.records.trial import Scale
-from medassay.score.contextual import Encoded, Encoder
+from medassay.score.contextual import EncodedText, Encoder
 from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_name, need
 
 REFERENCE = "roberta-large"
@@ -62,7 +62,7 @@ class BertScore:
         ]
 
 
-def _f1(prediction: Encoded, reference: Encoded, special: set[int]) -> float | None:
+def _f1(prediction: EncodedText, reference: EncodedText, special: set[int]) -> float | None:
     """Return F1 of two encoded texts.
 
     As in the reference implementation, special tokens are found as neighbours but do not count

@@ -14,7 +14,7 @@ from typing import Any
 
 from medassay.core.records.trial import Scale
 from medassay.errors import UnavailableError
-from medassay.score.contextual import Encoded, Encoder
+from medassay.score.contextual import EncodedText, Encoder
 from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_name, need
 
 REFERENCE = "BAAI/bge-m3"
@@ -76,7 +76,7 @@ class BgeM3:
             values.append((combination, dense, sparse, colbert, everything))
         return values
 
-    def _encode(self, encoding: Encoded) -> _Vectors:
+    def _encode(self, encoding: EncodedText) -> _Vectors:
         import torch
 
         sparse_head, colbert_head = self._load_heads()

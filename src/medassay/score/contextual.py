@@ -11,7 +11,7 @@ BATCH = 32
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedText:
     """One text: ids of its tokens, the tokens, and the hidden states wanted, shape (n_tokens,
     width), special tokens among them.
     """
@@ -77,19 +77,19 @@ class Encoder:
         token_ids: list[int] = tokenizer(padded, truncation=True, max_length=most)["input_ids"]
         return token_ids
 
-    def encode(self, texts: Sequence[str]) -> dict[str, Encoded]:
+    def encode(self, texts: Sequence[str]) -> dict[str, EncodedText]:
         """Return every distinct text.
 
         Like lengths are read together, so that little is spent on padding.
         """
         ordered = sorted((self.ids(text), text) for text in set(texts))
         ordered.sort(key=lambda pair: len(pair[0]))
-        encoded: dict[str, Encoded] = {}
+        encoded: dict[str, EncodedText] = {}
         for at in range(0, len(ordered), BATCH):
             encoded |= self._batch(ordered[at : at + BATCH])
         return encoded
 
-    def _batch(self, batch: Sequence[tuple[list[int], str]]) -> Iterator[tuple[str, Encoded]]:
+    def _batch(self, batch: Sequence[tuple[list[int], str]]) -> Iterator[tuple[str, EncodedText]]:
         import torch
 
         tokenizer, model = self.load()
@@ -103,4 +103,4 @@ class Encoder:
             token_states = (
                 row[: len(ids)] if tokenizer.padding_side == "right" else row[-len(ids) :]
             )
-            yield text, Encoded(ids, tokenizer.convert_ids_to_tokens(ids), token_states.clone())
+            yield text, EncodedText(ids, tokenizer.convert_ids_to_tokens(ids), token_states.clone())

@@ -19,7 +19,7 @@ import numpy as np
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.trial import Scale
-from medassay.score.contextual import Encoded, Encoder
+from medassay.score.contextual import EncodedText, Encoder
 from medassay.score.metric import Pair, Values, find_model, model_name, need
 
 REFERENCE = "distilbert-base-uncased"
@@ -76,7 +76,7 @@ class MoverScore:
 
 
 def mover_score(
-    prediction: Encoded, reference: Encoded, of_said: Rarity, of_wanted: Rarity
+    prediction: EncodedText, reference: EncodedText, of_said: Rarity, of_wanted: Rarity
 ) -> float | None:
     """Return 1 / (1 + the least cost of moving the weights of one text to the other).
 

@@ -23,7 +23,7 @@ INQUIRIES = "inquiries"  # of a workspace
 _MAX_TIMES = 1_000_000  # times that anything is asked about
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class LastAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """How one subject was asked about last.
 
     `basis` is the hash of what decides the replies besides the token limit; `times` counts the
@@ -36,7 +36,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     usable: bool
 
 
-def read_asked(workspace: Path) -> dict[str, Asked]:
+def read_asked(workspace: Path) -> dict[str, LastAttempt]:
     """Return how each subject was asked about last, by its basis.
 
     A file that is damaged is left out: the replies are stored all the same.
@@ -49,10 +49,10 @@ def read_asked(workspace: Path) -> dict[str, Asked]:
     folder = workspace / INQUIRIES
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; expected a folder, or nothing; move it away")
-    asked_entries: dict[str, Asked] = {}
+    asked_entries: dict[str, LastAttempt] = {}
     for path in sorted(folder.glob("*.jsonl")):
         try:
-            notes = [*read_as(path, Asked)]
+            notes = [*read_as(path, LastAttempt)]
         except IntegrityError as error:
             log.warn("notes_damaged", file=f"{INQUIRIES}/{path.name}", why=str(error))
             continue
@@ -63,7 +63,7 @@ def read_asked(workspace: Path) -> dict[str, Asked]:
     return asked_entries
 
 
-def note_asked(workspace: Path, entries: Iterable[Asked]) -> None:
+def note_asked(workspace: Path, entries: Iterable[LastAttempt]) -> None:
     """Write down how subjects were asked about, if there are any."""
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
     if lines:

@@ -48,7 +48,7 @@ _head_of = msgspec.json.Decoder(_Head).decode
 NumberOf = Callable[[dict[str, Any]], int | None]
 
 
-class Writing(Protocol):
+class RecordWriter(Protocol):
     """Where a stage writes its records: a journal, or a segment of one."""
 
     def append(
@@ -64,7 +64,7 @@ class Writing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class RecordPlaces:
     """Where the lines of some records lie in one segment: parallel arrays."""
 
     segment: str
@@ -192,7 +192,7 @@ class Journal:
         self._at[number] = (place << 44) | offset
         self._length[number] = length
 
-    def note(self, noted: Noted) -> None:
+    def note(self, noted: RecordPlaces) -> None:
         """Take over what another process says it wrote to a segment of this journal."""
         place = self._place(noted.segment)
         for line_place in zip(noted.numbers, noted.offsets, noted.lengths, strict=True):

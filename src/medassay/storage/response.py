@@ -37,7 +37,7 @@ else:
 _PATIENCE = 120.0  # seconds: another process may be reading a large segment into the index
 
 
-class _Stored(msgspec.Struct):
+class _SegmentLine(msgspec.Struct):
     """A line of a segment as the index needs it: the completion is copied, not read."""
 
     key: str
@@ -54,7 +54,7 @@ class _UsedBy(msgspec.Struct):
 
 T = TypeVar("T")
 _used_of = msgspec.json.Decoder(_UsedBy).decode
-_decode_stored = msgspec.json.Decoder(_Stored).decode
+_decode_stored = msgspec.json.Decoder(_SegmentLine).decode
 _decode_completion = msgspec.json.Decoder(Completion).decode
 
 

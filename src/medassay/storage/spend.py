@@ -114,7 +114,7 @@ def bounds_of(workspace: Path) -> SpendingLimits:
     return SpendingLimits(table.get("month"), table.get("total"), allows == "allow")
 
 
-class _Reserved(msgspec.Struct):
+class _ReservationLine(msgspec.Struct):
     """A line that stands before a request."""
 
     reserved: int
@@ -127,7 +127,7 @@ class _Reserved(msgspec.Struct):
     calls: int = 1
 
 
-class _Settled(msgspec.Struct):
+class _SettlementLine(msgspec.Struct):
     """A line of what a request came to."""
 
     settled: int
@@ -149,7 +149,7 @@ class _Book:
     fresh: bool = False
     prices: dict[str, Price | None] = field(default_factory=dict)
     settled: dict[tuple[str, str], Amount] = field(default_factory=dict)  # model, month
-    open: dict[int, _Reserved] = field(default_factory=dict)
+    open: dict[int, _ReservationLine] = field(default_factory=dict)
     replied: set[str] = field(default_factory=set)  # keys of requests that were settled
     closed: list[Spending] | None = None
 
@@ -195,10 +195,10 @@ class _Book:
 
     def _take(self, line: dict[str, Any]) -> None:
         if "reserved" in line:
-            reserved = msgspec.convert(line, _Reserved)
+            reserved = msgspec.convert(line, _ReservationLine)
             self.open[reserved.reserved] = reserved
         elif "settled" in line:
-            settled = msgspec.convert(line, _Settled)
+            settled = msgspec.convert(line, _SettlementLine)
             reserved = self.open.pop(settled.settled)
             self.replied.add(reserved.key)
             self.settle(reserved, _amount(settled.calls, settled.tokens, settled.money))
@@ -223,7 +223,7 @@ class _Book:
                 for name, price in line["prices"].items()
             }
 
-    def settle(self, reserved: _Reserved, amount: Amount) -> None:
+    def settle(self, reserved: _ReservationLine, amount: Amount) -> None:
         """Count what a request came to."""
         place = reserved.model, reserved.at[:7]
         self.settled[place] = self.settled.get(place, Amount()) + amount
@@ -236,7 +236,7 @@ class _Book:
         """
         if self.fresh:
             return
-        last: dict[str, _Reserved] = {}
+        last: dict[str, _ReservationLine] = {}
         for reserved in self.open.values():
             if reserved.key not in self.replied and (
                 reserved.key not in last or last[reserved.key].attempt < reserved.attempt
@@ -356,7 +356,7 @@ class SpendJournal:
 
     def _reserve(self, model: str, key: str, attempt: int, amount: Amount) -> int:
         self._number += 1
-        line = _Reserved(
+        line = _ReservationLine(
             reserved=self._number,
             at=self._now(),
             model=model,
@@ -375,7 +375,9 @@ class SpendJournal:
         """Note what a request came to; it is on the disk before the next one is sent."""
         reserved = self._book.open.pop(number)
         money = None if self.price(reserved.model) is None else amount.money
-        line = _Settled(settled=number, calls=amount.calls, tokens=amount.tokens, money=money)
+        line = _SettlementLine(
+            settled=number, calls=amount.calls, tokens=amount.tokens, money=money
+        )
         self._late += msgspec.json.encode(line) + b"\n"
         self._book.settle(reserved, amount)
 

@@ -31,7 +31,7 @@ from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.interval.effective import effective_interval
 from medassay.statistic.metric.correlation import FEWEST, pearson_intervals, spearman
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
-from medassay.statistic.ranking.pairs import Compared, board_of
+from medassay.statistic.ranking.pairs import RankedRows, board_of
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Rank
 from medassay.statistic.test.holm import holm
@@ -321,7 +321,7 @@ def _ranks(
         return {}
     scores = np.array([[values_of_row[item] for item in items] for values_of_row in values])
     seed = seed_of(column.measure, category)
-    of_setting = Compared(
+    of_setting = RankedRows(
         rows=[(model, setting) for model in models],
         strata=[Stratum(name=category, scores=scores, clusters=clusters, seed=seed)],
         ranked=[*range(len(models))],

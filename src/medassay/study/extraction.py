@@ -38,7 +38,7 @@ from medassay.score.text import text_likeness
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.metric.correlation import pearson, tree
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, MIN_COVERAGE
-from medassay.statistic.ranking.pairs import Compared, board_of
+from medassay.statistic.ranking.pairs import RankedRows, board_of
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Bools
 from medassay.storage.jsonl import read_jsonl
@@ -338,7 +338,7 @@ class _Study:
         if len(np.unique(np.concatenate(labels))) < SMALL_N:
             return None
         ranked_pairs = board_of(
-            Compared(
+            RankedRows(
                 rows=[(str(k), "") for k in among],
                 strata=strata,
                 ranked=[*range(len(among))],

@@ -74,9 +74,9 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
     spec = named(load_models(models_file), judge, "--judge:", models_file)
     pairs = [(attack, items[n % len(items)]) for n, attack in enumerate(attacks())]
     used = list({item.id: item for _, item in pairs}.values())
-    cases = [_Tried(item.id, item, _honest(item)) for item in used]
+    cases = [_AttackTrial(item.id, item, _honest(item)) for item in used]
     cases += [
-        _Tried(attack.id, item, f"{_honest(item)}\n\n{attack.text}") for attack, item in pairs
+        _AttackTrial(attack.id, item, f"{_honest(item)}\n\n{attack.text}") for attack, item in pairs
     ]
     with using_stores(workspace) as folder:
         findings = prompt_batch(
@@ -119,7 +119,7 @@ class _GivenAnswer(NamedTuple):
     claims: int
 
 
-class _Tried(NamedTuple):
+class _AttackTrial(NamedTuple):
     """An answer to be judged, by the id of the item where it is honest, and of the attack where it
     is not.
     """
@@ -133,7 +133,7 @@ class _Tried(NamedTuple):
 class _Cases:
     """Items, each with an answer to be judged."""
 
-    cases: tuple[_Tried, ...]
+    cases: tuple[_AttackTrial, ...]
     study = "injection"
 
     def __len__(self) -> int:

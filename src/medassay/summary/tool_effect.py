@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medassay.statistic.interval.bootstrap import SMALL_N, percentile
-from medassay.statistic.ranking.pairs import Compared, board_of, pairs_of_board
+from medassay.statistic.ranking.pairs import RankedRows, board_of, pairs_of_board
 from medassay.statistic.ranking.pool import Options, Stratum, means_of
 
 Row = tuple[str, str]
@@ -79,7 +79,7 @@ def _tested(
     pairs: Sequence[Stratum], masks: list[NDArray[np.bool_]], options: Options
 ) -> dict[str, Any]:
     """Return tools minus solo of one row, a family of one pair."""
-    field = Compared(
+    field = RankedRows(
         rows=[("solo", ""), ("tools", "")],
         strata=pairs,
         ranked=[1, 0],

@@ -31,7 +31,7 @@ class Flaw(Generic[K]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selected(Generic[K]):
+class FlawSelection(Generic[K]):
     """What two stages leave of some items."""
 
     items: int
@@ -41,7 +41,7 @@ class Selected(Generic[K]):
 
 def select_flaws(
     large: Mapping[str, Mapping[K, bool]], small: Mapping[str, Mapping[K, bool]]
-) -> Selected[K]:
+) -> FlawSelection[K]:
     """Return the items that every large model and at least half of the small ones got wrong.
 
     Parameters
@@ -73,7 +73,7 @@ def select_flaws(
         wrong = tuple(model for model in models_asked if small[model][item])
         if models_asked and 2 * len(wrong) >= len(models_asked):
             flaws.append(Flaw(item=item, wrong_small=wrong, n_small=len(models_asked)))
-    return Selected(items=len(items), candidates=tuple(candidates), flaws=tuple(flaws))
+    return FlawSelection(items=len(items), candidates=tuple(candidates), flaws=tuple(flaws))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class Flaws:
     small: tuple[str, ...]
     unsized: tuple[str, ...]
     contents: frozenset[str]
-    selected: Selected[Place]
+    selected: FlawSelection[Place]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all as plain JSON values."""

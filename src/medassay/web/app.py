@@ -26,7 +26,7 @@ from medassay.web.api import Refusal
 from medassay.web.guard import Guard
 from medassay.web.pages.sign_in import sent_again, show_sign_in
 from medassay.web.request_context import (
-    Expired,
+    ExpiredToken,
     Forbidden,
     RequestContext,
     SignInNeeded,
@@ -37,7 +37,7 @@ from medassay.web.routes import ROUTES
 from medassay.web.settings import TITLE, AppSettings
 
 _STATUS: dict[type[MedassayError], int] = {
-    Expired: 403,
+    ExpiredToken: 403,
     Forbidden: 403,
     GateError: 409,
     ChangedElsewhere: 409,
@@ -120,9 +120,9 @@ def _error_response(request: Request, error: Exception) -> Response:
     """Return what was wrong as a page or as JSON, under the status that fits."""
     if isinstance(error, SignInNeeded):
         return _to_sign_in(request, error.context)
-    if isinstance(error, Forbidden | Expired):
+    if isinstance(error, Forbidden | ExpiredToken):
         mark_refused(request)
-    if isinstance(error, Expired) and not _is_json(request):
+    if isinstance(error, ExpiredToken) and not _is_json(request):
         return error.context.page(
             "resend.html", 403, says=str(error), sent=sent_again(error.context.posted)
         )

@@ -58,7 +58,7 @@ class SignInNeeded(MedassayError):
         self.context = context
 
 
-class Expired(MedassayError):
+class ExpiredToken(MedassayError):
     """The page's token is not of this session: the request may not be the person's own.
 
     What was posted is in the visit.
@@ -276,7 +276,7 @@ def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> 
         if rule.may.isdisjoint(context.roles):
             raise Forbidden(needed=rule.may)
     if context.expired and not rule.keeps_input:
-        raise Expired(context)
+        raise ExpiredToken(context)
     return context
 
 

@@ -19,7 +19,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listening:
+class ListenAddress:
     """Where the server listens, and whose forwarded headers it believes."""
 
     host: str
@@ -30,7 +30,7 @@ class Listening:
 
 
 def serve_app(
-    database: Database, settings: AppSettings, where: Listening, *, say: Say, result: Say
+    database: Database, settings: AppSettings, where: ListenAddress, *, say: Say, result: Say
 ) -> None:
     """Serve until stopped; the address goes to `result`, the rest to `say`.
 
@@ -77,7 +77,7 @@ def serve_app(
         listener.close()
 
 
-def _check(where: Listening, settings: AppSettings) -> None:
+def _check(where: ListenAddress, settings: AppSettings) -> None:
     if (where.certificate is None) != (where.key is None):
         raise InputError("--certificate and --key come together")
     for path in (where.certificate, where.key):
@@ -140,7 +140,7 @@ def checked_origin(url: str) -> str:
     return f"{parts.scheme}://{host_shown}" + ("" if port in (None, usual) else f":{port}")
 
 
-def _check_certificate(where: Listening) -> None:
+def _check_certificate(where: ListenAddress) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(str(where.certificate), str(where.key))
@@ -151,7 +151,7 @@ def _check_certificate(where: Listening) -> None:
         ) from None
 
 
-def _bound(where: Listening) -> socket.socket:
+def _bound(where: ListenAddress) -> socket.socket:
     family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
     # TCP said outright: only then does asyncio send small replies at once (TCP_NODELAY), not 40 ms
     # later.

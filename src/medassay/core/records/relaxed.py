@@ -78,7 +78,7 @@ _MAXIMA = {"samples": 1000, "keep": 1000, "stride": 4096, "max_tokens": 4096}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampled:
+class SampledCompletion:
     """One completion: its tokens, without the stop token and what follows, and the log-probability
     of each.
     """
@@ -129,7 +129,7 @@ class DrawnCompletions:
     beginnings at the positions that it reaches.
     """
 
-    completions: tuple[Sampled, ...]
+    completions: tuple[SampledCompletion, ...]
     texts: tuple[str, ...]
     ends: tuple[tuple[int, ...], ...]
     samples: int
@@ -176,7 +176,7 @@ def _plain(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _owners(samples: Sequence[Sampled], at: int, stride: int, n: int) -> list[int]:
+def _owners(samples: Sequence[SampledCompletion], at: int, stride: int, n: int) -> list[int]:
     """Return, for each position that a completion reaches, the place of its beginning among the
     distinct ones there.
     """
@@ -207,7 +207,7 @@ def tables_from_dict(target: Mapping[str, Any]) -> Tables:
     )
 
 
-def keep(completions: Iterable[Sampled], most: int) -> tuple[Sampled, ...]:
+def keep(completions: Iterable[SampledCompletion], most: int) -> tuple[SampledCompletion, ...]:
     """Return the likeliest distinct completions, at most so many; equal ones by their order.
 
     Examples
@@ -216,14 +216,14 @@ def keep(completions: Iterable[Sampled], most: int) -> tuple[Sampled, ...]:
     >>> [c.tokens for c in keep([one, one, two], 5)]
     [(2,), (1,)]
     """
-    distinct: dict[Tokens, Sampled] = {}
+    distinct: dict[Tokens, SampledCompletion] = {}
     for completion in completions:
         distinct.setdefault(completion.tokens, completion)
     return tuple(sorted(distinct.values(), key=lambda c: -c.total)[:most])
 
 
 def prefixes(
-    samples: Sequence[Sampled], *, stride: int, max_tokens: int
+    samples: Sequence[SampledCompletion], *, stride: int, max_tokens: int
 ) -> list[tuple[int, dict[Tokens, float]]]:
     """Return (position, beginning → its log-probability) for each position that a completion
     reaches.
@@ -256,7 +256,7 @@ def prefixes(
 
 
 def tables(
-    samples: Sequence[Sampled],
+    samples: Sequence[SampledCompletion],
     setting: RelaxedSetting,
     target_tokens: int,
     target_after: Callable[[Tokens], float],

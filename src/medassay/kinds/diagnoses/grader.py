@@ -24,7 +24,7 @@ from medassay.core.reply.json_objects import find_objects
 from medassay.core.revision import revision_id
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
-from medassay.kinds.diagnoses.names import Matching
+from medassay.kinds.diagnoses.names import NameMatcher
 from medassay.kinds.diagnoses.scorer import BEST, score_labels
 
 RETRIES = 2
@@ -102,8 +102,8 @@ class DiagnosesGrader:
         return (_SEVERITY.texts, _RELATION.texts, canonical(self._variant))
 
     @cached_property
-    def _matching(self) -> Matching:
-        return Matching(self.synonyms)
+    def _matching(self) -> NameMatcher:
+        return NameMatcher(self.synonyms)
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdict when every list is labelled or the retries are

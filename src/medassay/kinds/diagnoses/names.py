@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from medassay.core.records.diagnosis import plain_name
 
 
-class Matching:
+class NameMatcher:
     """Compares names with the golden diagnosis of an item.
 
     `synonyms` come from the user's mappings.

@@ -60,7 +60,7 @@ def quadrant(severity: float | None, semantic: float | None) -> str | None:
 
 
 @dataclass
-class _Labelled:
+class _LabelCounts:
     """What was counted of the labels of one cell."""
 
     unjudged: int = 0
@@ -87,7 +87,7 @@ class DdxCases:
         self.judged = manifest["task"] != NAMES_ALONE
         self._none_at_all = 0.0 if self.judged else None
         self._table = ItemMatrix(items, manifest, NUMBERS)
-        self._labelled: dict[Cell, _Labelled] = {}
+        self._labelled: dict[Cell, _LabelCounts] = {}
 
     @property
     def leading(self) -> str:
@@ -99,7 +99,7 @@ class DdxCases:
         domain = trial["domain"]
         cell = (domain, trial["model"], trial["setting"], trial["mode"])
         place = self._table.add(cell, trial["item"], zip(NUMBERS, self.numbers(score), strict=True))
-        cases = self._labelled.setdefault(cell, _Labelled())
+        cases = self._labelled.setdefault(cell, _LabelCounts())
         parts = score.get("parts", {})
         cases.unjudged += parts.get("unjudged", 0)
         cases.labels += 2 * parts.get("n_considered", 0)

@@ -24,7 +24,7 @@ REVISION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Relaxed:
+class RelaxedEstimate:
     """Relaxed cross-entropy and perplexity of one target, lower is better.
 
     `log_p` are the log-probabilities at the positions, in nats; `cross_entropy` their negative sum,
@@ -46,7 +46,7 @@ class Relaxed:
         return self.cross_entropy / math.log(2)
 
 
-def combine(tables: Tables, mode: Mode) -> Relaxed:
+def combine(tables: Tables, mode: Mode) -> RelaxedEstimate:
     """Return the relaxed perplexity of one target.
 
     Raises
@@ -64,7 +64,7 @@ def combine(tables: Tables, mode: Mode) -> Relaxed:
         reason = "the target is impossible at a position"
     else:
         reason = "" if value is not None else "too large for a number"
-    return Relaxed(
+    return RelaxedEstimate(
         mode=mode,
         log_p=log_p,
         cross_entropy=entropy,

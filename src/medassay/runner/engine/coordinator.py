@@ -356,11 +356,15 @@ class Coordinator:
 
     async def _take_back(self, worker: WorkerHandle) -> None:
         """Take back what a lost worker held, once it can no longer be at work on it."""
+        # First of all: nobody knows what it has under way, and meanwhile others book.
         self._budget_shares.write_off(worker.name)
+        # Before its lease is dead it may still write: what it does then would be asked twice.
         await self._leases.gone(worker.name)
         state = self._states.get(worker.name)
         if state is None:
             return
+        # Its replies before its records: a unit that was answered and not journalled is replayed by
+        # the next worker instead of being paid again.
         await asyncio.to_thread(self._fetch, worker.name)
         await asyncio.to_thread(self._asker.adopt)
         segment = f"{worker.name}.jsonl"

@@ -11,7 +11,7 @@ from medassay.core.amount import Amount
 from medassay.runner.ask import Tally
 from medassay.runner.breaker import RecentEnds
 from medassay.runner.gate import EndpointStats, Share
-from medassay.storage.journal import Noted
+from medassay.storage.journal import RecordPlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class WorkReport:
     ended. `cpu` are its seconds of processor time, from its beginning.
     """
 
-    noted: tuple[Noted, ...]
+    noted: tuple[RecordPlaces, ...]
     advanced: Counter[tuple[str, str, str]]  # model or judge, domain, outcome
     finished: tuple[int, ...]
     waiting: Mapping[str, int]

@@ -24,13 +24,14 @@ class BudgetShare:
     cap.
     """
 
-    # Frozen.
+    # An Amount is frozen, so it may stand as a default.
     def __init__(self, budget: BudgetRules, before: Amount = Amount()) -> None:
         self._before = before
         self._bounded = bounded(budget)
         self._whole = Amount(
             _ENDLESS if budget.calls is None else budget.calls,
             _ENDLESS if budget.tokens is None else budget.tokens,
+            # Sums of prices are off by some bits: the last request of an exact bound must fit.
             float(_ENDLESS) if budget.money is None else budget.money + 1e-12,
         )
         self._whole -= before
@@ -54,6 +55,8 @@ class BudgetShare:
         elif self._waiting:  # whoever waits gets what others do not use
             reserve = Amount()
         else:
+            # Half stays spare, so that a worker which runs out gets more without waiting for the
+            # others to report; towards the end reserves shrink to nothing.
             parts = 2 * max(1, workers)
             reserve = Amount(spare.calls // parts, spare.tokens // parts, spare.money / parts)
         cap = booked + reserve
@@ -133,6 +136,7 @@ class Limits:
         now = self._clock()
         for endpoint, stats in heard.items():
             limit, most = self._limit[endpoint], self._most[endpoint]
+            # One burst of refusals reaches several workers: it halves once.
             if stats.overloads and now - self._halved_at[endpoint] > 1.0:
                 self._limit[endpoint] = max(1.0, limit / 2)
                 self._halved_at[endpoint] = now

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from medassay.core.records.model import ModelSpec
 from medassay.runner.ask import Asker
 from medassay.runner.progress import Progress, Stop
-from medassay.storage.journal import Journal, NumberOf, Writing
+from medassay.storage.journal import Journal, NumberOf, RecordWriter
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -61,7 +61,7 @@ class StageSpec(Protocol):
         self,
         run: Path,
         asker: Asker,
-        journal: Writing,
+        journal: RecordWriter,
         progress: Progress,
         secrets: Mapping[str, str],
     ) -> Stage:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.amount import Amount
+from medassay.core.catch import caught
 from medassay.core.private import access, make_folder
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import BudgetRules
@@ -21,12 +22,11 @@ from medassay.model.chats import make_chats
 from medassay.runner.ask import Asker, AskSettings, Tally, until_sure
 from medassay.runner.breaker import Relay
 from medassay.runner.budget import SPENT, Budget
-from medassay.runner.catch import caught
 from medassay.runner.concurrency import ask_in_turn, out_of_grace
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
 from medassay.runner.engine.orders import Shard, WorkMessage, WorkReport
 from medassay.runner.engine.stage import Stage, StageJob, StageSpec
-from medassay.storage.journal import Noted, Segment
+from medassay.storage.journal import RecordPlaces, Segment
 from medassay.storage.object_store import Mirror, mirror_of
 from medassay.storage.response import ResponseStore, growing_name, index_of, this_host
 from medassay.storage.run import JOURNALS
@@ -152,9 +152,9 @@ class Pages:
         self._segment = Segment(folder, name)
         self._new = self._empty()
 
-    def _empty(self) -> Noted:
+    def _empty(self) -> RecordPlaces:
         name = self._segment.path.name
-        return Noted(name, array("q"), array("q"), array("q"))
+        return RecordPlaces(name, array("q"), array("q"), array("q"))
 
     def append(
         self, number: int | None, record: bytes, score: bytes, timing: dict[str, Any]
@@ -176,7 +176,7 @@ class Pages:
         """Return how many bytes were written."""
         return self._segment.end
 
-    def new(self, safe: int) -> tuple[Noted, ...]:
+    def new(self, safe: int) -> tuple[RecordPlaces, ...]:
         """Return what was written since the last time.
 
         Only lines that end within the first `safe` bytes.
@@ -185,8 +185,8 @@ class Pages:
         while at and noted.offsets[at - 1] + noted.lengths[at - 1] > safe:
             at -= 1
         numbers, offsets, lengths = noted.numbers, noted.offsets, noted.lengths
-        self._new = Noted(noted.segment, numbers[at:], offsets[at:], lengths[at:])
-        noted_part = Noted(noted.segment, numbers[:at], offsets[:at], lengths[:at])
+        self._new = RecordPlaces(noted.segment, numbers[at:], offsets[at:], lengths[at:])
+        noted_part = RecordPlaces(noted.segment, numbers[:at], offsets[:at], lengths[:at])
         return (noted_part,) if at else ()
 
     def sync(self) -> None:
@@ -198,7 +198,7 @@ class Pages:
         self._segment.close()
 
 
-class Counting:
+class StageCounts:
     """Counts what a stage finished, until it is reported."""
 
     def __init__(self) -> None:
@@ -269,7 +269,7 @@ class Worker:
     def __init__(self, name: str, job: WorkerJob, models: Sequence[str]) -> None:
         self._name, self._job = name, job
         self._specs = {model: job.stage_spec.specs[model] for model in models}
-        self._counting = Counting()
+        self._counting = StageCounts()
         self._feeds: dict[str, Feed] = {}
         self._left: dict[int, int] = {}  # shard → units not done
         self._finished: list[tuple[int, int]] = []  # end of its records in the segment, shard
@@ -473,7 +473,7 @@ class Worker:
 
         To an object store replies first, then what is said of them.
         """
-        end = self._pages.end
+        end = self._pages.end  # before syncing: what is written meanwhile is safe the next time
         self._pages.sync()
         self._safe = end
         if self._mirror is not None:

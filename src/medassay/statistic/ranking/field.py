@@ -25,9 +25,9 @@ from medassay.statistic.interval.bootstrap import (
 from medassay.statistic.interval.effective import effective_interval, effective_number
 from medassay.statistic.ranking.oracle import Oracle, oracle
 from medassay.statistic.ranking.pairs import (
-    Compared,
     Pair,
     Pairs,
+    RankedRows,
     Row,
     board_of,
     pairs_of,
@@ -150,7 +150,7 @@ def field_of(
         reason_of |= _board_reasons(rows, reason_of, strata, common, small, options)
     ranked = [i for i in range(len(rows)) if i not in reason_of]
     compared = Pairs(pairs=(), c=None, ranges={})
-    compared_rows = Compared(
+    compared_rows = RankedRows(
         rows=rows,
         strata=strata,
         ranked=ranked,

@@ -32,7 +32,7 @@ Row = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class RankedRows:
     """What the ranked rows share: their places among all rows, which items they have, the options.
 
     `common` are the items that all of them have; None when they are too few, so that each pair is
@@ -102,7 +102,7 @@ class RankedPairs:
     n: int
 
 
-def board_of(field: Compared, *, step_down: bool) -> RankedPairs:
+def board_of(field: RankedRows, *, step_down: bool) -> RankedPairs:
     """Return relation and ranks of the ranked rows on the items that all of them have.
 
     Parameters
@@ -148,7 +148,7 @@ def board_of(field: Compared, *, step_down: bool) -> RankedPairs:
 
 
 def pairs_of_board(
-    field: Compared, board: RankedPairs, rows_told: Sequence[int] | None = None
+    field: RankedRows, board: RankedPairs, rows_told: Sequence[int] | None = None
 ) -> Pairs:
     """Return every pair of ranked rows with what the board's relation says of it.
 
@@ -188,7 +188,7 @@ def pairs_of_board(
     return Pairs(pairs=tuple(pairs), c=relation.c, ranges={})
 
 
-def pairs_of(field: Compared, above: Bools) -> Pairs:
+def pairs_of(field: RankedRows, above: Bools) -> Pairs:
     """Return every pair of ranked rows; `above` is the separation S among them."""
     shared = None
     if field.common is not None:
@@ -222,7 +222,7 @@ def pairs_of(field: Compared, above: Bools) -> Pairs:
 
 
 def _order(
-    field: Compared, shared: PooledMeans | None
+    field: RankedRows, shared: PooledMeans | None
 ) -> tuple[SimultaneousOrder | None, Floats | None]:
     """Return P and its SE; None where it is not computed (7.2) or orders nothing (too few
     items).
@@ -236,7 +236,7 @@ def _order(
     return simultaneous_order(sign * shared.values, sign * shared.draws, se), se
 
 
-def _norms(field: Compared, common: list[Bools]) -> Floats:
+def _norms(field: RankedRows, common: list[Bools]) -> Floats:
     """Return SE of the difference of every two ranked rows, shape (n, n)."""
     weights: list[Floats] = []
     for stratum, mask in zip(field.strata, common, strict=True):
@@ -249,7 +249,7 @@ def _norms(field: Compared, common: list[Bools]) -> Floats:
 
 
 def _difference(
-    field: Compared, shared: PooledMeans | None, a: int, b: int
+    field: RankedRows, shared: PooledMeans | None, a: int, b: int
 ) -> tuple[Difference, int] | None:
     """Return the difference of two ranked rows and its n, None without a common item or an
     interval.

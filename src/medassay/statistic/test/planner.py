@@ -20,7 +20,7 @@ _EXACT_UP_TO = 100_000  # items; beyond, the exact sums say what the formula say
 
 
 @dataclass(frozen=True, kw_only=True)
-class Needed:
+class ItemsNeeded:
     """Items needed: by the formula, and the first number at which the exact test has the power."""
 
     n_asymptotic: int
@@ -59,7 +59,7 @@ def items_paired(discordance: float, difference: float) -> int | None:
     return ceil((_Z_TEST * sqrt(discordance) + _Z_POWER * spread) ** 2 / difference**2)
 
 
-def items_exact(discordance: float, difference: float) -> Needed | None:
+def items_exact(discordance: float, difference: float) -> ItemsNeeded | None:
     """Return formula and exact count for McNemar's exact test, None for no difference.
 
     Examples
@@ -71,11 +71,11 @@ def items_exact(discordance: float, difference: float) -> Needed | None:
     if n is None:
         return None
     if n > _EXACT_UP_TO:
-        return Needed(n_asymptotic=n, n_exact=None, power=None)
+        return ItemsNeeded(n_asymptotic=n, n_exact=None, power=None)
     n_enough = n
     while (power := exact_power(n_enough, discordance, difference)) < POWER:
         n_enough += 1
-    return Needed(n_asymptotic=n, n_exact=n_enough, power=power)
+    return ItemsNeeded(n_asymptotic=n, n_exact=n_enough, power=power)
 
 
 def exact_power(n: int, discordance: float, difference: float) -> float:

@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 import platformdirs
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.catch import caught
 from medassay.core.log import log
 from medassay.core.private import make_folder
 from medassay.core.secret import secrets
@@ -393,36 +394,36 @@ class Mirror:
         wait = 0.25
         while True:
             started = time.monotonic()
-            try:
+            with caught() as errors:  # each store has errors of its own
                 result = do()
                 _refusing.pop(self.address, None)
                 return result
-            except (FileNotFoundError, PermissionError) as error:
+            [error] = errors
+            if isinstance(error, FileNotFoundError | PermissionError):
                 _refusing.pop(self.address, None)
                 kind = Vanished if isinstance(error, FileNotFoundError) else InputError
                 raise kind(
                     f"{self.address}: cannot {what}: {_why(error)}; check the address and who may"
                     " use it"
-                ) from None
-            except Exception as error:  # noqa: BLE001 -- each store has errors of its own
-                if not _passes(error):
-                    number = getattr(error, "errno", None) or errno.EIO
-                    raise OSError(number, f"{self.address}: cannot {what}: {_why(error)}") from None
-                waited = time.monotonic() - _refusing.setdefault(self.address, started)
-                if waited > PATIENCE:
-                    raise OSError(
-                        5,
-                        f"{self.address}: cannot {what}, asked for {waited:.0f} s: {_why(error)}; "
-                        "everything is kept on this machine, the same command carries it over",
-                    ) from None
-                log.warn("store_waits", doing=what, waited=round(waited, 1), why=_why(error))
-                if waited > _SAY_AFTER:
-                    log.say(
-                        f"{self.address}: cannot {what} ({_why(error)}); waiting,"
-                        f" {PATIENCE / 60:.0f} minutes at most"
-                    )
-                time.sleep(wait)
-                wait = min(_LONGEST_WAIT, wait * 2)
+                )
+            if not _passes(error):
+                number = getattr(error, "errno", None) or errno.EIO
+                raise OSError(number, f"{self.address}: cannot {what}: {_why(error)}")
+            waited = time.monotonic() - _refusing.setdefault(self.address, started)
+            if waited > PATIENCE:
+                raise OSError(
+                    errno.EIO,
+                    f"{self.address}: cannot {what}, asked for {waited:.0f} s: {_why(error)}; "
+                    "everything is kept on this machine, the same command carries it over",
+                )
+            log.warn("store_waits", doing=what, waited=round(waited, 1), why=_why(error))
+            if waited > _SAY_AFTER:
+                log.say(
+                    f"{self.address}: cannot {what} ({_why(error)}); waiting,"
+                    f" {PATIENCE / 60:.0f} minutes at most"
+                )
+            time.sleep(wait)
+            wait = min(_LONGEST_WAIT, wait * 2)
 
 
 def mirror_of(path: Path) -> Mirror | None:

@@ -1,4 +1,6 @@
-"""The one place that catches everything: what one unit does wrong fails that unit, not the run."""
+"""The one place that catches everything: what one unit does wrong fails that unit, not the run, and
+what a library raises of its own becomes one of our errors.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
