@@ -212,7 +212,8 @@ def keep(completions: Iterable[SampledCompletion], most: int) -> tuple[SampledCo
 
     Examples
     --------
-    >>> one, two = Sampled(tokens=(1,), logprobs=(-2.0,)), Sampled(tokens=(2,), logprobs=(-1.0,))
+    >>> one = SampledCompletion(tokens=(1,), logprobs=(-2.0,))
+    >>> two = SampledCompletion(tokens=(2,), logprobs=(-1.0,))
     >>> [c.tokens for c in keep([one, one, two], 5)]
     [(2,), (1,)]
     """
@@ -233,9 +234,9 @@ def prefixes(
 
     Examples
     --------
-    >>> both = [Sampled(tokens=(1, 2), logprobs=(-1.0, -1.0)), Sampled(tokens=(1,), logprobs=(-1.0,
-    ...     ))]
-    >>> prefixes(both, stride=1, max_tokens=8)
+    >>> long = SampledCompletion(tokens=(1, 2), logprobs=(-1.0, -1.0))
+    >>> short = SampledCompletion(tokens=(1,), logprobs=(-1.0,))
+    >>> prefixes([long, short], stride=1, max_tokens=8)
     [(0, {(): 0.0}), (1, {(1,): -1.0}), (2, {(1, 2): -2.0})]
     """
     if stride < 1:

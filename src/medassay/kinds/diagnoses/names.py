@@ -27,7 +27,7 @@ class NameMatcher:
 
         Examples
         --------
-        >>> Matching({"gout": ["Podagra"]}).rule("podagra", ["Gout", "Gouty arthritis"])
+        >>> NameMatcher({"gout": ["Podagra"]}).rule("podagra", ["Gout", "Gouty arthritis"])
         'synonym'
         """
         plain = plain_name(name)
