@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.statistic.draws import count_rows, number_clusters
 from medassay.statistic.interval.effective import effective_interval
 from medassay.statistic.interval.wilson import wilson_interval

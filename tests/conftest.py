@@ -29,6 +29,11 @@ def pytest_configure(config):
             del os.environ[name]
 
 
+def pytest_collection_modifyitems(items):
+    # Those that take long come first: at the end one worker would do them while the others wait.
+    items.sort(key=lambda item: not any(map(item.get_closest_marker, ("slow", "local_model"))))
+
+
 def absent(reason):
     """Skip, or fail where everything must be there (MEDASSAY_STRICT=1, as in CI)."""
     if os.environ.get("MEDASSAY_STRICT") == "1":

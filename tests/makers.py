@@ -2,7 +2,8 @@
 
 import json
 
-from medassay.core.records.trial import Completion
+from medassay.core.records.completion import Completion
+from medassay.core.records.trial import Trial
 
 LAW = [
     (
@@ -290,3 +291,17 @@ def set_aside(run):
     place = run.path.parent.parent / f"aside-{len(list(run.path.parent.parent.glob('aside-*')))}"
     place.mkdir()
     return run.path.rename(place / run.path.name)
+
+
+def trial(**fields):
+    """Return an answered trial; `fields` say what a test needs of it."""
+    usual = {
+        "domain": "law",
+        "model": "m",
+        "setting": "zero_shot",
+        "mode": "solo",
+        "item": "law-000",
+        "repeat": 0,
+        "outcome": "answered",
+    }
+    return Trial(**(usual | fields))

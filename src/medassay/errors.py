@@ -17,7 +17,7 @@
     ├── IntegrityError             6   stored bytes are not what they were
     └── Interrupted              130   stopped by the user; the same command resumes
 
-A poor *answer* is data and never raises; see `core.records.trial.Outcome`.
+A poor *answer* is data and never raises; see `core.records.answer.Outcome`.
 """
 
 

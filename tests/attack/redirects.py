@@ -2,7 +2,7 @@
 
 from medassay.core.canonical import canonical
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 
 KEY = "sk-SECRETKEY-9f8e7d6c5b4a3"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.kinds.graders import GRADERS
 from medassay.model.fake import Fake

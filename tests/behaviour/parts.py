@@ -10,12 +10,15 @@ import numpy as np
 
 from medassay.bank.check import build_item
 from medassay.core.parser import Parser
+from medassay.core.records.answer import Answer
+from medassay.core.records.completion import Completion
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.item import Item
 from medassay.core.records.likelihood import likelihoods_of
-from medassay.core.records.trial import Answer, Completion, Prompt, Scale
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.core.reply import json_objects, json_value, refusal, thoughts
+from medassay.core.scale import Scale
 from medassay.errors import MedassayError
 from medassay.judging import panel, sanitize
 from medassay.kinds.graders import GRADERS

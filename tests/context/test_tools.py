@@ -15,8 +15,9 @@ from medassay.context.tools.loop import converse
 from medassay.context.tools.schema import TOOLS, tool_schema
 from medassay.context.tools.toolbox import Toolbox, ToolResult
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.completion import Completion, ToolCall
 from medassay.core.records.context_config import TOOL_NAMES, ToolRules
-from medassay.core.records.trial import Completion, Prompt, ToolCall
+from medassay.core.records.prompt import Prompt
 from medassay.errors import InputError, Permanent
 
 

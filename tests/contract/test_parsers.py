@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
 

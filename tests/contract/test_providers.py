@@ -11,8 +11,9 @@ import pytest
 from tests.contract.endpoint import Endpoint, chat
 
 from medassay.core.canonical import canonical
+from medassay.core.records.completion import Completion, ToolCall
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import Completion, Prompt, ToolCall
+from medassay.core.records.prompt import Prompt
 from medassay.errors import ModelError, Permanent, Transient
 from medassay.model.catalog import PROVIDERS
 from medassay.storage.response import completion_to_dict

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item, Range
-from medassay.core.records.trial import Answer
 from medassay.kinds.catalog import TASKS
 from medassay.kinds.scorers import SCORERS
 

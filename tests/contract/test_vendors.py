@@ -16,7 +16,7 @@ from medassay.context.tools.toolbox import ToolResult
 from medassay.core.canonical import canonical
 from medassay.core.records.context_config import ToolRules
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent, Transient
 from medassay.model.catalog import PROVIDERS
 

@@ -19,7 +19,7 @@ from medassay.core.ranks import (
 )
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.plan import plan_from_dict
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import InputError
 from medassay.kinds.catalog import find_task
 from medassay.statistic.ranking.field import field_of

@@ -6,8 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.makers import said
 
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Fact, Item
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.graders.csv_scores import read_scores
 from medassay.judging.graders.g_eval import GEval, rescaled

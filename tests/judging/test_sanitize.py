@@ -9,7 +9,7 @@ from tests.growth import growth
 from tests.makers import said
 
 from medassay.core.records.item import Fact, Item
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.sanitize import LONGEST, delimit, sanitize_answer, speaker_pattern
 from medassay.kinds.facts.grader import FactGrader

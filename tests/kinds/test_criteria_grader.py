@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.makers import said
 
 from medassay.core.records.item import Criterion, Item
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.kinds.criteria.grader import CriteriaGrader, read_criteria
 

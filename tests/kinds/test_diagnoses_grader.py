@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medassay.core.records.completion import Completion
 from medassay.core.records.diagnosis import RELATIONS, SEVERITY_MAPS
 from medassay.core.records.item import Item
 from medassay.core.records.plan import DdxRules
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.kinds.diagnoses.grader import MOST, DiagnosesGrader, read_labels
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.makers import said
 
 from medassay.core.records.item import Fact, Item
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.grader_text import hashed_id
 from medassay.judging.panel import agreement, hallucinated, panel_score

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
 from medassay.core.records.likelihood import LogLikelihood, likeliest, likelihoods_of
-from medassay.core.records.trial import Answer
 from medassay.kinds.likelihood.choice_scorer import likeliest_parts
 from medassay.kinds.likelihood.perplexity import bits_per_byte, perplexity_parts
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.health_record import FIELDS, RECORD, SECTIONS
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Answer
 from medassay.kinds.record.scorer import record_parts
 from medassay.kinds.scorers import SCORERS
 

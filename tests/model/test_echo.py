@@ -12,7 +12,7 @@ import pytest
 from medassay.core.canonical import canonical
 from medassay.core.records.likelihood import LikelihoodRequest
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent, Transient
 from medassay.model.catalog import PROVIDERS
 from medassay.model.echo import WrongEchoError, read_echo

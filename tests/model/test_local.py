@@ -5,7 +5,7 @@ import pytest
 
 from medassay.core.canonical import canonical
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.model.local import LocalModel
 
 pytestmark = pytest.mark.local_model

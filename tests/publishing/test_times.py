@@ -10,7 +10,7 @@ from tests import makers
 
 import medassay
 from medassay import pipeline
-from medassay.core.records.trial import Usage
+from medassay.core.records.completion import Usage
 from medassay.publishing.times import _is_on_this_machine
 from medassay.storage.response import ResponseStore
 

@@ -23,8 +23,8 @@ from tests.commands import result_of, start_command
 import medassay
 from medassay import pipeline
 from medassay.core.amount import Amount
+from medassay.core.records.completion import Usage
 from medassay.core.records.model import ModelSpec, Price
-from medassay.core.records.trial import Usage
 from medassay.errors import IncompleteError, InputError
 from medassay.runner.spending import spent_in_all
 from medassay.storage import spend

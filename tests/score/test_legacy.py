@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import IncompleteError
 from medassay.score.legacy.client import LegacyMetric, LegacyWorker
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.statistic.draws import number_clusters
 from medassay.statistic.interval.effective import (
     effective_interval,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medassay.core.records.estimate import Estimate, Second
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import ScaleError, StatisticError
 from medassay.statistic import (
     Options,

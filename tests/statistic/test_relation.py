@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medassay.core.ranks import range_title, ranking_sentence
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.statistic.draws import cluster_sums, number_clusters
 from medassay.statistic.ranking.field import field_of
 from medassay.statistic.ranking.pool import Options, Stratum, means_of

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import StatisticError
 from medassay.kinds.diagnoses.scorer import score_case
 from medassay.statistic import bootstrap_mean, reliability_weighted_mean, rescale

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.statistic import Options, Stratum, bootstrap_mean, field_of, wilson_interval
 from medassay.statistic.ranking.pool import stratified_t
 

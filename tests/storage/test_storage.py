@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medassay.core.canonical import canonical
-from medassay.core.records.trial import Completion, Usage
+from medassay.core.records.completion import Completion, Usage
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.journal import Journal, JournalLine, Segment
 from medassay.storage.merkle import MerkleTree, inclusion_proof, proves

@@ -29,8 +29,7 @@ def test_tools_minus_solo_is_paired_and_of_each_kind(tmp_path):
         # Tools help with every fourth public item and with no synthetic one.
         scores = {"solo": float(n % 8 != 0), "tools": 1.0 if n % 2 == 0 else float(n % 8 != 0)}
         for mode, score in scores.items():
-            key = {"domain": "law", "model": "m", "setting": "zero_shot", "mode": mode}
-            table.add({**key, "item": item["id"], "outcome": "answered"}, score)
+            table.add(makers.trial(mode=mode, item=item["id"]), score)
     found = leaderboard_document(table, MANIFEST, CLOSED)["by_kind"]["tools_minus_solo"]
     by = {(row["domain"], row["kind"]): row for row in found}
     assert by["law", "public"]["diff"] == pytest.approx(5 / 20)
@@ -48,8 +47,7 @@ def test_one_cluster_has_no_interval_and_few_are_never_told_different(tmp_path):
         table = LeaderboardScores(RunItems(folder, {"law": "law-2026.1"}))
         for item in items:
             for mode, score in (("solo", 0.0), ("tools", 1.0)):
-                key = {"domain": "law", "model": "m", "setting": "zero_shot", "mode": mode}
-                table.add({**key, "item": item["id"], "outcome": "answered"}, score)
+                table.add(makers.trial(mode=mode, item=item["id"]), score)
         [row, _] = leaderboard_document(table, MANIFEST, CLOSED)["tools_minus_solo"]
         assert (row["diff"], row["different"]) == (1.0, False)
         assert (row["lo"] is None) == (n == 1 or cluster is not None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests import makers
 
 from medassay.core.records.model import Sampling
-from medassay.core.records.trial import Prompt, pictures_in, said_in
+from medassay.core.records.prompt import Prompt, pictures_in, said_in
 from medassay.errors import InputError
 from medassay.model.fake import Fake
 from medassay.synthesis.items import present_items

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from medassay.core.records.trial import Trial
 from medassay.errors import InputError
 
 OF_TRIALS = ("empty", "truncated", "refused")
@@ -60,13 +61,13 @@ def read_again(text: str) -> Again:
     return Again(classes, model.strip())
 
 
-def trial_class(trial: Mapping[str, Any]) -> str:
+def trial_class(trial: Trial) -> str:
     """Return why the reply of a trial could not be used: "empty", "truncated" or "refused".
 
     "" where it could, or is only unread.
     """
-    outcome: str = trial["outcome"]
-    if outcome == "unparsed" and trial.get("reason") == "blank":
+    outcome = trial.outcome
+    if outcome == "unparsed" and trial.reason == "blank":
         return "empty"
     return outcome if outcome in OF_TRIALS else ""
 

@@ -1,11 +1,12 @@
 """Reading JSON that may be broken or hostile: one error, whatever is wrong with it."""
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from medassay.errors import InputError
 
+T = TypeVar("T")
 _BOM = b"\xef\xbb\xbf"
 _decode = msgspec.json.Decoder().decode
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
@@ -54,10 +55,40 @@ def parse_record(data: bytes, where: str) -> Any:
     """
     value = parse_json(data, where)
     try:
-        # A regular expression for 16 digits would take as long as the parsing.
-        return _with_floats(value) if _LONG in data.translate(_ZEROS) else value
+        return _with_floats(value) if _has_long_number(data) else value
     except OverflowError:
         raise InputError(f"{where}: a number beyond reason") from None
+
+
+def _has_long_number(data: bytes) -> bool:
+    # A regular expression for 16 digits would take as long as the parsing.
+    return _LONG in data.translate(_ZEROS)
+
+
+class RecordDecoder(Generic[T]):
+    """Decodes JSON that we wrote as a typed record, a `msgspec.Struct`.
+
+    What the record has no field for is not read.
+    """
+
+    def __init__(self, kind: type[T]) -> None:
+        self._kind = kind
+        self._decode = msgspec.json.Decoder(kind).decode
+
+    def __call__(self, data: bytes, where: str) -> T:
+        """Return the record.
+
+        Raises
+        ------
+        InputError
+            Saying `where`: as `parse_record`, or a field that is absent or of another type.
+        """
+        try:
+            if _has_long_number(data):
+                return msgspec.convert(parse_record(data, where), self._kind)
+            return self._decode(data)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where}: {error}") from None
 
 
 def _with_floats(value: Any) -> Any:

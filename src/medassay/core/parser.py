@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.revision import revision_id
 
 Extraction = Literal["standard", "paper"]

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medassay.core.records.judging_columns import JudgingColumns
+from medassay.core.records.score import TrialScore
+from medassay.core.records.trial import Trial
 
 
 class Summary(Protocol):
@@ -17,7 +19,7 @@ class Summary(Protocol):
 
     key: str
 
-    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+    def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial with its score record."""
 
     def row(

@@ -21,7 +21,7 @@ from medassay.statistic.ranking.pairs import Pair, RankedRows, board_of, pairs_o
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.test.margin import DifferenceInterval, check_margin
 from medassay.statistic.test.planner import items_to_tell
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 from medassay.summary.leaderboard import OVERALL, unranked_rows
 from medassay.summary.provenance import seed_label
@@ -50,9 +50,8 @@ class Side:
             raise IncompleteError(f"{run.path}: not finished; only sealed runs are compared")
         items = RunItems(run.path, run.manifest["domains"])
         table = LeaderboardScores(items)
-        trials, scores = (read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "scores"))
-        for trial, score in zip(trials, scores, strict=True):
-            table.add(trial, score["score"])
+        for trial, score in read_scored_trials(run.path):
+            table.add(trial, score.score)
         return cls(run=run, items=items, table=table)
 
 

@@ -14,11 +14,13 @@ from typing import Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, content_hash, short_hash
+from medassay.core.records.completion import Completion
 from medassay.core.records.diagnosis import EXACT, Diagnosis, Golden, golden_told
 from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import DdxRules
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
+from medassay.core.records.trial import TRIAL_KEY, Trial
 from medassay.core.records.verdict import Case, Grader, Verdict
 from medassay.errors import InputError
 from medassay.exchange.ddx_lists import ListedCase, Lists, list_files, read_lists
@@ -237,9 +239,9 @@ def _write_verdicts(answers: Answers, lists: Lists, judges: Mapping[str, Grader]
     with (run.path / "verdicts.jsonl").open("wb") as verdicts:
         for number in answers.open:
             trial = answers.trial(number)
-            item = run_items.get(trial["domain"], trial["item"])
-            judge = judges[trial["domain"]]
-            place = tuple(trial[k] for k in ("domain", "model", "setting", "item"))
+            item = run_items.get(trial.domain, trial.item)
+            judge = judges[trial.domain]
+            place = (trial.domain, trial.model, trial.setting, trial.item)
             record = (
                 _imported_verdict(trial, item, judge, labels[place])
                 if lists.labelled
@@ -278,7 +280,7 @@ def _trial(listed: ListedCase, item: Item) -> dict[str, Any]:
 
 
 def _imported_verdict(
-    trial: dict[str, Any], item: Item, judge: Grader, labels: Sequence[Diagnosis]
+    trial: Trial, item: Item, judge: Grader, labels: Sequence[Diagnosis]
 ) -> dict[str, Any]:
     """Return the verdict that came with a list."""
     body = {
@@ -305,7 +307,7 @@ def _sourceless(label: Diagnosis) -> Diagnosis:
     )
 
 
-def _by_rule(trial: dict[str, Any], case: Case, judge: Grader) -> dict[str, Any]:
+def _by_rule(trial: Trial, case: Case, judge: Grader) -> dict[str, Any]:
     step = judge.step([case], [])
     if isinstance(step, Prompt):
         raise TypeError("a rule asks nobody")
@@ -314,11 +316,11 @@ def _by_rule(trial: dict[str, Any], case: Case, judge: Grader) -> dict[str, Any]
 
 
 def _verdict(
-    trial: dict[str, Any], name: str, item: Item, judge: Grader, verdict: Verdict, **more: Any
+    trial: Trial, name: str, item: Item, judge: Grader, verdict: Verdict, **more: Any
 ) -> dict[str, Any]:
-    keys = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
     return {
-        **{key: trial[key] for key in keys},
+        "schema_version": 1,
+        **dict(zip(TRIAL_KEY, trial.place, strict=True)),
         "judge": name,
         "seat": 0,
         **more,

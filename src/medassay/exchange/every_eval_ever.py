@@ -16,7 +16,9 @@ from typing import Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.storage.jsonl import read_jsonl
+from medassay.core.records.score import TrialScore
+from medassay.core.records.trial import Trial
+from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run, file_sha256
 
 SCHEMA = "0.3.0"
@@ -238,22 +240,20 @@ def _generation(run: Run, spec: Mapping[str, Any], setting: str, mode: str) -> d
 
 def _samples(run: Run, items: RunItems) -> Iterator[tuple[Row, Iterator[dict[str, Any]]]]:
     """Yield row and sample lines of one cell after another; answers without a score have none."""
-    trials, scores = (read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "scores"))
     scale = run.statistics["scale"]
     best = scale["hi"] if scale["better"] == "high" else scale["lo"]
-    pairs = zip(trials, scores, strict=True)
 
-    def cell(pair: tuple[dict[str, Any], dict[str, Any]]) -> tuple[str, Row]:
+    def cell(pair: tuple[Trial, TrialScore]) -> tuple[str, Row]:
         trial = pair[0]
-        return trial["domain"], (trial["model"], trial["setting"], trial["mode"])
+        return trial.domain, (trial.model, trial.setting, trial.mode)
 
-    for (domain, row), trials_of_cell in groupby(pairs, key=cell):
+    for (domain, row), trials_of_cell in groupby(read_scored_trials(run.path), key=cell):
         yield (
             row,
             (
-                _sample(run, row, items.record(domain, trial["item"]), trial, score, best)
+                _sample(run, row, items.record(domain, trial.item), trial, score, best)
                 for trial, score in trials_of_cell
-                if score["score"] is not None
+                if score.score is not None
             ),
         )
 
@@ -262,8 +262,8 @@ def _sample(
     run: Run,
     row: Row,
     item: Mapping[str, Any],
-    trial: Mapping[str, Any],
-    score: Mapping[str, Any],
+    trial: Trial,
+    score: TrialScore,
     best: float,
 ) -> dict[str, Any]:
     question = "\n\n".join(item[key] for key in ("context", "question") if item.get(key))
@@ -272,9 +272,9 @@ def _sample(
         "schema_version": SCHEMA,
         "evaluation_id": _evaluation_id(run, row),
         "model_id": _model_id(run, row[0]),
-        "evaluation_name": trial["domain"],
-        "evaluation_result_id": f"{trial['domain']}/{run.statistics['metric']}",
-        "sample_id": f"{trial['item']}#{trial['repeat']}" if trial["repeat"] else trial["item"],
+        "evaluation_name": trial.domain,
+        "evaluation_result_id": f"{trial.domain}/{run.statistics['metric']}",
+        "sample_id": f"{trial.item}#{trial.repeat}" if trial.repeat else trial.item,
         "sample_hash": sha256_hex((question + "".join(reference)).encode()),
         "interaction_type": "single_turn",
         "input": {
@@ -282,18 +282,18 @@ def _sample(
             "reference": reference,
             "choices": list(item["options"]) if "options" in item else None,
         },
-        "output": {"raw": [trial.get("text", "")]},
+        "output": {"raw": [trial.text or ""]},
         "messages": None,
         "answer_attribution": [
             {
                 "turn_idx": 0,
                 "source": "output.raw",
-                "extracted_value": str(trial.get("value") or ""),
-                "extraction_method": f"{trial['outcome']}: {trial.get('reason', '')}",
+                "extracted_value": trial.value or "",
+                "extraction_method": f"{trial.outcome}: {trial.reason}",
                 "is_terminal": True,
             }
         ],
-        "evaluation": {"score": score["score"], "is_correct": score["score"] == best},
+        "evaluation": {"score": score.score, "is_correct": score.score == best},
     }
 
 

@@ -21,8 +21,9 @@ from medassay.bank.loaders.healthbench import DOMAIN, record_of
 from medassay.bank.run_items import RunItems
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash, sha256_hex
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Verdict
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run

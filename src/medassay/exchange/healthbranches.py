@@ -21,8 +21,9 @@ from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash, short_hash
 from medassay.core.json import parse_json
 from medassay.core.parser import Extraction
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
 from medassay.kinds.choice.tasks import CLOSED

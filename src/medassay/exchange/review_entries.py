@@ -14,10 +14,12 @@ from medassay.bank.run_items import RunItems
 from medassay.bank.serialize import item_record
 from medassay.core.records.decision_graph import DecisionGraph
 from medassay.core.records.item import LETTERS, Bank
+from medassay.core.records.trial import Trial
 from medassay.errors import InputError
 from medassay.review.sampling import draw_key, stratified_sample
 from medassay.review.store.studies import NewEntry
 from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_trials
 from medassay.storage.run import Run
 from medassay.synthesis.graph_file import load_graph
 from medassay.synthesis.items import present_items
@@ -316,30 +318,38 @@ def run_entries(run: Run, form: str) -> list[NewEntry]:
     return entries
 
 
-def _trials(run: Run) -> Iterator[dict[str, Any]]:
-    for trial in read_jsonl(run.path / "trials.jsonl"):
-        if trial["outcome"] == "answered" and trial.get("text"):
+def _trials(run: Run) -> Iterator[Trial]:
+    for trial in read_trials(run.path):
+        if trial.outcome == "answered" and trial.text:
             yield trial
 
 
-def _question_content(items: RunItems, trial: Mapping[str, Any]) -> dict[str, Any]:
-    content = item_content(items.record(trial["domain"], trial["item"]))
+def _question_content(items: RunItems, domain: str, item: str) -> dict[str, Any]:
+    content = item_content(items.record(domain, item))
     content.pop("path", None)  # of the item, not of the answer
     return content
+
+
+def _named(trial: Trial) -> dict[str, Any]:
+    """Return what names a trial beside an entry."""
+    return {name: getattr(trial, name) for name in _TRIAL}
 
 
 def _answers(run: Run, items: RunItems) -> Iterator[NewEntry]:
     scale = run.statistics["scale"]
     for trial in _trials(run):
         yield NewEntry(
-            item=trial["item"],
-            content={**_question_content(items, trial), "shown_answer": trial["text"]},
+            item=trial.item,
+            content={
+                **_question_content(items, trial.domain, trial.item),
+                "shown_answer": trial.text,
+            },
             hidden={
                 "run": run.id,
-                "trial": {key: trial[key] for key in _TRIAL},
+                "trial": _named(trial),
                 "scale": {key: scale[key] for key in ("lo", "hi")},
             },
-            category=trial["domain"],
+            category=trial.domain,
         )
 
 
@@ -347,27 +357,25 @@ def _preferences(run: Run, items: RunItems) -> Iterator[NewEntry]:
     """Yield two answers to one question: every item once for each two neighbours in an order of its
     own.
     """
-    of: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    of: dict[tuple[Any, ...], list[Trial]] = defaultdict(list)
     for trial in _trials(run):
-        if trial["repeat"] == 0:
-            of[trial["domain"], trial["item"], trial["mode"]].append(trial)
+        if trial.repeat == 0:
+            of[trial.domain, trial.item, trial.mode].append(trial)
     for (domain, name, _), trials in sorted(of.items()):
         trials.sort(
-            key=lambda trial: draw_key(
-                run.id, "pair", domain, name, trial["model"], trial["setting"]
-            )
+            key=lambda trial: draw_key(run.id, "pair", domain, name, trial.model, trial.setting)
         )
         for first, second in zip(trials[::2], trials[1::2], strict=False):
             yield NewEntry(
                 item=name,
                 content={
-                    **_question_content(items, first),
-                    "answers": [first["text"], second["text"]],
+                    **_question_content(items, domain, name),
+                    "answers": [first.text, second.text],
                 },
                 hidden={
                     "run": run.id,
-                    "first": {key: first[key] for key in _TRIAL},
-                    "second": {key: second[key] for key in _TRIAL},
+                    "first": _named(first),
+                    "second": _named(second),
                 },
                 category=domain,
             )
@@ -376,7 +384,7 @@ def _preferences(run: Run, items: RunItems) -> Iterator[NewEntry]:
 def _verdicts(run: Run, items: RunItems) -> Iterator[NewEntry]:
     if not (run.path / "verdicts.jsonl").exists():
         return
-    texts = {tuple(trial[key] for key in _TRIAL): trial["text"] for trial in _trials(run)}
+    texts = {tuple(_named(trial).values()): trial.text for trial in _trials(run)}
     scale = run.statistics["scale"]
     for verdict in read_jsonl(run.path / "verdicts.jsonl"):
         key = tuple(verdict[name] for name in _TRIAL)
@@ -384,7 +392,10 @@ def _verdicts(run: Run, items: RunItems) -> Iterator[NewEntry]:
             continue
         yield NewEntry(
             item=verdict["item"],
-            content={**_question_content(items, verdict), "shown_answer": texts[key]},
+            content={
+                **_question_content(items, verdict["domain"], verdict["item"]),
+                "shown_answer": texts[key],
+            },
             hidden={
                 "run": run.id,
                 "judge": verdict["judge"],

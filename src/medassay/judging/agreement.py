@@ -19,8 +19,9 @@ from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Item
 from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
-from medassay.core.records.trial import Scale
+from medassay.core.records.trial import Trial, TrialKey
 from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Grader, Verdict
+from medassay.core.scale import Scale
 from medassay.judging.panel import above_others, agreement, hallucinated, panel_score
 from medassay.statistic.agreement.alpha import alpha_estimate, krippendorff_alpha
 from medassay.statistic.draws import Floats, cluster_sums, count_rows, number_clusters
@@ -47,7 +48,8 @@ def judged_score(
     value = panel_score(list(per_judge.values()), min_judges=n_seats)
     missing = sorted(name for name, score in per_judge.items() if score is None)
     because = f"judge failed: {', '.join(missing)}" if value is None else "judged"
-    record = score_record(unjudged, value, because, judge.id) | {"judges": per_judge}
+    key = TrialKey(**{name: unjudged[name] for name in TRIAL_KEY})
+    record = score_record(key, value, because, judge.id) | {"judges": per_judge}
     parts = dict(unjudged.get("parts", {}))
     if value is not None and len(verdicts) == 1:
         parts |= judge.parts(item, Verdict(valid=True, body=verdicts[0]["body"]))
@@ -140,25 +142,24 @@ class Judgements:
             _add_facts(cell, verdicts, valid, self._items.clusters[domain][place])
         if valid and "criteria" in valid[0]["body"]:
             met_by_judge = [[c["met"] for c in v["body"]["criteria"]] for v in valid]
-            self._add_criteria(cell, first, met_by_judge)
+            item = self._items.get(domain, first["item"])
+            self._add_criteria(cell, item, met_by_judge)
 
-    def add_unanswered(self, trial: Mapping[str, Any]) -> None:
+    def add_unanswered(self, trial: Trial) -> None:
         """Take a trial that no judge saw, since it holds no answer: it meets no criterion."""
-        domain, item = trial["domain"], self._items.get(trial["domain"], trial["item"])
-        key = (domain, trial["model"], trial["setting"], trial["mode"])
-        cell = self._cells.setdefault(key, _JudgedCell())
-        self._add_criteria(cell, trial, [[False] * len(item.criteria)])
+        item = self._items.get(trial.domain, trial.item)
+        cell = self._cells.setdefault(trial.cell, _JudgedCell())
+        self._add_criteria(cell, item, [[False] * len(item.criteria)])
 
     def _add_criteria(
         self,
         cell: _JudgedCell,
-        trial: Mapping[str, Any],
+        item: Item,
         met_by_judge: Sequence[Sequence[bool]],
     ) -> None:
         """Add the score over the criteria of each tag, the mean over what each judge said."""
-        domain, item = trial["domain"], self._items.get(trial["domain"], trial["item"])
         _add_harm(cell, item, met_by_judge)
-        cluster = self._items.clusters[domain][self._items.place(domain, item.id)]
+        cluster = self._items.clusters[item.domain][self._items.place(item.domain, item.id)]
         for tag in sorted({tag for criterion in item.criteria for tag in criterion.tags}):
             chosen = [n for n, criterion in enumerate(item.criteria) if tag in criterion.tags]
             criteria = [{"points": item.criteria[n].points} for n in chosen]

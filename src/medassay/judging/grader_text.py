@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Grader
 
 LANGUAGES = ("en", "de", "es")

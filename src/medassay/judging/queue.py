@@ -16,25 +16,25 @@ from pathlib import Path
 from typing import Any, overload
 
 from medassay.bank.run_items import RunItems
-from medassay.core.json import parse_json
 from medassay.core.records.item import Item
 from medassay.core.records.task import Task
+from medassay.core.records.trial import TRIAL_KEY, Trial
 from medassay.core.records.verdict import Case, Grader
-from medassay.judging.agreement import TRIAL_KEY
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.sanitize import SanitizedAnswer, sanitize_answer, speaker_pattern
 from medassay.storage.journal import Journal
+from medassay.storage.records import decode_trial
 from medassay.storage.run import SPOT_CHECK, VERDICTS, Run
 
 SPOT_CHECK_SHARE = 0.05  # of the answers that judges take in batches, judged once more singly
 
 
-def must_judge(task: Task, trial: Mapping[str, Any], items: RunItems) -> bool:
+def must_judge(task: Task, trial: Trial, items: RunItems) -> bool:
     """Return whether a trial's score is the judges' to give."""
     return (
         bool(task.judges)
-        and trial["outcome"] == "answered"
-        and items.form(trial["domain"], trial["item"]) in task.judges
+        and trial.outcome == "answered"
+        and items.form(trial.domain, trial.item) in task.judges
     )
 
 
@@ -66,11 +66,11 @@ class Answers:
         with (run.path / "trials.jsonl").open("rb") as lines:
             for number, line in enumerate(lines):
                 self._starts.append(self._starts[-1] + len(line))
-                trial = parse_json(line, f"trials.jsonl line {number + 1}")
+                trial = decode_trial(line, f"trials.jsonl line {number + 1}")
                 if must_judge(task, trial, items):
                     self.open.append(number)
-                    if "attempt" in trial:
-                        self.attempts[number] = trial["attempt"]
+                    if trial.attempt:
+                        self.attempts[number] = trial.attempt
 
     def __del__(self) -> None:
         os.close(self._file)
@@ -85,12 +85,11 @@ class Answers:
         """
         return self._starts, self.open
 
-    def trial(self, number: int) -> dict[str, Any]:
-        """Return one trial record."""
+    def trial(self, number: int) -> Trial:
+        """Return one trial."""
         start = self._starts[number]
         line = os.pread(self._file, self._starts[number + 1] - start, start)
-        record: dict[str, Any] = parse_json(line, f"trials.jsonl line {number + 1}")
-        return record
+        return decode_trial(line, f"trials.jsonl line {number + 1}")
 
     def length(self, number: int) -> int:
         """Return how long one trial record is, in bytes."""
@@ -99,13 +98,13 @@ class Answers:
     @cached_property
     def numbers(self) -> dict[tuple[Any, ...], int]:
         """Return trial key → number, of the trials that need judges."""
-        return {tuple(self.trial(n)[k] for k in TRIAL_KEY): n for n in self.open}
+        return {self.trial(n).place: n for n in self.open}
 
-    def case(self, trial: Mapping[str, Any]) -> tuple[Case, SanitizedAnswer]:
+    def case(self, trial: Trial) -> tuple[Case, SanitizedAnswer]:
         """Return what a judge is shown of a trial."""
-        sanitized = sanitize_answer(trial["value"], self._speaker)
-        item = self.items.get(trial["domain"], trial["item"])
-        return Case(item=item, text=sanitized.text, template=trial.get("template", "")), sanitized
+        sanitized = sanitize_answer(trial.value or "", self._speaker)
+        item = self.items.get(trial.domain, trial.item)
+        return Case(item=item, text=sanitized.text, template=trial.template), sanitized
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,8 +155,8 @@ class JudgingQueue:
         done: Counter[tuple[str, str]] = Counter()
         for number in self.numbers:
             trial = self.answers.trial(number)
-            for seat, spec in enumerate(self.assignment.seats[trial["model"]]):
-                key = (spec.id, trial["domain"])
+            for seat, spec in enumerate(self.assignment.seats[trial.model]):
+                key = (spec.id, trial.domain)
                 sizes[key] += 1
                 done[key] += journal.is_done(self.verdict_number(number, seat))
         return sizes, done
@@ -205,11 +204,11 @@ class Batches(Sequence[Sequence[int]]):
         gathered: dict[tuple[Any, ...], list[int]] = {}
         for number in order:
             trial = answers.trial(number)
-            size = assignment.graders[trial["domain"]].batch
+            size = assignment.graders[trial.domain].batch
             if size == 1:
                 self._add([number])
                 continue
-            item = answers.items.get(trial["domain"], trial["item"])
+            item = answers.items.get(trial.domain, trial.item)
             alike = gathered.setdefault(alike_key(item), [])
             alike.append(number)
             if len(alike) == size:

@@ -3,8 +3,10 @@
 from typing import get_args
 
 from medassay.core.parser import Extraction
+from medassay.core.records.answer import Answer
+from medassay.core.records.completion import Completion, Finish
 from medassay.core.records.item import Form, Item
-from medassay.core.records.trial import Answer, Completion, Finish, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.errors import InputError
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer

@@ -4,9 +4,11 @@ from dataclasses import replace
 from typing import Literal
 
 from medassay.core.parser import Extraction, Parser
+from medassay.core.records.answer import Answer
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.likelihood import likeliest, likelihoods_of
-from medassay.core.records.trial import Answer, Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.reply.refusal import SAID, declines
 from medassay.core.reply.thoughts import strip_thoughts
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Form, Item
-from medassay.core.records.trial import PERPLEXITY, Answer
+from medassay.core.scale import PERPLEXITY
 from medassay.kinds.choice.scorer import choice
 from medassay.kinds.imported.scorer import given_score
 from medassay.kinds.likelihood.choice_scorer import likeliest_parts

@@ -1,18 +1,19 @@
 """Trials → scores: reading the stored answers of a run and scoring each, as a stream."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
 from medassay.core.records.score import score_record
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Answer, answer_of
+from medassay.core.records.trial import Trial, TrialKey
 from medassay.kinds.scorers import PARTS, SCORERS
 from medassay.score.scorer import Scorer
 from medassay.score.text import text_likeness
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_trials
 
 
 class TaskScorer:
@@ -25,15 +26,15 @@ class TaskScorer:
             for form, (_, name) in task.readers.items()
         }
 
-    def record(self, item: Item, trial: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
+    def record(self, item: Item, key: TrialKey, answer: Answer, text: str) -> dict[str, Any]:
         """Return the line of scores.jsonl for a trial: its key, its score, why, by which scorer,
-        and its parts.
+        and its parts; `text` is the whole reply.
         """
         scorer = self._scorers[item.form]
         [score] = scorer.score([item], [answer])
-        record = score_record(trial, score.value, score.because, scorer.id)
+        record = score_record(key, score.value, score.because, scorer.id)
         if item.form in PARTS and answer.outcome != "failed":
-            parts = PARTS[item.form](item, answer, trial.get("text", ""))
+            parts = PARTS[item.form](item, answer, text)
             record |= {"parts": parts} if parts else {}
         if self._compares and answer.value is not None:
             likeness = text_likeness(answer.value, item.reference_text)
@@ -48,9 +49,9 @@ def unjudged(task: Task) -> Scorer:
 
 def score_trials(
     folder: Path, items: RunItems, task: Task
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+) -> Iterator[tuple[Trial, dict[str, Any]]]:
     """Yield every trial of a run with its score record, in the order of trials.jsonl."""
-    scoring = TaskScorer(task)
-    for trial in read_jsonl(folder / "trials.jsonl"):
-        item = items.get(trial["domain"], trial["item"])
-        yield trial, scoring.record(item, trial, answer_of(trial))
+    scorer = TaskScorer(task)
+    for trial in read_trials(folder):
+        item = items.get(trial.domain, trial.item)
+        yield trial, scorer.record(item, trial.key, trial.answer, trial.text or "")

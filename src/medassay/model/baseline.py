@@ -7,8 +7,9 @@ import random
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from medassay.core.records.completion import Completion
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.errors import InputError
 
 BASELINES = ("random", "majority", "longest")

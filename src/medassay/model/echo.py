@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from medassay.core.canonical import canonical
+from medassay.core.records.completion import Completion, Usage
 from medassay.core.records.likelihood import LogLikelihood
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.trial import Completion, Prompt, Usage
+from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent
 from medassay.model.context import blank_after, joined
 

@@ -12,8 +12,8 @@ import stamina
 import stamina.instrumentation
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.completion import Usage
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.trial import Usage
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Permanent, Transient
 from medassay.model.openai_compatible import OpenAICompatible

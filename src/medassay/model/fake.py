@@ -21,8 +21,9 @@ import math
 import re
 from typing import Any
 
+from medassay.core.records.completion import Completion, ToolCall, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import Completion, Prompt, ToolCall, Usage, said_in
+from medassay.core.records.prompt import Prompt, said_in
 from medassay.errors import Permanent, Transient
 
 

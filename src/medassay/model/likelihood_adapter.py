@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.records.completion import Completion, Usage
 from medassay.core.records.likelihood import LikelihoodRequest, LogLikelihood
-from medassay.core.records.trial import Completion, Prompt, Usage
+from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent
 from medassay.model.context import blank_after, joined
 from medassay.model.likelihood import LikelihoodEngine

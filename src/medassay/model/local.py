@@ -12,8 +12,9 @@ from typing import Any
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.catch import caught
+from medassay.core.records.completion import Completion, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import Completion, Prompt, Usage
+from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent
 from medassay.model.weights import load_weights
 

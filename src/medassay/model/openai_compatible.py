@@ -16,16 +16,9 @@ import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.json import storable
+from medassay.core.records.completion import Completion, Finish, TokenLogprob, ToolCall, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import (
-    Completion,
-    Finish,
-    Prompt,
-    TokenLogprob,
-    ToolCall,
-    Usage,
-    said_in,
-)
+from medassay.core.records.prompt import Prompt, said_in
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Moderated, Permanent, Transient
 from medassay.model.connection import caused_by, elsewhere, open_session, refuse_redirect

@@ -1,7 +1,8 @@
 """Answers from the response store only: a prompt that was never asked is a permanent failure."""
 
+from medassay.core.records.completion import Completion
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent
 
 

@@ -12,17 +12,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from medassay.core.json import storable
+from medassay.core.records.completion import Completion, Finish, TokenLogprob, ToolCall, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import (
-    Completion,
-    Finish,
-    Prompt,
-    TokenLogprob,
-    ToolCall,
-    Usage,
-    pictures_in,
-    said_in,
-)
+from medassay.core.records.prompt import Prompt, pictures_in, said_in
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Moderated, Permanent, Transient
 from medassay.model.connection import caused_by, elsewhere, open_client

@@ -10,8 +10,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from medassay.core.records.completion import Completion, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.trial import Completion, Prompt, Usage
+from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent
 from medassay.model.local import Job, LocalModel
 

@@ -11,7 +11,7 @@ import jinja2
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.context_config import BETWEEN, PromptContext
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.errors import InputError
 from medassay.prompt.catalog import MAKING, OPTIONS_AS_TEXTS, PARTS, SCHEMAS, TEMPLATES
 

@@ -13,7 +13,8 @@ from medassay.bank.run_items import RunItems
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.item import Item
-from medassay.judging.agreement import TRIAL_KEY, by_trial
+from medassay.core.records.trial import Trial
+from medassay.judging.agreement import by_trial
 from medassay.kinds.diagnoses.board import MOST_CASES, shown_cases
 from medassay.kinds.likelihood.board import shown_likelihoods
 from medassay.kinds.record.board import shown_record
@@ -204,6 +205,7 @@ def _shown_answer(
     digest: str,
 ) -> ShownAnswer:
     record = items.record(trial["domain"], trial["item"])
+    typed = msgspec.convert(trial, Trial)
     return ShownAnswer(
         item={**_ABSENT, **record},
         trial=trial,
@@ -212,11 +214,9 @@ def _shown_answer(
         panel={k: score[k] for k in _Panel.__struct_fields__ if k in score},
         parts=score.get("parts", {}),
         sha256=digest,
-        record=partial(shown_record, record, trial),
-        likelihoods=partial(shown_likelihoods, record, trial),
-        verdicts=[
-            v for v in verdicts_of(tuple(trial[k] for k in TRIAL_KEY)) if "tombstone" not in v
-        ],
+        record=partial(shown_record, record, typed),
+        likelihoods=partial(shown_likelihoods, record, typed),
+        verdicts=[v for v in verdicts_of(typed.place) if "tombstone" not in v],
     )
 
 

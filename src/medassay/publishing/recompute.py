@@ -20,9 +20,12 @@ from typing import Any
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_record
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
+from medassay.core.records.prompt import Prompt
+from medassay.core.records.score import TrialScore
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Completion, Prompt, answer_of
+from medassay.core.records.trial import Trial
 from medassay.core.revision import without_hash
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
@@ -40,8 +43,9 @@ from medassay.publishing.tree import files_in
 from medassay.runner.finish import read_judgements
 from medassay.runner.manifest import code_of_today
 from medassay.runner.revisions import other_revisions, revisions
-from medassay.storage.jsonl import line_parts, read_jsonl
+from medassay.storage.jsonl import line_parts
 from medassay.storage.merkle import Leaf, MerkleTree
+from medassay.storage.records import StoredTrial, read_stored_trials
 from medassay.storage.run import (
     JOURNALS,
     LEASES,
@@ -220,10 +224,10 @@ def _check_content(folder: Path) -> str:
         if many
         else _scores(run, items, task, judged, same_code=same_code)
     )
-    for trial, record in checked:
-        table.add(trial, record["score"])
+    for trial, score in checked:
+        table.add(trial, score.score)
         for summary in further:
-            summary.add(trial, record)
+            summary.add(trial, score)
     withheld = "withheld" in items.forms
     if judged is not None and judged.other is None and same_code and not withheld:
         judged.check_spot_check()
@@ -282,25 +286,27 @@ def _scores(
     *,
     same_code: bool,
     part: _LineRange = _LineRange(),
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+) -> Iterator[tuple[Trial, TrialScore]]:
     """Yield the trials of a part with their scores, each checked."""
     scoring = TaskScorer(task)
     last: tuple[Any, ...] = ()
-    for number, (trial, record) in enumerate(_stored(run, part), part.first):
+    for number, stored in enumerate(_stored(run, part), part.first):
+        trial = stored.trial
         last = _in_order(trial, last, number)
-        item = items.get(trial["domain"], trial["item"])
+        item = items.get(trial.domain, trial.item)
         if item.tombstone is not None:
-            _check_deleted(trial, number)
+            _check_deleted(stored.trial_line, number)
         elif item.form == "withheld":
-            _check_withheld(trial, record, number)
+            _check_withheld(stored, number)
         elif same_code:
             _reread(trial, item, task, run, number)
-            score = scoring.record(item, trial, answer_of(trial))
+            score = scoring.record(item, trial.key, trial.answer, trial.text or "")
             if judged is not None and must_judge(task, trial, items):
                 if judged.other is not None:
-                    yield trial, record
+                    yield trial, stored.score
                     continue
                 score = judged.score(trial, score)
+            record = parse_record(stored.score_line, f"scores.jsonl line {number}")
             if "measured" in record:  # by models of metrics, which need not be here
                 score["measured"] = record["measured"]
             if score != {**record, "scorer": without_hash(record["scorer"])}:
@@ -308,21 +314,18 @@ def _scores(
                     f"scores.jsonl line {number}: score {record.get('score')}, recomputed"
                     f" {score['score']}"
                 )
-        yield trial, record
+        yield trial, stored.score
 
 
-def _stored(run: Run, part: _LineRange) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    trials = read_jsonl(run.path / "trials.jsonl", offset=part.trials, line=part.first)
-    scores = read_jsonl(run.path / "scores.jsonl", offset=part.scores, line=part.first)
-    pairs = zip(trials, scores, strict=part.lines is None)
-    return islice(pairs, part.lines)
+def _stored(run: Run, part: _LineRange) -> Iterator[StoredTrial]:
+    records = read_stored_trials(run.path, trials=part.trials, scores=part.scores, line=part.first)
+    return islice(records, part.lines)
 
 
-def _in_order(trial: dict[str, Any], last: tuple[Any, ...], number: int) -> tuple[Any, ...]:
-    place = tuple(trial[k] for k in ("domain", "model", "setting", "mode", "item", "repeat"))
-    if place <= last:
+def _in_order(trial: Trial, last: tuple[Any, ...], number: int) -> tuple[Any, ...]:
+    if trial.place <= last:
         raise Mismatch(f"trials.jsonl line {number}: out of order, or a trial that occurs twice")
-    return place
+    return trial.place
 
 
 def _may_help() -> bool:
@@ -335,7 +338,7 @@ def _may_help() -> bool:
     return is_medassay or Path(getattr(main, "__file__", "")).stem == "medassay"
 
 
-def _scores_beside(run: Run, *, same_code: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _scores_beside(run: Run, *, same_code: bool) -> Iterator[tuple[Trial, TrialScore]]:
     """Yield all trials with their scores; other processes check them meanwhile, a part each."""
     parts = list(_parts(run))
     context = multiprocessing.get_context("spawn")
@@ -343,9 +346,9 @@ def _scores_beside(run: Run, *, same_code: bool) -> Iterator[tuple[dict[str, Any
         checks = [pool.submit(_check_part, run.path, part, same_code) for part in parts]
         try:
             last: tuple[Any, ...] = ()
-            for number, (trial, record) in enumerate(_stored(run, _LineRange()), 1):
-                last = _in_order(trial, last, number)
-                yield trial, record
+            for number, stored in enumerate(_stored(run, _LineRange()), 1):
+                last = _in_order(stored.trial, last, number)
+                yield stored.trial, stored.score
             for check in checks:
                 if (outcome := check.result()) is not None:
                     raise Mismatch(outcome)
@@ -383,14 +386,17 @@ def _open_once(folder: Path) -> tuple[Run, RunItems]:
     return run, RunItems(folder, run.manifest["domains"])
 
 
-def _check_deleted(trial: dict[str, Any], number: int) -> None:
+def _check_deleted(trial_line: bytes, number: int) -> None:
     """Check that nothing of an answer is left beside its tombstone."""
-    for name in trial.keys() - {*TRIAL_FIELDS, "reason", "tombstone"}:
+    record = parse_record(trial_line, f"trials.jsonl line {number}")
+    for name in record.keys() - {*TRIAL_FIELDS, "reason", "tombstone"}:
         raise Mismatch(f"trials.jsonl line {number}: '{name}' of a deleted item is still there")
 
 
-def _check_withheld(trial: dict[str, Any], score: dict[str, Any], number: int) -> None:
+def _check_withheld(stored: StoredTrial, number: int) -> None:
     """Check that an answer to a synthetic item says nothing that must not be public."""
+    trial = parse_record(stored.trial_line, f"trials.jsonl line {number}")
+    score = parse_record(stored.score_line, f"scores.jsonl line {number}")
     allowed = {*TRIAL_FIELDS, "reason", "commitment"}
     for name in trial.keys() - allowed:
         raise Mismatch(f"trials.jsonl line {number}: '{name}' of a synthetic item is not withheld")
@@ -401,12 +407,12 @@ def _check_withheld(trial: dict[str, Any], score: dict[str, Any], number: int) -
         raise Mismatch(f"trials.jsonl line {number}: 'reason' of a synthetic item is not withheld")
 
 
-def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int) -> None:
+def _reread(trial: Trial, item: Item, task: Task, run: Run, number: int) -> None:
     """Read the stored reply again, as the runner did."""
     parser = task.readers[item.form][0]
-    if parser is None or trial["outcome"] == "failed":
+    if parser is None or trial.outcome == "failed":
         return
-    order = tuple(trial["order"]) if "order" in trial else None
+    order = trial.order
     options_shown = item.options if order is None else tuple(item.options[i] for i in order)
     prompt = Prompt(
         item_id=item.id,
@@ -417,25 +423,24 @@ def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int
         options=options_shown,
         order=order,
     )
-    likelihoods = tuple(trial["likelihoods"]) if "likelihoods" in trial else None
     completion = Completion(
-        text=trial["text"],
-        finish=trial["finish"],
-        likelihoods=likelihoods,
-        drawn=trial.get("drawn"),
+        text=trial.text or "",
+        finish=trial.finish or "other",
+        likelihoods=trial.likelihoods,
+        drawn=trial.drawn,
     )
     answer = read_answer(
         item, prompt, completion, PARSERS[parser], run.manifest["plan"]["extraction"]
     )
     if (answer.outcome, answer.value, answer.reason) != (
-        trial["outcome"],
-        trial["value"],
-        trial["reason"],
+        trial.outcome,
+        trial.value,
+        trial.reason,
     ):
         was, now = (
             f"{outcome}, {reason}: {value!r:.80}"
             for outcome, reason, value in (
-                (trial["outcome"], trial["reason"], trial["value"]),
+                (trial.outcome, trial.reason, trial.value),
                 (answer.outcome, answer.reason, answer.value),
             )
         )

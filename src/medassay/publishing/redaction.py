@@ -14,7 +14,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.criteria_points import lowest_points
-from medassay.judging.agreement import TRIAL_KEY
+from medassay.core.records.trial import TRIAL_KEY
 
 ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm", "severity")
 TRIAL_FIELDS = (

@@ -7,8 +7,9 @@ from typing import Any
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.records.task import Task
+from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import Grader
-from medassay.judging.agreement import TRIAL_KEY, by_trial, judged_score
+from medassay.judging.agreement import by_trial, judged_score
 from medassay.judging.grader_text import hashed_id
 from medassay.judging.queue import Answers, spot_check_graders, spot_check_sample
 from medassay.kinds.graders import graders_of
@@ -66,7 +67,7 @@ class VerdictReader:
             raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
         self.other = other
 
-    def score(self, trial: Mapping[str, Any], unjudged: Mapping[str, Any]) -> dict[str, Any]:
+    def score(self, trial: Trial, unjudged: Mapping[str, Any]) -> dict[str, Any]:
         """Return the score record of a trial as its verdicts give it.
 
         `unjudged` is the record without them.
@@ -76,20 +77,20 @@ class VerdictReader:
         Mismatch
             When a verdict is absent, given by another judge, or not what its replies say.
         """
-        where = f"verdicts.jsonl: item '{trial['item']}' of '{trial['model']}'"
+        where = f"verdicts.jsonl: item '{trial.item}' of '{trial.model}'"
         key, verdicts = next(self._said, ((), []))
-        seats = self._bench[trial["model"]]
-        if key != tuple(trial[k] for k in TRIAL_KEY) or [v["judge"] for v in verdicts] != seats:
+        seats = self._bench[trial.model]
+        if key != trial.place or [v["judge"] for v in verdicts] != seats:
             raise Mismatch(f"{where}: not one verdict of each judge in its place")
-        judge = self._graders[trial["domain"]]
+        judge = self._graders[trial.domain]
         for verdict in verdicts:
             if verdict["outcome"] == "failed":
                 continue
             # A run that was begun before there were revisions names its grader in two ways.
-            if verdict["rubric"] not in (self._rubrics[trial["domain"]], judge.id):
+            if verdict["rubric"] not in (self._rubrics[trial.domain], judge.id):
                 raise Mismatch(f"{where}: judged by a rubric that the manifest does not name")
             self._reread(judge, verdict, where)
-        item = self._answers.items.get(trial["domain"], trial["item"])
+        item = self._answers.items.get(trial.domain, trial.item)
         return judged_score(unjudged, item, verdicts, judge, len(seats))
 
     def check_spot_check(self) -> None:
@@ -112,15 +113,13 @@ class VerdictReader:
         for key, verdicts in by_trial(read_jsonl(run.path / f"{SPOT_CHECK}.jsonl")):
             where = f"audit.jsonl: item '{verdicts[0]['item']}' of '{verdicts[0]['model']}'"
             number = next(numbers, None)
-            trial = {} if number is None else answers.trial(number)
-            seats = self._bench.get(trial.get("model"))
-            if key != tuple(trial.get(k) for k in TRIAL_KEY) or seats != [
-                verdict["judge"] for verdict in verdicts
-            ]:
+            trial = None if number is None else answers.trial(number)
+            judges = [verdict["judge"] for verdict in verdicts]
+            if trial is None or key != trial.place or self._bench.get(trial.model) != judges:
                 raise Mismatch(f"{where}: not the sample that the seed draws")
             for verdict in verdicts:
                 if verdict["outcome"] != "failed":
-                    self._reread(readers[trial["domain"]], verdict, where)
+                    self._reread(readers[trial.domain], verdict, where)
         if next(numbers, None) is not None:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
 

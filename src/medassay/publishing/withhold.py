@@ -11,8 +11,9 @@ from typing import Any
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.records.diagnosis import plain_name
+from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import IntegrityError
-from medassay.judging.agreement import TRIAL_KEY, by_trial
+from medassay.judging.agreement import by_trial
 from medassay.publishing.redaction import FINDING_FIELDS, Redactor, select_fields
 from medassay.publishing.shingles import PrivateShingles
 from medassay.publishing.times import times_of, to_sealed

@@ -9,7 +9,7 @@ from typing import Literal
 
 from medassay.bank.reviews import ReviewerGroup
 from medassay.core.records.estimate import Estimate
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.review.agreement import LastReview
 from medassay.review.rating import FLAGGED_BELOW, Rating, group_of, is_flagged, together
 from medassay.statistic.interval.bootstrap import bootstrap_mean

@@ -15,9 +15,12 @@ from medassay.context.tools.loop import ToolLoop, ToolTrace
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.catch import caught
 from medassay.core.json import storable
+from medassay.core.records.answer import Answer
+from medassay.core.records.completion import Reply
 from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.trial import Answer, Prompt, Reply
+from medassay.core.records.prompt import Prompt
+from medassay.core.records.trial import TrialKey
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, Permanent, Transient
 from medassay.kinds.parsers import PARSERS
@@ -111,7 +114,9 @@ class AnswerStage:
             record |= {"attempt": attempt, "again": scope}
         if trace is not None:
             record |= {"tool_use": dict(trace.use), "trace": list(trace.trace)}
-        score = self._scoring.record(item, record, answer)
+        score = self._scoring.record(
+            item, trial_key(cell, item.id, repeat), answer, reply.completion.text
+        )
         seconds = round(reply.completion.seconds, 6)
         usage = reply.completion.usage
         timing = {
@@ -228,6 +233,18 @@ def open_toolbox(
         index=contexts.index if searched and contexts is not None else None,
         use=lambda index: index.use(models_file, secrets, budget),
         query_prefix="" if retrieval is None else retrieval.query_prefix,
+    )
+
+
+def trial_key(cell: Cell, item_id: str, repeat: int) -> TrialKey:
+    """Return what names a trial of a cell."""
+    return TrialKey(
+        domain=cell.domain,
+        model=cell.model,
+        setting=cell.setting,
+        mode=cell.mode,
+        item=item_id,
+        repeat=repeat,
     )
 
 

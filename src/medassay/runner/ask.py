@@ -17,9 +17,10 @@ import stamina.instrumentation
 
 from medassay.core.canonical import canonical
 from medassay.core.log import log
+from medassay.core.records.completion import Completion, Reply, Usage
 from medassay.core.records.model import Chat, ModelSpec, Sampling
 from medassay.core.records.plan import EngineRules
-from medassay.core.records.trial import Completion, Prompt, Reply, Usage
+from medassay.core.records.prompt import Prompt
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, OverBudget, Permanent, Transient
 from medassay.runner.breaker import SUCCESS, CircuitBreaker, RecentEnds, Relay

@@ -26,9 +26,10 @@ import msgspec
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.catch import caught
 from medassay.core.json import storable
+from medassay.core.records.completion import Completion
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import EngineRules
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.errors import IncompleteError, InputError, ModelError, NotAsked
 from medassay.model.chats import named_secrets, provide
 from medassay.runner.ask import Asker, request_constant, sampling_of

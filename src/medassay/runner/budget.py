@@ -8,9 +8,10 @@ from typing import Any
 
 from medassay.core.amount import Amount
 from medassay.core.canonical import canonical
+from medassay.core.records.completion import Usage
 from medassay.core.records.model import FREE, ModelSpec
 from medassay.core.records.plan import BudgetRules
-from medassay.core.records.trial import Prompt, Usage, pictures_in, said_in
+from medassay.core.records.prompt import Prompt, pictures_in, said_in
 from medassay.errors import InputError, OverBudget
 from medassay.storage.spend import SpendingLimits, SpendJournal, used
 

@@ -11,6 +11,7 @@ from medassay.core.records.task import Task
 from medassay.judging.agreement import Judgements, by_trial
 from medassay.kinds.summaries import summaries_of
 from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scored_trials, read_trials
 from medassay.storage.run import SALT, SPOT_CHECK, VERDICTS, Run, seal_run, write_new
 from medassay.summary.leaderboard import leaderboard_document
 from medassay.summary.scores import LeaderboardScores
@@ -35,9 +36,8 @@ def finish(
     table = LeaderboardScores(items, task.harmful)
     judgements = read_judgements(run, items)
     further = summaries_of(items, run.manifest, task)
-    scores = read_jsonl(run.path / "scores.jsonl")
-    for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
-        table.add(trial, score["score"])
+    for trial, score in read_scored_trials(run.path):
+        table.add(trial, score.score)
         for summary in further:
             summary.add(trial, score)
     document = leaderboard_document(table, run.manifest, task, judgements, further)
@@ -69,8 +69,8 @@ def read_judgements(run: Run, items: RunItems) -> Judgements | None:
             judgements.add_spot_check(verdicts, waiting[1])
             waiting = next(again, None)
     if "rubric" in items.forms:
-        for trial in read_jsonl(run.path / "trials.jsonl"):
-            rubric = items.form(trial["domain"], trial["item"]) == "rubric"
-            if rubric and trial["outcome"] not in ("answered", "failed"):
+        for trial in read_trials(run.path):
+            rubric = items.form(trial.domain, trial.item) == "rubric"
+            if rubric and trial.outcome not in ("answered", "failed"):
                 judgements.add_unanswered(trial)
     return judgements

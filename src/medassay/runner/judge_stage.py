@@ -14,13 +14,14 @@ import msgspec
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.catch import caught
+from medassay.core.records.completion import Completion, Reply, TokenLogprob
 from medassay.core.records.model import ModelSpec
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Completion, Prompt, Reply, TokenLogprob
+from medassay.core.records.trial import TRIAL_KEY, Trial
 from medassay.core.records.verdict import Grader, Verdict
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import NotAsked
-from medassay.judging.agreement import TRIAL_KEY
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.queue import Answers, JudgingQueue, spot_check_graders
 from medassay.kinds.graders import graders_of
@@ -58,7 +59,7 @@ class JudgeStage:
         """
         n_seats = self._assignment.n_seats
         for number, batch in enumerate(self._queue.batches):
-            tested = self._answers.trial(batch[0])["model"]
+            tested = self._answers.trial(batch[0]).model
             for seat, judge in enumerate(self._assignment.seats[tested]):
                 if judge.id == model:
                     yield number * n_seats + seat
@@ -85,9 +86,9 @@ class JudgeStage:
         await self._judge(spec, seat, [self._answers.trial(number_) for number_ in batch], batch)
 
     async def _judge(
-        self, spec: ModelSpec, seat: int, trials: list[dict[str, Any]], numbers: Sequence[int]
+        self, spec: ModelSpec, seat: int, trials: list[Trial], numbers: Sequence[int]
     ) -> None:
-        grader = self._assignment.graders[trials[0]["domain"]]
+        grader = self._assignment.graders[trials[0].domain]
         # A batch has one reply: all of it is asked again, or nothing.
         times = max(self._again.get(self._queue.verdict_number(n, seat), 0) for n in numbers)
         judged_cases = [self._answers.case(trial) for trial in trials]
@@ -98,7 +99,7 @@ class JudgeStage:
             with caught() as errors:
                 step = grader.step(cases, [])
                 while isinstance(step, Prompt):
-                    columns = {"item": trials[0]["item"], "judged": trials[0]["model"]}
+                    columns = {"item": trials[0].item, "judged": trials[0].model}
                     attempt = times * _APART + sum(p.encoded == step.encoded for p in prompts)
                     reply = await self._asker.ask(spec, step, columns, attempt=attempt)
                     if reply is None:
@@ -113,7 +114,7 @@ class JudgeStage:
                 reason = self._asker.tally.fail(errors[0])
                 record = failed_verdict(trial, spec, seat, reason)
                 self._journal.append(None, canonical(record), b"null", {"seconds": 0.0})
-                self._progress.advance(spec.id, trial["domain"], "failed")
+                self._progress.advance(spec.id, trial.domain, "failed")
             return
         seconds = round(sum(r.completion.seconds for r in replies), 6)
         request_columns: dict[str, Any] = {
@@ -130,20 +131,20 @@ class JudgeStage:
         if times:
             request_columns["attempt"] = times
         if len(trials) > 1:
-            request_columns |= {"batch": [[t[k] for k in TRIAL_KEY] for t in trials]}
+            request_columns |= {"batch": [list(t.place) for t in trials]}
         for number, trial, (case, was_cut), verdict in zip(
             numbers, trials, judged_cases, step, strict=True
         ):
             record = _key(trial, spec, seat) | request_columns | verdict_fields(verdict)
-            if "attempt" in trial:
-                record["of_attempt"] = trial["attempt"]
+            if trial.attempt:
+                record["of_attempt"] = trial.attempt
             if not verdict.valid:
                 record["unusable"] = why_unusable(replies[-1].completion)
             record |= {"masked": was_cut.masked, "cut": was_cut.cut}
             record["score"] = grader.score(case.item, verdict)
             place = self._queue.verdict_number(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
-            self._progress.advance(spec.id, trial["domain"], record["outcome"])
+            self._progress.advance(spec.id, trial.domain, record["outcome"])
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,7 @@ def verdict_fields(verdict: Verdict) -> dict[str, Any]:
 
 
 def failed_verdict(
-    trial: Mapping[str, Any],
+    trial: Trial,
     spec: ModelSpec,
     seat: int,
     reason: str,
@@ -284,10 +285,10 @@ def failed_verdict(
     }
 
 
-def _key(trial: Mapping[str, Any], spec: ModelSpec, seat: int) -> dict[str, Any]:
+def _key(trial: Trial, spec: ModelSpec, seat: int) -> dict[str, Any]:
     return {
         "schema_version": 1,
-        **{k: trial[k] for k in TRIAL_KEY},
+        **dict(zip(TRIAL_KEY, trial.place, strict=True)),
         "judge": spec.id,
         "seat": seat,
     }

@@ -16,6 +16,7 @@ from typing import Any
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.records.task import Task
+from medassay.core.records.trial import Trial
 from medassay.errors import InputError, UnavailableError
 from medassay.runner.engine.stage import Engine
 from medassay.runner.progress import ProgressFactory, Silent
@@ -24,6 +25,7 @@ from medassay.score.metric import Pair, TextMetric, Values
 from medassay.score.text import LEXICAL
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.measure import MeasureStore, pair_key
+from medassay.storage.records import read_trials
 from medassay.storage.run import Run
 
 NONE = "none"
@@ -126,8 +128,8 @@ def measure(
             gauge.close()
     part = run.path / "scores.jsonl.part"
     with part.open("wb") as file:
-        trials = read_jsonl(run.path / "trials.jsonl")
-        for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
+        scores = read_jsonl(run.path / "scores.jsonl")
+        for trial, score in zip(read_trials(run.path), scores, strict=True):
             pair = _pair(trial, items)
             if pair is not None:
                 score |= {"measured": _measured(pair, measures, stores)}
@@ -177,7 +179,7 @@ def _missing(run: Run, items: RunItems, store: MeasureStore) -> Iterator[dict[st
     """
     seen_keys: set[str] = set()
     pairs: dict[str, Pair] = {}
-    for trial in read_jsonl(run.path / "trials.jsonl"):
+    for trial in read_trials(run.path):
         pair = _pair(trial, items)
         if pair is None or (key := pair_key(*pair)) in store or key in seen_keys:
             continue
@@ -190,10 +192,10 @@ def _missing(run: Run, items: RunItems, store: MeasureStore) -> Iterator[dict[st
         yield pairs
 
 
-def _pair(trial: Mapping[str, Any], items: RunItems) -> Pair | None:
-    if trial["outcome"] != "answered":
+def _pair(trial: Trial, items: RunItems) -> Pair | None:
+    if trial.outcome != "answered":
         return None
-    return str(trial["value"]), items.get(trial["domain"], trial["item"]).reference_text
+    return str(trial.value), items.get(trial.domain, trial.item).reference_text
 
 
 def compared(

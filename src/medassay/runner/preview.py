@@ -12,7 +12,7 @@ from medassay.core.canonical import canonical
 from medassay.core.records.context_config import DEAF_TURNS, LONGEST_RESULT, ToolRules
 from medassay.core.records.model import FREE, ModelSpec
 from medassay.core.records.plan import BudgetRules, Plan, load_plan
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.queue import Answers, alike_key, queues, spot_check_graders, spot_check_sample
@@ -217,9 +217,9 @@ def preview_judging(
     for queue in queues(answers, assignment):
         for batch in queue.batches:
             trials = [answers.trial(number) for number in batch]
-            judge = queue.assignment.graders[trials[0]["domain"]]
+            judge = queue.assignment.graders[trials[0].domain]
             prompts = judge.opening([answers.case(trial)[0] for trial in trials])
-            for seat in assignment.seats[trials[0]["model"]]:
+            for seat in assignment.seats[trials[0].model]:
                 for prompt in prompts if seat.id == spec.id else ():
                     key = request_key(constant, prompt.asked, 0)
                     counter.add(prompt, stored=store.get(key) is not None)

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from medassay.core.canonical import canonical
+from medassay.core.records.completion import Completion
 from medassay.core.records.likelihood import LikelihoodRequest
 from medassay.core.records.model import Chat, ModelSpec
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.errors import MedassayError, Permanent
 from medassay.model.catalog import PROVIDERS
 from medassay.model.chats import named_secrets

@@ -16,7 +16,7 @@ import numpy as np
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.records.task import Task
-from medassay.judging.agreement import TRIAL_KEY
+from medassay.core.records.trial import TRIAL_KEY
 from medassay.statistic.draws import number_clusters
 from medassay.statistic.interval.effective import effective_interval
 from medassay.storage.jsonl import read_jsonl

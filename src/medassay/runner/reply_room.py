@@ -15,8 +15,8 @@ from typing import Any
 from medassay.core.records.health_record import reference_text
 from medassay.core.records.item import Form, Item
 from medassay.core.records.model import ModelSpec
+from medassay.core.records.prompt import Prompt, said_in
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Prompt, said_in
 
 FORMS: tuple[Form, ...] = ("record", "report")
 CHARACTERS_PER_TOKEN = 3  # of German reports and of JSON; English prose has about four

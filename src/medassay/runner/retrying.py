@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 
 from medassay.core.again import Again, trial_class, verdict_class
+from medassay.core.records.trial import Trial
 from medassay.errors import IncompleteError
 from medassay.runner.answer_stage import Attempt
 from medassay.storage.journal import Journal
 from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_trials
 from medassay.storage.run import VERDICTS, Run
 
 USABLE = 0.95  # the share of a judge's verdicts below which a run is not sealed without a word
@@ -40,13 +42,14 @@ def trials_again(
     """
     attempts: dict[int, Attempt] = {}
     chosen = []
-    for number, trial in records:
-        kind, attempt = trial_class(trial), trial.get("attempt", 0)
-        if again.wants(kind, trial["model"]):
+    for number, record in records:
+        trial = msgspec.convert(record, Trial)
+        kind, attempt = trial_class(trial), trial.attempt
+        if again.wants(kind, trial.model):
             attempts[number] = (attempt + 1, again.scope(kind))
             chosen.append(number)
         elif attempt:
-            attempts[number] = (attempt, trial["again"])
+            attempts[number] = (attempt, trial.again or "")
     return attempts, chosen
 
 
@@ -110,10 +113,10 @@ def told_unusable(run: Run) -> Iterator[str]:
     """
     replies: dict[str, Counter[str]] = {}
     counts: Counter[str] = Counter()
-    for trial in read_jsonl(run.path / "trials.jsonl"):
-        counts[trial["model"]] += 1
+    for trial in read_trials(run.path):
+        counts[trial.model] += 1
         if kind := trial_class(trial):
-            replies.setdefault(trial["model"], Counter())[kind] += 1
+            replies.setdefault(trial.model, Counter())[kind] += 1
     for model, kinds in sorted(replies.items()):
         counted = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
         yield (

@@ -18,9 +18,10 @@ from medassay.core.records.item import Bank, Item
 from medassay.core.records.likelihood import LikelihoodRequest
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.task import GENERATION_SUFFIX, Task
-from medassay.core.records.trial import Prompt, TrialKey
+from medassay.core.records.trial import TrialKey
 from medassay.errors import InputError
 from medassay.model.spec import named
 from medassay.prompt.render import (

@@ -13,9 +13,9 @@ from typing import Any
 
 from medassay.core.amount import NOTHING, Amount
 from medassay.core.private import make_folder
+from medassay.core.records.completion import Usage
 from medassay.core.records.model import ModelSpec, Price
 from medassay.core.records.plan import BudgetRules
-from medassay.core.records.trial import Usage
 from medassay.errors import InputError
 from medassay.model.spec import remembered
 from medassay.runner.budget import Budget, refuse_unknown_prices

@@ -10,21 +10,22 @@ from typing import Any
 from medassay.bank.folder import bank_record
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
+from medassay.core.records.answer import Answer
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Answer, answer_of
 from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
 from medassay.judging.agreement import by_trial, judged_score
 from medassay.judging.queue import Answers, JudgingQueue, spot_check_graders
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.scoring import TaskScorer, score_trials
-from medassay.runner.answer_stage import failed_record
+from medassay.runner.answer_stage import failed_record, trial_key
 from medassay.runner.engine.stage import Engine
 from medassay.runner.judge_stage import failed_verdict, reread
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, JournalLine
 from medassay.storage.jsonl import line_parts, read_jsonl
 from medassay.storage.object_store import localize, mirror_of
+from medassay.storage.records import read_trials
 from medassay.storage.run import SPOT_CHECK, VERDICTS, Run
 
 NOT_ASKED = "not asked"  # the reason of what was never sent; never that of another item
@@ -70,7 +71,7 @@ def _failed(schedule: Schedule, scoring: TaskScorer, number: int, reason: str) -
     cell, item, repeat = schedule.trial(number)
     trial = failed_record(cell, item.id, repeat, reason)
     answer = Answer(item_id=item.id, outcome="failed", value=None, reason=reason)
-    score = scoring.record(item, trial, answer)
+    score = scoring.record(item, trial_key(cell, item.id, repeat), answer, "")
     return JournalLine(number=number, record=canonical(trial), score=canonical(score), timing=b"{}")
 
 
@@ -111,7 +112,7 @@ def write_verdicts(queue: JudgingQueue, journal: Journal) -> None:
         failures = journal.failures(queue.place_of)
         for number in queue.numbers:
             trial = queue.answers.trial(number)
-            for seat, spec in enumerate(queue.assignment.seats[trial["model"]]):
+            for seat, spec in enumerate(queue.assignment.seats[trial.model]):
                 place = queue.verdict_number(number, seat)
                 if following is not None and following.number == place:
                     line, following = following.record, next(done, None)
@@ -202,9 +203,10 @@ class ScoringParts:
         folder, items = _run_and_items(self._place, tuple(sorted(self._domains.items())))
         scoring, offset, count = TaskScorer(self._task), *part
         line = []
-        for trial in islice(read_jsonl(folder / "trials.jsonl", offset=offset), count):
-            item = items.get(trial["domain"], trial["item"])
-            line.append(canonical(scoring.record(item, trial, answer_of(trial))) + b"\n")
+        for trial in islice(read_trials(folder, offset=offset), count):
+            item = items.get(trial.domain, trial.item)
+            score = scoring.record(item, trial.key, trial.answer, trial.text or "")
+            line.append(canonical(score) + b"\n")
         return b"".join(line)
 
 

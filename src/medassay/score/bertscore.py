@@ -9,7 +9,7 @@ Source: Zhang et al. (2020), https://openreview.net/forum?id=SkeHuCVFDr; checked
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.score.contextual import EncodedText, Encoder
 from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_name, need
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import UnavailableError
 from medassay.score.contextual import EncodedText, Encoder
 from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_name, need

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import UnavailableError
 
 UNBOUNDED = Scale(lo=-math.inf, hi=math.inf)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.score.contextual import EncodedText, Encoder
 from medassay.score.metric import Pair, Values, find_model, model_name, need
 

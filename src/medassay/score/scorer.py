@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Answer, Scale, Score
+from medassay.core.records.score import Score
 from medassay.core.revision import revision_id
+from medassay.core.scale import Scale
 
 ScoreOne = Callable[[Item, Answer], tuple[float | None, str]]
 

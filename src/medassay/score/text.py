@@ -18,8 +18,8 @@ from itertools import pairwise
 
 from rapidfuzz.distance import LCSseq, Levenshtein
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Answer
 
 REVISION = 1
 

@@ -24,7 +24,7 @@ import platformdirs
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.private import close_to_others, make_folder, open_file
-from medassay.core.records.trial import Completion, Usage
+from medassay.core.records.completion import Completion, Usage
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import append_line
 

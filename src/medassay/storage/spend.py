@@ -25,8 +25,8 @@ import msgspec
 from medassay.core.amount import NOTHING, Amount
 from medassay.core.canonical import canonical
 from medassay.core.private import make_folder, open_file
+from medassay.core.records.completion import Usage
 from medassay.core.records.model import FREE, ModelSpec, Price
-from medassay.core.records.trial import Usage
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.jsonl import append_line
 

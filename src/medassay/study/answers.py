@@ -13,7 +13,7 @@ from medassay.runner.measure import NONE, compared
 from medassay.score.catalog import METRICS
 from medassay.score.metric import Pair, TextMetric
 from medassay.score.text import LEXICAL, text_likeness
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 
 MEASURES = "measures"  # folder of a workspace
@@ -58,18 +58,17 @@ def answers_of(run: Run) -> list[StudyAnswer]:
 
 def _answers(run: Run, items: RunItems) -> Iterator[StudyAnswer]:
     several = len(run.statistics["domains"]["overall"]) > len(run.manifest["models"])
-    trials = read_jsonl(run.path / "trials.jsonl")
-    for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
-        if trial["outcome"] != "answered":
+    for trial, score in read_scored_trials(run.path):
+        if trial.outcome != "answered":
             continue
-        item = items.get(trial["domain"], trial["item"])
-        values = {**score.get("parts", {}).get("text", {}), **score.get("measured", {})}
-        model = f"{trial['model']}, {trial['setting']}" if several else trial["model"]
+        item = items.get(trial.domain, trial.item)
+        values = {**(score.parts or {}).get("text", {}), **score.measured}
+        model = f"{trial.model}, {trial.setting}" if several else trial.model
         yield StudyAnswer(
-            item=f"{trial['domain']}/{trial['item']}",
+            item=f"{trial.domain}/{trial.item}",
             model=model,
-            repeat=trial["repeat"],
-            text=trial["value"],
+            repeat=trial.repeat,
+            text=trial.value or "",
             reference=item.reference_text,
             values={name: value for name, value in values.items() if value is not None},
         )

@@ -20,7 +20,7 @@ from medassay.errors import IncompleteError, InputError
 from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.items import item_map
 from medassay.statistic.draws import Floats
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 
 _STRONG = 3  # strong models that must miss an item together
@@ -94,19 +94,18 @@ def _table(runs: Sequence[Run]) -> ItemScores:
             raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
         items = RunItems(run.path, run.manifest["domains"])
         entries = run.manifest["models"]
-        lines = read_jsonl(run.path / "trials.jsonl")
-        for trial, score in zip(lines, read_jsonl(run.path / "scores.jsonl"), strict=True):
-            provider = entries.get(trial["model"], {}).get("provider")
-            if score["score"] is None or provider in ("baseline", "fake"):
+        for trial, score in read_scored_trials(run.path):
+            provider = entries.get(trial.model, {}).get("provider")
+            if score.score is None or provider in ("baseline", "fake"):
                 continue
-            place = (trial["domain"], trial["item"])
+            place = (trial.domain, trial.item)
             item = items.get(*place)
             if item.answer_type == "open" or item.form == "withheld":
                 continue  # a text is neither right nor wrong, and may be private
-            model = f"{trial['model']}, {trial['setting']}"
-            scores.setdefault(model, {}).setdefault(place, []).append(score["score"])
+            model = f"{trial.model}, {trial.setting}"
+            scores.setdefault(model, {}).setdefault(place, []).append(score.score)
             hidden = item.kind == "synthetic"
-            answers_said[model, place] = _HIDDEN if hidden else str(trial.get("value") or "")
+            answers_said[model, place] = _HIDDEN if hidden else trial.value or ""
             keys[place] = _HIDDEN if hidden else item.target
     if not scores:
         raise InputError(

@@ -22,7 +22,8 @@ from scipy.stats import rankdata
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.leaderboard import unread_outweighs, unread_share
-from medassay.core.records.trial import Scale, Setting
+from medassay.core.records.trial import Setting
+from medassay.core.scale import Scale
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import task_of_run
 from medassay.score.metric import UNBOUNDED
@@ -36,7 +37,7 @@ from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Rank
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import paired_difference
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 
 Measure = Literal["accuracy", "judge", "similarity"]
@@ -226,21 +227,20 @@ def _values(
     """
     values: dict[Row, dict[tuple[str, str], list[float]]] = {}
     long: dict[Row, list[int]] = {}
-    trials = read_jsonl(run.path / "trials.jsonl")
-    for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
-        if trial["mode"] != mode:
+    for trial, score in read_scored_trials(run.path):
+        if trial.mode != mode:
             continue
-        row = (trial["model"], trial["setting"])
-        value = score["score"]
-        if measure == "similarity" and trial["outcome"] == "answered":
-            texts = {**score.get("parts", {}).get("text", {}), **score.get("measured", {})}
+        row = trial.row
+        value = score.score
+        if measure == "similarity" and trial.outcome == "answered":
+            texts = {**(score.parts or {}).get("text", {}), **score.measured}
             value = texts.get(metric)
         if value is not None:
             place = values.setdefault(row, {})
-            place.setdefault((trial["domain"], trial["item"]), []).append(value)
-        if trial["outcome"] == "answered":
+            place.setdefault((trial.domain, trial.item), []).append(value)
+        if trial.outcome == "answered":
             counted = long.setdefault(row, [0, 0])
-            counted[0] += len(trial.get("value") or "") > ASKED_FOR
+            counted[0] += len(trial.value or "") > ASKED_FOR
             counted[1] += 1
     means = {row: {i: sum(v) / len(v) for i, v in of.items()} for row, of in values.items()}
     return means, {row: (n, of) for row, (n, of) in long.items()}

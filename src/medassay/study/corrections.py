@@ -30,6 +30,7 @@ from medassay.statistic.interval.bootstrap import bootstrap_mean
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import paired_difference
 from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 
 _LEVEL = 0.05
@@ -79,12 +80,11 @@ class _Version:
 
     def _add(self, run: Run) -> None:
         scores: dict[Row, dict[Place, list[float]]] = {}
-        trials = read_jsonl(run.path / "trials.jsonl")
-        for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
-            place = (trial["domain"], trial["item"])
-            if trial["mode"] == "solo" and place in self.records and score["score"] is not None:
-                of = scores.setdefault((trial["model"], trial["setting"]), {})
-                of.setdefault(place, []).append(score["score"])
+        for trial, score in read_scored_trials(run.path):
+            place = (trial.domain, trial.item)
+            if trial.mode == "solo" and place in self.records and score.score is not None:
+                of = scores.setdefault(trial.row, {})
+                of.setdefault(place, []).append(score.score)
         for row, values in scores.items():
             if row in self.scores:
                 raise InputError(

@@ -22,6 +22,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES, SECTIONS
 from medassay.core.records.item import Item
+from medassay.core.records.trial import Trial
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.record.medication import medication_state, stopped_names
 from medassay.kinds.record.reply import record_value
@@ -41,7 +42,7 @@ from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, MIN_COVERAGE
 from medassay.statistic.ranking.pairs import RankedRows, board_of
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Bools
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 from medassay.summary.item_matrix import ItemMatrix
 from medassay.summary.pooled import CasePool, pooled_means
@@ -181,21 +182,20 @@ def _answers(run: Run) -> Iterator[ExtractionAnswer]:
     """Yield every answer to a report with a reference; a failed call tells nothing of the model."""
     items = RunItems(run.path, run.manifest["domains"])
     graphs = {graph["name"]: graph["roots"] for graph in run.manifest.get("graphs", [])}
-    trials = read_jsonl(run.path / "trials.jsonl")
-    for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
-        item = items.get(trial["domain"], trial["item"])
-        if item.record is not None and "similarity" in score.get("parts", {}):
-            judged = graphs_of(trial, score["parts"], graphs)
-            yield _answered(trial, score["parts"], judged, item)
+    for trial, score in read_scored_trials(run.path):
+        item = items.get(trial.domain, trial.item)
+        parts = score.parts or {}
+        if item.record is not None and "similarity" in parts:
+            yield _answered(trial, parts, graphs_of(trial, parts, graphs), item)
 
 
 def _answered(
-    trial: Mapping[str, Any],
+    trial: Trial,
     parts: Mapping[str, Any],
     judged: Mapping[str, Mapping[str, Any]],
     item: Item,
 ) -> ExtractionAnswer:
-    reply = record_value(trial["value"], trial["outcome"])
+    reply = record_value(trial.value, trial.outcome)
     reference_record: Mapping[str, Any] = item.record or {}
     sections = [
         (section_text(section_of(reply, name)), section_text(reference_record[name]))
@@ -216,9 +216,9 @@ def _answered(
     state = medication_state(reference_record["medications"], said_drugs)
     details = details_of(item, said_drugs)
     return ExtractionAnswer(
-        row=(trial["model"], trial["setting"], trial["mode"]),
-        domain=trial["domain"],
-        item=trial["item"],
+        row=(trial.model, trial.setting, trial.mode),
+        domain=trial.domain,
+        item=trial.item,
         values=values,
         sections=sections,
         stopped=stopped_names(state, details),

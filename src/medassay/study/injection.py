@@ -13,8 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.errors import IncompleteError
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern

@@ -12,10 +12,10 @@ import numpy as np
 from medassay.bank.builder import read_csv
 from medassay.bank.run_items import RunItems
 from medassay.core.records.estimate import Estimate
-from medassay.core.records.trial import Scale
+from medassay.core.records.trial import TRIAL_KEY
 from medassay.core.records.verdict import FACT_VERDICTS, Verdict
+from medassay.core.scale import Scale
 from medassay.errors import InputError, IntegrityError
-from medassay.judging.agreement import TRIAL_KEY
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.graders import graders_of
 from medassay.statistic.agreement.people import (

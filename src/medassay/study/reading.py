@@ -21,15 +21,16 @@ from scipy.stats import fisher_exact
 
 from medassay.bank.builder import need_columns, read_csv
 from medassay.bank.run_items import RunItems
+from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.item import Item
 from medassay.core.records.leaderboard import unread_share
-from medassay.core.records.trial import OUTCOMES
+from medassay.core.records.trial import Trial
 from medassay.errors import IncompleteError, InputError
 from medassay.report.tables import harmless
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.wilson import wilson_interval
 from medassay.statistic.test.holm import holm
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_trials
 from medassay.storage.run import Run
 from medassay.study.lenient import comparable, read_leniently
 
@@ -133,15 +134,13 @@ class _Sample:
         self._size, self._random, self._seen = size, random.Random(seed), 0
         self.replies: list[ReplyToCheck] = []
 
-    def offer(self, key: tuple[str, ...], trial: Mapping[str, Any]) -> None:
+    def offer(self, key: tuple[str, ...], trial: Trial) -> None:
         """Take a reply, or leave it out."""
         self._seen += 1
         at = self._seen - 1 if self._seen <= self._size else self._random.randrange(self._seen)
         if at >= self._size:
             return
-        reply = ReplyToCheck(
-            key, trial["outcome"], trial.get("reason", ""), trial["value"] or "", trial["text"]
-        )
+        reply = ReplyToCheck(key, trial.outcome, trial.reason, trial.value or "", trial.text or "")
         self.replies[at : at + 1] = [reply]
 
 
@@ -154,20 +153,19 @@ class _Readings:
         self.clusters: dict[tuple[str, str, str], _Cluster] = {}
         self.disagreements: list[dict[str, Any]] = []
 
-    def add(self, run: Run, trial: Mapping[str, Any], item: Item) -> None:
+    def add(self, run: Run, trial: Trial, item: Item) -> None:
         """Count one reply; nothing of a synthetic item is shown."""
         private = item.kind == "synthetic"
         row = self.rows.setdefault(
-            (run.id, trial["model"], trial["setting"], trial["mode"], item.form),
+            (run.id, trial.model, trial.setting, trial.mode, item.form),
             _ReadingCounts(),
         )
-        row.outcomes[trial["outcome"]] += 1
+        row.outcomes[trial.outcome] += 1
         row.rules[_rule(trial)] += 1
-        if trial["outcome"] != "answered":
+        if trial.outcome != "answered":
             _gather(self.clusters, trial, private=private)
-        order = tuple(trial["order"]) if "order" in trial else None
-        second = read_leniently(item, trial["text"], order=order)
-        first = trial["value"] if trial["outcome"] == "answered" else None
+        second = read_leniently(item, trial.text or "", order=trial.order)
+        first = trial.value if trial.outcome == "answered" else None
         if second is not None and second != comparable(item, first):
             row.disagreements += 1
             if len(self.disagreements) < _LISTED:
@@ -176,7 +174,7 @@ class _Readings:
             self.sample.offer(_key(run, trial), trial)
 
 
-def _replies(run: Run) -> Iterator[tuple[dict[str, Any], Item]]:
+def _replies(run: Run) -> Iterator[tuple[Trial, Item]]:
     """Yield the replies in words of a sealed run with their items.
 
     Withheld and failed ones hold no words.
@@ -187,26 +185,22 @@ def _replies(run: Run) -> Iterator[tuple[dict[str, Any], Item]]:
     baselines = {
         name for name, spec in run.manifest["models"].items() if spec.get("provider") == "baseline"
     }
-    for trial in read_jsonl(run.path / "trials.jsonl"):
-        words = (
-            isinstance(trial.get("text"), str)
-            and "likelihoods" not in trial
-            and "drawn" not in trial
-        )
-        if words and trial["outcome"] != "failed" and trial["model"] not in baselines:
-            yield trial, items.get(trial["domain"], trial["item"])
+    for trial in read_trials(run.path):
+        words = trial.text is not None and trial.likelihoods is None and trial.drawn is None
+        if words and trial.outcome != "failed" and trial.model not in baselines:
+            yield trial, items.get(trial.domain, trial.item)
 
 
-def _key(run: Run, trial: Mapping[str, Any]) -> tuple[str, ...]:
-    return (run.id, *(str(trial[name]) for name in KEY[1:]))
+def _key(run: Run, trial: Trial) -> tuple[str, ...]:
+    return (run.id, *(str(getattr(trial, name)) for name in KEY[1:]))
 
 
-def _rule(trial: Mapping[str, Any]) -> str:
+def _rule(trial: Trial) -> str:
     """Return by which rule or form an answer was read, or why none was, with its outcome where that
     is not `answered`.
     """
-    reason = trial.get("reason") or "–"
-    return reason if trial["outcome"] == "answered" else f"{trial['outcome']}: {reason}"
+    reason = trial.reason or "–"
+    return reason if trial.outcome == "answered" else f"{trial.outcome}: {reason}"
 
 
 def _excerpt(text: str, *, private: bool) -> str:
@@ -215,17 +209,15 @@ def _excerpt(text: str, *, private: bool) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 60]} … {text[-50:]}"
 
 
-def _disagreement(
-    run: Run, trial: Mapping[str, Any], second: str, *, private: bool
-) -> dict[str, Any]:
-    first = trial["value"] if trial["outcome"] == "answered" else None
+def _disagreement(run: Run, trial: Trial, second: str, *, private: bool) -> dict[str, Any]:
+    first = trial.value if trial.outcome == "answered" else None
     return {
         **dict(zip(KEY, _key(run, trial), strict=True)),
-        "outcome": trial["outcome"],
-        "reason": trial.get("reason", ""),
+        "outcome": trial.outcome,
+        "reason": trial.reason,
         "first": None if first is None else _excerpt(str(first), private=private),
         "second": _excerpt(second, private=private),
-        "reply": _excerpt(trial["text"], private=private),
+        "reply": _excerpt(trial.text or "", private=private),
     }
 
 
@@ -262,15 +254,13 @@ def shape(text: str) -> str:
     return joined[: running.start()] + "w…" if running else joined[:40]
 
 
-def _gather(
-    clusters: dict[tuple[str, str, str], _Cluster], trial: Mapping[str, Any], *, private: bool
-) -> None:
-    key = (trial["outcome"], trial.get("reason") or "–", shape(trial["text"]))
+def _gather(clusters: dict[tuple[str, str, str], _Cluster], trial: Trial, *, private: bool) -> None:
+    key = (trial.outcome, trial.reason or "–", shape(trial.text or ""))
     cluster = clusters.setdefault(key, _Cluster())
     cluster.n += 1
-    cluster.rows[f"{trial['model']}, {trial['setting']}"] += 1
+    cluster.rows[f"{trial.model}, {trial.setting}"] += 1
     if len(cluster.examples) < _EXAMPLES and not private:
-        cluster.examples.append(_excerpt(trial["text"], private=private))
+        cluster.examples.append(_excerpt(trial.text or "", private=private))
 
 
 def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import IncompleteError
 from medassay.model.spec import load_models, named

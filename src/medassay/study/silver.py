@@ -18,7 +18,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.health_record import RECORD, THINKING, Origin, record_from
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.reply.json_value import read_json_reply
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named

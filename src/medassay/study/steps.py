@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.errors import IncompleteError, InputError
 from medassay.judging.grader_text import LANGUAGES
 from medassay.judging.graders.steps import (

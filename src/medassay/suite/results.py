@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from medassay.core.records.estimate import Estimate, Second
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate

@@ -10,7 +10,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.estimate import Estimate, Second
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import InputError
 from medassay.statistic.draws import Floats, number_clusters, seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean, clipped

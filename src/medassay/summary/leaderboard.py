@@ -7,10 +7,10 @@ from typing import Any
 
 from medassay.core.protocols import JudgingSummary, Summary
 from medassay.core.ranks import SIMULTANEOUS
+from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.judging_columns import JUDGING_COLUMNS, JUDGING_FLAGS, JudgingFlags
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.task import GENERATION_SUFFIX, Task
-from medassay.core.records.trial import OUTCOMES
 from medassay.errors import StatisticError
 from medassay.statistic.draws import seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.statistic.draws import Floats
 from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate
 from medassay.statistic.ranking.shared import Bools

@@ -1,9 +1,8 @@
 """The scores of a run as matrices, collected from its trials as a stream."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.again import same_chances
 from medassay.core.criteria_points import lowest_points
 from medassay.core.records.item import Item
+from medassay.core.records.trial import Trial
 from medassay.statistic.draws import Floats
 from medassay.statistic.ranking.pairs import Row
 
@@ -76,31 +76,31 @@ class LeaderboardScores:
         """Return the domains, sorted."""
         return sorted(self.clusters)
 
-    def add(self, trial: Mapping[str, Any], score: float | None) -> None:
+    def add(self, trial: Trial, score: float | None) -> None:
         """Take one trial with its score; repeats are averaged, nulls left out."""
-        domain = trial["domain"]
-        cell = (domain, trial["model"], trial["setting"], trial["mode"])
+        domain = trial.domain
+        cell = (domain, trial.model, trial.setting, trial.mode)
         if cell not in self.outcomes:
             n = len(self.clusters[domain])
             self._sums[cell], self._counts[cell] = np.zeros(n), np.zeros(n)
             self.outcomes[cell] = Counter()
-            self.modes.add(trial["mode"])
+            self.modes.add(trial.mode)
         counter = self.outcomes[cell]
-        counter[trial["outcome"]] += 1
+        counter[trial.outcome] += 1
         counter["trials"] += 1
-        counter["cut_off"] += trial.get("finish") == "length" or trial.get("cut_off", False)
-        if "again" in trial:
+        counter["cut_off"] += trial.finish == "length" or trial.cut_off
+        if trial.again is not None:
             counter["again"] += 1
-            if not same_chances(trial["again"]):
-                self.unequal.add((trial["model"], trial["setting"]))
-        if trial["outcome"] == "unparsed" and trial.get("reason") == "ambiguous":
+            if not same_chances(trial.again):
+                self.unequal.add(trial.row)
+        if trial.outcome == "unparsed" and trial.reason == "ambiguous":
             counter["ambiguous"] += 1
         if score is not None:
-            position = self._items.place(domain, trial["item"])
+            position = self._items.place(domain, trial.item)
             self._sums[cell][position] += score
             self._counts[cell][position] += 1
             marked = self._worst is not None and self._items.harm[domain][position]
-            if marked and trial["outcome"] == "answered":
+            if marked and trial.outcome == "answered":
                 self.harm.add(cell, position, harmed=score <= (self._worst or 0.0))
 
     def rows(self, mode: str) -> list[Row]:

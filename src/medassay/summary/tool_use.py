@@ -12,7 +12,9 @@ import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.context_config import MOST_UNAVAILABLE
-from medassay.core.records.trial import Scale
+from medassay.core.records.score import TrialScore
+from medassay.core.records.trial import Trial
+from medassay.core.scale import Scale
 from medassay.statistic.ranking.shared import Bools
 from medassay.summary.item_matrix import ItemMatrix, Row
 from medassay.summary.pooled import pooled_means
@@ -34,20 +36,20 @@ class Lookups:
         self._table = ItemMatrix(items, manifest, tuple(self._scales))
         self._used: dict[Cell, Counter[str]] = {}
 
-    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+    def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial; a failed one tells nothing."""
-        cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
+        cell = trial.cell
         values: list[tuple[str, float | None]] = []
-        if "own_source" in trial:
-            values.append(("own_source", float(trial["own_source"])))
-        if "tool_use" in trial:
-            use = trial["tool_use"]
+        if trial.own_source is not None:
+            values.append(("own_source", float(trial.own_source)))
+        if trial.tool_use is not None:
+            use = trial.tool_use
             values.append(("calls", float(use["calls"])))
             counter = self._used.setdefault(cell, Counter())
             counter.update(use)
             counter.update(answers=1, with_calls=int(use["calls"] > 0))
         if values:
-            self._table.add(cell, trial["item"], values)
+            self._table.add(cell, trial.item, values)
 
     def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
         """Return `own_source` (share of items whose own source was found) and `tool_use`, where

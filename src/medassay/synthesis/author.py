@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar
 from medassay.context.tools.loop import ToolLoop
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import storable
+from medassay.core.records.completion import Reply
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.trial import Prompt, Reply
+from medassay.core.records.prompt import Prompt
 from medassay.errors import OverBudget
 from medassay.prompt import load_part
 from medassay.runner.ask import Asker, sampling_of

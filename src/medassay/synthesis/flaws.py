@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from medassay.errors import IncompleteError, InputError
 from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 
 SETTING, MODE = "zero_shot", "solo"
@@ -192,14 +193,13 @@ def _wrong(run: Run) -> dict[str, dict[Place, bool]]:
     """Return model → item → whether more of its zero-shot answers were wrong than right."""
     quiz = {(r["domain"], r["id"]) for r in read_jsonl(run.path / "items.jsonl") if "options" in r}
     scores: dict[str, dict[Place, list[float]]] = {}
-    trials = read_jsonl(run.path / "trials.jsonl")
-    for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
-        place = (trial["domain"], trial["item"])
-        here = trial["setting"] == SETTING and trial["mode"] == MODE and place in quiz
-        entry = run.manifest["models"].get(trial["model"], {})
-        if here and trial["outcome"] != "failed" and entry.get("provider") != "baseline":
-            of = scores.setdefault(trial["model"], {})
-            of.setdefault(place, []).append(score["score"] or 0.0)
+    for trial, score in read_scored_trials(run.path):
+        place = (trial.domain, trial.item)
+        here = trial.setting == SETTING and trial.mode == MODE and place in quiz
+        entry = run.manifest["models"].get(trial.model, {})
+        if here and trial.outcome != "failed" and entry.get("provider") != "baseline":
+            of = scores.setdefault(trial.model, {})
+            of.setdefault(place, []).append(score.score or 0.0)
     return {
         model: {place: 2 * sum(v) < len(v) for place, v in of.items()}
         for model, of in scores.items()

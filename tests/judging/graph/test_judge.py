@@ -7,8 +7,9 @@ import json
 import pytest
 from tests.growth import growth
 
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Fact, Item
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case, Verdict
 from medassay.judging.graders import graph as dag
 from medassay.judging.graders.graph.grader import GraphGrader, context_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medassay.core.records.trial import Completion
+from medassay.core.records.completion import Completion
 from medassay.errors import InputError, Permanent
 from medassay.judging.graders.graph import published, run, run_async
 from medassay.judging.graders.graph.graph import GraphNode, graph_from
@@ -239,7 +239,7 @@ def test_the_result_follows_from_the_replies_alone(document, seed, random):
 def test_the_result_does_not_depend_on_the_hash_seed():
     code = (
         "from medassay.judging.graders.graph import published, run; from"
-        " medassay.core.records.trial import Completion; import json;g ="
+        " medassay.core.records.completion import Completion; import json;g ="
         " published('medical_extraction_quality');d = lambda p: (lambda n: Completion(text='r' if"
         " n.type == 'task' else json.dumps({'verdict':"
         " list(n.branches)[0]})))(g.nodes[p.item_id.split('/')[-1]]);print(g.id, run(g,"

@@ -9,7 +9,7 @@ from tests import makers
 from tests.runner.engine.scripted_workers import workspace
 
 import medassay
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.publishing import recompute
 from medassay.runner import measure as measuring
 from medassay.runner import write

@@ -15,9 +15,10 @@ from typing import Any, Protocol
 
 from medassay.context.tools.toolbox import Toolbox, ToolResult, counted
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.completion import Completion, Reply, ToolCall, Usage
 from medassay.core.records.context_config import DEAF_TURNS, ToolRules
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.trial import Completion, Prompt, Reply, ToolCall, Usage
+from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent
 from medassay.storage.response import request_key
 

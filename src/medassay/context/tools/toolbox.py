@@ -14,8 +14,8 @@ from medassay.context.tools.fetch import Fetcher, need_extractor
 from medassay.context.tools.schema import MOST_RESULTS, TOOLS, tool_schema
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.json import storable
+from medassay.core.records.completion import ToolCall
 from medassay.core.records.context_config import LONGEST_RESULT, Tool, ToolRules
-from medassay.core.records.trial import ToolCall
 from medassay.core.secret import secrets as known
 from medassay.errors import (
     InputError,

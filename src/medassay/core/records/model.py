@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types
+from medassay.core.records.completion import Completion, Usage
 from medassay.core.records.likelihood import Asks
-from medassay.core.records.trial import Completion, Prompt, Usage
+from medassay.core.records.prompt import Prompt
 
 Capability = Literal[
     "chat",

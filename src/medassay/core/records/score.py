@@ -1,21 +1,52 @@
-"""The score of one answer, as a run stores it."""
+"""The worth of one answer: as a scorer gives it, and as a run stores it."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-def score_record(
-    trial: Mapping[str, Any], score: float | None, because: str, scorer: str
-) -> dict[str, Any]:
+from medassay.core.records.trial import TRIAL_KEY, TrialKey
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Score:
+    """Worth of one answer on its scorer's scale, or None when nobody can know it."""
+
+    item_id: str
+    value: float | None
+    because: str
+
+
+class TrialScore(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of scores.jsonl, for reading: it is never written again.
+
+    Attributes
+    ----------
+    score : None where nobody can know it
+    parts : numbers besides the score, by name; what they are follows from the kind of the item
+    measured : values of metrics of texts, by column; None where a metric has no value
+    judges : score by each judge
+    """
+
+    domain: str
+    model: str
+    setting: str
+    mode: str
+    item: str
+    repeat: int
+    score: float | None
+    because: str = ""
+    scorer: str = ""
+    parts: dict[str, Any] | None = None
+    measured: dict[str, float | None] = {}
+    judges: dict[str, float | None] = {}
+
+
+def score_record(key: TrialKey, score: float | None, because: str, scorer: str) -> dict[str, Any]:
     """Return one line of scores.jsonl."""
     return {
         "schema_version": 1,
-        "domain": trial["domain"],
-        "model": trial["model"],
-        "setting": trial["setting"],
-        "mode": trial["mode"],
-        "item": trial["item"],
-        "repeat": trial["repeat"],
+        **dict(zip(TRIAL_KEY, key.order, strict=True)),
         "score": score,
         "because": because,
         "scorer": scorer,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from medassay.core.records.item import Form
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.model import REPLY_TOKENS
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 
 # Ends the setting of rows that were asked for replies in a task of likelihoods.
 GENERATION_SUFFIX = "_gen"

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.prompt import Prompt
 from medassay.core.revision import revision_id
+from medassay.core.scale import Scale
 
 FACT_VERDICTS = ("contradict", "missing", "entail")  # of an answer, on one target fact
 CLAIM_KINDS = ("invented_source", "fabricated_study", "wrong_figure", "other")

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from medassay.core.canonical import canonical
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
+from medassay.core.scale import Scale
 from medassay.judging.grader_text import LANGUAGES, GraderText
 from medassay.judging.graders.csv_scores import BEST, read_scores
 from medassay.judging.graders.weighted import weigh

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
 from medassay.core.reply.thoughts import strip_thoughts
+from medassay.core.scale import Scale
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 

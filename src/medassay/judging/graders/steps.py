@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import InputError
 from medassay.judging.grader_text import LANGUAGES, GraderText

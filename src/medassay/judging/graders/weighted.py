@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from medassay.core.records.trial import Completion
+from medassay.core.records.completion import Completion
 from medassay.judging.graders.csv_scores import BEST, integral
 
 _LEAST_MASS = 0.5  # of the probability on integers 0..10; below it the sampled integer stands

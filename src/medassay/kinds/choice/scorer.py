@@ -1,7 +1,7 @@
 """1 when the chosen option is the expected one."""
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Answer
 
 
 def choice(item: Item, answer: Answer) -> tuple[float, str]:

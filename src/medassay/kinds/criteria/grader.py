@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from medassay.core.criteria_points import rubric_points
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Criterion, Item
-from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
 from medassay.core.reply.json_objects import find_objects
+from medassay.core.scale import Scale
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 

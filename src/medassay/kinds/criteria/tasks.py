@@ -7,7 +7,7 @@ may fall below 0 where harm outweighs; the mean is clipped to 0..1.
 import sys
 
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 
 RUBRIC = Task(
     name="rubric",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.kinds.diagnoses.scorer import BEST
 from medassay.statistic.draws import Floats
 from medassay.statistic.interval.ratio import linearised, ratio_estimate

@@ -15,13 +15,15 @@ from typing import Any, ClassVar
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
+from medassay.core.records.completion import Completion
 from medassay.core.records.diagnosis import EXACT, RELATIONS, SEVERITY_MAPS, Diagnosis
 from medassay.core.records.item import Item
 from medassay.core.records.plan import DdxRules
-from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case, Verdict
 from medassay.core.reply.json_objects import find_objects
 from medassay.core.revision import revision_id
+from medassay.core.scale import Scale
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 from medassay.kinds.diagnoses.names import NameMatcher

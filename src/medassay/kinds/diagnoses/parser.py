@@ -10,7 +10,7 @@ from typing import Any
 from medassay.core.canonical import canonical
 from medassay.core.parser import Reading
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.kinds.diagnoses.ranked_list import RankedList, read_ranked_list
 from medassay.kinds.diagnoses.ranked_list.entry import clean_name

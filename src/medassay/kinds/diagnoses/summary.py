@@ -13,6 +13,8 @@ import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.plan import rules_from_dict
+from medassay.core.records.score import TrialScore
+from medassay.core.records.trial import Trial
 from medassay.kinds.diagnoses.aggregates import (
     NUMBERS,
     SCORES,
@@ -94,26 +96,25 @@ class DdxCases:
         """Return the preset that leads in figures and pairs: one's own k and x0, if there are."""
         return "free" if "free" in self._weighting.presets else self._rules.preset
 
-    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+    def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial with its score record: null counts for nothing, no list scores 0 and 0."""
-        domain = trial["domain"]
-        cell = (domain, trial["model"], trial["setting"], trial["mode"])
-        place = self._table.add(cell, trial["item"], zip(NUMBERS, self.numbers(score), strict=True))
+        cell = trial.cell
+        place = self._table.add(cell, trial.item, zip(NUMBERS, self.numbers(score), strict=True))
         cases = self._labelled.setdefault(cell, _LabelCounts())
-        parts = score.get("parts", {})
+        parts = score.parts or {}
         cases.unjudged += parts.get("unjudged", 0)
         cases.labels += 2 * parts.get("n_considered", 0)
         if parts.get("golden_severity"):
             cases.golden[place] = parts["golden_severity"]
 
-    def numbers(self, score: Mapping[str, Any]) -> list[float | None]:
+    def numbers(self, score: TrialScore) -> list[float | None]:
         """Return the numbers of one score record, in the order of `NUMBERS`; None where unknown."""
-        if score["score"] is None:
+        if score.score is None:
             return [None] * len(NUMBERS)
-        parts = score.get("parts", {})
+        parts = score.parts or {}
         hit = parts.get("hit")
         return [
-            score["score"],
+            score.score,
             parts.get("severity") if parts else self._none_at_all,
             parts.get("severity_shift"),
             *(

@@ -15,12 +15,12 @@ from medassay.bank.disease_names import load_disease_names
 from medassay.bank.run_items import RunItems
 from medassay.core.records.plan import AGGREGATING, DdxRules, rules_from_dict
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import InputError
 from medassay.kinds.diagnoses.aggregates import NUMBERS
 from medassay.kinds.diagnoses.scorer import BEST
 from medassay.kinds.diagnoses.summary import CASE_KEYS, NAMES_ALONE, DdxCases
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scored_trials, read_scores
 from medassay.storage.run import Run
 from medassay.summary.leaderboard import leaderboard_document
 from medassay.summary.scores import LeaderboardScores
@@ -73,10 +73,10 @@ def case_scores(run: Run, name: str, mode: str) -> dict[tuple[str, str], list[fl
     """
     cases = DdxCases(RunItems(run.path, run.manifest["domains"]), run.manifest)
     scores: dict[tuple[str, str], list[float]] = {}
-    for record in read_jsonl(run.path / "scores.jsonl"):
-        value = cases.numbers(record)[NUMBERS.index(name)]
-        if record["mode"] == mode and value is not None:
-            scores.setdefault((record["model"], record["setting"]), []).append(value)
+    for score in read_scores(run.path):
+        value = cases.numbers(score)[NUMBERS.index(name)]
+        if score.mode == mode and value is not None:
+            scores.setdefault((score.model, score.setting), []).append(value)
     return scores
 
 
@@ -104,9 +104,8 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
     items = RunItems(run.path, run.manifest["domains"])
     task = {DDX.name: DDX, DDX_NAMES.name: DDX_NAMES}[run.manifest["task"]]
     cases, table = DdxCases(items, manifest), LeaderboardScores(items, task.scale.lo)
-    trials = read_jsonl(run.path / "trials.jsonl")
-    for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
-        table.add(trial, score["score"])
+    for trial, score in read_scored_trials(run.path):
+        table.add(trial, score.score)
         cases.add(trial, score)
     document = leaderboard_document(table, manifest, task, None, [cases])
     kept_of = {

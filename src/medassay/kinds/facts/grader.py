@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from medassay.core.records.completion import Completion
 from medassay.core.records.item import Fact, Item
-from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import (
     CLAIM_KINDS,
     FACT_VERDICTS,
@@ -18,6 +19,7 @@ from medassay.core.records.verdict import (
 )
 from medassay.core.reply.json_objects import find_objects
 from medassay.core.reply.thoughts import plain
+from medassay.core.scale import Scale
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 

@@ -5,7 +5,7 @@ Each way is a metric of its own: their numbers are not comparable.
 """
 
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 
 OPEN = Task(
     name="open",

@@ -1,7 +1,7 @@
 """The score that came with a finished prediction (imports); it cannot be recomputed here."""
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Answer
 
 
 def given_score(item: Item, answer: Answer) -> tuple[float, str]:

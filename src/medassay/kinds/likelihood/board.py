@@ -8,6 +8,7 @@ from typing import Any
 from medassay.core.records.item import LETTERS
 from medassay.core.records.likelihood import finite_or_none
 from medassay.core.records.relaxed import Position, Tables, tables_from_dict
+from medassay.core.records.trial import Trial
 from medassay.kinds.likelihood.relaxed_perplexity import combine
 
 _TINTS = 5  # steps of the background that shows how likely a statement is
@@ -15,7 +16,7 @@ _LAST = 60  # characters shown before the place where a statement is likeliest
 _WIDTH, _HEIGHT = 320, 80  # of the curve
 
 
-def shown_likelihoods(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any] | None:
+def shown_likelihoods(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | None:
     """Return what a page shows of an answer that was asked for likelihoods; None for other answers.
 
     Returns
@@ -25,9 +26,9 @@ def shown_likelihoods(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict
         targets (text, role, value, curve, likeliest place, completions in pieces) for statements in
         completions
     """
-    if trial.get("drawn") is not None:
-        return {"targets": list(_targets(item, trial["drawn"]))}
-    if trial.get("likelihoods") is None:
+    if trial.drawn is not None:
+        return {"targets": list(_targets(item, trial.drawn))}
+    if trial.likelihoods is None:
         return None
     likelihoods = [
         {
@@ -36,14 +37,14 @@ def shown_likelihoods(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict
             if _has_likelihood(likelihood)
             else None,
         }
-        for likelihood in trial["likelihoods"]
+        for likelihood in trial.likelihoods
     ]
     if not item.get("options"):
         return {"texts": likelihoods}
-    order = trial.get("order") or range(len(likelihoods))
+    order = trial.order or range(len(likelihoods))
     return {
         "options": [
-            {**likelihood, "letter": LETTERS[place], "chosen": LETTERS[place] == trial["value"]}
+            {**likelihood, "letter": LETTERS[place], "chosen": LETTERS[place] == trial.value}
             for likelihood, place in zip(likelihoods, order, strict=True)
         ]
     }

@@ -8,9 +8,9 @@ its `acc_norm`, and by bytes for its `acc_bytes`; both stand here, `acc_norm` by
 import math
 from typing import Any
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
 from medassay.core.records.likelihood import finite_or_none, likeliest
-from medassay.core.records.trial import Answer
 
 REVISION = 1
 

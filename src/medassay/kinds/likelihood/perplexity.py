@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Answer
 
 REVISION = 1
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
 from medassay.core.records.likelihood import finite_or_none
 from medassay.core.records.relaxed import MODES, Mode, Prefix, Tables, tables_from_dict
-from medassay.core.records.trial import Answer
 from medassay.kinds.likelihood.perplexity import finite_exp
 
 REVISION = 1

@@ -16,8 +16,10 @@ import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.relaxed import MODES, RelaxedSetting
+from medassay.core.records.score import TrialScore
 from medassay.core.records.task import Task
-from medassay.core.records.trial import PERPLEXITY, Scale
+from medassay.core.records.trial import Trial
+from medassay.core.scale import PERPLEXITY, Scale
 from medassay.kinds.likelihood.perplexity import finite_exp
 from medassay.kinds.likelihood.relaxed_perplexity import ROLES
 from medassay.statistic.interval.ratio import ratio_estimate
@@ -79,17 +81,17 @@ class LikelihoodScores:
                     yield _Number(_place(role, at), _ANY, ("log_p", role, str(at)))
             yield _Number("targets above 1", _ANY, ("above_one",))
 
-    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+    def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial with its score record.
 
         A failed trial, and a reply that was read, tell nothing.
         """
-        parts = score.get("parts") or {}
-        cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
+        parts = score.parts or {}
+        cell = trial.cell
         if self._asks in ("alone", "conditional"):
             values = [(name, parts[name]) for name in _SIZES if name in parts]
             is_known = bool(values) and parts["nats"] is not None and parts["bytes"] > 0
-            place = self._table.add(cell, trial["item"], values if is_known else ())
+            place = self._table.add(cell, trial.item, values if is_known else ())
             if values:
                 size = (parts["words"], parts["bytes"])
                 if self._sizes.setdefault((cell[0], place), size) != size:
@@ -99,7 +101,7 @@ class LikelihoodScores:
             number_values = [
                 (number.name, _at(by_place, number.path)) for number in self._numbers.values()
             ]
-            self._table.add(cell, trial["item"], number_values)
+            self._table.add(cell, trial.item, number_values)
         if parts.get("impossible") or ("nats" in parts and parts["nats"] is None):
             self._impossible[cell] = self._impossible.get(cell, 0) + 1
         if "distinct" in parts:

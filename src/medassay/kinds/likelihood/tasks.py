@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.task import CHAT_SUFFIX, Task
-from medassay.core.records.trial import PERPLEXITY as SCALE
+from medassay.core.scale import PERPLEXITY as SCALE
 
 CLOSED_LIKELIHOOD = Task(
     name="closed_likelihood",

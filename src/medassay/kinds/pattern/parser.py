@@ -2,7 +2,7 @@
 
 from medassay.core.parser import Extraction
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.kinds.pattern.number import extract_number
 
 

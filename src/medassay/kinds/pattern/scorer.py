@@ -2,8 +2,8 @@
 the key.
 """
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Answer
 from medassay.errors import InputError
 
 _LIMIT = 1.0  # seconds; patterns are tried at validation, a hostile reply may still be worse

@@ -7,21 +7,22 @@ from typing import Any
 
 from medassay.core.keyed import keyed
 from medassay.core.records.health_record import MONOLOGUE, RECORD, record_from
+from medassay.core.records.trial import Trial
 from medassay.kinds.record.medication import medication_details, medication_state, stopped_names
 from medassay.kinds.record.reply import record_value
 from medassay.kinds.record.scorer import section_of
 from medassay.score.json_similarity import json_similarity
 
 
-def shown_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any] | None:
+def shown_record(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | None:
     """Return what a page shows of a reply beside its reference.
 
     None where there is no reference to show.
     """
     reference = item.get("record")
-    if not reference or "text" not in trial:
+    if not reference or trial.text is None:
         return None
-    reply = record_value(trial["value"], trial["outcome"])
+    reply = record_value(trial.value, trial.outcome)
     similarity = json_similarity({RECORD: reference}, reply, exclude=(MONOLOGUE,))
     state = medication_state(reference["medications"], section_of(reply, "medications"))
     details = medication_details(

@@ -4,7 +4,7 @@ that look at its form.
 
 from medassay.core.parser import Reading
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.reply.json_value import read_json_reply
 from medassay.core.reply.refusal import SAID, only_declines
 from medassay.core.reply.thoughts import strip_thoughts

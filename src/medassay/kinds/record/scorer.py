@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from medassay.core.records.answer import Answer
 from medassay.core.records.health_record import FIELDS, MONOLOGUE, RECORD
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Answer
 from medassay.kinds.record.medication import (
     LISTS,
     MedicationDetails,

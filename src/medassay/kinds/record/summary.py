@@ -29,7 +29,9 @@ from medassay.core.records.health_record import (
     SIMILARITY,
     asks_for_thoughts,
 )
-from medassay.core.records.trial import Scale
+from medassay.core.records.score import TrialScore
+from medassay.core.records.trial import Trial
+from medassay.core.scale import Scale
 from medassay.statistic.interval.ratio import ratio_p
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.paired import difference_from_draws
@@ -89,12 +91,12 @@ class RecordScores:
         # now.
         self._references: dict[Cell, dict[int, Mapping[str, Any]]] = {}
 
-    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+    def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial with its score record; a failed trial tells nothing."""
-        parts = score.get("parts") or {}
-        cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
+        parts = score.parts or {}
+        cell = trial.cell
         judged = graphs_of(trial, parts, self._graphs)
-        place = self._table.add(cell, trial["item"], _values(parts, judged) if parts else ())
+        place = self._table.add(cell, trial.item, _values(parts, judged) if parts else ())
         counted = self._counted.setdefault(cell, Counter())
         counted.update({name: parts[name] for name in COUNTED if name in parts})
         counted.update(_counted_drugs(parts.get("drugs")))
@@ -242,14 +244,14 @@ def thinking_pairs(rows: Iterable[Row]) -> Iterator[tuple[str, str, str]]:
 
 
 def graphs_of(
-    trial: Mapping[str, Any], parts: Mapping[str, Any], graphs: Mapping[str, Sequence[str]]
+    trial: Trial, parts: Mapping[str, Any], graphs: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return graph → score and branches of one answer.
 
     What is no answer (blank, refused, cut off) nobody judged: it has nothing by any graph, as it
     has by the score. A failed call tells nothing, and neither does a judge that failed.
     """
-    if trial["outcome"] in ("answered", "failed"):
+    if trial.outcome in ("answered", "failed"):
         graph_records: Mapping[str, Mapping[str, Any]] = parts.get("graphs", {})
         return graph_records
     return {

@@ -2,8 +2,8 @@
 
 from medassay.core.parser import Extraction, ReadOne
 from medassay.core.records.item import Item
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.task import BLANK_LINE
-from medassay.core.records.trial import Prompt
 from medassay.core.reply.refusal import SAID, only_declines
 from medassay.core.reply.thoughts import strip_thoughts
 

@@ -14,8 +14,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.score import TrialScore
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Scale
+from medassay.core.records.trial import Trial
+from medassay.core.scale import Scale
 from medassay.score.text import LEXICAL
 from medassay.statistic.ranking.shared import Bools
 from medassay.summary.item_matrix import ItemMatrix, Row
@@ -44,20 +46,19 @@ class TextScores:
         self._table = ItemMatrix(items, manifest, all_columns)
         self._left_out: dict[tuple[str, str, str, str], int] = {}
 
-    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+    def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial with its score record; a failed trial tells nothing."""
-        if trial["outcome"] == "failed":
+        if trial.outcome == "failed":
             return
-        cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
-        parts = score.get("parts", {})
-        text_values = {**parts.get("text", {}), **score.get("measured", {})}
-        answered = trial["outcome"] == "answered" or bool(text_values)
+        cell = trial.cell
+        text_values = {**(score.parts or {}).get("text", {}), **score.measured}
+        answered = trial.outcome == "answered" or bool(text_values)
         worst = {name: s.worst for name, s in self._scales.items() if math.isfinite(s.worst)}
         values: list[tuple[str, float | None]] = []
         for name in self._scales:
             value = text_values.get(name) if answered else worst.get(name)
             values += [(name, value), (name + _PUBLISHED, value if answered else None)]
-        self._table.add(cell, trial["item"], values)
+        self._table.add(cell, trial.item, values)
         self._left_out[cell] = self._left_out.get(cell, 0) + (not answered)
 
     def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:

@@ -12,7 +12,7 @@ Source: specification of tasks and prompts, 14.1 and 14.3; text metrics.
 from dataclasses import replace
 
 from medassay.core.records.task import BLANK_LINE, CHAT_SUFFIX, Task
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 
 WORDS = ("rouge1", "rouge2", "rougeL", "bleu", "bleu_smoothed", "chrf")
 MEANING = ("bertscore", "bleurt", "moverscore")

@@ -20,7 +20,7 @@ from typing import Any
 
 import platformdirs
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import IncompleteError, UnavailableError
 from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_name
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from medassay.core.records.estimate import Estimate, Second
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import ScaleError, StatisticError
 from medassay.statistic.draws import Floats, draw_means, number_clusters
 from medassay.statistic.interval.cluster import cluster_t

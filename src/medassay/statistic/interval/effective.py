@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medassay.core.records.estimate import Second
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats
 

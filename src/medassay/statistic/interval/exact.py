@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.interval.bootstrap import check_scores
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medassay.core.records.estimate import Estimate, Second
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, cluster_sums, count_rows, number_clusters
 from medassay.statistic.interval.bootstrap import (

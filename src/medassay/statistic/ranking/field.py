@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from medassay.core.records.estimate import Estimate, Second
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, number_clusters
 from medassay.statistic.interval.bootstrap import (

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from medassay.core.records.estimate import Estimate
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, number_clusters
 from medassay.statistic.interval.bootstrap import bootstrap_mean

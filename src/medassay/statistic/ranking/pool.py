@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medassay.core.records.estimate import Second
-from medassay.core.records.trial import Scale
+from medassay.core.scale import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, count_rows, draw_means, number_clusters
 from medassay.statistic.interval.bootstrap import TIE

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.completion import Completion
+from medassay.core.records.prompt import Prompt
 from medassay.errors import InputError, ModelError
 from medassay.judging.graders.graph.fault import INPUTS
 from medassay.judging.graders.graph.graph import Graph

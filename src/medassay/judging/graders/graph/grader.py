@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from medassay.core.keyed import keyed
+from medassay.core.records.completion import Completion
 from medassay.core.records.health_record import reference_text, required_keys
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case, Verdict
 from medassay.core.revision import revision_id
+from medassay.core.scale import Scale
 from medassay.judging.graders.graph.graph import Graph, GraphNode
 from medassay.judging.graders.graph.walk import TEXT, GraphResult, Walk
 

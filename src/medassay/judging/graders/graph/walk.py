@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.completion import Completion
+from medassay.core.records.prompt import Prompt
 from medassay.core.reply.json_objects import find_objects
 from medassay.core.reply.json_value import is_json_alone
 from medassay.core.reply.thoughts import strip_thoughts

@@ -1,0 +1,41 @@
+"""What was read from a completion, with exactly one outcome."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from medassay.core.records.likelihood import LogLikelihood
+
+Outcome = Literal["answered", "unparsed", "refused", "truncated", "failed"]
+OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated", "failed")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What was read from one completion; `value` is None unless the outcome is `answered`.
+
+    One exception: a `truncated` list of diagnoses keeps its whole names as `value`, for the reader;
+    it scores as any other missing answer. `reason` names the rule that read it, or why nothing
+    could be read (`ambiguous` among them). `likelihoods` (of options in the bank's order) and
+    `drawn` are what was asked for instead of a reply.
+    """
+
+    item_id: str
+    outcome: Outcome
+    value: str | None
+    reason: str
+    likelihoods: tuple[LogLikelihood, ...] = ()
+    drawn: dict[str, Any] | None = None
+
+    @property
+    def codes(self) -> tuple[tuple[str, ...], ...]:
+        """Return, for each diagnosis of a ranked list, the codes that stood behind its name
+        ("ICD-10:Q87.4"); else nothing.
+        """
+        if not (self.value or "").startswith("[{"):
+            return ()
+        try:
+            listed = json.loads(self.value or "")
+        except ValueError:
+            return ()
+        return tuple(tuple(entry.get("codes", ())) for entry in listed if isinstance(entry, dict))

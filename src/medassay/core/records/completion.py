@@ -1,0 +1,93 @@
+"""What a model returned."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+# "refusal" is the model's or its provider's, of this answer; "moderation" the endpoint's, of the
+# request itself.
+Finish = Literal["stop", "length", "refusal", "moderation", "tool_calls", "other"]
+TokenLogprob = tuple[str, float]  # a token and its log-probability
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """Tokens read and written, as the provider counts them; 0 where it does not say.
+
+    `cached` is the part of those read that the endpoint had in its cache, `reasoning` the part of
+    those written that is thoughts.
+    """
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Return both together."""
+        return Usage(
+            prompt=self.prompt + other.prompt,
+            completion=self.completion + other.completion,
+            cached=self.cached + other.cached,
+            reasoning=self.reasoning + other.reasoning,
+        )
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """Return the parts that were told, by name."""
+        parts = {"cached": self.cached, "reasoning": self.reasoning}
+        return {name: n for name, n in parts.items() if n}
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the counts as plain JSON values; parts that were not told are left out."""
+        return {"prompt": self.prompt, "completion": self.completion, **self.parts}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolCall:
+    """A call that a model wishes; `arguments` is the JSON text that it gave, which may be anything.
+
+    `details` is JSON that the vendor wants back with the call, empty for most.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    details: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """What a model returned. `seconds` is the time of generation, without waiting in a queue.
+
+    `logprobs` are the tokens with their log-probabilities, `alternatives` the candidates at each of
+    them; None where the endpoint does not say. `likelihoods` and `drawn` are there where they were
+    asked for instead of a reply, as plain JSON values: of each text, and the tables of Relaxed
+    Perplexity. `calls` are the tools that it calls.
+    """
+
+    text: str
+    finish: Finish = "stop"
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    alternatives: tuple[tuple[TokenLogprob, ...], ...] | None = None
+    likelihoods: tuple[dict[str, Any], ...] | None = None
+    drawn: dict[str, Any] | None = None
+    calls: tuple[ToolCall, ...] = ()
+
+    @property
+    def tells_usage(self) -> bool:
+        """Return whether the endpoint counted the tokens: of a reply that says something, those
+        read and those written.
+        """
+        has_content = bool(self.text or self.calls)
+        return self.usage.prompt > 0 and (self.usage.completion > 0 or not has_content)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One completion with the key it is stored under."""
+
+    key: str
+    completion: Completion
+    replayed: bool

@@ -1,0 +1,92 @@
+"""The records of a run, decoded line by line."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import TypeVar
+
+from medassay.core.json import RecordDecoder
+from medassay.core.records.score import TrialScore
+from medassay.core.records.trial import Trial
+from medassay.errors import InputError, IntegrityError
+
+T = TypeVar("T")
+decode_trial = RecordDecoder(Trial)
+decode_score = RecordDecoder(TrialScore)
+
+
+def read_trials(folder: Path, *, offset: int = 0, line: int = 1) -> Iterator[Trial]:
+    """Yield the trials of a run, from the line on that begins at an offset in bytes.
+
+    Raises
+    ------
+    IntegrityError
+        Naming the line that is no trial.
+    """
+    return _read(folder / "trials.jsonl", decode_trial, offset, line)
+
+
+def read_scores(folder: Path, *, offset: int = 0, line: int = 1) -> Iterator[TrialScore]:
+    """Yield the scores of a run; see `read_trials`."""
+    return _read(folder / "scores.jsonl", decode_score, offset, line)
+
+
+def read_scored_trials(folder: Path) -> Iterator[tuple[Trial, TrialScore]]:
+    """Yield the trials of a run, each with its score.
+
+    Raises
+    ------
+    IntegrityError
+        Naming the line that is no such record, or where a trial has no score.
+    """
+    for stored in read_stored_trials(folder):
+        yield stored.trial, stored.score
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTrial:
+    """A trial and its score, with the lines that hold them."""
+
+    trial: Trial
+    score: TrialScore
+    trial_line: bytes
+    score_line: bytes
+
+
+def read_stored_trials(
+    folder: Path, *, trials: int = 0, scores: int = 0, line: int = 1
+) -> Iterator[StoredTrial]:
+    """Yield the trials of a run with their scores and lines; see `read_scored_trials`.
+
+    Parameters
+    ----------
+    trials, scores : offsets in bytes at which a line begins in each file
+    line : the number of that line
+    """
+    paths = folder / "trials.jsonl", folder / "scores.jsonl"
+    with paths[0].open("rb") as trials_file, paths[1].open("rb") as scores_file:
+        trials_file.seek(trials)
+        scores_file.seek(scores)
+        for number, (trial_line, score_line) in enumerate(
+            zip_longest(trials_file, scores_file), line
+        ):
+            if trial_line is None or score_line is None:
+                raise IntegrityError(f"scores.jsonl line {number}: not one score for each trial")
+            trial = _decoded(decode_trial, trial_line, f"trials.jsonl line {number}")
+            score = _decoded(decode_score, score_line, f"scores.jsonl line {number}")
+            yield StoredTrial(trial, score, trial_line, score_line)
+
+
+def _decoded(decode: RecordDecoder[T], line: bytes, where: str) -> T:
+    try:
+        return decode(line, where)
+    except InputError as error:
+        raise IntegrityError(str(error)) from None
+
+
+def _read(path: Path, decode: RecordDecoder[T], offset: int, line: int) -> Iterator[T]:
+    with path.open("rb") as file:
+        file.seek(offset)
+        for number, data in enumerate(file, line):
+            yield _decoded(decode, data, f"{path.name} line {number}")

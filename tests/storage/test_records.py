@@ -1,0 +1,67 @@
+"""Records of a run, decoded line by line."""
+
+import json
+
+import pytest
+from tests import makers
+
+from medassay.errors import IntegrityError
+from medassay.storage.records import read_scored_trials, read_stored_trials, read_trials
+
+KEY = {"domain": "law", "model": "m", "setting": "zero_shot", "mode": "solo", "repeat": 0}
+
+
+def write(folder, trials, scores):
+    for name, records in (("trials", trials), ("scores", scores)):
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(lines)
+
+
+def test_a_line_is_read_as_a_trial_whatever_else_it_holds(tmp_path):
+    line = {**KEY, "item": "law-000", "outcome": "answered", "value": "B", "invented": [1]}
+    write(tmp_path, [line | {"order": [2, 0, 1]}], [])
+    [trial] = read_trials(tmp_path)
+    assert trial == makers.trial(value="B", order=(2, 0, 1))
+    assert trial.place == ("law", "m", "zero_shot", "solo", "law-000", 0)
+    assert (trial.answer.outcome, trial.answer.value) == ("answered", "B")
+
+
+def test_large_whole_numbers_of_canonical_json_are_floats(tmp_path):
+    trial = {**KEY, "item": "law-000", "outcome": "answered"}
+    parts = {"nats": 772517361823506000000, "n": 7}
+    write(tmp_path, [trial], [{**KEY, "item": "law-000", "score": 10**20, "parts": parts}])
+    [(_, score)] = read_scored_trials(tmp_path)
+    assert (score.score, score.parts) == (1e20, {"nats": 7.72517361823506e20, "n": 7})
+    assert [type(value) for value in score.parts.values()] == [float, int]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"outcome": "lost"}, "trials.jsonl line 2: Invalid enum value 'lost'"),
+        ({"item": None}, "trials.jsonl line 2: Expected `str`, got `null`"),
+        ({"repeat": "0"}, "trials.jsonl line 2: Expected `int`"),
+    ],
+)
+def test_a_line_that_is_no_trial_is_named(tmp_path, change, says):
+    trial = {**KEY, "item": "law-000", "outcome": "answered"}
+    write(tmp_path, [trial, trial | change], [])
+    with pytest.raises(IntegrityError, match=says):
+        list(read_trials(tmp_path))
+
+
+def test_a_file_cut_off_in_a_line_is_named(tmp_path):
+    write(tmp_path, [{**KEY, "item": "law-000", "outcome": "answered"}], [])
+    with (tmp_path / "trials.jsonl").open("a") as file:
+        file.write('{"domain": "la')
+    with pytest.raises(IntegrityError, match=r"trials\.jsonl line 2: "):
+        list(read_trials(tmp_path))
+
+
+@pytest.mark.parametrize(("n_trials", "n_scores"), [(2, 1), (1, 2)])
+def test_a_trial_without_a_score_is_named(tmp_path, n_trials, n_scores):
+    trial = {**KEY, "item": "law-000", "outcome": "answered"}
+    score = {**KEY, "item": "law-000", "score": 1.0}
+    write(tmp_path, [trial] * n_trials, [score] * n_scores)
+    with pytest.raises(IntegrityError, match=r"scores.jsonl line 2: not one score for each"):
+        list(read_stored_trials(tmp_path))
