@@ -10,6 +10,7 @@ from tests import makers
 
 import medassay
 from medassay.core.canonical import canonical
+from medassay.core.parser import Reading
 from medassay.core.records.plan import load_plan
 from medassay.judging.grader_text import before_revisions, hashed_id
 from medassay.judging.graders.prometheus import Prometheus
@@ -132,6 +133,20 @@ def test_what_another_revision_made_is_not_recomputed_and_no_mismatch(
     if table != "BOARD_STATISTICS":
         monkeypatch.setattr(FactGrader, "revision", 2)
         assert "grader facts/1, here facts/2" in medassay.verify(run.path).checks[-1]["detail"]
+
+
+def test_answers_that_are_scored_again_stay_as_their_parser_read_them(tmp_path, monkeypatch):
+    """A later parser reads them otherwise; the run made from them must not claim it."""
+    makers.write_bank(tmp_path / "bank", makers.many_items(12))
+    makers.write_models(tmp_path, makers.fake(reply="B"))
+    run = medassay.run(makers.write_plan(tmp_path, models=["m"]), secrets={})
+    nothing = replace(PARSERS["choice"], revision=2, read=lambda *_, **__: Reading(None, "none"))
+    monkeypatch.setitem(PARSERS, "choice", nothing)
+    again = rescore(run)
+    assert again.manifest["revisions"]["parser"] == run.manifest["revisions"]["parser"]
+    report = medassay.verify(again.path)
+    assert report.ok
+    assert "parser choice/1, here choice/2" in report.checks[-1]["detail"]
 
 
 def test_every_task_can_name_its_parts():

@@ -216,7 +216,7 @@ def _usage(error: Any) -> int:
 
 def _failed(kind: str, message: str, code: int) -> int:
     if (object_store := sys.modules.get("medassay.storage.object_store")) is not None:
-        message = object_store.spoken(message)
+        message = object_store.with_addresses(message)
     message = secrets.redact(message)
     if out.json:
         out.document({"error": {"kind": kind, "message": message, "exit": code}})

@@ -198,17 +198,17 @@ def _fill(
         content=content_hash(dict(item) for item in lists.items.values()),
         **more,
     )
-    judges = graders_of(task, {**manifest, "ddx": remembered})
+    graders = graders_of(task, {**manifest, "ddx": remembered})
     spec = GIVEN if lists.labelled else RULE
     assignment = JudgeAssignment(
-        graders=judges,
+        graders=graders,
         seats=dict.fromkeys(models, (spec,)),
         seed=0,
         rules={"ddx": remembered},
     )
-    later = raised_entry(task, judges.values()).values()
+    later = raised_entry(task, graders.values()).values()
     manifest["methodology"] = short_hash([manifest["methodology"], remembered, *later])
-    manifest["revisions"] = revision_ids(revisions(task, judges.values()))
+    manifest["revisions"] = revision_ids(revisions(task, graders.values()))
     run = create_run(
         folder.parent, folder.name, {**manifest, **assignment_entry(assignment), "run": name}
     )
@@ -226,13 +226,13 @@ def _fill(
             timings.write(b"{}\n")
     write_scores(run, task, run_items)
     answers = Answers(run, run_items, task)
-    _write_verdicts(answers, lists, judges)
-    write_judged_scores(run, answers, judges, 1)
+    _write_verdicts(answers, lists, graders)
+    write_judged_scores(run, answers, graders, 1)
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     finish(run, task, run_items, [], sealed_at=now)
 
 
-def _write_verdicts(answers: Answers, lists: Lists, judges: Mapping[str, Grader]) -> None:
+def _write_verdicts(answers: Answers, lists: Lists, graders: Mapping[str, Grader]) -> None:
     """Write the labels of the file as verdicts; without labels, those of names by rule."""
     labels = {_order(listed_case): listed_case.labels for listed_case in lists.lists}
     run, run_items = answers.run, answers.items
@@ -240,12 +240,12 @@ def _write_verdicts(answers: Answers, lists: Lists, judges: Mapping[str, Grader]
         for number in answers.open:
             trial = answers.trial(number)
             item = run_items.get(trial.domain, trial.item)
-            judge = judges[trial.domain]
+            grader = graders[trial.domain]
             place = (trial.domain, trial.model, trial.setting, trial.item)
             record = (
-                _imported_verdict(trial, item, judge, labels[place])
+                _imported_verdict(trial, item, grader, labels[place])
                 if lists.labelled
-                else _by_rule(trial, answers.case(trial)[0], judge)
+                else _by_rule(trial, answers.case(trial)[0], grader)
             )
             verdicts.write(canonical(record) + b"\n")
 
@@ -280,7 +280,7 @@ def _trial(listed: ListedCase, item: Item) -> dict[str, Any]:
 
 
 def _imported_verdict(
-    trial: Trial, item: Item, judge: Grader, labels: Sequence[Diagnosis]
+    trial: Trial, item: Item, grader: Grader, labels: Sequence[Diagnosis]
 ) -> dict[str, Any]:
     """Return the verdict that came with a list."""
     body = {
@@ -295,7 +295,7 @@ def _imported_verdict(
     verdict = Verdict(
         valid=relations_known, reason="" if relations_known else "no relation given", body=body
     )
-    return _verdict(trial, GIVEN.id, item, judge, verdict, given=True)
+    return _verdict(trial, GIVEN.id, item, grader, verdict, given=True)
 
 
 def _sourceless(label: Diagnosis) -> Diagnosis:
@@ -307,16 +307,16 @@ def _sourceless(label: Diagnosis) -> Diagnosis:
     )
 
 
-def _by_rule(trial: Trial, case: Case, judge: Grader) -> dict[str, Any]:
-    step = judge.step([case], [])
+def _by_rule(trial: Trial, case: Case, grader: Grader) -> dict[str, Any]:
+    step = grader.step([case], [])
     if isinstance(step, Prompt):
         raise TypeError("a rule asks nobody")
-    record = _verdict(trial, RULE.id, case.item, judge, step[0])
+    record = _verdict(trial, RULE.id, case.item, grader, step[0])
     return record | {"prompt_sha256": [], "responses": [], "replies": []}
 
 
 def _verdict(
-    trial: Trial, name: str, item: Item, judge: Grader, verdict: Verdict, **more: Any
+    trial: Trial, name: str, item: Item, grader: Grader, verdict: Verdict, **more: Any
 ) -> dict[str, Any]:
     return {
         "schema_version": 1,
@@ -324,9 +324,9 @@ def _verdict(
         "judge": name,
         "seat": 0,
         **more,
-        "rubric": judge.id,
+        "rubric": grader.id,
         **verdict_fields(verdict),
         "masked": 0,
         "cut": 0,
-        "score": judge.score(item, verdict),
+        "score": grader.score(item, verdict),
     }

@@ -301,16 +301,16 @@ def _trial(judged: JudgedAnswer) -> dict[str, Any]:
     }
 
 
-def _verdict(judged: JudgedAnswer, trial: dict[str, Any], judge: CriteriaGrader) -> dict[str, Any]:
+def _verdict(judged: JudgedAnswer, trial: dict[str, Any], grader: CriteriaGrader) -> dict[str, Any]:
     keys = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
     return {
         **{key: trial[key] for key in keys},
         "judge": GIVEN,
         "seat": 0,
         "given": True,
-        "rubric": judge.id,
+        "rubric": grader.id,
         **verdict_fields(judged.verdict),
         "masked": 0,
         "cut": 0,
-        "score": judge.score(judged.item, judged.verdict),
+        "score": grader.score(judged.item, judged.verdict),
     }

@@ -36,7 +36,7 @@ def judged_score(
     unjudged: Mapping[str, Any],
     item: Item,
     verdicts: Sequence[Mapping[str, Any]],
-    judge: Grader,
+    grader: Grader,
     n_seats: int,
 ) -> dict[str, Any]:
     """Return the score record of a judged trial: the mean of all judges, null if one is missing.
@@ -49,10 +49,10 @@ def judged_score(
     missing = sorted(name for name, score in per_judge.items() if score is None)
     because = f"judge failed: {', '.join(missing)}" if value is None else "judged"
     key = TrialKey(**{name: unjudged[name] for name in TRIAL_KEY})
-    record = score_record(key, value, because, judge.id) | {"judges": per_judge}
+    record = score_record(key, value, because, grader.id) | {"judges": per_judge}
     parts = dict(unjudged.get("parts", {}))
     if value is not None and len(verdicts) == 1:
-        parts |= judge.parts(item, Verdict(valid=True, body=verdicts[0]["body"]))
+        parts |= grader.parts(item, Verdict(valid=True, body=verdicts[0]["body"]))
     return record | ({"parts": parts} if parts else {})
 
 

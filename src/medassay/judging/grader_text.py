@@ -83,7 +83,7 @@ def before_revisions() -> dict[str, Any]:
     return document
 
 
-def hashed_id(judge: Grader) -> str:
+def hashed_id(grader: Grader) -> str:
     """Return `name@hash`: the id of a grader when ids were hashes of prompts, rules and source
     code.
 
@@ -91,5 +91,5 @@ def hashed_id(judge: Grader) -> str:
     source of then is kept: with it a grader at revision 1 has the id, and a run the methodology,
     that they had.
     """
-    source = before_revisions()["graders"][judge.name.removesuffix("_names")].encode()
-    return f"{judge.name}@{sha256_hex(b''.join([*judge.texts, source]))[:12]}"
+    source = before_revisions()["graders"][grader.name.removesuffix("_names")].encode()
+    return f"{grader.name}@{sha256_hex(b''.join([*grader.texts, source]))[:12]}"

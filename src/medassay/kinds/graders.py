@@ -48,7 +48,7 @@ GRADERS: dict[str, Callable[[Mapping[str, Any]], Grader]] = {
 
 
 def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
-    """Return the judge (rubric and reader) of each domain, as its bank's card and the plan ask for
+    """Return the grader of each domain, as its bank's card and the plan ask for
     it.
 
     `manifest` holds what a run remembers: banks, domains, and the rules of the plan, if it gave

@@ -36,8 +36,8 @@ from medassay.kinds.read_answer import read_answer
 from medassay.kinds.scoring import TaskScorer
 from medassay.kinds.summaries import summaries_of
 from medassay.publishing.redaction import PART_FIELDS, PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
-from medassay.publishing.rejudge import Mismatch, VerdictReader
 from medassay.publishing.report import VerificationReport
+from medassay.publishing.reread_verdicts import Mismatch, VerdictReader
 from medassay.publishing.tombstone import read_tombstones
 from medassay.publishing.tree import files_in
 from medassay.runner.finish import read_judgements

@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from medassay.errors import MedassayError
-from medassay.publishing.rejudge import Mismatch
+from medassay.publishing.reread_verdicts import Mismatch
 
 
 @dataclass

@@ -221,7 +221,7 @@ class Asker:
         return self._store.growing
 
     def adopt(self) -> None:
-        """Learn what was said to processes that are no longer there."""
+        """Index the replies that processes received which are no longer there."""
         self._store.adopt()
 
     def constant(self, spec: ModelSpec) -> bytes:

@@ -74,12 +74,12 @@ class TaskGroup:
         """
         while not self._asker.stopping():
             await asyncio.sleep(_LOOK_EVERY)
-        await out_of_grace(self._asker)
+        await wait_for_grace_period(self._asker)
         for task in self._tasks:
             task.cancel()
 
 
-async def out_of_grace(asker: Asker) -> None:
+async def wait_for_grace_period(asker: Asker) -> None:
     """Return once no request is under way, or the time of grace is over.
 
     Replies that came in are kept by then.
@@ -104,7 +104,7 @@ async def asking(asker: Asker, *journals: RecordWriter) -> AsyncIterator[TaskGro
             group = TaskGroup(asker, tasks)
             ending = asyncio.create_task(group.end_on_stop())
             yield group
-    except BaseExceptionGroup as many:  # every asker meets the same full disk
+    except BaseExceptionGroup as many:  # all tasks fail for one reason, a full disk say
         raise many.exceptions[0] from None
     finally:
         gc.unfreeze()
@@ -132,7 +132,7 @@ def map_concurrently(
     watch: ProgressFactory | None,
     close: Callable[[], Awaitable[None]] | None = None,
 ) -> dict[str, str]:
-    """Do something that asks a model for every subject.
+    """Call `do`, which asks a model, for every subject, several at once.
 
     Return those whose asking failed, with the reason.
 

@@ -60,7 +60,7 @@ def deleted_items(run: Run) -> list[dict[str, str]]:
 
 
 def derived_run(
-    source: Run, identity: dict[str, Any], runs: Path, judges: Mapping[str, Grader]
+    source: Run, identity: dict[str, Any], runs: Path, graders: Mapping[str, Grader]
 ) -> Run:
     """Return the unfinished run made from `source` in this way, or a new one.
 
@@ -68,7 +68,7 @@ def derived_run(
     """
     if deleted := deleted_items(source):
         identity = {**identity, "deleted_items": deleted}
-    name = f"{source.id}-{short_hash(_named_by(identity, judges))}"
+    name = f"{source.id}-{short_hash(_named_by(identity, graders))}"
     fetch_runs(runs.parent, source.id)
     counter, last = latest(runs, name)
     if last is not None and not last.sealed:
@@ -79,7 +79,7 @@ def derived_run(
     return create_run(runs, f"{name}-{counter + 1}", manifest)
 
 
-def _named_by(identity: Mapping[str, Any], judges: Mapping[str, Grader]) -> dict[str, Any]:
+def _named_by(identity: Mapping[str, Any], graders: Mapping[str, Grader]) -> dict[str, Any]:
     """Return what the name of a derived run is the hash of: graders by the ids that they had before
     revisions.
 
@@ -87,8 +87,8 @@ def _named_by(identity: Mapping[str, Any], judges: Mapping[str, Grader]) -> dict
     methodology.
     """
     named = {k: v for k, v in identity.items() if k not in ("revisions", "judge_prompts")}
-    if judges:
-        named["rubrics"] = {domain: hashed_id(judge) for domain, judge in judges.items()}
+    if graders:
+        named["rubrics"] = {domain: hashed_id(judge) for domain, judge in graders.items()}
     return named
 
 

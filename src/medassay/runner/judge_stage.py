@@ -197,36 +197,36 @@ class JudgeStageSpec:
     ) -> JudgeStage:
         """Return the stage."""
         opened = Run(run)
-        judges = graders_of(self.task, opened.manifest)
+        graders = graders_of(self.task, opened.manifest)
         items = RunItems(run, opened.manifest["domains"])
         answers = Answers(opened, items, self.task, self.known)
-        judges = spot_check_graders(judges) if self.name == SPOT_CHECK else judges
-        assignment = JudgeAssignment(graders=judges, seats=self.seats, seed=self.seed)
+        graders = spot_check_graders(graders) if self.name == SPOT_CHECK else graders
+        assignment = JudgeAssignment(graders=graders, seats=self.seats, seed=self.seed)
         queue = JudgingQueue(
             name=self.name, answers=answers, numbers=self.numbers, assignment=assignment
         )
         return JudgeStage(queue, asker, journal, progress, self.again)
 
 
-def reread(answers: Answers, judge: Grader, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+def reread(answers: Answers, grader: Grader, stored: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what the stored replies of a verdict say today; None if more would be asked."""
     if stored.get("given"):  # it came with an import, without replies: only the score follows
         is_valid = stored["outcome"] == "valid"
         verdict = Verdict(valid=is_valid, reason=stored["reason"], body=stored["body"])
         number = answers.numbers[tuple(stored[k] for k in TRIAL_KEY)]
         case = answers.case(answers.trial(number))[0]
-        if not judge.fits(case, verdict):
+        if not grader.fits(case, verdict):
             return None
-        return verdict_fields(verdict) | {"score": judge.score(case.item, verdict)}
+        return verdict_fields(verdict) | {"score": grader.score(case.item, verdict)}
     stored_key = [stored[k] for k in TRIAL_KEY]
     batch = stored.get("batch", [stored_key])
     trials = [answers.trial(answers.numbers[tuple(key)]) for key in batch]
     cases = [answers.case(trial)[0] for trial in trials]
-    verdicts = judge.step(cases, list(_stored_replies(stored)))
+    verdicts = grader.step(cases, list(_stored_replies(stored)))
     if isinstance(verdicts, Prompt):
         return None
     at = batch.index(stored_key)
-    return verdict_fields(verdicts[at]) | {"score": judge.score(cases[at].item, verdicts[at])}
+    return verdict_fields(verdicts[at]) | {"score": grader.score(cases[at].item, verdicts[at])}
 
 
 def why_unusable(reply: Completion) -> str:

@@ -113,13 +113,13 @@ def assignment_entry(assignment: JudgeAssignment) -> dict[str, Any]:
     }
 
 
-def grader_entry(judges: Mapping[str, Grader]) -> dict[str, Any]:
+def grader_entry(graders: Mapping[str, Grader]) -> dict[str, Any]:
     """Return by which grader the answers of each domain are judged, and the hashes of its
     prompts.
     """
     return {
-        "rubrics": {domain: judge.id for domain, judge in judges.items()},
-        "judge_prompts": {domain: list(judge.prompts) for domain, judge in judges.items()},
+        "rubrics": {domain: judge.id for domain, judge in graders.items()},
+        "judge_prompts": {domain: list(judge.prompts) for domain, judge in graders.items()},
     }
 
 
@@ -186,9 +186,9 @@ def _hashes() -> dict[str, Any]:
     return {"parsers": last["parsers"], "scorers": last["scorers"]}
 
 
-def raised_entry(task: Task, judges: Iterable[Grader] = ()) -> dict[str, Any]:
+def raised_entry(task: Task, graders: Iterable[Grader] = ()) -> dict[str, Any]:
     """Return what a methodology says of parts beyond revision 1, {} where there are none."""
-    later = raised(revisions(task, judges))
+    later = raised(revisions(task, graders))
     return {"revisions": later} if later else {}
 
 
@@ -215,12 +215,12 @@ def rejudged_methodology(
 
 
 def rescored_methodology(
-    methodology: str, task: Task, judges: Mapping[str, Grader], penalty: float | None
+    methodology: str, task: Task, graders: Mapping[str, Grader], penalty: float | None
 ) -> str:
     """Return the methodology of a run whose answers are scored again."""
     scorers = before_revisions()["scorers"]
-    rubrics = {domain: hashed_id(judge) for domain, judge in judges.items()} or None
-    later = raised_entry(task, judges.values())
+    rubrics = {domain: hashed_id(judge) for domain, judge in graders.items()} or None
+    later = raised_entry(task, graders.values())
     return short_hash([methodology, scorers, rubrics, penalty, *later.values()])
 
 

@@ -28,7 +28,7 @@ from medassay.runner.finish import finish
 from medassay.runner.manifest import assignment_entry, grader_entry, rejudged_methodology
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.progress import ProgressFactory
-from medassay.runner.revisions import other_revisions, revision_ids, revisions
+from medassay.runner.revisions import derived_revisions, other_revisions, revisions
 from medassay.runner.spending import spending
 from medassay.runner.stages import RunContext, judge, refuse_leaving
 from medassay.runner.write import copy_answers, write_scores
@@ -105,7 +105,9 @@ def judge_run(
         **_read_as(source, task),
         **assignment_entry(assignment),
         "methodology": rejudged_methodology(manifest["methodology"], task, assignment, plan),
-        "revisions": revision_ids(revisions(task, assignment.graders.values())),
+        "revisions": derived_revisions(
+            revisions(task, assignment.graders.values()), source.manifest
+        ),
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
     how = _How(secrets, workspace, watch, accept_failures, engine)
@@ -164,7 +166,7 @@ def judge_again(
         )
     identity = {k: v for k, v in source.manifest.items() if k not in SURROUNDINGS}
     identity |= grader_entry(assignment.graders)
-    identity["revisions"] = revision_ids(graders)
+    identity["revisions"] = derived_revisions(graders, source.manifest)
     identity["again_of"] = {"run": source.id, "root": source.seal["root"], "of": str(wish)}
     how = _How(secrets, workspace, watch, accept_failures, engine)
     return _judge_derived(source, identity, task, assignment, how, again=wish)

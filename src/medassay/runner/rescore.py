@@ -14,7 +14,7 @@ from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.finish import finish
 from medassay.runner.manifest import grader_entry, rescored_methodology
 from medassay.runner.measure import measure, measures_of
-from medassay.runner.revisions import revision_ids, revisions
+from medassay.runner.revisions import derived_revisions, revisions
 from medassay.runner.write import copy_answers, rescore_verdicts, write_scores
 from medassay.storage.object_store import carry_home, fetch_stores
 from medassay.storage.run import Run, lock_run, open_run
@@ -54,12 +54,12 @@ def rescore(
         ]
     task = task_of_run(identity)
     refuse_unscorable(source, task)
-    judges = graders_of(task, identity) if "bench" in identity else {}
-    if judges:
-        identity |= grader_entry(judges)
-    identity["revisions"] = revision_ids(revisions(task, judges.values()))
+    graders = graders_of(task, identity) if "bench" in identity else {}
+    if graders:
+        identity |= grader_entry(graders)
+    identity["revisions"] = derived_revisions(revisions(task, graders.values()), source.manifest)
     identity["methodology"] = rescored_methodology(
-        identity["methodology"], task, judges, contradiction_penalty
+        identity["methodology"], task, graders, contradiction_penalty
     )
     metrics = identity.get("plan", {}).get("metrics", ()) if task.metrics else ()
     measures = measures_of(metrics, task)
@@ -69,15 +69,15 @@ def rescore(
         # Second verdicts are a sample of all answers, which those that are left are no more.
         identity["audited"] = False
     identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
-    derived = derived_run(source, identity, workspace / "runs", judges)
+    derived = derived_run(source, identity, workspace / "runs", graders)
     spread = engine_of(engine, EngineRules(), workspace / "responses", {})
     await_dead(derived.path, lambda line: None)
     with lock_run(derived), held(derived.path):
         copy_answers(source, derived)
         items = RunItems(derived.path, derived.manifest["domains"])
         write_scores(derived, task, items, spread)
-        if judges:
-            rescore_verdicts(source, derived, items, judges)
+        if graders:
+            rescore_verdicts(source, derived, items, graders)
         measure(derived, items, measures, workspace, None, spread)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finish(derived, task, items, [], sealed_at=now)

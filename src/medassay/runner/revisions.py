@@ -79,6 +79,7 @@ STUDY_STATISTICS = {
     "votes": votes.REVISION,
     "weighted": weighted.REVISION,
 }
+_READING = ("parser", "reader")  # parts that decide how a reply is read
 _FIRST = "all at revision 1"
 _MEASURES_OF_FORMS = MappingProxyType(
     {
@@ -91,8 +92,8 @@ _MEASURES_OF_FORMS = MappingProxyType(
 )
 
 
-def revisions(task: Task, judges: Iterable[Grader] = ()) -> dict[str, dict[str, int]]:
-    """Return kind → name → revision of the parts that this code uses for a task and its judges."""
+def revisions(task: Task, graders: Iterable[Grader] = ()) -> dict[str, dict[str, int]]:
+    """Return kind → name → revision of the parts that this code uses for a task and its graders."""
     parsers = {name for name in task.parsers.values() if name}
     scorers = {scorer for _, scorer in task.readers.values() if scorer}
     measures = {m for form in task.readers for m in _MEASURES_OF_FORMS.get(form, ())}
@@ -107,8 +108,8 @@ def revisions(task: Task, judges: Iterable[Grader] = ()) -> dict[str, dict[str, 
         "scorer": {name: SCORERS[name].revision for name in scorers},
         "statistic": dict(BOARD_STATISTICS),
     }
-    if graders := {judge.name: judge.revision for judge in judges}:
-        parts["grader"] = graders
+    if grader_revisions := {grader.name: grader.revision for grader in graders}:
+        parts["grader"] = grader_revisions
         parts["panel"] = dict(PANEL)
         parts["reader"] |= {name: READERS[name] for name in ("json_reply", "objects")}
         parts["sanitizer"] = dict(SANITIZERS)
@@ -119,6 +120,32 @@ def revisions(task: Task, judges: Iterable[Grader] = ()) -> dict[str, dict[str, 
 def revision_ids(parts: Revisions) -> dict[str, list[str]]:
     """Return the parts as a manifest holds them: kind → ids."""
     return {kind: [revision_id(*part) for part in named.items()] for kind, named in parts.items()}
+
+
+def derived_revisions(parts: Revisions, source: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the parts of a run that is made from another one, as its manifest holds them.
+
+    Its answers stay as the source's parsers read them, so these keep the revisions that they had.
+
+    Parameters
+    ----------
+    source : the manifest of the run whose answers are taken over
+    """
+    named = source.get("revisions")
+    if named is None and hashes_read_as_first(source):
+        named = {kind: [revision_id(name, 1) for name in parts.get(kind, ())] for kind in _READING}
+    kept = {part for kind in _READING for part in (named or {}).get(kind, ())}
+    kept_revisions = dict(part.rsplit("/", 1) for part in kept)
+    kept_revisions.pop("objects", None)  # reads verdicts, which are read anew
+    return revision_ids(
+        {
+            kind: {
+                name: int(kept_revisions.get(name, revision)) if kind in _READING else revision
+                for name, revision in revisions_of_kind.items()
+            }
+            for kind, revisions_of_kind in parts.items()
+        }
+    )
 
 
 def raised(parts: Revisions) -> dict[str, list[str]]:

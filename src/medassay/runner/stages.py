@@ -37,7 +37,7 @@ from medassay.storage.run import JOURNAL, Run
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """With what a stage is done: who asks, which engine spreads it, who watches, and whether
+    """What a stage needs: who asks, which engine spreads it, who watches, and whether
     failures are accepted.
 
     `again` is what is asked once more: of a sealed run, `source`, or of the unfinished one itself.

@@ -123,7 +123,7 @@ def write_verdicts(queue: JudgingQueue, journal: Journal) -> None:
 
 
 def write_judged_scores(
-    run: Run, answers: Answers, judges: Mapping[str, Grader], n_seats: int
+    run: Run, answers: Answers, graders: Mapping[str, Grader], n_seats: int
 ) -> None:
     """Write the scores anew, those of judged trials from their verdicts; null where one failed."""
     verdicts_by_trial = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
@@ -134,24 +134,24 @@ def write_judged_scores(
             score = unjudged
             if number in open_trials:
                 _, verdicts = next(verdicts_by_trial)
-                judge = judges[unjudged["domain"]]
+                grader = graders[unjudged["domain"]]
                 item = answers.items.get(unjudged["domain"], unjudged["item"])
-                score = judged_score(unjudged, item, verdicts, judge, n_seats)
+                score = judged_score(unjudged, item, verdicts, grader, n_seats)
             scores.write(canonical(score) + b"\n")
     part.replace(run.path / "scores.jsonl")
 
 
-def rescore_verdicts(source: Run, run: Run, items: RunItems, judges: Mapping[str, Grader]) -> None:
+def rescore_verdicts(source: Run, run: Run, items: RunItems, graders: Mapping[str, Grader]) -> None:
     """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
     answers = Answers(run, items, task_of_run(run.manifest))
-    _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, judges)
+    _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, graders)
     if run.manifest.get("audited"):
-        _reread_all(source, run.path / f"{SPOT_CHECK}.jsonl", answers, spot_check_graders(judges))
+        _reread_all(source, run.path / f"{SPOT_CHECK}.jsonl", answers, spot_check_graders(graders))
     n_seats = max(len(seats) for seats in run.manifest["bench"].values())
-    write_judged_scores(run, answers, judges, n_seats)
+    write_judged_scores(run, answers, graders, n_seats)
 
 
-def _reread_all(source: Run, target: Path, answers: Answers, judges: Mapping[str, Grader]) -> None:
+def _reread_all(source: Run, target: Path, answers: Answers, graders: Mapping[str, Grader]) -> None:
     with _rewrite(target) as verdicts:
         for record in read_jsonl(source.path / target.name):
             if "tombstone" in record:
@@ -161,14 +161,14 @@ def _reread_all(source: Run, target: Path, answers: Answers, judges: Mapping[str
                 # only its score follows.
                 record["given"] = True
             if record["outcome"] != "failed":
-                judge = judges[record["domain"]]
-                verdict_again = reread(answers, judge, record)
+                grader = graders[record["domain"]]
+                verdict_again = reread(answers, grader, record)
                 if verdict_again is None:
                     raise InputError(
                         f"run {source.id}: today's reader of judge '{record['judge']}' would ask"
                         " again; judge the answers anew with `medassay judge`"
                     )
-                record.update(verdict_again, rubric=judge.id)
+                record.update(verdict_again, rubric=grader.id)
             verdicts.write(canonical(record) + b"\n")
 
 

@@ -5,7 +5,7 @@ from medassay.core.amount import Amount
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import BudgetRules
 from medassay.runner.budget import is_within
-from medassay.runner.engine.shares import BudgetShare, Limits
+from medassay.runner.engine.shares import BudgetShare, EndpointLimits
 from medassay.runner.gate import EndpointStats
 
 steps = st.lists(
@@ -69,7 +69,7 @@ def spec(name, **values):
 @given(st.integers(1, 64), st.integers(1, 9), st.lists(st.integers(0, 3), max_size=12))
 def test_shares_of_an_endpoint_add_up_to_its_limit_and_follow_overloads(most, workers, overloads):
     now = [0.0]
-    limits = Limits({"m": spec("m", concurrency=most)}, clock=lambda: now[0])
+    limits = EndpointLimits({"m": spec("m", concurrency=most)}, clock=lambda: now[0])
     working = {f"w{n}": {"m"} for n in range(workers)}
     alone = float(most)
     for times in overloads:
@@ -85,7 +85,7 @@ def test_shares_of_an_endpoint_add_up_to_its_limit_and_follow_overloads(most, wo
 
 def test_a_pause_that_one_worker_heard_of_holds_back_all():
     now = [0.0]
-    limits = Limits({"m": spec("m"), "n": spec("n")}, clock=lambda: now[0])
+    limits = EndpointLimits({"m": spec("m"), "n": spec("n")}, clock=lambda: now[0])
     limits.hear({"http://x": EndpointStats(0, 1, 7.0)})
     now[0] = 2.0
     shares = limits.shares("other", {"one": {"m"}, "other": {"n"}})
@@ -93,6 +93,6 @@ def test_a_pause_that_one_worker_heard_of_holds_back_all():
 
 
 def test_whoever_has_no_units_of_an_endpoint_takes_no_share_of_it():
-    limits = Limits({"m": spec("m", concurrency=8)})
+    limits = EndpointLimits({"m": spec("m", concurrency=8)})
     assert limits.shares("idle", {"one": {"m"}, "idle": set()}) == {}
     assert limits.shares("one", {"one": {"m"}, "idle": set()})["http://x"].most == 8

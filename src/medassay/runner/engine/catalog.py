@@ -10,9 +10,9 @@ from medassay.runner.engine.stage import Engine
 
 
 def _ray(rules: EngineRules, responses: Path, secrets: Mapping[str, str]) -> Engine:
-    from medassay.runner.engine.ray import Ray
+    from medassay.runner.engine.ray import RayEngine
 
-    return Ray(rules, responses, secrets)
+    return RayEngine(rules, responses, secrets)
 
 
 ENGINES: dict[str, Callable[[EngineRules, Path, Mapping[str, str]], Engine]] = {

@@ -24,7 +24,7 @@ from medassay.runner.budget import SPENT
 from medassay.runner.engine.lease import DEAD_AFTER, LeaseWatcher
 from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.orders import Shard, WorkMessage, WorkReport
-from medassay.runner.engine.shares import BudgetShare, Limits
+from medassay.runner.engine.shares import BudgetShare, EndpointLimits
 from medassay.runner.engine.stage import Stage
 from medassay.runner.progress import Progress, Stop
 from medassay.storage.journal import Journal, NumberOf
@@ -110,7 +110,7 @@ class Coordinator:
         # What other machines journalled, and what a lost worker heard, to this one.
         self._fetch = fetch
         self._budget_shares = BudgetShare(asker.budget.budget, asker.budget.booked)
-        self._limits = Limits(stage.specs)
+        self._limits = EndpointLimits(stage.specs)
         self._waiting = {n: waiting_units(stage, journal, n) for n in stage.specs}
         self._unfinished = dict(units)
         self._again: dict[str, deque[int]] = {n: deque() for n in stage.specs}

@@ -12,7 +12,7 @@ import gc
 import logging
 import math
 import os
-import secrets as random_names
+import secrets
 import signal
 import socket
 import threading
@@ -32,7 +32,7 @@ from typing import Any
 
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import EngineRules
-from medassay.core.secret import secrets as known
+from medassay.core.secret import secrets as known_secrets
 from medassay.errors import IncompleteError, InputError, UnavailableError
 from medassay.model.chats import all_named_secrets
 from medassay.runner.engine.coordinator import Coordinator, LostError, WorkerHandle
@@ -44,7 +44,7 @@ from medassay.runner.engine.worker import Worker, WorkerJob
 from medassay.runner.event_loop import run_async
 
 
-class Ray:
+class RayEngine:
     """Does the units of a pass with workers of a Ray cluster: that of RAY_ADDRESS, or one on this
     machine for this command.
     """
@@ -141,7 +141,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
     if not address:  # closed to everybody without its token; Ray reads these when it is imported
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-        os.environ.setdefault("RAY_AUTH_TOKEN", random_names.token_hex(32))
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     # What Ray says of lost nodes would go to standard output, which belongs to the result; events
     # tell of them.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "(?s).*")
@@ -152,10 +152,10 @@ def connect(hidden: Collection[str] = ()) -> Any:
             "engine 'ray' needs the extra [ray]: pip install 'medassay[ray]'; --engine local needs"
             " nothing"
         ) from None
-    known.learn([os.environ.get("RAY_AUTH_TOKEN", "")])
+    known_secrets.learn([os.environ.get("RAY_AUTH_TOKEN", "")])
     if ray.is_initialized():
         return ray
-    _knock(address)
+    _refuse_unreachable(address)
     here = {} if address else {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     hidden_values = {name: os.environ.pop(name) for name in hidden if name in os.environ}
     ending = signal.getsignal(signal.SIGTERM)
@@ -173,7 +173,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
         TimeoutError,
         ray.exceptions.RayError,
     ) as error:
-        reason = known.told(str(error), 300)
+        reason = known_secrets.told(str(error), 300)
         what = (
             f"no cluster answers at RAY_ADDRESS {address} (is RAY_AUTH_TOKEN that of the cluster?)"
             if address
@@ -187,7 +187,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
     return ray
 
 
-def _knock(address: str) -> None:
+def _refuse_unreachable(address: str) -> None:
     """Refuse an address where nobody listens: Ray would end this whole process after half a
     minute.
     """
@@ -278,9 +278,9 @@ class RayPool:
         return self._new_handle(worker.pool)
 
     def _new_handle(self, pool: Pool) -> "RayWorkerHandle":
-        name = f"w-{random_names.token_hex(6)}"
+        name = f"w-{secrets.token_hex(6)}"
         actor = self._remote.options(num_cpus=1, num_gpus=pool.gpus).remote()
-        # Not with the actor's making, which Ray keeps in its control store: secrets go into a call.
+        # Not as an argument of the constructor, which Ray stores: secrets go into a call.
         opened = actor.open.remote(name, self._job, dict(self._secrets), sorted(pool.models))
         worker = RayWorkerHandle(self._ray, name, pool, actor, opened)
         self._handles.append(worker)
@@ -321,7 +321,7 @@ class RayWorkerHandle:
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None  # what the worker raised itself
         except self._ray.exceptions.RayError as error:
-            message = known.told(str(error), 200)
+            message = known_secrets.told(str(error), 200)
             raise LostError(f"{self.name}: {type(error).__name__}: {message}") from None
 
     def end(self) -> None:

@@ -17,7 +17,8 @@ _ENDLESS = 2**62
 
 
 class BudgetShare:
-    """Parts a budget among workers so that together they never pass it; `before` was spent by then.
+    """Divides a budget among workers so that together they never pass it; `before` is what was
+    spent by then.
 
     A worker may book up to its cap without asking. What it may still book is its reserve; reserves
     shrink as the budget runs out and go to whoever needs more. A worker that is lost has spent its
@@ -113,8 +114,8 @@ def _most(amount: Amount, other: Amount) -> Amount:
     )
 
 
-class Limits:
-    """Parts what endpoints bear: one limit each, halved on overload, grown by one a round of
+class EndpointLimits:
+    """Divides what endpoints bear: one limit each, halved on overload, grown by one a round of
     successes, as one gate does.
     """
 

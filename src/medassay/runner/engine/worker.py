@@ -22,7 +22,7 @@ from medassay.model.chats import make_chats
 from medassay.runner.ask import Asker, AskSettings, Tally, until_sure
 from medassay.runner.breaker import Relay
 from medassay.runner.budget import SPENT, Budget
-from medassay.runner.concurrency import ask_in_turn, out_of_grace
+from medassay.runner.concurrency import ask_in_turn, wait_for_grace_period
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
 from medassay.runner.engine.orders import Shard, WorkMessage, WorkReport
 from medassay.runner.engine.stage import Stage, StageJob, StageSpec
@@ -102,7 +102,7 @@ class WorkerJob:
         mirror.pull(str(self.responses), accepts=lambda name: name.startswith(own_segment))
 
 
-class Allotment(Budget):
+class WorkerBudget(Budget):
     """A worker's part of a budget: a call that would pass its cap waits until the next beat raises
     it.
     """
@@ -145,7 +145,7 @@ class Allotment(Budget):
         return refused or SPENT
 
 
-class Pages:
+class SegmentWriter:
     """Writes a worker's records into its own segment, and remembers which were not reported yet."""
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -294,7 +294,7 @@ class Worker:
         await asyncio.to_thread(self._lease.renew)
         self._keeping = self._spawn(self._lease.keep())
         make_folder(self._run / job.journal)
-        self._pages = Pages(self._run / job.journal, self._name)
+        self._segment = SegmentWriter(self._run / job.journal, self._name)
         beside = self._mirror is not None or job.host == this_host()
         index = None if beside else index_of(responses)
         self._store = await asyncio.to_thread(
@@ -309,13 +309,13 @@ class Worker:
             bounds=job.bounds,
             fresh=job.fresh,
         )
-        self._allotment = Allotment(self._spend)
+        self._budget = WorkerBudget(self._spend)
         self._relays = {name: Relay() for name in self._specs}
         self._asker = Asker(
             self._specs,
             chats,
             self._store,
-            self._allotment,
+            self._budget,
             AskSettings(
                 seed=job.seed,
                 fresh=job.fresh,
@@ -327,12 +327,12 @@ class Worker:
         )
         self._chats = chats
         self._stage: Stage = job.stage_spec.open(
-            self._run, self._asker, self._pages, self._counting, secrets
+            self._run, self._asker, self._segment, self._counting, secrets
         )
         if self._mirror is not None:
-            self._mirror.follow(lambda: self._allotment.growing)
+            self._mirror.follow(lambda: self._budget.growing)
             self._mirror.follow(lambda: self._store.growing)
-            self._mirror.follow(lambda: self._pages.path)
+            self._mirror.follow(lambda: self._segment.path)
 
     def _arrive(self) -> tuple[Path, Path]:
         """Return where this machine has the run and the replies.
@@ -364,7 +364,7 @@ class Worker:
         return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Let no task die unheard."""
+        """Record the error of a task that fails."""
         self._tasks.discard(task)
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
             self._broken = self._broken or error
@@ -376,7 +376,7 @@ class Worker:
         seconds.
         """
         self._heard_at = time.monotonic()
-        self._allotment.allow(orders.cap, spent=orders.spent)
+        self._budget.allow(orders.cap, spent=orders.spent)
         self._asker.tally.given_up.update(orders.given_up)
         for endpoint, share in orders.shares.items():
             self._asker.gate(endpoint).steer(share)
@@ -413,7 +413,7 @@ class Worker:
             feed.end()
         for gate in self._asker.gates.values():
             gate.loosen()
-        self._allotment.end()
+        self._budget.end()
 
     def _take(self, shard: Shard) -> None:
         if self._stop:
@@ -453,7 +453,7 @@ class Worker:
         self._left[shard.number] -= 1
         if not self._left[shard.number]:
             del self._left[shard.number]
-            self._finished.append((self._pages.end, shard.number))
+            self._finished.append((self._segment.end, shard.number))
             self._turn.set()
 
     def _in_doubt(self) -> bool:
@@ -473,27 +473,27 @@ class Worker:
 
         To an object store replies first, then what is said of them.
         """
-        end = self._pages.end  # before syncing: what is written meanwhile is safe the next time
-        self._pages.sync()
+        end = self._segment.end  # before syncing: what is written meanwhile is safe the next time
+        self._segment.sync()
         self._safe = end
         if self._mirror is not None:
             self._mirror.flush()
-            self._safe = self._mirror.carried(self._pages.path)
+            self._safe = self._mirror.carried(self._segment.path)
 
     def _report(self) -> WorkReport:
         tally, self._asker.tally = self._asker.tally, Tally(given_up=self._asker.tally.given_up)
         self._asker.tally.over_budget = tally.over_budget
         self._asker.tally.unpaid = set(tally.unpaid)
         return WorkReport(
-            noted=self._pages.new(self._safe),
+            noted=self._segment.new(self._safe),
             advanced=self._counting.new(),
             finished=tuple(self._finished_by(self._safe)),
             waiting={model: len(feed) for model, feed in self._feeds.items()},
             busy=self._busy,
             tally=tally,
-            booked=self._allotment.booked,
-            under_way=self._allotment.under_way,
-            need=self._allotment.need,
+            booked=self._budget.booked,
+            under_way=self._budget.under_way,
+            need=self._budget.need,
             endpoints={name: gate.heard() for name, gate in self._asker.gates.items()},
             rows={name: relay.new() for name, relay in self._relays.items()},
             cpu=time.process_time(),
@@ -515,14 +515,14 @@ class Worker:
         self._leaving = True
         self._halt()
         if self._busy:
-            await out_of_grace(self._asker)
+            await wait_for_grace_period(self._asker)
         await _cancelled(self._tasks - {self._keeping})
         try:
             await self._stage.close()
             for chat in self._chats.values():
                 await chat.close()
             await asyncio.to_thread(self._keep_safe)
-            self._pages.close()
+            self._segment.close()
             self._spend.close()
             await asyncio.to_thread(self._bring_home)
         except (OSError, MedassayError) as error:

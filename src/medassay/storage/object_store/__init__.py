@@ -3,7 +3,7 @@
 Everything works on a folder of this machine, which mirrors what is below an address.
 """
 
-from medassay.storage.object_store.mirror import Mirror, is_address, mirror_of, spoken
+from medassay.storage.object_store.mirror import Mirror, is_address, mirror_of, with_addresses
 from medassay.storage.object_store.remote import (
     carry_home,
     changing,
@@ -26,6 +26,6 @@ __all__ = [
     "localize",
     "mirror_of",
     "open_workspace",
-    "spoken",
     "using_stores",
+    "with_addresses",
 ]

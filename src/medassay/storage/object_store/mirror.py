@@ -168,8 +168,8 @@ class Mirror:
             self._join(base, sorted(parts))
 
     def _drop_removed(self, under: str, there: Iterable[str]) -> None:
-        """Remove the segments of replies that were removed from the store: by a request of the law,
-        on another machine.
+        """Remove the segments of replies that another machine removed from the store, by a legal
+        request for deletion.
         """
         for name in self._once_there() - set(there):
             if name.startswith(f"{under}/".lstrip("/")) and (self.folder / name).is_file():
@@ -427,7 +427,7 @@ class Mirror:
 
 
 def mirror_of(path: Path) -> Mirror | None:
-    """Return the mirror that a path lies in, None for a folder that is itself the truth."""
+    """Return the mirror that a path lies in, None for an ordinary folder of this machine."""
     for folder in (path, *path.parents):
         mark = folder.parent / _MARK
         if folder.name == _FILES and mark.is_file():
@@ -436,7 +436,7 @@ def mirror_of(path: Path) -> Mirror | None:
 
 
 def states(folder: Path) -> dict[Path, tuple[int, int]]:
-    """Return file → what changes when it is written, for what belongs to the address."""
+    """Return file → size and time of its last change, for what belongs to the address."""
     states_by_path = {}
     for path in folder.rglob("*"):
         if path.is_file() and not is_own(path.relative_to(folder).as_posix()):
@@ -515,7 +515,7 @@ def _why(error: Exception) -> str:
     return " ".join(f"{kind}: {error}".split())[:200] + hint
 
 
-def spoken(message: str) -> str:
+def with_addresses(message: str) -> str:
     """Return a message with addresses in place of the folders that stand for them."""
     for folder, address in _addresses.items():
         message = message.replace(folder, address)

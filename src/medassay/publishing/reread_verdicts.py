@@ -82,16 +82,16 @@ class VerdictReader:
         seats = self._bench[trial.model]
         if key != trial.place or [v["judge"] for v in verdicts] != seats:
             raise Mismatch(f"{where}: not one verdict of each judge in its place")
-        judge = self._graders[trial.domain]
+        grader = self._graders[trial.domain]
         for verdict in verdicts:
             if verdict["outcome"] == "failed":
                 continue
             # A run that was begun before there were revisions names its grader in two ways.
-            if verdict["rubric"] not in (self._rubrics[trial.domain], judge.id):
+            if verdict["rubric"] not in (self._rubrics[trial.domain], grader.id):
                 raise Mismatch(f"{where}: judged by a rubric that the manifest does not name")
-            self._reread(judge, verdict, where)
+            self._reread(grader, verdict, where)
         item = self._answers.items.get(trial.domain, trial.item)
-        return judged_score(unjudged, item, verdicts, judge, len(seats))
+        return judged_score(unjudged, item, verdicts, grader, len(seats))
 
     def check_spot_check(self) -> None:
         """Check the verdicts that were given a second time, singly: which, by whom, and what.
@@ -123,7 +123,7 @@ class VerdictReader:
         if next(numbers, None) is not None:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
 
-    def _reread(self, judge: Grader, stored: Mapping[str, Any], where: str) -> None:
+    def _reread(self, grader: Grader, stored: Mapping[str, Any], where: str) -> None:
         # A verdict on several answers, one of them deleted since, cannot be read again.
         together = any((key[0], key[4]) in self._deleted for key in stored.get("batch", ()))
         if stored.get("given") and stored["judge"] not in self._imported and not together:
@@ -132,7 +132,7 @@ class VerdictReader:
             )
         if together:
             stored = {**stored, "given": True}
-        expected = reread(self._answers, judge, stored)
+        expected = reread(self._answers, grader, stored)
         if expected is None:
             what = "not of this answer" if stored.get("given") else "replies are missing"
             raise Mismatch(f"{where}, judge '{stored['judge']}': {what}")
