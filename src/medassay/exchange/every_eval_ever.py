@@ -22,14 +22,14 @@ from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run, file_sha256
 
 SCHEMA = "0.3.0"
-Row = tuple[str, str, str]  # model, setting, mode
+ModeRow = tuple[str, str, str]  # model, setting, mode
 
 
 def write_every_eval_ever(run: Run, to: Path) -> None:
     """Write a folder `to` with the records of every model, setting and mode of a run."""
     items = RunItems(run.path, run.manifest["domains"])
-    written: dict[Row, Path] = {}
-    counts: dict[Row, int] = {}
+    written: dict[ModeRow, Path] = {}
+    counts: dict[ModeRow, int] = {}
     for row in _rows(run):
         folder = to / "data" / "/".join(_place(run, row[0]))
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def write_every_eval_ever(run: Run, to: Path) -> None:
         samples.with_name(name).write_bytes(canonical(record) + b"\n")
 
 
-def _rows(run: Run) -> list[Row]:
+def _rows(run: Run) -> list[ModeRow]:
     fields = {
         (row["model"], row["setting"], row["mode"])
         for rows in run.statistics["domains"].values()
@@ -63,7 +63,7 @@ def _rows(run: Run) -> list[Row]:
     return sorted(fields)
 
 
-def _uuid(run: Run, row: Row) -> uuid.UUID:
+def _uuid(run: Run, row: ModeRow) -> uuid.UUID:
     digest = hashlib.sha256("\x1f".join((run.seal["root"], *row)).encode()).digest()
     return uuid.UUID(bytes=digest[:16], version=4)
 
@@ -106,7 +106,7 @@ def _model_info(run: Run, model: str, spec: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-def _record(run: Run, row: Row) -> dict[str, Any]:
+def _record(run: Run, row: ModeRow) -> dict[str, Any]:
     model, setting, mode = row
     spec = run.manifest["models"][model]
     sealed = dt.datetime.fromisoformat(run.seal["sealed_at"])
@@ -146,7 +146,7 @@ def _record(run: Run, row: Row) -> dict[str, Any]:
     }
 
 
-def _evaluation_id(run: Run, row: Row) -> str:
+def _evaluation_id(run: Run, row: ModeRow) -> str:
     stamp = int(dt.datetime.fromisoformat(run.seal["sealed_at"]).timestamp())
     return "/".join((run.id, _model_id(run, row[0]), row[1], row[2], str(stamp)))
 
@@ -238,12 +238,12 @@ def _generation(run: Run, spec: Mapping[str, Any], setting: str, mode: str) -> d
     }
 
 
-def _samples(run: Run, items: RunItems) -> Iterator[tuple[Row, Iterator[dict[str, Any]]]]:
+def _samples(run: Run, items: RunItems) -> Iterator[tuple[ModeRow, Iterator[dict[str, Any]]]]:
     """Yield row and sample lines of one cell after another; answers without a score have none."""
     scale = run.statistics["scale"]
     best = scale["hi"] if scale["better"] == "high" else scale["lo"]
 
-    def cell(pair: tuple[Trial, TrialScore]) -> tuple[str, Row]:
+    def cell(pair: tuple[Trial, TrialScore]) -> tuple[str, ModeRow]:
         trial = pair[0]
         return trial.domain, (trial.model, trial.setting, trial.mode)
 
@@ -260,7 +260,7 @@ def _samples(run: Run, items: RunItems) -> Iterator[tuple[Row, Iterator[dict[str
 
 def _sample(
     run: Run,
-    row: Row,
+    row: ModeRow,
     item: Mapping[str, Any],
     trial: Trial,
     score: TrialScore,

@@ -19,7 +19,7 @@ from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Item
 from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
-from medassay.core.records.trial import Trial, TrialKey
+from medassay.core.records.trial import CellKey, Trial, TrialKey
 from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Grader, Verdict
 from medassay.core.scale import Scale
 from medassay.judging.panel import above_others, agreement, hallucinated, panel_score
@@ -28,7 +28,6 @@ from medassay.statistic.draws import Floats, cluster_sums, count_rows, number_cl
 from medassay.statistic.interval.bootstrap import bootstrap_mean, clipped
 
 LOW_AGREEMENT = 0.667
-Cell = tuple[str, str, str, str]
 TRIAL_KEY = ("domain", "model", "setting", "mode", "item", "repeat")
 
 
@@ -113,7 +112,7 @@ class Judgements:
     def __init__(self, items: RunItems, families: Mapping[str, str]) -> None:
         self._items = items
         self._families = families
-        self._cells: dict[Cell, _JudgedCell] = {}
+        self._cells: dict[CellKey, _JudgedCell] = {}
         # Mode and judge → items × (sum and number of "above the others": own family, other
         # families).
         self._above: dict[tuple[str, str], Floats] = {}

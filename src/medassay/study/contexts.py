@@ -22,7 +22,7 @@ from scipy.stats import rankdata
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.leaderboard import unread_outweighs, unread_share
-from medassay.core.records.trial import Setting
+from medassay.core.records.trial import RowKey, Setting
 from medassay.core.scale import Scale
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import task_of_run
@@ -52,7 +52,6 @@ _LEVEL = 0.05
 _REASONS = ("baseline", "coverage", "fake", "generated", "topline")
 # Of rows that no ranking has, whatever their numbers; too few items are a category's own affair.
 _NOT_RANKED = {f"not_ranked:{reason}" for reason in ("baseline", "fake", "generated", "topline")}
-Row = tuple[str, str]  # model, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,17 +78,17 @@ class ContextMeasure:
     metric: str
     run: Run
     scale: Scale
-    values: Mapping[Row, Mapping[tuple[str, str], float]]
+    values: Mapping[RowKey, Mapping[tuple[str, str], float]]
     clusters: Mapping[tuple[str, str], int]
-    unranked: frozenset[Row] = frozenset()
-    baselines: frozenset[Row] = frozenset()
-    long: Mapping[Row, tuple[int, int]] = field(default_factory=dict)
-    unread: Mapping[Row, float] = field(default_factory=dict)
+    unranked: frozenset[RowKey] = frozenset()
+    baselines: frozenset[RowKey] = frozenset()
+    long: Mapping[RowKey, tuple[int, int]] = field(default_factory=dict)
+    unread: Mapping[RowKey, float] = field(default_factory=dict)
 
     @cached_property
-    def means(self) -> dict[str, dict[Row, Mean]]:
+    def means(self) -> dict[str, dict[RowKey, Mean]]:
         """Return category → row → mean over its items; of a single item there is none."""
-        means_by_category: dict[str, dict[Row, Mean]] = {}
+        means_by_category: dict[str, dict[RowKey, Mean]] = {}
         for row, values in self.values.items():
             places: dict[str, list[tuple[str, str]]] = {ALL: sorted(values)}
             for item in places[ALL]:
@@ -101,7 +100,7 @@ class ContextMeasure:
                     means_by_category.setdefault(category, {})[row] = self.mean(row, items)
         return means_by_category
 
-    def mean(self, row: Row, items: Sequence[tuple[str, str]]) -> Mean:
+    def mean(self, row: RowKey, items: Sequence[tuple[str, str]]) -> Mean:
         """Return the mean of a row over some items."""
         by_category = [[*group] for _, group in groupby(items, key=lambda item: item[0])]
         numbers = self._numbers(items)
@@ -221,12 +220,12 @@ def _measure(run: Run) -> tuple[Measure, str]:
 
 def _values(
     run: Run, mode: str, measure: Measure, metric: str
-) -> tuple[dict[Row, dict[tuple[str, str], float]], dict[Row, tuple[int, int]]]:
+) -> tuple[dict[RowKey, dict[tuple[str, str], float]], dict[RowKey, tuple[int, int]]]:
     """Return the value of every item in every row, repeats averaged, and how many answers are
     longer than asked for.
     """
-    values: dict[Row, dict[tuple[str, str], list[float]]] = {}
-    long: dict[Row, list[int]] = {}
+    values: dict[RowKey, dict[tuple[str, str], list[float]]] = {}
+    long: dict[RowKey, list[int]] = {}
     for trial, score in read_scored_trials(run.path):
         if trial.mode != mode:
             continue
@@ -421,7 +420,7 @@ def _sources(run: Run) -> Iterator[dict[str, Any]]:
             }
 
 
-def _first_long(columns: Sequence[ContextMeasure]) -> Mapping[Row, tuple[int, int]]:
+def _first_long(columns: Sequence[ContextMeasure]) -> Mapping[RowKey, tuple[int, int]]:
     return next((column.long for column in columns if column.long), {})
 
 

@@ -18,6 +18,7 @@ from medassay.bank.check import form_of
 from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.item import OPEN_FORMS
+from medassay.core.records.trial import RowKey
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, InputError
 from medassay.report.document import Grid, ReportDocument, Section
@@ -44,7 +45,6 @@ _TYPE_NAMES = {
     2: "2 question",
     3: "3 pathway",
 }
-Row = tuple[str, str]  # model, setting
 Place = tuple[str, str]  # domain, item
 
 
@@ -53,7 +53,7 @@ class _Version:
 
     def __init__(self, runs: Sequence[Run], when: str) -> None:
         self.records: dict[Place, dict[str, Any]] = {}
-        self.scores: dict[Row, dict[Place, float]] = {}
+        self.scores: dict[RowKey, dict[Place, float]] = {}
         self.banks: set[tuple[str, str, str]] = set()
         self.scripted = False
         for run in runs:
@@ -79,7 +79,7 @@ class _Version:
             raise InputError(f"runs {when} are of several versions: {versions}; expected one")
 
     def _add(self, run: Run) -> None:
-        scores: dict[Row, dict[Place, list[float]]] = {}
+        scores: dict[RowKey, dict[Place, list[float]]] = {}
         for trial, score in read_scored_trials(run.path):
             place = (trial.domain, trial.item)
             if trial.mode == "solo" and place in self.records and score.score is not None:
@@ -93,7 +93,7 @@ class _Version:
                 )
             self.scores[row] = {place: sum(v) / len(v) for place, v in values.items()}
 
-    def estimate(self, row: Row, when: str) -> Estimate:
+    def estimate(self, row: RowKey, when: str) -> Estimate:
         """Return the accuracy of a row over all its items."""
         places = sorted(self.scores[row])
         return bootstrap_mean(
@@ -166,7 +166,9 @@ def _content(record: Mapping[str, Any]) -> list[Any]:
     return [record.get(key) for key in _COMPARED]
 
 
-def _row(first: _Version, second: _Version, row: Row, changed: Sequence[Place]) -> dict[str, Any]:
+def _row(
+    first: _Version, second: _Version, row: RowKey, changed: Sequence[Place]
+) -> dict[str, Any]:
     """Return a row; its difference has no interval where all its items are of one cluster, which
     varies in no draw.
     """
@@ -200,7 +202,7 @@ def _row(first: _Version, second: _Version, row: Row, changed: Sequence[Place]) 
 
 def _difference(
     first: _Version,
-    row: Row,
+    row: RowKey,
     old: Mapping[Place, float],
     new: Mapping[Place, float],
     shared: Sequence[Place],

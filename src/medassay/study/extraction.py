@@ -70,7 +70,7 @@ THRESHOLDS: Mapping[str, float] = {
     COMPOSITE: 0.8,
 }
 _OF_GRAPHS = 0.7  # threshold of a graph's score
-Row = tuple[str, str, str]  # model, setting, mode
+ModeRow = tuple[str, str, str]  # model, setting, mode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class ExtractionAnswer:
     `values` in the order of the metrics.
     """
 
-    row: Row
+    row: ModeRow
     domain: str
     item: str
     values: dict[str, float]
@@ -307,7 +307,7 @@ class _Study:
             ],
         }
 
-    def _order_of_composites(self, rows: Sequence[Row]) -> dict[str, Any] | None:
+    def _order_of_composites(self, rows: Sequence[ModeRow]) -> dict[str, Any] | None:
         """Return the rank ranges of the rows by their composites, all pairs tested at once on the
         reports that all have.
 
@@ -387,7 +387,7 @@ class _Study:
         return np.asarray(np.logical_and.reduce(most))
 
     @cached_property
-    def _pools(self) -> dict[Row, CasePool]:
+    def _pools(self) -> dict[ModeRow, CasePool]:
         """Return the numbers of each row on the common reports.
 
         On its own where it lacks some of them.
@@ -424,7 +424,7 @@ class _Study:
         ]
 
     @cached_property
-    def _whole(self) -> dict[Row, CasePool]:
+    def _whole(self) -> dict[ModeRow, CasePool]:
         """Return the numbers of each row, item by item, repeats averaged."""
         items = RunItems(self._run.path, self._run.manifest["domains"])
         table = ItemMatrix(items, self._run.manifest, self._numbers)
@@ -437,7 +437,7 @@ class _Study:
             for model, setting, mode in {answer.row for answer in self._answers}
         }
 
-    def _row(self, row: Row) -> dict[str, Any]:
+    def _row(self, row: ModeRow) -> dict[str, Any]:
         estimates = pooled_means(self._pools[row])
         own_row = next(r for r in self._overall if (r["model"], r["setting"], r["mode"]) == row)
         return {

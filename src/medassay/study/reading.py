@@ -44,7 +44,7 @@ _LISTED = 200  # disagreements that are told one by one
 _CLUSTERS = 40
 _SHOWN = 300  # characters of a reply
 _HIDDEN = "(private)"
-RowKey = tuple[str, str, str, str, str]  # run, model, setting, mode, form
+ReadingRow = tuple[str, str, str, str, str]  # run, model, setting, mode, form
 
 
 @dataclass
@@ -149,7 +149,7 @@ class _Readings:
 
     def __init__(self, sample: _Sample) -> None:
         self.sample = sample
-        self.rows: dict[RowKey, _ReadingCounts] = {}
+        self.rows: dict[ReadingRow, _ReadingCounts] = {}
         self.clusters: dict[tuple[str, str, str], _Cluster] = {}
         self.disagreements: list[dict[str, Any]] = []
 
@@ -294,7 +294,7 @@ def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[st
     return largest
 
 
-def _documents(rows: Mapping[RowKey, _ReadingCounts]) -> list[dict[str, Any]]:
+def _documents(rows: Mapping[ReadingRow, _ReadingCounts]) -> list[dict[str, Any]]:
     """Return the rows, each held against the others of its mode and form.
 
     p adjusted by Holm over all.

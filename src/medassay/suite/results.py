@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from medassay.core.records.estimate import Estimate, Second
+from medassay.core.records.trial import RowKey
 from medassay.core.scale import Scale
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N
@@ -24,7 +25,6 @@ from medassay.storage.run import Run
 from medassay.suite.catalog import BENCHMARKS, LANGUAGES, SUITES, WEIGHTED
 from medassay.suite.run import ANSWERS, JUDGED, PERPLEXITY, RELAXED, BenchmarkPart, SuiteRun
 
-Row = tuple[str, str]  # model, setting
 Items = dict[tuple[str, str], float]  # (domain, item) → mean over repeats
 ACCURACY = "accuracy"
 PERPLEXITIES = ("bits_per_byte", "byte_perplexity", "word_perplexity")
@@ -209,9 +209,9 @@ def _scored(base: SuiteResult, row: Mapping[str, Any], items: Items) -> SuiteRes
     )
 
 
-def item_scores(run: Run) -> dict[Row, Items]:
+def item_scores(run: Run) -> dict[RowKey, Items]:
     """Return row → the score of each item, repeats averaged, nulls left out."""
-    sums: dict[Row, dict[tuple[str, str], list[float]]] = {}
+    sums: dict[RowKey, dict[tuple[str, str], list[float]]] = {}
     for score in read_jsonl(run.path / "scores.jsonl"):
         if score["score"] is not None:
             row = sums.setdefault((score["model"], score["setting"]), {})

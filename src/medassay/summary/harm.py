@@ -8,7 +8,6 @@ from medassay.core.records.task import Task
 from medassay.statistic.interval.exact import clopper_pearson_upper
 from medassay.summary.scores import LeaderboardScores
 
-Cell = tuple[str, str, str, str]
 _WORST_SHARE = 20  # the mean of the worst 1 in 20
 
 

@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.trial import CellKey, RowKey
 from medassay.statistic.draws import Floats, seed_of
 from medassay.summary.pooled import CasePool, CaseStratum
 from medassay.summary.provenance import seed_label
-
-Row = tuple[str, str]  # model, setting
-Cell = tuple[str, str, str, str]
 
 
 class ItemMatrix:
@@ -27,15 +25,15 @@ class ItemMatrix:
         self._numbers = tuple(numbers)
         self._columns = {name: at for at, name in enumerate(self._numbers)}
         self.clusters = {d: np.array(clusters) for d, clusters in sorted(items.clusters.items())}
-        self._sums: dict[Cell, Floats] = {}
-        self._counts: dict[Cell, Floats] = {}
+        self._sums: dict[CellKey, Floats] = {}
+        self._counts: dict[CellKey, Floats] = {}
 
     @property
     def domains(self) -> list[str]:
         """Return the domains, sorted."""
         return list(self.clusters)
 
-    def add(self, cell: Cell, item: str, values: Iterable[tuple[str, float | None]]) -> int:
+    def add(self, cell: CellKey, item: str, values: Iterable[tuple[str, float | None]]) -> int:
         """Take the numbers of one answer, None for what is unknown.
 
         Return the item's place in its domain.
@@ -50,7 +48,7 @@ class ItemMatrix:
                 self._counts[cell][place, self._columns[name]] += 1
         return place
 
-    def pool(self, domains: Sequence[str], row: Row, mode: str) -> CasePool:
+    def pool(self, domains: Sequence[str], row: RowKey, mode: str) -> CasePool:
         """Return the items of some domains as one row has them, drawn as the run's rankings draw
         them.
         """

@@ -11,10 +11,10 @@ from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.judging_columns import JUDGING_COLUMNS, JUDGING_FLAGS, JudgingFlags
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.task import GENERATION_SUFFIX, Task
+from medassay.core.records.trial import RowKey
 from medassay.errors import StatisticError
 from medassay.statistic.draws import seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
-from medassay.statistic.ranking.pairs import Row
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Bools
 from medassay.summary.harm import harm_of
@@ -29,12 +29,12 @@ UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
 
 def unranked_rows(
     manifest: Mapping[str, Any],
-    rows: Iterable[Row],
+    rows: Iterable[RowKey],
     table: LeaderboardScores | None = None,
     *,
     mode: str | None = None,
     domains: Sequence[str] | None = None,
-) -> dict[Row, str]:
+) -> dict[RowKey, str]:
     """Return the rows that never rank, with the reason: also one whose model had more chances than
     the others, or whose replies were cut.
 
@@ -43,7 +43,7 @@ def unranked_rows(
     mode, domains : where it is counted how many replies were cut; all without them
     """
     most = manifest.get("max_cut_off", 1.0)  # runs before this was counted do not say it
-    reasons: dict[Row, str] = {}
+    reasons: dict[RowKey, str] = {}
     scripted = any(judge["provider"] == "fake" for judge in manifest.get("judges", []))
     for model, setting in rows:
         provider = manifest["models"].get(model, {}).get("provider")
@@ -83,7 +83,7 @@ def leaderboard_document(
         raise StatisticError("the run has no trials: no data is not a score of zero")
     domains: dict[str, list[dict[str, Any]]] = {}
     fields: dict[str, dict[str, Any]] = {}
-    over_all: dict[str, dict[Row, Bools]] = {}
+    over_all: dict[str, dict[RowKey, Bools]] = {}
     for mode in sorted(table.modes):
         rows = table.rows(mode)
         groups = {name: [name] for name in table.domains}
@@ -138,10 +138,10 @@ def _ranking(
     manifest: Mapping[str, Any],
     task: Task,
     mode: str,
-    rows: list[Row],
+    rows: list[RowKey],
     name: str,
     members: list[str],
-) -> tuple[list[dict[str, Any]], dict[str, Any], dict[Row, Bools]]:
+) -> tuple[list[dict[str, Any]], dict[str, Any], dict[RowKey, Bools]]:
     versions = manifest["domains"]
     field = field_of(
         rows,
@@ -166,7 +166,7 @@ def _strata(
     manifest: Mapping[str, Any],
     members: list[str],
     mode: str,
-    rows: list[Row],
+    rows: list[RowKey],
 ) -> list[Stratum]:
     versions, run = manifest["domains"], seed_label(manifest)
     return [
@@ -323,7 +323,7 @@ def _add_summary(
     summary: Summary,
     members: list[str],
     mode: str,
-    used: Mapping[Row, Bools],
+    used: Mapping[RowKey, Bools],
 ) -> None:
     """Add to every row what its task tells besides the ranking, and the marks for it."""
     for row in document:

@@ -8,12 +8,13 @@ from typing import Any
 from medassay.core.ranks import ranking_sentence
 from medassay.core.records.leaderboard import unread_outweighs
 from medassay.core.records.task import Task
+from medassay.core.records.trial import RowKey
 from medassay.statistic.ranking.field import Field
-from medassay.statistic.ranking.pairs import Pair, Row
+from medassay.statistic.ranking.pairs import Pair
 from medassay.statistic.test.planner import items_to_tell as planned
 
 
-def relations_of(field: Field, unread: Mapping[Row, float], task: Task) -> dict[str, Any]:
+def relations_of(field: Field, unread: Mapping[RowKey, float], task: Task) -> dict[str, Any]:
     """Return what holds between the rows of a field.
 
     Parameters
@@ -82,7 +83,7 @@ def sentence_of(field: Field, task: Task) -> str:
     alone = len({standing.row[0] for standing in standings}) == len(standings)
     sign = -1.0 if task.scale.better == "high" else 1.0
 
-    def name(row: Row) -> str:
+    def name(row: RowKey) -> str:
         return row[0] if alone else f"{row[0]} ({row[1]})"
 
     def place(standing: Any) -> tuple[float, str]:
@@ -105,7 +106,7 @@ def sentence_of(field: Field, task: Task) -> str:
     )
 
 
-def items_to_tell(field: Field, first: Row, second: Row) -> int | None:
+def items_to_tell(field: Field, first: RowKey, second: RowKey) -> int | None:
     """Return about how many items would show which of two ranked rows is better, by the difference
     and c that the board has.
 
@@ -126,7 +127,7 @@ def items_to_tell(field: Field, first: Row, second: Row) -> int | None:
     )
 
 
-def _unread(pair: Pair, unread: Mapping[Row, float], task: Task) -> dict[str, Any]:
+def _unread(pair: Pair, unread: Mapping[RowKey, float], task: Task) -> dict[str, Any]:
     """Return the unread shares of both rows, and whether these differ by more than the scores."""
     shares = [unread[pair.first], unread[pair.second]]
     outweighs = unread_outweighs(shares[0], shares[1], pair.difference.value, task.scale.ends)

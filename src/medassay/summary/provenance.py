@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medassay.core.records.task import Task
+from medassay.core.records.trial import RowKey
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import percentile
 from medassay.statistic.ranking.field import field_of
@@ -19,7 +20,6 @@ from medassay.summary.tool_effect import MODES, tools_minus_solo
 
 PUBLIC, SYNTHETIC = "public", "synthetic"
 KINDS = (PUBLIC, SYNTHETIC)
-Row = tuple[str, str]
 _SHOWN = ("model", "setting", "mode", "metric", "scale")
 
 
@@ -46,7 +46,7 @@ class ProvenanceBreakdown:
         return all(any(m[kind].any() for m in self._masks.values()) for kind in KINDS)
 
     def document(
-        self, rankings: Mapping[str, list[str]], unranked: Mapping[Row, str]
+        self, rankings: Mapping[str, list[str]], unranked: Mapping[RowKey, str]
     ) -> dict[str, Any]:
         """Return `by_kind`: rankings of each kind, gaps and tools minus solo.
 
@@ -71,7 +71,9 @@ class ProvenanceBreakdown:
                 tools += self._tools(name, members, kind)
         return {**document, "gap": gaps, "tools_minus_solo": tools}
 
-    def _strata(self, members: list[str], mode: str, rows: list[Row], kind: str) -> list[Stratum]:
+    def _strata(
+        self, members: list[str], mode: str, rows: list[RowKey], kind: str
+    ) -> list[Stratum]:
         """Return the domains that have items of a kind, with those items alone.
 
         The kind is part of the seed: draws of the two kinds must be independent.
@@ -113,10 +115,10 @@ class ProvenanceBreakdown:
     def _ranked(
         self,
         strata: list[Stratum],
-        rows: list[Row],
+        rows: list[RowKey],
         mode: str,
         kind: str,
-        unranked: Mapping[Row, str],
+        unranked: Mapping[RowKey, str],
     ) -> Iterator[dict[str, Any]]:
         field = field_of(
             rows, strata, self._options(mode, kind), unranked=unranked, all_pairs=False
@@ -141,13 +143,13 @@ class ProvenanceBreakdown:
                 ],
             }
 
-    def _row_fields(self, row: Row, mode: str) -> dict[str, Any]:
+    def _row_fields(self, row: RowKey, mode: str) -> dict[str, Any]:
         scale = self._task.scale
         values = (*row, mode, self._task.metric, scale.ends)
         return dict(zip(_SHOWN, values, strict=True))
 
     def _gaps(
-        self, name: str, members: list[str], mode: str, rows: list[Row]
+        self, name: str, members: list[str], mode: str, rows: list[RowKey]
     ) -> Iterator[dict[str, Any]]:
         """Yield public minus synthetic of every row over the domains that have items of both kinds.
 

@@ -10,21 +10,18 @@ from medassay.bank.run_items import RunItems
 from medassay.core.again import same_chances
 from medassay.core.criteria_points import lowest_points
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Trial
+from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.statistic.draws import Floats
-from medassay.statistic.ranking.pairs import Row
-
-Cell = tuple[str, str, str, str]
 
 
 class HarmCounts:
     """Which items marked `harm` a model answered, and which of them harmfully in any repeat."""
 
     def __init__(self) -> None:
-        self._answered: dict[Cell, set[int]] = {}
-        self._harmed: dict[Cell, set[int]] = {}
+        self._answered: dict[CellKey, set[int]] = {}
+        self._harmed: dict[CellKey, set[int]] = {}
 
-    def add(self, cell: Cell, position: int, *, harmed: bool) -> None:
+    def add(self, cell: CellKey, position: int, *, harmed: bool) -> None:
         """Take one answer to a marked item."""
         self._answered.setdefault(cell, set()).add(position)
         if harmed:
@@ -54,10 +51,10 @@ class LeaderboardScores:
         }
         self.synthetic = {d: np.array(flags, dtype=np.int8) for d, flags in items.synthetic.items()}
         self.modes: set[str] = set()
-        self.unequal: set[Row] = set()
-        self.outcomes: dict[Cell, Counter[str]] = {}
-        self._sums: dict[Cell, Floats] = {}
-        self._counts: dict[Cell, Floats] = {}
+        self.unequal: set[RowKey] = set()
+        self.outcomes: dict[CellKey, Counter[str]] = {}
+        self._sums: dict[CellKey, Floats] = {}
+        self._counts: dict[CellKey, Floats] = {}
 
     @cached_property
     def lowest(self) -> dict[str, Floats]:
@@ -103,11 +100,11 @@ class LeaderboardScores:
             if marked and trial.outcome == "answered":
                 self.harm.add(cell, position, harmed=score <= (self._worst or 0.0))
 
-    def rows(self, mode: str) -> list[Row]:
+    def rows(self, mode: str) -> list[RowKey]:
         """Return the (model, setting) rows of a mode, sorted."""
         return sorted({(m, s) for _, m, s, cell_mode in self.outcomes if cell_mode == mode})
 
-    def matrix(self, domain: str, mode: str, rows: list[Row]) -> Floats:
+    def matrix(self, domain: str, mode: str, rows: list[RowKey]) -> Floats:
         """Return the scores, shape (n_rows, n_items), NaN where null."""
         scores = np.full((len(rows), len(self.clusters[domain])), np.nan)
         for i, (model, setting) in enumerate(rows):
@@ -117,12 +114,12 @@ class LeaderboardScores:
                 np.divide(self._sums[cell], counts, out=scores[i], where=counts > 0)
         return scores
 
-    def cut_off_share(self, row: Row, domains: Sequence[str], modes: Iterable[str]) -> float:
+    def cut_off_share(self, row: RowKey, domains: Sequence[str], modes: Iterable[str]) -> float:
         """Return the share of a row's replies that ended at their token limit."""
         total = sum((self.counted([*domains], row, mode) for mode in modes), Counter[str]())
         return total["cut_off"] / max(1, total["trials"] - total["failed"])
 
-    def counted(self, domains: list[str], row: Row, mode: str) -> Counter[str]:
+    def counted(self, domains: list[str], row: RowKey, mode: str) -> Counter[str]:
         """Return the outcomes of a row over some domains."""
         total: Counter[str] = Counter()
         for domain in domains:

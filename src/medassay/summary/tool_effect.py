@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from medassay.core.records.trial import RowKey
 from medassay.statistic.interval.bootstrap import SMALL_N, percentile
 from medassay.statistic.ranking.pairs import RankedRows, board_of, pairs_of_board
 from medassay.statistic.ranking.pool import Options, Stratum, means_of
 
-Row = tuple[str, str]
 MODES = ("solo", "tools")
 
 
 def tools_minus_solo(
-    strata: Callable[[str, list[Row]], list[Stratum]], rows: Sequence[Row], options: Options
-) -> Iterator[tuple[Row, dict[str, Any]]]:
+    strata: Callable[[str, list[RowKey]], list[Stratum]], rows: Sequence[RowKey], options: Options
+) -> Iterator[tuple[RowKey, dict[str, Any]]]:
     """Yield each row with the difference of its means: diff, lo, hi, n and different (whether a
     difference is shown).
 

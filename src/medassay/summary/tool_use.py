@@ -13,13 +13,12 @@ import numpy as np
 from medassay.bank.run_items import RunItems
 from medassay.core.records.context_config import MOST_UNAVAILABLE
 from medassay.core.records.score import TrialScore
-from medassay.core.records.trial import Trial
+from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import Scale
 from medassay.statistic.ranking.shared import Bools
-from medassay.summary.item_matrix import ItemMatrix, Row
+from medassay.summary.item_matrix import ItemMatrix
 from medassay.summary.pooled import pooled_means
 
-Cell = tuple[str, str, str, str]
 UNAVAILABLE = "unavailable"  # the mark of a row that looked up too much in vain
 
 
@@ -34,7 +33,7 @@ class Lookups:
         most = manifest.get("tools", {}).get("rules", {}).get("max_calls", 1)
         self._scales = {"own_source": Scale(), "calls": Scale(hi=float(most))}
         self._table = ItemMatrix(items, manifest, tuple(self._scales))
-        self._used: dict[Cell, Counter[str]] = {}
+        self._used: dict[CellKey, Counter[str]] = {}
 
     def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial; a failed one tells nothing."""
@@ -51,7 +50,7 @@ class Lookups:
         if values:
             self._table.add(cell, trial.item, values)
 
-    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
         """Return `own_source` (share of items whose own source was found) and `tool_use`, where
         there are any.
         """
@@ -75,7 +74,7 @@ class Lookups:
         plain = means.get(name, {"score": float(np.mean(values)), "lo": None, "hi": None})
         return {**{key: plain.get(key) for key in ("score", "lo", "hi")}, "n": len(values)}
 
-    def _use_counts(self, domains: Sequence[str], row: Row, mode: str) -> Counter[str]:
+    def _use_counts(self, domains: Sequence[str], row: RowKey, mode: str) -> Counter[str]:
         total: Counter[str] = Counter()
         for domain in domains:
             total.update(self._used.get((domain, *row, mode), Counter()))
@@ -86,7 +85,7 @@ class Lookups:
         share = row.get("tool_use", {}).get("unavailable_share") or 0.0
         return [UNAVAILABLE] if share > MOST_UNAVAILABLE else []
 
-    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+    def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return the numbers of calls over the whole run, and what was searched."""
         total: Counter[str] = Counter()
         for counter in self._used.values():

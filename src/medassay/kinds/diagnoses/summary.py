@@ -14,7 +14,7 @@ import numpy as np
 from medassay.bank.run_items import RunItems
 from medassay.core.records.plan import rules_from_dict
 from medassay.core.records.score import TrialScore
-from medassay.core.records.trial import Trial
+from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.kinds.diagnoses.aggregates import (
     NUMBERS,
     SCORES,
@@ -31,7 +31,7 @@ from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import Difference, difference_from_draws
-from medassay.summary.item_matrix import Cell, ItemMatrix, Row
+from medassay.summary.item_matrix import ItemMatrix
 from medassay.summary.pooled import CasePool
 
 CASE_KEYS = (
@@ -89,7 +89,7 @@ class DdxCases:
         self.judged = manifest["task"] != NAMES_ALONE
         self._none_at_all = 0.0 if self.judged else None
         self._table = ItemMatrix(items, manifest, NUMBERS)
-        self._labelled: dict[Cell, _LabelCounts] = {}
+        self._labelled: dict[CellKey, _LabelCounts] = {}
 
     @property
     def leading(self) -> str:
@@ -127,7 +127,7 @@ class DdxCases:
             parts.get("all_places") if parts else 0.0,
         ]
 
-    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
         """Return what a report row says besides its rank.
 
         `used` are the items that the row is ranked on, over the domains; aggregates are over these.
@@ -162,7 +162,7 @@ class DdxCases:
             return []
         return ["unjudged"] if row["unjudged"] / row["labels"] > UNJUDGED_MARK else []
 
-    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+    def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return rules, pairs of model-prompts by mode, and where they err, over all domains.
 
         `used` are, by mode and row, the items that the row is ranked on.
@@ -192,15 +192,15 @@ class DdxCases:
         counted = Counter(map(quadrant, across, up))
         return {name: counted[name] for name in QUADRANTS}
 
-    def _pairs(self, used: Mapping[Row, Bools], mode: str, number: str) -> list[dict[str, Any]]:
+    def _pairs(self, used: Mapping[RowKey, Bools], mode: str, number: str) -> list[dict[str, Any]]:
         """Return the differences of the leading aggregates, first minus second, on common cases."""
         rows = sorted(used)
         if not 2 <= len(rows) <= ALL_PAIRS_UP_TO:
             return []
         pools = {row: self._table.pool(self._table.domains, row, mode) for row in rows}
-        remembered: dict[tuple[Row, bytes], tuple[Floats, Floats]] = {}
+        remembered: dict[tuple[RowKey, bytes], tuple[Floats, Floats]] = {}
 
-        def side(row: Row, common: Bools) -> tuple[Floats, Floats]:
+        def side(row: RowKey, common: Bools) -> tuple[Floats, Floats]:
             key = (row, common.tobytes())
             if key not in remembered:
                 common_pool = pools[row].only(common)
@@ -229,7 +229,7 @@ class DdxCases:
         adjusted = holm([pair["p"] for pair in pairs])
         return [pair | {"p_holm": float(p)} for pair, p in zip(pairs, adjusted, strict=True)]
 
-    def _errors(self, row: Row, mode: str) -> list[dict[str, Any]]:
+    def _errors(self, row: RowKey, mode: str) -> list[dict[str, Any]]:
         """Return scores and signed severity difference by group of cases, with intervals.
 
         Groups are golden severity, category and golden diagnosis; names only of public items, and
@@ -285,7 +285,7 @@ class DdxCases:
     def _given_severities(self) -> list[str]:
         return [item.severity or "" for item in self._items]
 
-    def _golden_severities(self, row: Row, mode: str) -> list[str]:
+    def _golden_severities(self, row: RowKey, mode: str) -> list[str]:
         """Return the golden severity of each case over all domains: as judged, else as the bank
         says.
         """
@@ -298,7 +298,9 @@ class DdxCases:
         return severities
 
 
-def _pair(first: Row, second: Row, difference: Difference, n: int, *, p: float) -> dict[str, Any]:
+def _pair(
+    first: RowKey, second: RowKey, difference: Difference, n: int, *, p: float
+) -> dict[str, Any]:
     return {
         "first": list(first),
         "second": list(second),

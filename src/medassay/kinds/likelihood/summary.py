@@ -18,13 +18,13 @@ from medassay.bank.run_items import RunItems
 from medassay.core.records.relaxed import MODES, RelaxedSetting
 from medassay.core.records.score import TrialScore
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Trial
+from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import PERPLEXITY, Scale
 from medassay.kinds.likelihood.perplexity import finite_exp
 from medassay.kinds.likelihood.relaxed_perplexity import ROLES
 from medassay.statistic.interval.ratio import ratio_estimate
 from medassay.statistic.ranking.shared import Bools
-from medassay.summary.item_matrix import Cell, ItemMatrix, Row
+from medassay.summary.item_matrix import ItemMatrix
 from medassay.summary.pooled import CasePool, pooled_means
 
 _ANY = Scale(lo=-math.inf, hi=math.inf)
@@ -60,9 +60,10 @@ class LikelihoodScores:
         sums = _SIZES if self._asks in ("alone", "conditional") else tuple(self._numbers)
         self._table = ItemMatrix(items, manifest, sums)
         self._sizes: dict[tuple[str, int], tuple[int, int]] = {}  # item → words and bytes
-        self._unlike: set[Cell] = set()  # cells whose texts are not those of the others
-        self._impossible: dict[Cell, int] = {}
-        self._sample_counts: dict[Cell, list[int]] = {}  # completions kept, distinct ones, answers
+        self._unlike: set[CellKey] = set()  # cells whose texts are not those of the others
+        self._impossible: dict[CellKey, int] = {}
+        # Cell → completions kept, distinct ones, answers.
+        self._sample_counts: dict[CellKey, list[int]] = {}
 
     def _columns(self) -> Iterator[_Number]:
         if self._asks == "choices":
@@ -109,7 +110,7 @@ class LikelihoodScores:
             for at, n in enumerate((parts["kept"], parts["distinct"], 1)):
                 counted[at] += n
 
-    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
         """Return what a report row says besides its rank, under the key `likelihood`.
 
         `used` are the items that the row is ranked on, over the domains.
@@ -214,7 +215,7 @@ class LikelihoodScores:
         marks = ["texts_differ"] if likelihood.get("texts_differ") else []
         return [*marks, *(["impossible_targets"] if likelihood["impossible"] else [])]
 
-    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+    def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return what was asked, and under which setting completions were drawn."""
         relaxed = {"setting": self._setting.to_dict()} if self._asks == "relaxed" else {}
         return {"asks": self._asks, **relaxed}

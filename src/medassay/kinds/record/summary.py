@@ -30,12 +30,12 @@ from medassay.core.records.health_record import (
     asks_for_thoughts,
 )
 from medassay.core.records.score import TrialScore
-from medassay.core.records.trial import Trial
+from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import Scale
 from medassay.statistic.interval.ratio import ratio_p
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.paired import difference_from_draws
-from medassay.summary.item_matrix import Cell, ItemMatrix, Row
+from medassay.summary.item_matrix import ItemMatrix
 from medassay.summary.pooled import CasePool, pooled_means
 
 COUNTED = (
@@ -86,10 +86,10 @@ class RecordScores:
             ),
         )
         self._table = ItemMatrix(items, manifest, self._numbers)
-        self._counted: dict[Cell, Counter[str]] = {}
+        self._counted: dict[CellKey, Counter[str]] = {}
         # Cell → place → what the score says of its reference: items may be withheld or deleted by
         # now.
-        self._references: dict[Cell, dict[int, Mapping[str, Any]]] = {}
+        self._references: dict[CellKey, dict[int, Mapping[str, Any]]] = {}
 
     def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial with its score record; a failed trial tells nothing."""
@@ -103,7 +103,7 @@ class RecordScores:
         if "reference" in parts:
             self._references.setdefault(cell, {})[place] = parts["reference"]
 
-    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
         """Return what a report row says besides its rank, under the key `record`.
 
         `used` are the items that the row is ranked on, over the domains.
@@ -168,7 +168,7 @@ class RecordScores:
         marks = {"silver": "silver_references", "of_own_family": "reference_of_same_vendor"}
         return [mark for key, mark in marks.items() if references[key]]
 
-    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+    def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return the graphs by their roots, and by mode each model with thinking minus the same
         model without.
 
@@ -181,7 +181,7 @@ class RecordScores:
             },
         }
 
-    def _pairs(self, used: Mapping[Row, Bools], mode: str) -> Iterator[dict[str, Any]]:
+    def _pairs(self, used: Mapping[RowKey, Bools], mode: str) -> Iterator[dict[str, Any]]:
         """Yield the paired differences of each model with and without thinking, with minus
         without.
         """
@@ -229,7 +229,7 @@ def paired_differences(
         )
 
 
-def thinking_pairs(rows: Iterable[Row]) -> Iterator[tuple[str, str, str]]:
+def thinking_pairs(rows: Iterable[RowKey]) -> Iterator[tuple[str, str, str]]:
     """Yield (model, setting with thinking, setting without) of rows that differ in nothing else."""
     rows_known = sorted(rows)
     for model, setting in rows_known:

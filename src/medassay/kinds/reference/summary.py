@@ -16,11 +16,11 @@ from typing import Any
 from medassay.bank.run_items import RunItems
 from medassay.core.records.score import TrialScore
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Trial
+from medassay.core.records.trial import RowKey, Trial
 from medassay.core.scale import Scale
 from medassay.score.text import LEXICAL
 from medassay.statistic.ranking.shared import Bools
-from medassay.summary.item_matrix import ItemMatrix, Row
+from medassay.summary.item_matrix import ItemMatrix
 from medassay.summary.pooled import CasePool, pooled_means
 
 _PUBLISHED = " as published"
@@ -61,7 +61,7 @@ class TextScores:
         self._table.add(cell, trial.item, values)
         self._left_out[cell] = self._left_out.get(cell, 0) + (not answered)
 
-    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
         """Return what a report row says besides its rank, under the key `text`."""
         pool = self._table.pool(domains, row, mode).only(used)
         scales = {**self._scales, **{n + _PUBLISHED: s for n, s in self._scales.items()}}
@@ -100,7 +100,7 @@ class TextScores:
         """Return no marks: what is unavailable is so for every row, and stands in the document."""
         return []
 
-    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+    def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return the metrics with their ids and scales, and those that are unavailable with the
         reason.
         """

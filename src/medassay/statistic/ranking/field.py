@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from medassay.core.records.estimate import Estimate, Second
+from medassay.core.records.trial import RowKey
 from medassay.core.scale import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, number_clusters
@@ -28,7 +29,6 @@ from medassay.statistic.ranking.pairs import (
     Pair,
     Pairs,
     RankedRows,
-    Row,
     board_of,
     pairs_of,
     pairs_of_board,
@@ -58,7 +58,7 @@ class Standing:
     know of the rank.
     """
 
-    row: Row
+    row: RowKey
     estimate: Estimate | None
     micro: Estimate | None
     rank: Rank
@@ -85,7 +85,7 @@ class Field:
     not_common: bool
     leader_changes_with_nulls: bool
     c: float | None
-    simultaneous_ranges: Mapping[Row, tuple[int, int]]
+    simultaneous_ranges: Mapping[RowKey, tuple[int, int]]
     pairs: tuple[Pair, ...]
     oracle: Oracle | None
     ranked: tuple[int, ...] = ()
@@ -97,11 +97,11 @@ class Field:
 
 
 def field_of(
-    rows: Sequence[Row],
+    rows: Sequence[RowKey],
     strata: Sequence[Stratum],
     options: Options,
     *,
-    unranked: Mapping[Row, str] | None = None,
+    unranked: Mapping[RowKey, str] | None = None,
     all_pairs: bool = True,
 ) -> Field:
     """Return the field of `rows` over `strata`; with several strata, the macro mean over them.
@@ -228,7 +228,7 @@ def _small_domains(strata: Sequence[Stratum], common: list[Bools]) -> dict[str, 
 
 
 def _board_reasons(
-    rows: Sequence[Row],
+    rows: Sequence[RowKey],
     reasons: Mapping[int, str],
     strata: Sequence[Stratum],
     common: list[Bools],
@@ -424,10 +424,10 @@ def _with_bounds(
 
 
 def _reasons(
-    rows: Sequence[Row],
+    rows: Sequence[RowKey],
     estimates: list[Estimate | None],
     coverage: Floats,
-    unranked: Mapping[Row, str],
+    unranked: Mapping[RowKey, str],
 ) -> dict[int, str]:
     """Return why rows are not ranked, by their place."""
     reasons: dict[int, str] = {}
@@ -445,7 +445,7 @@ def _reasons(
 
 
 def _ranks(
-    rows: Sequence[Row],
+    rows: Sequence[RowKey],
     estimates: list[Estimate | None],
     ranked: Sequence[int],
     options: Options,

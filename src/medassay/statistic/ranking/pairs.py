@@ -8,6 +8,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from medassay.core.records.trial import RowKey
 from medassay.statistic.draws import Floats, cluster_sums, number_clusters
 from medassay.statistic.interval.bootstrap import SMALL_N, TIE
 from medassay.statistic.ranking.pool import (
@@ -28,8 +29,6 @@ from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import Difference, difference_from_draws
 from medassay.statistic.test.planner import critical_value
 
-Row = tuple[str, str]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RankedRows:
@@ -39,7 +38,7 @@ class RankedRows:
     compared on its own common items (`present`, per domain a matrix of rows × items).
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[RowKey]
     strata: Sequence[Stratum]
     ranked: list[int]
     present: list[Bools]
@@ -53,7 +52,7 @@ class Pairs:
 
     pairs: tuple["Pair", ...]
     c: float | None
-    ranges: dict[Row, tuple[int, int]]
+    ranges: dict[RowKey, tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +64,8 @@ class Pair:
     shown) in place of `separated` and `ordered`, and the ends of its simultaneous interval.
     """
 
-    first: Row
-    second: Row
+    first: RowKey
+    second: RowKey
     difference: Difference
     n: int
     p_holm: float
