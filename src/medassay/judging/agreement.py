@@ -19,7 +19,7 @@ from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Item
 from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
-from medassay.core.records.trial import CellKey, Trial, TrialKey
+from medassay.core.records.trial import CellKey, Trial
 from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Grader, Verdict
 from medassay.core.scale import Scale
 from medassay.judging.panel import above_others, agreement, hallucinated, panel_score
@@ -47,8 +47,9 @@ def judged_score(
     value = panel_score(list(per_judge.values()), min_judges=n_seats)
     missing = sorted(name for name, score in per_judge.items() if score is None)
     because = f"judge failed: {', '.join(missing)}" if value is None else "judged"
-    key = TrialKey(**{name: unjudged[name] for name in TRIAL_KEY})
-    record = score_record(key, value, because, grader.id) | {"judges": per_judge}
+    domain, model, setting, mode, item_id, repeat = (unjudged[name] for name in TRIAL_KEY)
+    place = (domain, model, setting, mode, item_id, repeat)
+    record = score_record(place, value, because, grader.id) | {"judges": per_judge}
     parts = dict(unjudged.get("parts", {}))
     if value is not None and len(verdicts) == 1:
         parts |= grader.parts(item, Verdict(valid=True, body=verdicts[0]["body"]))

@@ -9,7 +9,7 @@ from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
 from medassay.core.records.score import score_record
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Trial, TrialKey
+from medassay.core.records.trial import Trial, TrialPlace
 from medassay.kinds.scorers import PARTS, SCORERS
 from medassay.score.scorer import Scorer
 from medassay.score.text import text_likeness
@@ -26,13 +26,13 @@ class TaskScorer:
             for form, (_, name) in task.readers.items()
         }
 
-    def record(self, item: Item, key: TrialKey, answer: Answer, text: str) -> dict[str, Any]:
+    def record(self, item: Item, place: TrialPlace, answer: Answer, text: str) -> dict[str, Any]:
         """Return the line of scores.jsonl for a trial: its key, its score, why, by which scorer,
         and its parts; `text` is the whole reply.
         """
         scorer = self._scorers[item.form]
         [score] = scorer.score([item], [answer])
-        record = score_record(key, score.value, score.because, scorer.id)
+        record = score_record(place, score.value, score.because, scorer.id)
         if item.form in PARTS and answer.outcome != "failed":
             parts = PARTS[item.form](item, answer, text)
             record |= {"parts": parts} if parts else {}
@@ -54,4 +54,4 @@ def score_trials(
     scorer = TaskScorer(task)
     for trial in read_trials(folder):
         item = items.get(trial.domain, trial.item)
-        yield trial, scorer.record(item, trial.key, trial.answer, trial.text or "")
+        yield trial, scorer.record(item, trial.place, trial.answer, trial.text or "")

@@ -13,7 +13,7 @@ from medassay.bank.run_items import RunItems
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.item import Item
-from medassay.core.records.trial import Trial
+from medassay.core.records.trial import TRIAL_KEY, Trial
 from medassay.judging.agreement import by_trial
 from medassay.kinds.diagnoses.board import MOST_CASES, shown_cases
 from medassay.kinds.likelihood.board import shown_likelihoods
@@ -197,6 +197,17 @@ def _cell_of(entry: tuple[dict[str, Any], dict[str, Any], str]) -> tuple[str, st
     return trial["domain"], trial["model"], trial["setting"], trial["mode"]
 
 
+_LIKELY = {"likelihoods", "drawn"}
+_Show = Callable[[Mapping[str, Any], Trial], dict[str, Any] | None]
+
+
+def _shown(
+    show: _Show | None, item: Mapping[str, Any], trial: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return what a kind shows of an answer, None where it shows nothing."""
+    return None if show is None else show(item, msgspec.convert(trial, Trial))
+
+
 def _shown_answer(
     items: RunItems,
     verdicts_of: _Said,
@@ -205,7 +216,6 @@ def _shown_answer(
     digest: str,
 ) -> ShownAnswer:
     record = items.record(trial["domain"], trial["item"])
-    typed = msgspec.convert(trial, Trial)
     return ShownAnswer(
         item={**_ABSENT, **record},
         trial=trial,
@@ -214,9 +224,13 @@ def _shown_answer(
         panel={k: score[k] for k in _Panel.__struct_fields__ if k in score},
         parts=score.get("parts", {}),
         sha256=digest,
-        record=partial(shown_record, record, typed),
-        likelihoods=partial(shown_likelihoods, record, typed),
-        verdicts=[v for v in verdicts_of(typed.place) if "tombstone" not in v],
+        record=partial(_shown, shown_record if "record" in record else None, record, trial),
+        likelihoods=partial(
+            _shown, shown_likelihoods if _LIKELY & trial.keys() else None, record, trial
+        ),
+        verdicts=[
+            v for v in verdicts_of(tuple(trial[k] for k in TRIAL_KEY)) if "tombstone" not in v
+        ],
     )
 
 

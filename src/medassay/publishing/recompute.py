@@ -300,21 +300,31 @@ def _scores(
             _check_withheld(stored, number)
         elif same_code:
             _reread(trial, item, task, run, number)
-            score = scoring.record(item, trial.key, trial.answer, trial.text or "")
+            score = scoring.record(item, trial.place, trial.answer, trial.text or "")
             if judged is not None and must_judge(task, trial, items):
                 if judged.other is not None:
                     yield trial, stored.score
                     continue
                 score = judged.score(trial, score)
-            record = parse_record(stored.score_line, f"scores.jsonl line {number}")
-            if "measured" in record:  # by models of metrics, which need not be here
-                score["measured"] = record["measured"]
-            if score != {**record, "scorer": without_hash(record["scorer"])}:
-                raise Mismatch(
-                    f"scores.jsonl line {number}: score {record.get('score')}, recomputed"
-                    f" {score['score']}"
-                )
+            _compare_score(score, stored, number)
         yield trial, stored.score
+
+
+def _compare_score(score: dict[str, Any], stored: StoredTrial, number: int) -> None:
+    if stored.score.measured:  # by models of metrics, which need not be here
+        score["measured"] = stored.score.measured
+    if canonical(score) == stored.score_line.removesuffix(b"\n"):
+        return
+    # A run that was sealed before there were revisions names its scorer with a hash.
+    record = parse_record(stored.score_line, f"scores.jsonl line {number}")
+    if score | {"measured": None} != {
+        **record,
+        "measured": None,
+        "scorer": without_hash(record["scorer"]),
+    } or score.get("measured", {}) != record.get("measured", {}):
+        raise Mismatch(
+            f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
+        )
 
 
 def _stored(run: Run, part: _LineRange) -> Iterator[StoredTrial]:

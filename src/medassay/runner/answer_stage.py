@@ -20,7 +20,7 @@ from medassay.core.records.completion import Reply
 from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
-from medassay.core.records.trial import TrialKey
+from medassay.core.records.trial import TrialPlace
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, Permanent, Transient
 from medassay.kinds.parsers import PARSERS
@@ -115,7 +115,7 @@ class AnswerStage:
         if trace is not None:
             record |= {"tool_use": dict(trace.use), "trace": list(trace.trace)}
         score = self._scoring.record(
-            item, trial_key(cell, item.id, repeat), answer, reply.completion.text
+            item, trial_place(cell, item.id, repeat), answer, reply.completion.text
         )
         seconds = round(reply.completion.seconds, 6)
         usage = reply.completion.usage
@@ -236,16 +236,9 @@ def open_toolbox(
     )
 
 
-def trial_key(cell: Cell, item_id: str, repeat: int) -> TrialKey:
-    """Return what names a trial of a cell."""
-    return TrialKey(
-        domain=cell.domain,
-        model=cell.model,
-        setting=cell.setting,
-        mode=cell.mode,
-        item=item_id,
-        repeat=repeat,
-    )
+def trial_place(cell: Cell, item_id: str, repeat: int) -> TrialPlace:
+    """Return what names a trial of a cell, and its place in a sealed run."""
+    return (cell.domain, cell.model, cell.setting, cell.mode, item_id, repeat)
 
 
 def trial_record(

@@ -18,7 +18,7 @@ from medassay.judging.agreement import by_trial, judged_score
 from medassay.judging.queue import Answers, JudgingQueue, spot_check_graders
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.scoring import TaskScorer, score_trials
-from medassay.runner.answer_stage import failed_record, trial_key
+from medassay.runner.answer_stage import failed_record, trial_place
 from medassay.runner.engine.stage import Engine
 from medassay.runner.judge_stage import failed_verdict, reread
 from medassay.runner.schedule import Schedule
@@ -71,7 +71,7 @@ def _failed(schedule: Schedule, scoring: TaskScorer, number: int, reason: str) -
     cell, item, repeat = schedule.trial(number)
     trial = failed_record(cell, item.id, repeat, reason)
     answer = Answer(item_id=item.id, outcome="failed", value=None, reason=reason)
-    score = scoring.record(item, trial_key(cell, item.id, repeat), answer, "")
+    score = scoring.record(item, trial_place(cell, item.id, repeat), answer, "")
     return JournalLine(number=number, record=canonical(trial), score=canonical(score), timing=b"{}")
 
 
@@ -205,7 +205,7 @@ class ScoringParts:
         line = []
         for trial in islice(read_trials(folder, offset=offset), count):
             item = items.get(trial.domain, trial.item)
-            score = scoring.record(item, trial.key, trial.answer, trial.text or "")
+            score = scoring.record(item, trial.place, trial.answer, trial.text or "")
             line.append(canonical(score) + b"\n")
         return b"".join(line)
 

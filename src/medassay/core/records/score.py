@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from medassay.core.records.trial import TRIAL_KEY, TrialKey
+from medassay.core.records.trial import TRIAL_KEY, TrialPlace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,11 +42,13 @@ class TrialScore(msgspec.Struct, frozen=True, kw_only=True):
     judges: dict[str, float | None] = {}
 
 
-def score_record(key: TrialKey, score: float | None, because: str, scorer: str) -> dict[str, Any]:
+def score_record(
+    place: TrialPlace, score: float | None, because: str, scorer: str
+) -> dict[str, Any]:
     """Return one line of scores.jsonl."""
     return {
         "schema_version": 1,
-        **dict(zip(TRIAL_KEY, key.order, strict=True)),
+        **dict(zip(TRIAL_KEY, place, strict=True)),
         "score": score,
         "because": because,
         "scorer": scorer,

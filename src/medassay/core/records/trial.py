@@ -13,6 +13,7 @@ Setting = Literal["zero_shot", "few_shot", "rag", "topline_path", "topline_text"
 Mode = Literal["solo", "tools"]
 CellKey = tuple[str, str, str, str]  # domain, model, setting, mode
 RowKey = tuple[str, str]  # model, setting: a row of a ranking
+TrialPlace = tuple[str, str, str, str, str, int]  # the values of TRIAL_KEY
 TRIAL_KEY = ("domain", "model", "setting", "mode", "item", "repeat")
 
 
@@ -33,7 +34,7 @@ class TrialKey:
         return (self.domain, self.model, self.setting, self.mode)
 
     @property
-    def order(self) -> tuple[str, str, str, str, str, int]:
+    def order(self) -> TrialPlace:
         """Return the place of this trial in a sealed run: by cell, item, repeat."""
         return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 
@@ -83,18 +84,6 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     tombstone: str | None = None
 
     @property
-    def key(self) -> TrialKey:
-        """Return what makes it unique."""
-        return TrialKey(
-            domain=self.domain,
-            model=self.model,
-            setting=self.setting,
-            mode=self.mode,
-            item=self.item,
-            repeat=self.repeat,
-        )
-
-    @property
     def cell(self) -> CellKey:
         """Return (domain, model, setting, mode)."""
         return (self.domain, self.model, self.setting, self.mode)
@@ -105,9 +94,9 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return (self.model, self.setting)
 
     @property
-    def place(self) -> tuple[str, str, str, str, str, int]:
-        """Return its place in a sealed run: by cell, item, repeat."""
-        return (*self.cell, self.item, self.repeat)
+    def place(self) -> TrialPlace:
+        """Return what makes it unique, and its place in a sealed run: by cell, item, repeat."""
+        return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 
     @property
     def answer(self) -> Answer:
