@@ -363,7 +363,7 @@ def test_a_second_machine_waits_for_the_first_and_takes_its_sealed_run(
     tmp_path, machine, mock_server
 ):
     log = tmp_path / "asked"
-    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=4)
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "60"), concurrency=4)
     plan = workspace(tmp_path / "plan", makers.many_items(900), model)
     address = f"{machine.bucket}/shop"
     first = start_command("run", plan, "--workspace", address, "--quiet")

@@ -311,17 +311,11 @@ def _scores(
 
 
 def _compare_score(score: dict[str, Any], stored: StoredTrial, number: int) -> None:
-    if stored.score.measured:  # by models of metrics, which need not be here
-        score["measured"] = stored.score.measured
-    if canonical(score) == stored.score_line.removesuffix(b"\n"):
-        return
+    record = stored.score_record
+    if "measured" in record:  # by models of metrics, which need not be here
+        score["measured"] = record["measured"]
     # A run that was sealed before there were revisions names its scorer with a hash.
-    record = parse_record(stored.score_line, f"scores.jsonl line {number}")
-    if score | {"measured": None} != {
-        **record,
-        "measured": None,
-        "scorer": without_hash(record["scorer"]),
-    } or score.get("measured", {}) != record.get("measured", {}):
+    if score != {**record, "scorer": without_hash(record["scorer"])}:
         raise Mismatch(
             f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
         )
@@ -406,7 +400,7 @@ def _check_deleted(trial_line: bytes, number: int) -> None:
 def _check_withheld(stored: StoredTrial, number: int) -> None:
     """Check that an answer to a synthetic item says nothing that must not be public."""
     trial = parse_record(stored.trial_line, f"trials.jsonl line {number}")
-    score = parse_record(stored.score_line, f"scores.jsonl line {number}")
+    score = stored.score_record
     allowed = {*TRIAL_FIELDS, "reason", "commitment"}
     for name in trial.keys() - allowed:
         raise Mismatch(f"trials.jsonl line {number}: '{name}' of a synthetic item is not withheld")

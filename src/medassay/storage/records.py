@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from medassay.core.json import RecordDecoder
+import msgspec
+
+from medassay.core.json import RecordDecoder, parse_record
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import Trial
 from medassay.errors import InputError, IntegrityError
@@ -46,12 +48,12 @@ def read_scored_trials(folder: Path) -> Iterator[tuple[Trial, TrialScore]]:
 
 @dataclass(frozen=True, slots=True)
 class StoredTrial:
-    """A trial and its score, with the lines that hold them."""
+    """A trial and its score, with the line and the object that hold them."""
 
     trial: Trial
     score: TrialScore
     trial_line: bytes
-    score_line: bytes
+    score_record: dict[str, Any]
 
 
 def read_stored_trials(
@@ -73,9 +75,16 @@ def read_stored_trials(
         ):
             if trial_line is None or score_line is None:
                 raise IntegrityError(f"scores.jsonl line {number}: not one score for each trial")
-            trial = _decoded(decode_trial, trial_line, f"trials.jsonl line {number}")
-            score = _decoded(decode_score, score_line, f"scores.jsonl line {number}")
-            yield StoredTrial(trial, score, trial_line, score_line)
+            where = f"scores.jsonl line {number}"
+            try:
+                trial = decode_trial(trial_line, f"trials.jsonl line {number}")
+                record = parse_record(score_line, where)
+                score = msgspec.convert(record, TrialScore)
+            except InputError as error:
+                raise IntegrityError(str(error)) from None
+            except msgspec.ValidationError as error:
+                raise IntegrityError(f"{where}: {error}") from None
+            yield StoredTrial(trial, score, trial_line, record)
 
 
 def _decoded(decode: RecordDecoder[T], line: bytes, where: str) -> T:

@@ -313,7 +313,7 @@ def test_a_disk_that_is_full_at_one_worker_ends_the_pass_and_loses_nothing(
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "2"), concurrency=6)
     plan = workspace(tmp_path, makers.many_items(300), model, engine={"shard": 25})
     written = [0]
-    real = worker.Pages.append
+    real = worker.SegmentWriter.append
 
     def append(self, *line):
         written[0] += 1
@@ -321,10 +321,10 @@ def test_a_disk_that_is_full_at_one_worker_ends_the_pass_and_loses_nothing(
             raise OSError(28, "No space left on device")
         real(self, *line)
 
-    monkeypatch.setattr(worker.Pages, "append", append)
+    monkeypatch.setattr(worker.SegmentWriter, "append", append)
     with pytest.raises(OSError, match="No space left"):
         medassay.run(plan, secrets={}, engine="in_process")
-    monkeypatch.setattr(worker.Pages, "append", real)
+    monkeypatch.setattr(worker.SegmentWriter, "append", real)
     run = medassay.run(plan, secrets={}, engine="in_process")
     # Replies that were in the store but not in the journal are replayed.
     assert max(requests_in(log).values()) == 1
