@@ -54,7 +54,7 @@ def test_a_file_cut_off_in_a_line_is_named(tmp_path):
     write(tmp_path, [{**KEY, "item": "law-000", "outcome": "answered"}], [])
     with (tmp_path / "trials.jsonl").open("a") as file:
         file.write('{"domain": "la')
-    with pytest.raises(IntegrityError, match=r"trials\.jsonl line 2: "):
+    with pytest.raises(IntegrityError, match=r"trials\.jsonl line 2: not valid JSON"):
         list(read_trials(tmp_path))
 
 

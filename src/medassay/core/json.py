@@ -87,8 +87,10 @@ class RecordDecoder(Generic[T]):
             if _has_long_number(data):
                 return msgspec.convert(parse_record(data, where), self._kind)
             return self._decode(data)
-        except (ValueError, RecursionError) as error:
+        except msgspec.ValidationError as error:
             raise InputError(f"{where}: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where}: not valid JSON: {error}") from None
 
 
 def _with_floats(value: Any) -> Any:

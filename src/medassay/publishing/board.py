@@ -13,7 +13,7 @@ from medassay.bank.run_items import RunItems
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.item import Item
-from medassay.core.records.trial import TRIAL_KEY, Trial
+from medassay.core.records.trial import TRIAL_KEY, Trial, TrialLine
 from medassay.judging.agreement import by_trial
 from medassay.kinds.diagnoses.board import MOST_CASES, shown_cases
 from medassay.kinds.likelihood.board import shown_likelihoods
@@ -84,21 +84,6 @@ def n_trials(statistics: Mapping[str, Any]) -> int:
     """Return the number of trials that a run's statistics count."""
     rows = (r for d, rows in statistics["domains"].items() if d != OVERALL for r in rows)
     return sum(sum(row["outcomes"].values()) for row in rows)
-
-
-class _TrialKeys(msgspec.Struct):
-    """What names a trial."""
-
-    domain: str
-    model: str
-    setting: str
-    mode: str
-    item: str
-    repeat: int
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 
 
 class _Score(msgspec.Struct):
@@ -239,7 +224,7 @@ def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
     bytes as they are.
     """
     verdicts_of = _verdicts(run)
-    heads = read_as(run.path / "trials.jsonl", _TrialKeys)
+    heads = read_as(run.path / "trials.jsonl", TrialLine)
     scores = read_as(run.path / "scores.jsonl", _Score)
     panels = read_as(run.path / "scores.jsonl", _Panel)
     encode = msgspec.json.Encoder().encode
@@ -253,7 +238,7 @@ def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
                 sha256=sha256_hex(trial),
                 trial=msgspec.Raw(trial),
             )
-            if verdicts := [v for v in verdicts_of(head.key) if "tombstone" not in v]:
+            if verdicts := [v for v in verdicts_of(head.place) if "tombstone" not in v]:
                 answer_line.verdicts = msgspec.Raw(canonical(verdicts))
             yield head.model, encode(answer_line) + b"\n"
 

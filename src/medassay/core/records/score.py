@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from medassay.core.records.trial import TRIAL_KEY, TrialPlace
+from medassay.core.records.trial import TRIAL_KEY, TrialLine, TrialPlace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,7 +17,7 @@ class Score:
     because: str
 
 
-class TrialScore(msgspec.Struct, frozen=True, kw_only=True):
+class TrialScore(TrialLine, frozen=True, kw_only=True):
     """A line of scores.jsonl, for reading: it is never written again.
 
     Attributes
@@ -28,18 +28,12 @@ class TrialScore(msgspec.Struct, frozen=True, kw_only=True):
     judges : score by each judge
     """
 
-    domain: str
-    model: str
-    setting: str
-    mode: str
-    item: str
-    repeat: int
     score: float | None
     because: str = ""
     scorer: str = ""
     parts: dict[str, Any] | None = None
-    measured: dict[str, float | None] = {}
-    judges: dict[str, float | None] = {}
+    measured: dict[str, float | None] = msgspec.field(default_factory=dict)
+    judges: dict[str, float | None] = msgspec.field(default_factory=dict)
 
 
 def score_record(

@@ -39,7 +39,33 @@ class TrialKey:
         return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class TrialLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What names a trial, as it stands in every line about one."""
+
+    domain: str
+    model: str
+    setting: str
+    mode: str
+    item: str
+    repeat: int
+
+    @property
+    def cell(self) -> CellKey:
+        """Return (domain, model, setting, mode)."""
+        return (self.domain, self.model, self.setting, self.mode)
+
+    @property
+    def row(self) -> RowKey:
+        """Return (model, setting)."""
+        return (self.model, self.setting)
+
+    @property
+    def place(self) -> TrialPlace:
+        """Return what makes it unique, and its place in a sealed run: by cell, item, repeat."""
+        return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
+
+
+class Trial(TrialLine, frozen=True, kw_only=True):
     """A line of trials.jsonl, for reading: it is never written again.
 
     Optional fields are None, or empty, where the line does not have them: a failed trial has no
@@ -61,12 +87,6 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     tombstone : hash of the line that stood here before its item was deleted by law
     """
 
-    domain: str
-    model: str
-    setting: str
-    mode: str
-    item: str
-    repeat: int
     outcome: Outcome
     value: str | None = None
     reason: str = ""
@@ -82,21 +102,6 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     again: str | None = None
     cut_off: bool = False
     tombstone: str | None = None
-
-    @property
-    def cell(self) -> CellKey:
-        """Return (domain, model, setting, mode)."""
-        return (self.domain, self.model, self.setting, self.mode)
-
-    @property
-    def row(self) -> RowKey:
-        """Return (model, setting)."""
-        return (self.model, self.setting)
-
-    @property
-    def place(self) -> TrialPlace:
-        """Return what makes it unique, and its place in a sealed run: by cell, item, repeat."""
-        return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 
     @property
     def answer(self) -> Answer:
