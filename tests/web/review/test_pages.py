@@ -172,6 +172,35 @@ def test_an_item_is_completed_on_a_phone_and_nothing_hides_the_field(desk, visit
     assert stored_reviews(desk, study)[0]["scores"] == {"question": 3, "answer": 1, "path": 3}
 
 
+def test_what_is_typed_before_the_script_arrives_stays_and_is_saved(desk, visit):
+    study = desk.study(n=1)
+    page = visit("ada")
+    page.goto(f"{desk.url}/s/{study}/i/1")
+    page.fill("#source", "page 3")
+    saved(page)
+    # A slow connection: the script of the next page comes when the test lets it.
+    held = []
+    page.route(
+        "**/static/review.js", lambda route: held.append(route)
+    )  # a bound method is not taken
+    page.goto(f"{desk.url}/s/{study}/i/1", wait_until="commit")
+    page.click("button.main", no_wait_after=True)
+    page.wait_for_selector(".problems")
+    page.click("#comment")
+    page.keyboard.type("he")
+    assert held
+    for route in held:
+        route.continue_()
+    page.unroute("**/static/review.js")
+    page.wait_for_load_state("load")
+    page.keyboard.type("art")
+    assert page.input_value("#comment") == "heart"
+    saved(page)
+    page.goto(f"{desk.url}/s/{study}/i/1")
+    assert page.input_value("#comment") == "heart"
+    assert page.input_value("#source") == "page 3"
+
+
 def test_drafts_are_saved_by_themselves_and_come_back(desk, visit):
     study = desk.study(n=2)
     page = visit("ada")

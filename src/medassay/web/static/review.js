@@ -8,7 +8,8 @@
   const forget = () => { for (const name of Object.keys(localStorage)) if (name.startsWith("medassay ")) drop(name); };
   document.querySelector("[data-signout]")?.addEventListener("submit", forget);
   if (new URLSearchParams(location.search).get("out")) forget();
-  document.querySelector("[data-focus]")?.focus();
+  // On a slow connection somebody types before this script is there: their focus stays where it is.
+  if (document.activeElement === document.body) document.querySelector("[data-focus]")?.focus();
   // Who decides to rewrite an item sees the fields at once.
   for (const verdict of document.querySelectorAll('input[name="verdict"]')) {
     verdict.addEventListener("change", () => {
@@ -27,9 +28,17 @@
     for (const [name, value] of new FormData(form)) if (!hidden.includes(name) && value !== "") found[name] = value;
     return found;
   };
+  // Whether somebody changed a field since the server sent the page.
+  const touched = (element) => {
+    if (!element.name || hidden.includes(element.name)) return false;
+    if (element.type === "radio" || element.type === "checkbox") return element.checked !== element.defaultChecked;
+    if (element.options) return element.value !== ([...element.options].find((one) => one.defaultSelected)?.value ?? "");
+    return "defaultValue" in element && element.value !== element.defaultValue;
+  };
   const fill = (values) => {
+    const typed = new Set([...form.elements].filter(touched).map((element) => element.name));
     for (const element of form.elements) {
-      if (!element.name || hidden.includes(element.name) || element.type === "submit") continue;
+      if (!element.name || hidden.includes(element.name) || element.type === "submit" || typed.has(element.name)) continue;
       if (element.type === "radio" || element.type === "checkbox") element.checked = values[element.name] === element.value;
       else element.value = values[element.name] ?? "";
     }
@@ -48,12 +57,13 @@
   // What was typed and the server does not have: from a lost connection, an ended session, a closed window.
   const before = kept(place);
   const answered = document.querySelector('[role="alert"]'); // a page that shows what was posted: the server does not have it yet
-  if (answered && status) queueMicrotask(changed);
-  else if (before) {
+  const early = [...form.elements].some(touched); // typed before this script was there
+  if (before && !answered) {
     const submitted = Math.floor(before.version / 1e6) < Math.floor(Number(version.value) / 1e6);
     if (submitted || JSON.stringify(before.fields) === JSON.stringify(fields())) drop(place);
     else { version.value = before.version; fill(before.fields); if (status) queueMicrotask(changed); }
   }
+  if ((answered || early) && status) queueMicrotask(changed);
 
   let timer = 0, running = false, again = false, pause = 1000;
   async function save() {
