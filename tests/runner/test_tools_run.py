@@ -167,10 +167,11 @@ def test_five_hundred_items_with_faults_are_counted_and_survive_a_kill(tmp_path,
         "fine",
         "fine",
         "fine",
-        "slow",
+        "fine",
     ]
-    items = [named(500, words[n % 10])[n] for n in range(500)]
-    plan = place_of(tmp_path, services, items, modes=["tools"], tools={"timeout": 1.5})
+    items = [named(500, "slow" if n % 50 == 9 else words[n % 10])[n] for n in range(500)]
+    # Few are slow and may take long: on a loaded machine no other must come too late.
+    plan = place_of(tmp_path, services, items, modes=["tools"], tools={"timeout": 6})
     code = "import medassay, sys; medassay.run(sys.argv[1], secrets={})"
     process = subprocess.Popen([sys.executable, "-c", code, str(plan)])
     until(lambda: services.asked.total() > 600, process)
@@ -202,10 +203,10 @@ def test_five_hundred_items_with_faults_are_counted_and_survive_a_kill(tmp_path,
     }
     assert run.statistics["lookups"]["calls"] == {
         "calls": 1500,
-        "failed": 600,
-        "unavailable": 450,
+        "failed": 480,
+        "unavailable": 330,
     }
-    with pytest.raises(GateError, match=r"450 of 1500 calls of tools were unavailable \(30\.0 %"):
+    with pytest.raises(GateError, match=r"330 of 1500 calls of tools were unavailable \(22\.0 %"):
         publish(run, tmp_path / "site")
 
 
