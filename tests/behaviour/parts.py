@@ -214,7 +214,7 @@ def _exact(line: Line) -> Any:
 def _ratio(line: Line) -> Any:
     top, bottom = _scores(line, "numerators"), _scores(line, "denominators")
     columns = np.stack([top, bottom], axis=1)
-    drawn = ratio.drawn_sums(columns, _clusters(line), 100, line["seed"])
+    drawn = ratio.resampled_sums(columns, _clusters(line), 100, line["seed"])
     return [drawn[:3], ratio.linearised(top, bottom)]
 
 

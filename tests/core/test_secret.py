@@ -95,4 +95,4 @@ def test_a_long_text_costs_little():
 def test_a_message_is_redacted_before_it_is_cut():
     secrets = knowing(KEY)
     for most in range(5, 60):
-        assert len(longest_common(secrets.told("x" * 20 + KEY + "y" * 20, most), KEY)) < 8
+        assert len(longest_common(secrets.quote("x" * 20 + KEY + "y" * 20, most), KEY)) < 8

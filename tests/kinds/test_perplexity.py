@@ -22,7 +22,7 @@ from medassay.core.records.relaxed import (
     prefixes,
     tables,
 )
-from medassay.kinds.likelihood.board import shown_likelihoods
+from medassay.kinds.likelihood.board import likelihood_view
 from medassay.kinds.likelihood.perplexity import corpus, count_bytes, count_words
 from medassay.kinds.likelihood.relaxed_perplexity import combine, log_sum_exp
 
@@ -259,6 +259,6 @@ def test_the_name_carries_the_setting():
 def test_a_page_shows_the_likelihood_of_more_options_than_the_alphabet_has_letters():
     n = 28
     trial = makers.trial(likelihoods=({"total": -1.0, "n_bytes": 1},) * n, value="Δ")
-    options = shown_likelihoods({"options": [f"option {at}" for at in range(n)]}, trial)["options"]
+    options = likelihood_view({"options": [f"option {at}" for at in range(n)]}, trial)["options"]
     assert [option["letter"] for option in options][25:] == ["Z", "Γ", "Δ"]
     assert [option["chosen"] for option in options] == [False] * 27 + [True]

@@ -13,7 +13,7 @@ from tests.runner.likelihood_plans import RELAXED, lines, open_items, tiny, work
 import medassay
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.trial import Trial
-from medassay.kinds.likelihood.board import shown_likelihoods
+from medassay.kinds.likelihood.board import likelihood_view
 from medassay.publishing.verify import verify
 
 TABLE = ", ".join(f"{key} = {value}" for key, value in RELAXED.items())
@@ -92,7 +92,7 @@ def test_a_cell_shows_where_a_statement_became_likely(relaxed):
     public = [t for t in lines(run, "trials.jsonl") if t["item"] < "open-006"]
     items = {item["id"]: item for item in open_items(6)}
     for trial in public:
-        found = shown_likelihoods(items[trial["item"]], msgspec.convert(trial, Trial))
+        found = likelihood_view(items[trial["item"]], msgspec.convert(trial, Trial))
         assert [t["role"] for t in found["targets"]] == ["must"] * 3 + ["nice"] * 2
         for target in found["targets"]:
             values = [one["value"] for one in target["log_p"]]
@@ -113,7 +113,7 @@ def test_a_value_of_minus_infinity_is_shown_as_such():
         ],
         "targets": [{"n_tokens": 1, "positions": [[0, [[0.0, None]]], [2, [[-1.0, -3.0]]]]}],
     }
-    [target] = shown_likelihoods({"reference": "x"}, makers.trial(drawn=drawn))["targets"]
+    [target] = likelihood_view({"reference": "x"}, makers.trial(drawn=drawn))["targets"]
     assert target["value"] is None
     assert target["reason"] == "the target is impossible at a position"
     assert [one["value"] for one in target["log_p"]] == [None, -3.0]

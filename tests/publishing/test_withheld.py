@@ -189,7 +189,7 @@ def test_shingles_are_all_runs_of_words(text, size):
     assert len(list(shingles(text, size))) == max(0, len(found) - size + 1)
     secrets = PrivateShingles()
     secrets.add(text, "x")
-    assert (secrets.found_in(f"before {text} after") == "x") is (len(found) >= 8)
+    assert (secrets.secret_source(f"before {text} after") == "x") is (len(found) >= 8)
 
 
 def test_escapes_of_json_and_html_hide_nothing():
@@ -200,8 +200,8 @@ def test_escapes_of_json_and_html_hide_nothing():
         "<p>Gr&ouml;&szlig;e der <b>Dos</b>is f&#252;r das Kind betr&auml;gt f&uuml;nf Milligramm",
         "größe\\nder\\tdosis für das kind beträgt fünf milligramm",
     ):
-        assert secrets.found_in(shown) == "item", shown
-    assert secrets.found_in("größe der dosis für das kind") is None
+        assert secrets.secret_source(shown) == "item", shown
+    assert secrets.secret_source("größe der dosis für das kind") is None
 
 
 def test_kinds_are_ranked_apart_with_the_gap_between_them(published, cli):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests import makers
 
 from medassay.core.records.model import Sampling
-from medassay.core.records.prompt import Prompt, pictures_in, said_in
+from medassay.core.records.prompt import Prompt, message_text, pictures_in
 from medassay.errors import InputError
 from medassay.model.fake import Fake
 from medassay.synthesis.items import present_items
@@ -254,7 +254,7 @@ def test_a_real_pdf_becomes_items_by_a_model_that_sees(pdf, tmp_path, monkeypatc
             (
                 prompt.template.partition("@")[0],
                 len(pictures_in(prompt.messages[0])),
-                said_in(prompt.messages[0]),
+                message_text(prompt.messages[0]),
             )
         )
         return await complete(self, prompt, sampling, repeat=repeat)

@@ -111,7 +111,7 @@ def _probe_state(spec: Any) -> dict[str, Any]:
     from medassay.runner.probing import probe
 
     finding = run_async(lambda: probe(spec, os.environ))
-    notes = [] if finding.text is None else [f"answers {known_secrets.told(finding.text, 40)!r}"]
+    notes = [] if finding.text is None else [f"answers {known_secrets.quote(finding.text, 40)!r}"]
     return {
         "model": spec.id,
         "ok": not finding.problems,

@@ -92,9 +92,9 @@ def ddx(
 
 def _tell_names(source: dict[str, Any]) -> None:
     """Say which names are golden, which cases are left out, and how far names and labels agree."""
-    from medassay.core.records.diagnosis import golden_told
+    from medassay.core.records.diagnosis import golden_sentence
 
-    if notice := golden_told(source["golden"], source["cases_with_several_diagnoses"]):
+    if notice := golden_sentence(source["golden"], source["cases_with_several_diagnoses"]):
         out.result(notice)
     if source["cases_without_golden_diagnosis"]:
         out.result(

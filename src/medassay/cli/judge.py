@@ -108,7 +108,7 @@ def _ask_again(
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.progress import watch
     from medassay.runner.rejudge import is_paid, judge_again
-    from medassay.runner.retrying import told_unusable
+    from medassay.runner.retrying import unusable_lines
 
     if not yes and is_paid(run):
         _confirm_unknown_cost()
@@ -122,7 +122,7 @@ def _ask_again(
         engine=engine,
     )
     tell_run(judged)
-    for line in told_unusable(judged):
+    for line in unusable_lines(judged):
         out.say(line)
 
 

@@ -36,7 +36,7 @@ def tell_run(run: "Run") -> None:
 
 def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     """Print one ranking as a table, with what a reader must know beside it."""
-    from medassay.core.records.leaderboard import UNREAD_WARNING, scale_text, told_fallback
+    from medassay.core.records.leaderboard import UNREAD_WARNING, fallback_lines, scale_text
 
     rows = board.domains[domain]
     unit = scale_text(rows[0]["scale"], run.statistics["scale"]["better"])
@@ -56,7 +56,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         print_likelihoods(rows)
     if "text" in rows[0]:
         print_texts(rows, run.statistics["text"])
-    for line in told_fallback(run.manifest.get("fallback", {})):
+    for line in fallback_lines(run.manifest.get("fallback", {})):
         out.result(line)
     for line in _cut_off(run, rows):
         out.result(visible(line))

@@ -41,11 +41,11 @@ def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
             ),
         )
     for row in rows:
-        for line in _said(row):
+        for line in _row_notes(row):
             out.result(f"{visible(row['model'])} · {visible(row['setting'])}: {line}")
 
 
-def _said(row: dict[str, Any]) -> list[str]:
+def _row_notes(row: dict[str, Any]) -> list[str]:
     """Return what a reader must know of a row's texts and completions."""
     likelihood = row["likelihood"]
     lines = []

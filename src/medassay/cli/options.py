@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from medassay.core.records.item import Bank
 
 
-def _known_engine(name: str) -> str:
+def _engine_name(name: str) -> str:
     from medassay.runner.engine.catalog import refuse_unknown
 
     try:
@@ -23,7 +23,7 @@ def _known_engine(name: str) -> str:
 
 ENGINE = typer.Option(
     "local",
-    callback=_known_engine,
+    callback=_engine_name,
     help="local: this process; ray: the workers of a Ray cluster, extra [ray].",
 )
 WORKSPACE = typer.Option(

@@ -94,7 +94,7 @@ def command(
     if suite or as_published or is_suite_folder(run):
         _suite(run, to, as_published=as_published, others=any(of_runs))
         return
-    chosen = _one(runs, study)
+    chosen = _run_to_report(runs, study)
     if study:
         if figure or by or rules or domain != "overall":
             raise UsageError("--study goes with --to, --embeddings and --pass alone")
@@ -125,7 +125,7 @@ def command(
         print_groups(field, rows)
 
 
-def _one(runs: list[Path], study: str) -> "Run":
+def _run_to_report(runs: list[Path], study: str) -> "Run":
     """Return the run to report on; several are joined for a study."""
     from medassay.runner.merge import join_runs
     from medassay.storage.run import open_run

@@ -93,7 +93,7 @@ def command(
     from medassay.cli.suite import SuiteOptions, run_command
     from medassay.runner.preview import has_prices
     from medassay.runner.preview import preview as preview_plan
-    from medassay.runner.retrying import told_unusable
+    from medassay.runner.retrying import unusable_lines
     from medassay.suite.plan import is_suite
 
     options = SuiteOptions(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
@@ -125,7 +125,7 @@ def command(
         tell=out.say,
     )
     tell_run(result)
-    for line in told_unusable(result):
+    for line in unusable_lines(result):
         out.say(line)
     if fresh:
         tell_rerun(result)
@@ -176,17 +176,17 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
     if out.json and not to_stderr:
         out.document(cost)
         return
-    from medassay.core.records.leaderboard import told_fallback
+    from medassay.core.records.leaderboard import fallback_lines
 
     tell = out.say if to_stderr else out.result
-    for line in (*told_fallback(cost.get("fallback", {})), *cost.get("limits", ())):
+    for line in (*fallback_lines(cost.get("fallback", {})), *cost.get("limits", ())):
         tell(line)
     for row in cost["models"]:
         price = f"{row['money']:.4f} {row['currency']}" if row["price_known"] else "price unknown"
         tell(
             f"{row['model']}: {row['calls']} calls, {row['stored']} stored, at most "
             f"{row['tokens']} tokens, {price}"
-            + _told_reply(row)
+            + _reply_limit_text(row)
             + (f", replicas with --engine ray: {row['replicas']}" if "replicas" in row else "")
         )
     unknown = cost.get("unpriced", [])
@@ -203,7 +203,7 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
         tell(f"warning: {warning}")
 
 
-def _told_reply(row: dict[str, Any]) -> str:
+def _reply_limit_text(row: dict[str, Any]) -> str:
     """Return what is sent of the length of a reply."""
     if "max_tokens" not in row:
         return ""

@@ -172,7 +172,7 @@ def _tell_history(name: str, folder: Path | None) -> None:
             f"{record['at']}  {record['step']:9} {record['subject']}  {event.status} by"
             f" {who}{times}{note}"
         )
-        for line in _told_result(event.result):
+        for line in _result_lines(event.result):
             out.result(f"    {line}")
 
 
@@ -191,7 +191,7 @@ def _knows(folder: Path, name: str) -> bool:
         return False
 
 
-def _told_result(result: Any) -> list[str]:
+def _result_lines(result: Any) -> list[str]:
     """Return what a step made in a few lines; long texts cut."""
     if isinstance(result, dict):
         lines = [

@@ -46,7 +46,7 @@ def command(
         open_text = (
             f"{open_amount.calls:,} requests, {open_amount.money:.4f}" if open_amount.calls else ""
         )
-        cells.append((name, f"{amount.calls:,}", f"{amount.tokens:,}", row.told_money, open_text))
+        cells.append((name, f"{amount.calls:,}", f"{amount.tokens:,}", row.spent_text, open_text))
     out.table(cells, text=(by.value,), numbers=("requests", "tokens", "money", "of it open"))
     if any(row.open.calls for row in rows):
         out.say(

@@ -185,7 +185,7 @@ def paths(
     """Print the ways through a decision graph, from its root to its ends."""
     from medassay.report.decision_graph import draw_decision_graph
     from medassay.synthesis.graph_file import load_graph
-    from medassay.synthesis.pathway import count_paths, told_count
+    from medassay.synthesis.pathway import count_paths, count_text
     from medassay.synthesis.pathway import paths as walk
 
     loaded = load_graph(graph)
@@ -202,7 +202,7 @@ def paths(
                 "condition": loaded.condition,
                 "nodes": counts.nodes,
                 "leaves": counts.leaves,
-                "ways": counts.ways if counts.ways < 2**53 else told_count(counts.ways),
+                "ways": counts.ways if counts.ways < 2**53 else count_text(counts.ways),
                 "paths": rows,
                 "max_per_leaf": most,
             }
@@ -211,6 +211,6 @@ def paths(
     for path in shown_paths:
         out.result(path.text)
     out.say(
-        f"{counts.nodes} nodes, {counts.leaves} leaves, {told_count(counts.ways)} ways,"
+        f"{counts.nodes} nodes, {counts.leaves} leaves, {count_text(counts.ways)} ways,"
         f" {counts.kept} kept (at most {most} a leaf)"
     )

@@ -107,7 +107,7 @@ class Secrets:
                 text = key.redact(text)
         return text
 
-    def told(self, text: str, most: int) -> str:
+    def quote(self, text: str, most: int) -> str:
         """Return what somebody else said, for a message: redacted, on one line, then cut."""
         return " ".join(self.redact(text).split())[:most]
 

@@ -15,7 +15,7 @@ from typing import Any
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, content_hash, short_hash
 from medassay.core.records.completion import Completion
-from medassay.core.records.diagnosis import EXACT, Diagnosis, Golden, golden_told
+from medassay.core.records.diagnosis import EXACT, Diagnosis, Golden, golden_sentence
 from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import DdxRules
@@ -84,7 +84,7 @@ def import_ddx(
                 None,
                 [
                     "Imported lists: how they were asked for is known to the files' maker.",
-                    golden_told(golden, lists.several),
+                    golden_sentence(golden, lists.several),
                 ],
             )
         ),

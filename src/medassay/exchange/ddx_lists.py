@@ -18,7 +18,7 @@ from medassay.bank.builder import need_columns, read_csv
 from medassay.core.canonical import canonical
 from medassay.core.records.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis, Golden
 from medassay.errors import InputError
-from medassay.kinds.diagnoses.grader import known_label
+from medassay.kinds.diagnoses.grader import match_label
 from medassay.kinds.diagnoses.parser import clean_name
 
 _LABELS = {
@@ -295,7 +295,7 @@ def _label(text: str, labels: Iterable[str], what: str, where: str) -> str | Non
     """Return a label, None for what says that there is none; NULL is a word in these files."""
     if text.strip().casefold() in _NOTHING:
         return None
-    label = known_label(text, labels)
+    label = match_label(text, labels)
     if label is None:
         raise InputError(f"{where}: {what} '{text:.40}'; expected {', '.join(labels)}, or NULL")
     return label

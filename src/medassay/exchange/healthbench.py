@@ -139,8 +139,11 @@ def read_healthbench(path: Path) -> Iterator[JudgedAnswer]:
             record = record_of(row)
             responses = _as_list(row["responses"])
             turns = row.get("prompt_response") or []
-            text = "\n\n".join(_said(turn) for turn in turns)
-            met = [_one(response, row["rubrics"][at]) for at, response in enumerate(responses)]
+            text = "\n\n".join(_turn_text(turn) for turn in turns)
+            met = [
+                _criterion_verdict(response, row["rubrics"][at])
+                for at, response in enumerate(responses)
+            ]
         except _UNREADABLE:
             raise InputError(
                 f"{where}: expected prompt, prompt_id, example_tags, rubrics (criterion, points,"
@@ -180,7 +183,7 @@ def _as_list(value: Any) -> Any:
     return ast.literal_eval(value) if isinstance(value, str) else value
 
 
-def _said(turn: Any) -> str:
+def _turn_text(turn: Any) -> str:
     """Return what a turn of the model says; null is no answer."""
     content = turn["content"]
     if turn["role"] != "assistant" or not isinstance(content, str | None):
@@ -188,7 +191,7 @@ def _said(turn: Any) -> str:
     return content or ""
 
 
-def _one(value: Any, rubric: Any) -> dict[str, Any]:
+def _criterion_verdict(value: Any, rubric: Any) -> dict[str, Any]:
     """Return what was said of one criterion; the points beside it must be those of the rubric."""
     if value["points"] != rubric["points"]:
         raise ValueError("verdicts in another order than criteria")

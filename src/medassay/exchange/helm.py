@@ -71,7 +71,7 @@ def read(path: Path, *, metric: str = "") -> PredictionFile:
 def _predictions(
     folder: Path, stats: list[dict[str, Any]], metric: str, *, domain: str, model: str
 ) -> Generator[Prediction, None, None]:
-    replies = _said(folder)
+    replies = _texts_by_instance(folder)
     for number, row in enumerate(stats, 1):
         where = f"{STATS} instance {number}"
         if row.get("perturbation"):
@@ -99,7 +99,7 @@ def _predictions(
         )
 
 
-def _said(folder: Path) -> dict[tuple[str, int], tuple[str | None, str | None, str]]:
+def _texts_by_instance(folder: Path) -> dict[tuple[str, int], tuple[str | None, str | None, str]]:
     """Return question, right reference and reply of each instance, where HELM kept them."""
     path = folder / STATE
     if not path.is_file():

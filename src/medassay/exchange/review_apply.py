@@ -21,7 +21,7 @@ from medassay.exchange.review_entries import item_content
 from medassay.review.agreement import LastReview, is_right
 from medassay.review.form import FORMS
 from medassay.review.store import tickets
-from medassay.review.store.reading import entries_of, given_of, tickets_of
+from medassay.review.store.reading import entries_of, last_reviews, tickets_of
 from medassay.review.store.schema import Account, Entry, Study
 from medassay.review.store.trail import note
 from medassay.review.summary import standing_of
@@ -111,7 +111,7 @@ def agreed_of(db: Session, study: Study) -> list[Decision]:
         for ticket, entry in tickets_of(db, study.id, get_args(tickets.State))
     }
     reviews_of: dict[int, list[LastReview]] = defaultdict(list)
-    for review in given_of(db, study.id):
+    for review in last_reviews(db, study.id):
         reviews_of[review.entry].append(review)
     agreed = []
     for entry in entries_of(db, study.id):

@@ -15,7 +15,7 @@ from medassay.bank.reviews import ReviewedBank
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import LastReview, is_right
 from medassay.review.form import FORMS
-from medassay.review.store.reading import given_of
+from medassay.review.store.reading import last_reviews
 from medassay.review.store.schema import Study
 from medassay.review.summary import by_qualification, counts, standings
 
@@ -142,7 +142,7 @@ def bank_reviews(db: Session, study: Study) -> ReviewedBank:
         raise InputError(f"study '{study.id}' is no item review of a bank; only these describe one")
     if study.closed_at is None or study.frozen_sha256 is None:
         raise GateError(f"study '{study.id}' is open; close it first")
-    reviews = given_of(db, study.id)
+    reviews = last_reviews(db, study.id)
     summaries = counts(standings(reviews))
     return ReviewedBank(
         study=study.id,

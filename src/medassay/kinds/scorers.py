@@ -7,7 +7,7 @@ from medassay.core.records.answer import Answer
 from medassay.core.records.item import Form, Item
 from medassay.core.scale import PERPLEXITY
 from medassay.kinds.choice.scorer import choice
-from medassay.kinds.imported.scorer import given_score
+from medassay.kinds.imported.scorer import imported_score
 from medassay.kinds.likelihood.choice_scorer import likeliest_parts
 from medassay.kinds.likelihood.perplexity import bits_per_byte, perplexity_parts
 from medassay.kinds.likelihood.relaxed_perplexity import relaxed_parts, relaxed_perplexity
@@ -22,7 +22,7 @@ SCORERS: dict[str, Scorer] = {
     ),
     "choice": per_item("choice", choice, revision=1),
     "chrf": per_item("chrf", likeness_to_reference, revision=1),
-    "given": per_item("given", given_score, revision=1),
+    "given": per_item("given", imported_score, revision=1),
     "key": per_item("key", key, revision=1),
     "range": per_item("range", in_range, revision=1),
     "record": per_item("record", record_similarity, revision=1),

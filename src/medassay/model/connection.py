@@ -150,7 +150,7 @@ def refuse_redirect(spec: ModelSpec, status: int, address: str, where: str | Non
 
 def _bare(address: str) -> str:
     """Return an address for a message: without a query, which may hold a key."""
-    return secrets.told(address.partition("?")[0], _LONGEST_ADDRESS)
+    return secrets.quote(address.partition("?")[0], _LONGEST_ADDRESS)
 
 
 class _LocalResolver(AbstractResolver):

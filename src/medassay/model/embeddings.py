@@ -114,7 +114,7 @@ class EndpointEmbedder(OpenAICompatible):
             numbered = [row["index"] for row in rows] == list(range(n))
             numbers = [[_number(value) for value in row["embedding"]] for row in rows]
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-            excerpt = known_secrets.told(data[:4000].decode("utf-8", "replace"), 80)
+            excerpt = known_secrets.quote(data[:4000].decode("utf-8", "replace"), 80)
             raise Permanent(f"{self._spec.id}: not a reply with embeddings: {excerpt!r}") from None
         sizes = {len(vector) for vector in numbers}
         if not numbered or len(sizes) != 1 or 0 in sizes:

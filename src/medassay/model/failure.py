@@ -35,7 +35,7 @@ def failure(
     retry_after : the seconds that the endpoint asks to wait
     explained : what it may mean, and what to do
     """
-    message = secrets.told(f"{spec.id}: HTTP {status}: {reason}", _LONGEST) + explained
+    message = secrets.quote(f"{spec.id}: HTTP {status}: {reason}", _LONGEST) + explained
     if status in _TRANSIENT:
         wait = None if retry_after is None else min(max(retry_after, 0.0), _LONGEST_WAIT)
         return Transient(message, retry_after=wait, overload=status in _OVERLOAD)

@@ -23,7 +23,7 @@ from typing import Any
 
 from medassay.core.records.completion import Completion, ToolCall, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.prompt import Prompt, said_in
+from medassay.core.records.prompt import Prompt, message_text
 from medassay.errors import Permanent, Transient
 
 
@@ -76,7 +76,7 @@ class Fake:
 
 
 def _usage(prompt: Prompt, text: str) -> Usage:
-    words = sum(len(said_in(message).split()) for message in prompt.messages)
+    words = sum(len(message_text(message).split()) for message in prompt.messages)
     return Usage(prompt=words, completion=max(1, len(text.split())))
 
 

@@ -18,7 +18,7 @@ from medassay.core.canonical import canonical
 from medassay.core.json import storable
 from medassay.core.records.completion import Completion, Finish, TokenLogprob, ToolCall, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.prompt import Prompt, said_in
+from medassay.core.records.prompt import Prompt, message_text
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Moderated, Permanent, Transient
 from medassay.model.connection import caused_by, elsewhere, open_session, refuse_redirect
@@ -81,7 +81,7 @@ class OpenAICompatible:
         if self._spec.protocol == "chat":
             body["messages"] = msgspec.Raw(prompt.encoded)
         else:
-            text = "\n\n".join(said_in(message) for message in prompt.messages)
+            text = "\n\n".join(message_text(message) for message in prompt.messages)
             body["prompt"] = msgspec.Raw(canonical(text))
         if prompt.tools:
             body["tools"] = msgspec.Raw(prompt.tools)
@@ -176,11 +176,11 @@ class OpenAICompatible:
                 f"; it has no model '{self._spec.sent_name}', but"
                 f" {', '.join(names[:_MOST_NAMED])}{more}: put one of them into 'model'"
             )
-        return "" if status != 404 or names else self._asked_address()
+        return "" if status != 404 or names else self._address_advice()
 
-    def _asked_address(self) -> str:
+    def _address_advice(self) -> str:
         """Return the address that was asked, and how an entry's should end."""
-        address_text = f"; asked was {known_secrets.told(self._url.partition('?')[0], _SAID)}"
+        address_text = f"; asked was {known_secrets.quote(self._url.partition('?')[0], _SAID)}"
         path = urlsplit(self._spec.url).path.rstrip("/")
         if path.endswith(("/completions", "/chat")):
             return (
@@ -209,7 +209,7 @@ class OpenAICompatible:
                     data = await _read(response, _LONGEST_LIST)
                 entries = json.loads(data)["data"] if response.status == 200 else []
                 names = [entry["id"] for entry in entries if isinstance(entry["id"], str)]
-                self._models = tuple(known_secrets.told(_text(name), _SAID) for name in names)
+                self._models = tuple(known_secrets.quote(_text(name), _SAID) for name in names)
             except (*UNREADABLE, TimeoutError, aiohttp.ClientError, OSError, RecursionError):
                 pass
         return self._models or ()
@@ -223,7 +223,7 @@ class OpenAICompatible:
     def _unreached(self, error: Exception) -> Transient | Permanent:
         if (cause := elsewhere(self._spec, error)) is not None:
             return cause
-        message = known_secrets.told(f"{type(error).__name__}: {error}", 300)
+        message = known_secrets.quote(f"{type(error).__name__}: {error}", 300)
         refused = caused_by(error, ConnectionRefusedError) is not None
         return Transient(f"{self._spec.id}: {message}", unconnected=refused)
 
@@ -244,7 +244,7 @@ class OpenAICompatible:
             logprobs, alternatives = _logprobs(choice.get("logprobs"))
         except UNREADABLE:
             # Malformed once is often a proxy's hiccup; bounded retries decide.
-            excerpt = known_secrets.told(data[:_SHOWN].decode("utf-8", "replace"), 80)
+            excerpt = known_secrets.quote(data[:_SHOWN].decode("utf-8", "replace"), 80)
             raise Transient(f"{self._spec.id}: not a reply of this protocol: {excerpt!r}") from None
         if refusal:
             return Completion(text=_text(refusal), finish="refusal", usage=counted, seconds=seconds)

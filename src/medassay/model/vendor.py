@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from medassay.core.json import storable
 from medassay.core.records.completion import Completion, Finish, TokenLogprob, ToolCall, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.prompt import Prompt, pictures_in, said_in
+from medassay.core.records.prompt import Prompt, message_text, pictures_in
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Moderated, Permanent, Transient
 from medassay.model.connection import caused_by, elsewhere, open_client
@@ -199,7 +199,7 @@ class Vendor:
 
 
 def _error_text(text: str) -> str:
-    return known_secrets.told(text, 300)
+    return known_secrets.quote(text, 300)
 
 
 def _tools(schema: bytes) -> list[Any]:
@@ -233,7 +233,7 @@ def _messages(prompt: Prompt) -> list[Any]:
         if message["role"] == "assistant":
             calls = message.get("tool_calls", ())
             names |= {call["id"]: call["function"]["name"] for call in calls}
-            turns.append(ModelResponse(parts=_said(message["content"], calls)))
+            turns.append(ModelResponse(parts=_model_turn(message["content"], calls)))
             continue
         if not turns or isinstance(turns[-1], ModelResponse):
             turns.append(ModelRequest(parts=[]))
@@ -257,10 +257,10 @@ def _user_content(message: dict[str, Any]) -> Any:
         BinaryContent(data=base64.b64decode(url.partition(",")[2]), media_type="image/png")
         for url in pictures_in(message)
     ]
-    return [said_in(message), *pictures] if pictures else message["content"]
+    return [message_text(message), *pictures] if pictures else message["content"]
 
 
-def _said(text: str, calls: Any) -> list[Any]:
+def _model_turn(text: str, calls: Any) -> list[Any]:
     """Return a turn of the model: its text, and the tools that it called."""
     from pydantic_ai.messages import TextPart, ToolCallPart
 

@@ -15,9 +15,9 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.item import Item
 from medassay.core.records.trial import TRIAL_KEY, Trial, TrialLine
 from medassay.judging.agreement import by_trial
-from medassay.kinds.diagnoses.board import MOST_CASES, shown_cases
-from medassay.kinds.likelihood.board import shown_likelihoods
-from medassay.kinds.record.board import shown_record
+from medassay.kinds.diagnoses.board import MOST_CASES, case_views
+from medassay.kinds.likelihood.board import likelihood_view
+from medassay.kinds.record.board import record_view
 from medassay.publishing.reruns import read_reruns
 from medassay.publishing.times import cost_totals, from_sealed, shown_times, times_of
 from medassay.publishing.trend import read_trend
@@ -56,7 +56,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
     rows = [] if front else shown_times(run, times)
     listed = not front and not compact and "ddx" in run.manifest
     if listed and n_trials(run.statistics) <= MOST_CASES:
-        cases = shown_cases(run, _answers(run, items))
+        cases = case_views(run, _answers(run, items))
     else:
         cases = []
     return Board(
@@ -209,9 +209,9 @@ def _shown_answer(
         panel={k: score[k] for k in _Panel.__struct_fields__ if k in score},
         parts=score.get("parts", {}),
         sha256=digest,
-        record=partial(_shown, shown_record if "record" in record else None, record, trial),
+        record=partial(_shown, record_view if "record" in record else None, record, trial),
         likelihoods=partial(
-            _shown, shown_likelihoods if _LIKELY & trial.keys() else None, record, trial
+            _shown, likelihood_view if _LIKELY & trial.keys() else None, record, trial
         ),
         verdicts=[
             v for v in verdicts_of(tuple(trial[k] for k in TRIAL_KEY)) if "tombstone" not in v

@@ -95,7 +95,7 @@ def publish(
         If the id is taken, or what would become public must not (banks that may not leave, words of
         a synthetic item, text that looks like a secret). Nothing is written then.
     """
-    opened = _one(runs)
+    opened = _run_to_publish(runs)
     _refuse_broken(opened)
     items = RunItems(opened.path, opened.manifest["domains"])
     _refuse_private(opened)
@@ -167,7 +167,7 @@ def _copy_documents(folder: Path, documents: Path | None) -> None:
         (folder / VALIDATION / path.name).write_bytes(data)
 
 
-def _one(runs: Run | str | Path | Sequence[Run | str | Path]) -> Run:
+def _run_to_publish(runs: Run | str | Path | Sequence[Run | str | Path]) -> Run:
     """Return the run to publish: the only one, or what joins them all."""
     places = [runs] if isinstance(runs, Run | str | Path) else list(runs)
     opened = [run if isinstance(run, Run) else Run(Path(run)) for run in places]

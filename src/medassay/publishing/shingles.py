@@ -51,7 +51,7 @@ class PrivateShingles:
         for stretch in shingles(text):
             self.stretches.pop(stretch, None)
 
-    def found_in(self, text: str) -> str | None:
+    def secret_source(self, text: str) -> str | None:
         """Return what the first secret stretch in a text stands in, None if there is none."""
         if not self.stretches:
             return None
@@ -82,8 +82,8 @@ def leaking_file(folder: Path, secrets: PrivateShingles) -> tuple[Path, str] | N
     for path in sorted(folder.rglob("*")):
         if not path.is_file():
             continue
-        names = secrets.found_in(path.relative_to(folder).as_posix().replace("/", " "))
-        names_found = names or secrets.found_in(path.read_bytes().decode("utf-8", "replace"))
+        names = secrets.secret_source(path.relative_to(folder).as_posix().replace("/", " "))
+        names_found = names or secrets.secret_source(path.read_bytes().decode("utf-8", "replace"))
         if names_found:
             return path, names_found
     return None

@@ -121,7 +121,7 @@ def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
     secrets_found = PrivateShingles()
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
     for secret in (True, False):
-        for record in _said(run):
+        for record in _lines_with_texts(run):
             if ((record["domain"], record["item"]) in withheld) is secret:
                 for text in _texts(record):
                     if secret:
@@ -137,7 +137,7 @@ def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
     return secrets_found
 
 
-def _said(run: Run) -> Iterator[dict[str, Any]]:
+def _lines_with_texts(run: Run) -> Iterator[dict[str, Any]]:
     for name in ("trials.jsonl", *JUDGED):
         if (run.path / name).exists():
             yield from read_jsonl(run.path / name)

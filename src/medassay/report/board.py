@@ -82,7 +82,7 @@ class ShownCase:
         return str(self.answer.trial["item"])
 
     @property
-    def kept_names(self) -> Sequence[str]:
+    def truncated_names(self) -> Sequence[str]:
         """Return the whole names of a list that was cut off, which score nothing."""
         trial = self.answer.trial
         if trial["outcome"] != "truncated" or not trial.get("value"):

@@ -44,9 +44,8 @@ class Tally:
     replayed: int = 0
     failed: int = 0
     over_budget: str = ""  # which bound forbids further requests
-    unpaid: set[str] = field(
-        default_factory=set
-    )  # models that it forbids to ask; others may cost less
+    # Models that the bound forbids to ask; others may cost less.
+    models_over_budget: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
     given_up: dict[str, str] = field(default_factory=dict)  # model → why it is asked no more
 
@@ -66,7 +65,7 @@ class Tally:
         self.replayed += other.replayed
         self.failed += other.failed
         self.over_budget = self.over_budget or other.over_budget
-        self.unpaid |= other.unpaid
+        self.models_over_budget |= other.models_over_budget
         for reason, times in other.failures.items():
             self.failures[reason] = self.failures.get(reason, 0) + times
         for model, reason in other.given_up.items():
@@ -96,7 +95,7 @@ class AskSettings:
     grace : seconds for requests under way once a stop is asked for; None takes that of the rules
     relays : by model, what decides in the place of a breaker here: a worker's coordinator does
     stopping : whether no request may begin any more
-    sure : awaited before each call, until nobody else may have taken the run over
+    before_call : awaited before each call, until nobody else may have taken the run over
     """
 
     seed: int = 0
@@ -105,7 +104,7 @@ class AskSettings:
     grace: float | None = None
     relays: Mapping[str, Relay] = field(default_factory=dict)
     stopping: Callable[[], bool] = lambda: False
-    sure: Callable[[], Awaitable[None]] | None = None
+    before_call: Callable[[], Awaitable[None]] | None = None
 
 
 class Asker:
@@ -128,7 +127,7 @@ class Asker:
         self._store = store
         self.budget = budget
         self.gates: dict[str, Gate] = {}  # by endpoint
-        self._stopping, self._sure = settings.stopping, settings.sure
+        self._stopping, self._before_call = settings.stopping, settings.before_call
         self._successes: Counter[str] = Counter()  # by model
         self.broken: OSError | None = None  # why nothing can be written down before it is sent
         self.under_way = 0  # requests that were sent and have no reply yet
@@ -147,15 +146,15 @@ class Asker:
         work: Awaitable[None],
         *,
         stopping: Callable[[], bool],
-        sure: Callable[[], Awaitable[None]] | None = None,
+        before_call: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Do some work that asks; connections and gates live as long as its event loop.
 
         Parameters
         ----------
-        stopping, sure : as in `AskSettings`, while this work goes on
+        stopping, before_call : as in `AskSettings`, while this work goes on
         """
-        self._stopping, self._sure = stopping, sure
+        self._stopping, self._before_call = stopping, before_call
         try:
             await work
         finally:
@@ -203,7 +202,7 @@ class Asker:
             completion = await self._call(request)
         except OverBudget as over:
             self.tally.over_budget = str(over)
-            self.tally.unpaid.add(spec.id)
+            self.tally.models_over_budget.add(spec.id)
             return None
         self.tally.called += 1
         if stored is None:  # with --fresh the first reply stays the stored one
@@ -239,7 +238,7 @@ class Asker:
             self._drawing[place] = sampling, canonical(request_constant(spec, sampling))
         return self._drawing[place]
 
-    async def frozen(
+    async def stored_result(
         self,
         key: str,
         make: Callable[[], Awaitable[str]],
@@ -308,8 +307,8 @@ class Asker:
         await gate.enter(estimated_tokens(prompt) if spec.tokens_per_minute else 0)
         booking: Booking | None = None
         try:
-            if self._sure is not None:
-                await self._sure()
+            if self._before_call is not None:
+                await self._before_call()
             self._refuse_needless(spec)
             try:
                 booking = await self.budget.book(spec, prompt, request.key, attempt)
@@ -317,7 +316,7 @@ class Asker:
                 self.broken = self.broken or error
                 raise NotAsked(f"not asked: {error}") from None
             if booking is None:
-                raise OverBudget(self.budget.told)
+                raise OverBudget(self.budget.spent_bound)
             self.under_way += 1
             try:
                 completion = await request.chat.complete(
@@ -453,7 +452,7 @@ def redacted(completion: Completion) -> Completion:
     return replace(completion, text=text, calls=calls, logprobs=None, alternatives=None)
 
 
-async def until_sure(in_doubt: Callable[[], bool], stopped: Callable[[], bool]) -> None:
+async def wait_while_in_doubt(in_doubt: Callable[[], bool], stopped: Callable[[], bool]) -> None:
     """Wait while somebody else may have taken this work over.
 
     Raises

@@ -37,7 +37,7 @@ from medassay.runner.engine.catalog import engine_of
 from medassay.runner.progress import Progress, ProgressFactory, raise_if_interrupted, watching
 from medassay.runner.spending import spending
 from medassay.runner.stages import RunContext, work
-from medassay.storage.asked import LastAttempt, note_asked, read_asked
+from medassay.storage.asked import LastAttempt, note_attempts, read_attempts
 from medassay.storage.journal import Journal, RecordWriter
 from medassay.storage.object_store import mirror_of
 from medassay.storage.response import ResponseStore
@@ -153,7 +153,7 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
         journal = Journal(run.path / JOURNAL, len(questions))
         sizes = Counter({(spec.id, what): len(questions)})
         bases = [_basis(questions, subject, spec) for subject in range(len(questions))]
-        former = read_asked(workspace)
+        former = read_attempts(workspace)
         before = {n: former[basis] for n, basis in enumerate(bases) if basis in former}
         stage_spec = PromptBatchSpec(what, questions, spec, before, tuple(again))
         try:
@@ -251,7 +251,9 @@ def _note(
         for subject, record in records.items()
         if record["outcome"] != "failed"
     }
-    note_asked(workspace, [entry for n, entry in sorted(notes.items()) if before.get(n) != entry])
+    note_attempts(
+        workspace, [entry for n, entry in sorted(notes.items()) if before.get(n) != entry]
+    )
 
 
 def _finding(record: Mapping[str, Any]) -> Finding:

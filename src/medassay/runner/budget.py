@@ -11,7 +11,7 @@ from medassay.core.canonical import canonical
 from medassay.core.records.completion import Usage
 from medassay.core.records.model import FREE, ModelSpec
 from medassay.core.records.plan import BudgetRules
-from medassay.core.records.prompt import Prompt, pictures_in, said_in
+from medassay.core.records.prompt import Prompt, message_text, pictures_in
 from medassay.errors import InputError, OverBudget
 from medassay.storage.spend import SpendingLimits, SpendJournal, used
 
@@ -36,7 +36,7 @@ def estimated_tokens(prompt: Prompt) -> int:
     """
     if prompt.tools:  # calls and what they gave are in no message's text alone
         return (len(prompt.encoded) + len(prompt.tools)) // CHARACTERS_PER_TOKEN + 8
-    read = sum(len(said_in(m)) for m in prompt.messages) // CHARACTERS_PER_TOKEN + 8
+    read = sum(len(message_text(m)) for m in prompt.messages) // CHARACTERS_PER_TOKEN + 8
     read += PICTURE_TOKENS * sum(len(pictures_in(m)) for m in prompt.messages)
     if prompt.likely is None or prompt.likely.relaxed is not None:
         return read
@@ -60,7 +60,7 @@ def most_read(spec: ModelSpec, prompt: Prompt) -> int:
     has bytes.
     """
     if b"image_url" in prompt.encoded:
-        read = sum(len(said_in(m).encode()) for m in prompt.messages)
+        read = sum(len(message_text(m).encode()) for m in prompt.messages)
         read += 2 * PICTURE_TOKENS * sum(len(pictures_in(m)) for m in prompt.messages)
     else:
         read = len(prompt.encoded)
@@ -215,7 +215,7 @@ class Budget:
         reserved = used(None if price is None else price.dearest, most)
         booking = await self._book(spec, reserved, key, attempt)
         if booking is None:
-            raise OverBudget(self.told)
+            raise OverBudget(self.spent_bound)
         return booking
 
     async def _book(
@@ -271,7 +271,7 @@ class Budget:
         self._ended = asyncio.Event()
 
     @property
-    def told(self) -> str:
+    def spent_bound(self) -> str:
         """Return which bound is spent."""
         if self.journal is not None and self.journal.refused:
             return self.journal.refused

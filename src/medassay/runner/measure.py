@@ -121,7 +121,7 @@ def measure(
     stores: dict[str, MeasureStore] = {}
     for name, gauge in measures.available.items():
         gauge.prepare(references)
-        stores[name] = MeasureStore(workspace / "measures", _kept_as(gauge))
+        stores[name] = MeasureStore(workspace / "measures", _store_name(gauge))
         try:
             _compute(run, items, name, MetricComputation(gauge), stores[name], watch, engine)
         finally:
@@ -206,7 +206,7 @@ def compared(
     What was computed once is kept in `folder`.
     """
     gauge.prepare({reference for _, reference in pairs})
-    store = MeasureStore(folder, _kept_as(gauge))
+    store = MeasureStore(folder, _store_name(gauge))
     missing = {k: p for p in pairs if (k := pair_key(*p)) not in store}
     try:
         for values in engine.spread(MetricComputation(gauge), _alike(missing)):
@@ -225,5 +225,5 @@ def _alike(pairs: Mapping[str, Pair]) -> Iterator[dict[str, Pair]]:
         yield dict(ordered[at : at + _BATCH])
 
 
-def _kept_as(gauge: TextMetric) -> str:
+def _store_name(gauge: TextMetric) -> str:
     return f"{gauge.id} {gauge.context}".strip()

@@ -10,7 +10,7 @@ from medassay.bank.find import find_bank
 from medassay.context.tools.schema import tool_schema
 from medassay.core.records.context_config import CONTEXTS
 from medassay.core.records.item import Bank
-from medassay.core.records.leaderboard import told_fallback
+from medassay.core.records.leaderboard import fallback_lines
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
 from medassay.errors import InputError
@@ -23,7 +23,7 @@ from medassay.model.spec import load_models
 from medassay.runner.context import Contexts, embedding_entry
 from medassay.runner.manifest import bank_entry, run_identity
 from medassay.runner.measure import TextMeasures, measures_of
-from medassay.runner.reply_limits import told_room
+from medassay.runner.reply_limits import room_lines
 from medassay.runner.schedule import Schedule
 from medassay.runner.stages import refuse_leaving
 
@@ -55,7 +55,7 @@ class PreparedRun:
     def warnings(self) -> list[str]:
         """Return a line for each way in which models are not asked as the plan says."""
         schedule = self.schedule
-        return [*told_fallback(schedule.fallback), *schedule.unused, *told_room(schedule)]
+        return [*fallback_lines(schedule.fallback), *schedule.unused, *room_lines(schedule)]
 
     def identity(self) -> dict[str, Any]:
         """Return what must be equal for a run to be resumed."""

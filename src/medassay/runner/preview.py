@@ -30,7 +30,7 @@ from medassay.runner.budget import (
     most_written,
 )
 from medassay.runner.prepare import prepare
-from medassay.runner.reply_limits import told_room
+from medassay.runner.reply_limits import room_lines
 from medassay.runner.schedule import Schedule
 from medassay.runner.spending import spent_by
 from medassay.storage.object_store import open_workspace
@@ -281,7 +281,7 @@ def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> 
         resumed = "" if last is None or last.sealed else last.id
         spent = spent_by(workspace, resumed, store) if resumed else NOTHING
     fallback = {"fallback": schedule.fallback} if schedule.fallback else {}
-    lines = [*schedule.unused, *told_room(schedule)]
+    lines = [*schedule.unused, *room_lines(schedule)]
     limits = {"limits": lines} if lines else {}
     to_come = totals(rows)
     held = held_against(plan_read.budget, spent, to_come)

@@ -165,14 +165,14 @@ def _cause(old: Mapping[str, Any], new: Mapping[str, Any], *, closed: bool) -> s
     """Return what made a difference, where the records tell: the same words cannot score otherwise,
     other findings lead elsewhere.
     """
-    if _found_otherwise(old, new):
+    if _tools_answered_otherwise(old, new):
         return "tool"
     if old.get("text") != new.get("text"):
         return "unknown"
     return "bug" if closed else "judge"
 
 
-def _found_otherwise(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+def _tools_answered_otherwise(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Return whether the first thing that differs on the way to two answers is what the same call
     of a tool gave.
     """

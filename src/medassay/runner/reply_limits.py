@@ -15,7 +15,7 @@ from medassay.runner.schedule import Schedule
 _NAMED = 10  # items of one line
 
 
-def told_room(schedule: Schedule) -> Iterator[str]:
+def room_lines(schedule: Schedule) -> Iterator[str]:
     """Yield, model by model, a line on each limit that is too short for the records of a
     schedule.
     """
@@ -39,10 +39,10 @@ def told_room(schedule: Schedule) -> Iterator[str]:
                 f" {_round(3 * need):,}"
             )
         if spec.context is not None:
-            yield from _told_window(schedule, spec, how)
+            yield from _window_lines(schedule, spec, how)
 
 
-def _told_window(schedule: Schedule, spec: ModelSpec, how: str) -> Iterator[str]:
+def _window_lines(schedule: Schedule, spec: ModelSpec, how: str) -> Iterator[str]:
     lowered: dict[str, int] = {}
     refused: dict[str, int] = {}
     for number in schedule.numbers(spec.id):

@@ -15,7 +15,7 @@ from typing import Any
 from medassay.core.records.health_record import reference_text
 from medassay.core.records.item import Form, Item
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.prompt import Prompt, said_in
+from medassay.core.records.prompt import Prompt, message_text
 from medassay.core.records.task import Task
 
 FORMS: tuple[Form, ...] = ("record", "report")
@@ -98,7 +98,7 @@ class ReplyRoom:
 def prompt_tokens(spec: ModelSpec, prompt: Prompt) -> int:
     """Return the tokens of a prompt, by the entry's own tokenizer where it is at hand."""
     count, _ = token_counter(spec)
-    return sum(count(said_in(message)) + _MESSAGE_TOKENS for message in prompt.messages)
+    return sum(count(message_text(message)) + _MESSAGE_TOKENS for message in prompt.messages)
 
 
 def room_of(task: Task, items: Iterable[Item]) -> ReplyRoom:

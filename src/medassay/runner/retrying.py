@@ -107,7 +107,7 @@ def _unusable_counts(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Counter
     return counters
 
 
-def told_unusable(run: Run) -> Iterator[str]:
+def unusable_lines(run: Run) -> Iterator[str]:
     """Yield a line for each model and judge of a sealed run of which some replies could not be
     used.
     """

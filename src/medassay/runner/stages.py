@@ -89,7 +89,7 @@ def ask(
     schedule, tally = stage_spec.schedule, context.asker.tally
     journal = Journal(run.path / JOURNAL, schedule.n_trials)
     journal.resume(schedule.number_of)
-    stage_spec = _asked_again(stage_spec, journal, context)
+    stage_spec = _spec_with_repeats(stage_spec, journal, context)
     if schedule.contexts is not None and journal.done < schedule.n_trials:
         items_asked = (bank.items[at] for bank, at in schedule.items())
         try:
@@ -102,12 +102,12 @@ def ask(
     n_left = schedule.n_trials - journal.done
     if not (context.accept_failures and journal.done):
         models = {name for name, spec in schedule.specs.items() if not spec.is_baseline}
-        refuse_given_up(run, "model", n_left, models, tally)
+        refuse_if_all_gave_up(run, "model", n_left, models, tally)
     refuse_incomplete(run, "trials have no answer", n_left, tally, context.accept_failures)
     write_trials(run, schedule, journal)
 
 
-def _asked_again(
+def _spec_with_repeats(
     stage_spec: AnswerStageSpec, journal: Journal, context: RunContext
 ) -> AnswerStageSpec:
     """Return the stage with the trials that are asked once more.
@@ -216,7 +216,7 @@ def _ask_verdicts(queue: JudgingQueue, context: RunContext) -> Journal:
     n_left = total - journal.done
     names = {name for name, _ in sizes}
     if not (context.accept_failures and journal.done):
-        refuse_given_up(run, "judge", n_left, names, tally)
+        refuse_if_all_gave_up(run, "judge", n_left, names, tally)
     refuse_incomplete(run, "verdicts are missing", n_left, tally, context.accept_failures)
     if not context.accept_failures:
         seats: Counter[str] = Counter()
@@ -242,7 +242,9 @@ def _verdicts_again(queue: JudgingQueue, journal: Journal, context: RunContext) 
     return attempts
 
 
-def refuse_given_up(run: Run, who: str, n_left: int, names: Collection[str], tally: Tally) -> None:
+def refuse_if_all_gave_up(
+    run: Run, who: str, n_left: int, names: Collection[str], tally: Tally
+) -> None:
     """Raise `ModelError` where something is left to ask and all who could be asked are given up."""
     if n_left and names and tally.given_up.keys() >= set(names):
         why = "; ".join(tally.given_up[name] for name in sorted(names))

@@ -36,9 +36,9 @@ class Scorer:
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Score]:
         """Return one score for each answer, in order."""
-        return [self._one(item, answer) for item, answer in zip(items, answers, strict=True)]
+        return [self._score_of(item, answer) for item, answer in zip(items, answers, strict=True)]
 
-    def _one(self, item: Item, answer: Answer) -> Score:
+    def _score_of(self, item: Item, answer: Answer) -> Score:
         if answer.outcome == "failed":
             return Score(item_id=item.id, value=None, because="failed")
         if answer.value is None or answer.outcome != "answered":

@@ -36,7 +36,7 @@ class LastAttempt(msgspec.Struct, frozen=True, kw_only=True):
     usable: bool
 
 
-def read_asked(workspace: Path) -> dict[str, LastAttempt]:
+def read_attempts(workspace: Path) -> dict[str, LastAttempt]:
     """Return how each subject was asked about last, by its basis.
 
     A file that is damaged is left out: the replies are stored all the same.
@@ -63,7 +63,7 @@ def read_asked(workspace: Path) -> dict[str, LastAttempt]:
     return asked_entries
 
 
-def note_asked(workspace: Path, entries: Iterable[LastAttempt]) -> None:
+def note_attempts(workspace: Path, entries: Iterable[LastAttempt]) -> None:
     """Write down how subjects were asked about, if there are any."""
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
     if lines:

@@ -556,7 +556,7 @@ class Sum:
     estimated: bool
 
     @property
-    def told_money(self) -> str:
+    def spent_text(self) -> str:
         """Return the money as people read it; of tokens without a price it is not known."""
         amount_text = f"{self.amount.money:.4f} {self.currency}" if self.currency else ""
         unknown = (

@@ -82,7 +82,7 @@ class ProvenanceBreakdown:
         for domain in members:
             mask = self._masks[domain][kind]
             if mask.any():
-                version, run = self._manifest["domains"][domain], self._drawn_as
+                version, run = self._manifest["domains"][domain], self._seed_label
                 lowest = table.lowest.get(domain)
                 strata.append(
                     Stratum(
@@ -96,14 +96,14 @@ class ProvenanceBreakdown:
         return strata
 
     @property
-    def _drawn_as(self) -> str:
+    def _seed_label(self) -> str:
         return seed_label(self._manifest)
 
     def _options(self, mode: str, kind: str) -> Options:
         plan = self._manifest["plan"]
         joined = "+".join(sorted(set(self._manifest["domains"].values())))
         return Options(
-            pool_seed=seed_of(joined, self._drawn_as, f"overall\x1f{kind}", mode),
+            pool_seed=seed_of(joined, self._seed_label, f"overall\x1f{kind}", mode),
             scale=self._task.scale,
             n_resamples=plan["n_resamples"],
             rule=plan["rank_rule"],

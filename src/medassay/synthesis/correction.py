@@ -29,7 +29,7 @@ _KEYS = {
 _LONGEST = 8000
 
 
-def told_item(record: Mapping[str, Any]) -> str:
+def item_text(record: Mapping[str, Any]) -> str:
     """Return an item as a reviewer reads it, the right option named."""
     lines = [f"Condition: {record['condition']}"] if record.get("condition") else []
     lines += [f"Context: {record['context']}"] if record.get("context") else []

@@ -208,7 +208,7 @@ def waiting(workshop: Workshop) -> list[dict[str, str]]:
                 {
                     "handle": handle_of(event.place),
                     "what": "correction",
-                    "why": _told_review(event),
+                    "why": _review_text(event),
                 }
             )
     for event in undecided(workshop):
@@ -230,7 +230,7 @@ def _queue_text(workshop: Workshop, event: Event) -> str:
     return f"{step}, {state_of(workshop, event)}" if private else step
 
 
-def _told_review(event: Event) -> str:
+def _review_text(event: Event) -> str:
     if event.status == "queued":
         return event.note
     types = ", ".join(map(str, event.result["types"])) or "none"

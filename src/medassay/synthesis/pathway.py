@@ -50,10 +50,10 @@ class Path:
     @property
     def full_text(self) -> str:
         """Return names with what they say besides, joined by arrows: what a model is shown."""
-        return ARROW.join(self.told)
+        return ARROW.join(self.steps_with_contents)
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def steps_with_contents(self) -> tuple[str, ...]:
         """Return each step with what it says besides."""
         pairs = zip(self.steps, self.contents, strict=True)
         return tuple(
@@ -189,12 +189,12 @@ def count_paths(graph: DecisionGraph, max_per_leaf: int = MOST_PER_LEAF) -> Path
     )
 
 
-def told_count(count: int) -> str:
+def count_text(count: int) -> str:
     """Return a number of ways as text; one of more than thirty digits by its size.
 
     Examples
     --------
-    >>> told_count(1234), told_count(8**251)
+    >>> count_text(1234), count_text(8**251)
     ('1234', 'about 10^226')
     """
     if count.bit_length() <= 100:

@@ -26,7 +26,7 @@ from medassay.synthesis.author import Author
 from medassay.synthesis.chapters import chapters
 from medassay.synthesis.graph_file import READERS, load_graph
 from medassay.synthesis.pathway import Path as Way
-from medassay.synthesis.pathway import count_paths, paths, same_leaf, subject_of, told_count
+from medassay.synthesis.pathway import count_paths, count_text, paths, same_leaf, subject_of
 from medassay.synthesis.plan import SynthesisPlan
 from medassay.synthesis.project import BY_PROGRAM, Event, Place, Status, Workshop, basis_of
 from medassay.synthesis.question import Question, read_question, read_reply, shuffled
@@ -346,12 +346,12 @@ class PathwayMaker:
         (folder / f"{source.name}.txt").write_text(text + "\n", encoding="utf-8")
         counts = count_paths(graph, self._pathways_plan.max_per_leaf)
         kept_paths = paths(graph, self._pathways_plan.max_per_leaf)
-        basis = basis_of([way.full_text for way in kept_paths], told_count(counts.ways))
+        basis = basis_of([way.full_text for way in kept_paths], count_text(counts.ways))
         if not self._workshop.is_latest("paths", source.name, basis):
             record = {
                 "nodes": counts.nodes,
                 "leaves": counts.leaves,
-                "ways": told_count(counts.ways),
+                "ways": count_text(counts.ways),
                 "kept": counts.kept,
             }
             self._workshop.note(
@@ -388,12 +388,12 @@ class PathwayMaker:
     def _steps(self, way: _GraphPath) -> Sequence[str] | None:
         """Return the steps that the item will have, None while they wait for a person."""
         if not self._pathways_plan.refine:
-            return way.way.told
+            return way.way.steps_with_contents
         job = self._jobs[f"refine:{way.subject}"]
         event = event_of(self._workshop, job)
         decided = None if event is None else decision_on(self._workshop, event)
         if decided is not None and decided.status == "keep":
-            return way.way.told
+            return way.way.steps_with_contents
         steps: Sequence[str] | None = value_of(self._workshop, job)
         return steps
 

@@ -84,7 +84,7 @@ class ProposalMaker:
             "topic": delimit(self._topics[topic], "topic"),
             "code": self._plan.language,
             "form": self._form,
-            "draft": "" if before is None else delimit(told_draft(before), "draft"),
+            "draft": "" if before is None else delimit(draft_text(before), "draft"),
             "issues": delimit("\n".join(issues), "issues") if verdict == "revise" else "",
         }
         job = SynthesisStep(
@@ -119,7 +119,7 @@ class ProposalMaker:
             author=self._reviewer,
             part="make_verdict",
             holes={
-                "draft": delimit(told_draft(draft), "draft"),
+                "draft": delimit(draft_text(draft), "draft"),
                 "similar": delimit("\n".join(similar), "similar items") if similar else "",
             },
             read=read_verdict,
@@ -261,7 +261,7 @@ def _target(draft: Mapping[str, Any], seed: int, name: str) -> dict[str, Any]:
     }
 
 
-def told_draft(draft: Mapping[str, Any]) -> str:
+def draft_text(draft: Mapping[str, Any]) -> str:
     """Return a draft as a reviewer reads it."""
     lines = [f"Question: {draft['question']}", f"Answer: {draft['answer']}"]
     for at, option in enumerate(draft.get("options", ())):

@@ -29,7 +29,7 @@ from medassay.runner.spending import spending
 from medassay.runner.stages import refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
-from medassay.synthesis.correction import read_correction, shown_fields, told_item
+from medassay.synthesis.correction import item_text, read_correction, shown_fields
 from medassay.synthesis.flaws import Flaws
 from medassay.synthesis.project import BY_PROGRAM, Event, Workshop, basis_of, open_workshop
 from medassay.synthesis.steps import SynthesisStep, decision_on, do_jobs
@@ -183,7 +183,7 @@ def _job(record: Mapping[str, Any], author: Author) -> SynthesisStep:
         subject=record["id"],
         author=author,
         part="make_correction",
-        holes={"item": delimit(told_item(record), "item"), "searching": author.searches},
+        holes={"item": delimit(item_text(record), "item"), "searching": author.searches},
         read=lambda reply: read_correction(reply, record),
         sources=[("plan", "plan")],
         shown=shown_fields(record),

@@ -242,7 +242,7 @@ def agreement(
     context: Here, aspect: Annotated[str, Query(max_length=200)] = ""
 ) -> list[AgreementRow]:
     """Return the agreement of reviewers, of one aspect or of all."""
-    agreement_rows = results.kept_agreement(context)
+    agreement_rows = results.cached_agreement(context)
     return [
         AgreementRow(
             aspect=agreement_row.aspect,

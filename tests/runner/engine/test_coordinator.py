@@ -18,7 +18,7 @@ import medassay
 from medassay import pipeline
 from medassay.errors import IncompleteError, InputError, Interrupted, Permanent
 from medassay.runner import stages
-from medassay.runner.ask import Tally, until_sure
+from medassay.runner.ask import Tally, wait_while_in_doubt
 from medassay.runner.engine import coordinator
 from medassay.runner.engine.worker import Worker
 from medassay.storage.jsonl import read_jsonl
@@ -426,12 +426,12 @@ def test_before_each_call_it_is_made_sure_that_nobody_took_the_work_over():
 
     async def check():
         asyncio.get_running_loop().call_later(0.15, doubt.clear)
-        await until_sure(lambda: bool(doubt), lambda: stop[0])
+        await wait_while_in_doubt(lambda: bool(doubt), lambda: stop[0])
         assert time.monotonic() - began > 0.1
         doubt.append(True)
         stop[0] = True
         with pytest.raises(Permanent, match="may have taken this work over"):
-            await until_sure(lambda: bool(doubt), lambda: stop[0])
+            await wait_while_in_doubt(lambda: bool(doubt), lambda: stop[0])
 
     asyncio.run(check())
 
@@ -449,7 +449,7 @@ def test_nobody_is_called_where_that_is_not_sure(
     async def unsure(in_doubt, stopped):
         raise Permanent("not asked")
 
-    monkeypatch.setattr(f"medassay.runner.{module}.until_sure", unsure)
+    monkeypatch.setattr(f"medassay.runner.{module}.wait_while_in_doubt", unsure)
     with pytest.raises(IncompleteError, match=r"8 failed .*not asked"):
         medassay.run(plan, secrets={}, engine=engine)
     assert not requests_in(log)

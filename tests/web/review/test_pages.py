@@ -180,9 +180,11 @@ def test_what_is_typed_before_the_script_arrives_stays_and_is_saved(desk, visit)
     saved(page)
     # A slow connection: the script of the next page comes when the test lets it.
     held = []
-    page.route(
-        "**/static/review.js", lambda route: held.append(route)
-    )  # a bound method is not taken
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/static/review.js", hold)
     page.goto(f"{desk.url}/s/{study}/i/1", wait_until="commit")
     page.click("button.main", no_wait_after=True)
     page.wait_for_selector(".problems")

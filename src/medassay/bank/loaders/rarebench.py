@@ -10,7 +10,7 @@ from typing import Any
 
 from medassay.bank.builder import BankBuilder, find_file, read_json, read_records
 from medassay.bank.disease_names import DiseaseNames, load_disease_names
-from medassay.core.records.diagnosis import RARE, Golden, golden_told, plain_name
+from medassay.core.records.diagnosis import RARE, Golden, golden_sentence, plain_name
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
@@ -67,7 +67,7 @@ def load(root: Path, name: str, golden: Golden = "one") -> Bank:
                     "rationale": f"Also recorded: {'; '.join(others)}." if others else None,
                 }
             )
-    draft.limits = " ".join(filter(None, [draft.limits, golden_told(golden, several)]))
+    draft.limits = " ".join(filter(None, [draft.limits, golden_sentence(golden, several)]))
     return draft.bank()
 
 

@@ -42,7 +42,7 @@ class AsksModels(Protocol):
     def constant(self, spec: ModelSpec) -> bytes:
         """Return what all requests of a model share."""
 
-    async def frozen(
+    async def stored_result(
         self, key: str, make: Callable[[], Awaitable[str]], columns: Mapping[str, Any]
     ) -> str:
         """Return the stored result of a tool call; make the call where there is none."""
@@ -136,7 +136,9 @@ class ToolLoop:
             return canonical({"status": result.status, "text": result.text}).decode()
 
         stored = json.loads(
-            await self._asker.frozen(key, make, {"model": spec.id, "tool": call.name, **columns})
+            await self._asker.stored_result(
+                key, make, {"model": spec.id, "tool": call.name, **columns}
+            )
         )
         return ToolResult(text=stored["text"], status=stored["status"], key=key)
 

@@ -29,12 +29,12 @@ RARE = "rare"
 Golden = Literal["one", "any"]
 
 
-def golden_told(golden: Golden, several: int) -> str:
+def golden_sentence(golden: Golden, several: int) -> str:
     """Return the sentence that says which names are golden, "" where no case has several diseases.
 
     Examples
     --------
-    >>> golden_told("one", 1)
+    >>> golden_sentence("one", 1)
     'In 1 case several diseases are recorded; the first is the golden diagnosis (golden = one).'
     """
     if not several:

@@ -25,7 +25,7 @@ def rank_text(row: dict[str, Any], tied: bool) -> str:
     if row["rank"] is None:
         return "–"
     if "interval" in row:
-        return rank_range(row)
+        return rank_range(row["rank_lo"], row["rank_hi"])
     return f"{row['rank']}{' =' if tied else ''} ({row['rank_lo']}–{row['rank_hi']})"
 
 
@@ -72,13 +72,13 @@ def unread_outweighs(
 UNREAD_WARNING = "unread replies differ by more than the scores"
 
 
-def told_fallback(fallback: Mapping[str, Any]) -> list[str]:
+def fallback_lines(fallback: Mapping[str, Any]) -> list[str]:
     """Return a line for each model that was asked for replies where others were asked for
     likelihoods.
 
     Examples
     --------
-    >>> told_fallback({"task": "closed_gen", "models": {"m": "its provider tells none"}})
+    >>> fallback_lines({"task": "closed_gen", "models": {"m": "its provider tells none"}})
     ["model 'm' is asked for replies, rows '…:closed_gen', never ranked: its provider tells none"]
     """
     return [

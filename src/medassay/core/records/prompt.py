@@ -49,12 +49,12 @@ class Prompt:
         return self.encoded + self.schema + candidates + likely + tools + limit
 
 
-def said_in(message: Mapping[str, Any]) -> str:
+def message_text(message: Mapping[str, Any]) -> str:
     """Return the text of a message, without the pictures that may stand in it.
 
     Examples
     --------
-    >>> said_in({"role": "user", "content": [{"type": "text", "text": "Read:"}, {
+    >>> message_text({"role": "user", "content": [{"type": "text", "text": "Read:"}, {
     ...     "type": "image_url"}]})
     'Read:'
     """

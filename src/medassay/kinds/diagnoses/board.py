@@ -16,7 +16,7 @@ from medassay.storage.run import Run
 MOST_CASES = 10_000  # lists; above, pages of single cases would be more than anybody reads
 
 
-def shown_cases(
+def case_views(
     run: Run, answers: Iterator[tuple[CellKey, Iterator[ShownAnswer]]]
 ) -> list[ShownCase]:
     """Return every list of a run as its pages show it."""

@@ -350,12 +350,12 @@ def _id(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def known_label(text: str, labels: Iterable[str]) -> str | None:
+def match_label(text: str, labels: Iterable[str]) -> str | None:
     """Return the label that a text is, None if it is none: case, blanks, "_" and "-" do not matter.
 
     Examples
     --------
-    >>> known_label("Not_related disease", ["Not Related"])
+    >>> match_label("Not_related disease", ["Not Related"])
     'Not Related'
     """
     plain = " ".join(text.casefold().replace("_", " ").replace("-", " ").split())
@@ -365,7 +365,7 @@ def known_label(text: str, labels: Iterable[str]) -> str | None:
 
 def _label(entry: Mapping[str, Any], key: str, labels: Mapping[str, int | None]) -> str | None:
     value = entry.get(key)
-    label = known_label(value, labels) if isinstance(value, str) else None
+    label = match_label(value, labels) if isinstance(value, str) else None
     if label is None:
         return None
     code = labels[label]

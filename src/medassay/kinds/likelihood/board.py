@@ -16,7 +16,7 @@ _LAST = 60  # characters shown before the place where a statement is likeliest
 _WIDTH, _HEIGHT = 320, 80  # of the curve
 
 
-def shown_likelihoods(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | None:
+def likelihood_view(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | None:
     """Return what a page shows of an answer that was asked for likelihoods; None for other answers.
 
     Returns

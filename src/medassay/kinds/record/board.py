@@ -14,7 +14,7 @@ from medassay.kinds.record.scorer import section_of
 from medassay.score.json_similarity import json_similarity
 
 
-def shown_record(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | None:
+def record_view(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | None:
     """Return what a page shows of a reply beside its reference.
 
     None where there is no reference to show.

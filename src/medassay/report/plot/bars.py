@@ -73,7 +73,7 @@ def stacked(
     step : pixels from bar to bar, for labels that need room
     """
     total = sum(int(row["n"]) for row in counts)
-    counts, joined = _told_apart(counts, over, by)
+    counts, joined = _with_own_colours(counts, over, by)
     return Figure(
         name="stacked",
         title=f"Items by {by} and {over}",
@@ -105,7 +105,7 @@ def stacked(
     )
 
 
-def _told_apart(
+def _with_own_colours(
     counts: Sequence[Mapping[str, Any]], over: str, by: str
 ) -> tuple[list[dict[str, Any]], str]:
     """Return counts of which each value of `by` can have a colour of its own, and a sentence on

@@ -23,7 +23,7 @@ from medassay.review.store.schema import (
 from medassay.review.store.tickets import State
 
 
-def given_of(db: Session, study: str) -> list[LastReview]:
+def last_reviews(db: Session, study: str) -> list[LastReview]:
     """Return the last complete reviews of a study, of training and withdrawn entries none.
 
     Reviewers are named by their numbers there.

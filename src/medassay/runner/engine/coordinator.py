@@ -137,7 +137,7 @@ class Coordinator:
                     task.cancel()
                 self._asker.budget.booked = self._budget_shares.spent
                 if self._asker.tally.over_budget == SPENT:
-                    self._asker.tally.over_budget = self._asker.budget.told
+                    self._asker.tally.over_budget = self._asker.budget.spent_bound
             await asyncio.to_thread(self._fetch, "")
             for error in (*results, self._broken):
                 if isinstance(error, BaseException):
@@ -282,7 +282,7 @@ class Coordinator:
 
         Shards get smaller towards the end, so that workers end together.
         """
-        for model in sorted(worker.models - self._asker.tally.unpaid):
+        for model in sorted(worker.models - self._asker.tally.models_over_budget):
             held = state.waiting.get(model, 0)
             # Some beats' worth, but never more than an equal part of what is left.
             even = self._unfinished[model] // max(1, len(self._states))
@@ -343,10 +343,12 @@ class Coordinator:
 
     def _is_spent(self) -> bool:
         """Return whether the budget forbids to ask every model of which something is left."""
-        unpaid = self._asker.tally.unpaid
+        models_over_budget = self._asker.tally.models_over_budget
         held = {shard.model for state in self._states.values() for shard in state.shards.values()}
-        others = set(self._waiting) - unpaid
-        return bool(unpaid) and not any(model in held or self._peek(model) for model in others)
+        others = set(self._waiting) - models_over_budget
+        return bool(models_over_budget) and not any(
+            model in held or self._peek(model) for model in others
+        )
 
     def _peek(self, model: str) -> bool:
         """Return whether a unit of this model waits to be leased."""

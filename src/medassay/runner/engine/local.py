@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
 from medassay.core.records.model import ModelSpec
-from medassay.runner.ask import until_sure
+from medassay.runner.ask import wait_while_in_doubt
 from medassay.runner.concurrency import ask_in_turn, asking, each
 from medassay.runner.engine.stage import R, Stage, StageJob, T
 from medassay.runner.event_loop import run_async
@@ -26,7 +26,7 @@ class LocalEngine:
             return asker.during(
                 _work(job),
                 stopping=lambda: stop.soon,
-                sure=lambda: until_sure(job.in_doubt, lambda: stop.soon),
+                before_call=lambda: wait_while_in_doubt(job.in_doubt, lambda: stop.soon),
             )
 
         run_async(work, stop.ask)
@@ -53,7 +53,7 @@ def _ask(job: StageJob, spec: ModelSpec, units: Iterator[int]) -> Coroutine[Any,
     return ask_in_turn(
         each(units),
         lambda unit: job.stage.do(spec, unit),
-        stopped=lambda: job.stop.soon or spec.id in job.asker.tally.unpaid,
+        stopped=lambda: job.stop.soon or spec.id in job.asker.tally.models_over_budget,
         in_doubt=job.in_doubt,
     )
 

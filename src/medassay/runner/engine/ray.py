@@ -173,7 +173,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
         TimeoutError,
         ray.exceptions.RayError,
     ) as error:
-        reason = known_secrets.told(str(error), 300)
+        reason = known_secrets.quote(str(error), 300)
         what = (
             f"no cluster answers at RAY_ADDRESS {address} (is RAY_AUTH_TOKEN that of the cluster?)"
             if address
@@ -321,7 +321,7 @@ class RayWorkerHandle:
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None  # what the worker raised itself
         except self._ray.exceptions.RayError as error:
-            message = known_secrets.told(str(error), 200)
+            message = known_secrets.quote(str(error), 200)
             raise LostError(f"{self.name}: {type(error).__name__}: {message}") from None
 
     def end(self) -> None:

@@ -19,7 +19,7 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import BudgetRules
 from medassay.errors import InputError, MedassayError
 from medassay.model.chats import make_chats
-from medassay.runner.ask import Asker, AskSettings, Tally, until_sure
+from medassay.runner.ask import Asker, AskSettings, Tally, wait_while_in_doubt
 from medassay.runner.breaker import Relay
 from medassay.runner.budget import SPENT, Budget
 from medassay.runner.concurrency import ask_in_turn, wait_for_grace_period
@@ -139,7 +139,7 @@ class WorkerBudget(Budget):
         return True
 
     @property
-    def told(self) -> str:
+    def spent_bound(self) -> str:
         """Return which bound is spent; of the run's, the coordinator knows the figures."""
         refused = "" if self.journal is None else self.journal.refused
         return refused or SPENT
@@ -322,7 +322,7 @@ class Worker:
                 grace=job.grace,
                 relays=self._relays,
                 stopping=lambda: self._stop,
-                sure=lambda: until_sure(self._in_doubt, lambda: self._stop),
+                before_call=lambda: wait_while_in_doubt(self._in_doubt, lambda: self._stop),
             ),
         )
         self._chats = chats
@@ -434,7 +434,7 @@ class Worker:
         return ask_in_turn(
             feed,
             lambda place: self._do(spec, *place),
-            stopped=lambda: self._stop or spec.id in self._asker.tally.unpaid,
+            stopped=lambda: self._stop or spec.id in self._asker.tally.models_over_budget,
             in_doubt=self._in_doubt,
         )
 
@@ -483,7 +483,7 @@ class Worker:
     def _report(self) -> WorkReport:
         tally, self._asker.tally = self._asker.tally, Tally(given_up=self._asker.tally.given_up)
         self._asker.tally.over_budget = tally.over_budget
-        self._asker.tally.unpaid = set(tally.unpaid)
+        self._asker.tally.models_over_budget = set(tally.models_over_budget)
         return WorkReport(
             noted=self._segment.new(self._safe),
             advanced=self._counting.new(),

@@ -94,13 +94,13 @@ class Strata:
         if not self.stratified:
             joined = len(self._strata) > 1
             seed = self._pool_seed if joined else self._strata[0].seed
-            return drawn_sums(columns, self.clusters, self._n_resamples, seed)
+            return resampled_sums(columns, self.clusters, self._n_resamples, seed)
         total = np.zeros((self._n_resamples, columns.shape[1]))
         for part, groups, stratum in zip(
             self._split(columns), self._groups, self._strata, strict=True
         ):
             numbers = number_clusters(stratum.clusters)
-            domain_sums = drawn_sums(part, numbers, self._n_resamples, stratum.seed)
+            domain_sums = resampled_sums(part, numbers, self._n_resamples, stratum.seed)
             sums = part.sum(axis=0)
             total += sums + sqrt(groups / (groups - 1)) * (domain_sums - sums)
         return total
@@ -134,7 +134,7 @@ class Strata:
         return np.split(columns, ends[:-1])
 
 
-def drawn_sums(
+def resampled_sums(
     columns: Floats, clusters: NDArray[np.int64] | None, n_resamples: int, seed: int
 ) -> Floats:
     """Return the sum of every column in every draw, shape (n_resamples, n_columns).

@@ -14,7 +14,7 @@ from medassay.review.store.schema import Study
 from medassay.review.store.trail import accesses, line_record, trail_of
 from medassay.review.training import training_entries
 from medassay.statistic.agreement.votes import margin_of_error
-from medassay.web.pages.results import MOST_SHOWN, given_of_study
+from medassay.web.pages.results import MOST_SHOWN, last_reviews_of_study
 from medassay.web.request_context import Here, RequestContext
 from medassay.web.uploaded import read_upload
 
@@ -87,7 +87,7 @@ def _progress(
         entries = reading.entries_of(db, context.study.id)
         counts = reading.ticket_counts(db, context.study)
         study = db.get_one(Study, context.study.id)
-    entry_summaries = summary.standings(given_of_study(context))
+    entry_summaries = summary.standings(last_reviews_of_study(context))
     return context.page(
         "progress.html",
         status,

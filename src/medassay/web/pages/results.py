@@ -28,26 +28,26 @@ def _state(context: RequestContext) -> tuple[object, ...]:
         return reading.state_of(db, context.study.id)
 
 
-def given_of_study(context: RequestContext) -> tuple[Any, ...]:
+def last_reviews_of_study(context: RequestContext) -> tuple[Any, ...]:
     """Return the last reviews of the study.
 
     Outside of any transaction, since it opens one if need be.
     """
-    return _kept_given(context.database, context.study.id, _state(context))
+    return _cached_last_reviews(context.database, context.study.id, _state(context))
 
 
 @lru_cache(maxsize=16)
-def _kept_given(database: Any, study: str, state: tuple[object, ...]) -> tuple[Any, ...]:
+def _cached_last_reviews(database: Any, study: str, state: tuple[object, ...]) -> tuple[Any, ...]:
     """Return the last reviews of a study.
 
     Read again only when one was added, withdrawn or the like.
     """
     with database.read() as db:
-        return tuple(reading.given_of(db, study))
+        return tuple(reading.last_reviews(db, study))
 
 
 @lru_cache(maxsize=16)
-def _kept_agreement(
+def _cached_agreement(
     database: Any, study: str, state: tuple[object, ...]
 ) -> tuple[list[Any], list[Any]]:
     """Return agreement and votes: resampled once, not for every reader."""
@@ -55,22 +55,24 @@ def _kept_agreement(
         form = FORMS[db.get_one(Study, study).form]
         overlap = db.get_one(Study, study).overlap
         entries = {entry.id: entry for entry in reading.entries_of(db, study)}
-    reviews = [review for review in _kept_given(database, study, state) if review.entry in entries]
+    reviews = [
+        review for review in _cached_last_reviews(database, study, state) if review.entry in entries
+    ]
     seed = seed_of(study, form.name, "agreement", "review")
     contents = {number: entry.content for number, entry in entries.items()}
     places = {number: (entry.category, entry.iteration) for number, entry in entries.items()}
     return agreements(form, contents, reviews, seed=seed), votes_of(form, places, reviews, overlap)
 
 
-def kept_agreement(context: RequestContext) -> list[Any]:
+def cached_agreement(context: RequestContext) -> list[Any]:
     """Return the agreement on each aspect of a study."""
-    return _kept_agreement(context.database, context.study.id, _state(context))[0]
+    return _cached_agreement(context.database, context.study.id, _state(context))[0]
 
 
 def agreement_page(context: Here) -> Response:
     """Show agreement by aspect and qualification, and how many found each item right."""
-    reviews = given_of_study(context)
-    agreement_rows, votes = _kept_agreement(context.database, context.study.id, _state(context))
+    reviews = last_reviews_of_study(context)
+    agreement_rows, votes = _cached_agreement(context.database, context.study.id, _state(context))
     return context.page(
         "agreement.html",
         found=agreement_rows,
@@ -90,7 +92,7 @@ def items_page(context: Here) -> Response:
 
     Reviews unfold for those who may read them, without names.
     """
-    reviews = given_of_study(context)
+    reviews = last_reviews_of_study(context)
     with context.database.read() as db:
         entries = {entry.id: entry for entry in reading.entries_of(db, context.study.id)}
         states = {
@@ -202,21 +204,23 @@ def _trend(
     """Return the points that the address asks for, by what, of which aspect, and all aspects."""
     query = context.request.query_params
     state = _state(context)
-    aspects = summary.scored_aspects(_kept_given(context.database, context.study.id, state))
+    aspects = summary.scored_aspects(
+        _cached_last_reviews(context.database, context.study.id, state)
+    )
     choices: tuple[summary.By, ...] = ("all", "category", "qualification")
     by = next((choice for choice in choices if choice == query.get("by")), choices[0])
     aspect = next((name for name in aspects if name == query.get("aspect")), "")
     aspect = aspect or (aspects[0] if aspects else "")
-    points = _kept_trend(context.database, context.study.id, state, by, aspect)
+    points = _cached_trend(context.database, context.study.id, state, by, aspect)
     least = 1 if _may_read(context) else _LEAST_TOGETHER
     return [point for point in points if point.reviewers >= least], by, aspect, aspects
 
 
 @lru_cache(maxsize=64)
-def _kept_trend(
+def _cached_trend(
     database: Any, study: str, state: tuple[object, ...], by: summary.By, aspect: str
 ) -> list[summary.TrendPoint]:
-    reviews = _kept_given(database, study, state)
+    reviews = _cached_last_reviews(database, study, state)
     return summary.trend(reviews, aspect, by, seed=seed_of(study, "trends", "time", "review"))
 
 

@@ -44,7 +44,7 @@ def choose(candidates: Iterable[CandidateList]) -> CandidateList | None:
             if not lists:
                 return min(tier, key=lambda candidate: candidate.start)
             return _with_first(
-                _last_said(lists), [candidate for candidate in tier if candidate.single]
+                _last_list(lists), [candidate for candidate in tier if candidate.single]
             )
     if not usable:
         return None
@@ -62,7 +62,7 @@ def _with_first(chosen: CandidateList, singles: Sequence[CandidateList]) -> Cand
     return replace(chosen, entries=(*before[0].entries, *unranked))
 
 
-def _last_said(candidates: Sequence[CandidateList]) -> CandidateList:
+def _last_list(candidates: Sequence[CandidateList]) -> CandidateList:
     """Return the last list of diagnoses, with the one before it where it only goes on from
     there.
     """
