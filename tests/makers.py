@@ -2,6 +2,8 @@
 
 import json
 
+import msgspec
+
 from medassay.core.records.completion import Completion
 from medassay.core.records.trial import Trial
 
@@ -305,3 +307,8 @@ def trial(**fields):
         "outcome": "answered",
     }
     return Trial(**(usual | fields))
+
+
+def plain(record):
+    """Return a record as the dicts and lists that its JSON holds."""
+    return msgspec.to_builtins(record)

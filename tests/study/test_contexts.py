@@ -48,10 +48,10 @@ def study(runs):
 
 
 def test_every_row_has_its_three_measures_in_every_category(study):
-    assert study["metrics"] == {"accuracy": "accuracy", "judge": "g_eval", "similarity": "chrf"}
-    places = Counter(row["category"] for row in study["rows"])
+    assert study.metrics == {"accuracy": "accuracy", "judge": "g_eval", "similarity": "chrf"}
+    places = Counter(row.category for row in study.rows)
     assert places == dict.fromkeys(("all", "gout", "anaemia"), 3 * 5 * 3)
-    assert {row["n"] for row in study["rows"]} == {60, 30}
+    assert {row.n for row in study.rows} == {60, 30}
 
 
 def test_numbers_are_the_means_of_the_items_and_lie_in_their_intervals(study, runs):
@@ -59,18 +59,18 @@ def test_numbers_are_the_means_of_the_items_and_lie_in_their_intervals(study, ru
     wanted = {}
     for one in scores:
         wanted.setdefault((one["model"], one["setting"]), []).append(one["score"])
-    for row in study["rows"]:
+    for row in study.rows:
         # m0 always gives the reference: on the scale of likeness, which has no ends, all alike give
         # no interval.
-        alike = row["measure"] == "similarity" and row["model"] == "m0"
-        assert (row["lo"] is None) == alike
-        assert row["lo"] is None or row["lo"] <= row["score"] <= row["hi"]
-        if (row["category"], row["measure"]) == ("all", "accuracy"):
-            assert row["score"] == pytest.approx(np.mean(wanted[row["model"], row["setting"]]))
+        alike = row.measure == "similarity" and row.model == "m0"
+        assert (row.lo is None) == alike
+        assert row.lo is None or row.lo <= row.score <= row.hi
+        if (row.category, row.measure) == ("all", "accuracy"):
+            assert row.score == pytest.approx(np.mean(wanted[row.model, row.setting]))
 
 
 def test_scripted_models_and_toplines_get_no_mark(study):
-    assert {row["rank"] for row in study["rows"]} == {None}
+    assert {row.rank for row in study.rows} == {None}
 
 
 def test_models_of_one_setting_share_ranks_and_toplines_get_none(place, mock_server, tmp_path):
@@ -78,7 +78,7 @@ def test_models_of_one_setting_share_ranks_and_toplines_get_none(place, mock_ser
     shutil.copytree(place, own, ignore=shutil.ignore_patterns("runs", "responses", "spend"))
     makers.write_models(own, *(makers.endpoint(mock_server(), name) for name in ("m0", "m1", "m2")))
     found = contexts_study([run(own, "closed", templates=["healthbranches_quiz"], seed=9)])
-    marks = {(r["setting"], r["rank"]) for r in found["rows"] if r["category"] == "all"}
+    marks = {(r.setting, r.rank) for r in found.rows if r.category == "all"}
     assert {setting for setting, rank in marks if rank} == {"zero_shot", "rag"}
     assert {rank for _, rank in marks} == {1, None}
 
@@ -105,57 +105,46 @@ def test_the_ranks_of_a_setting_are_those_of_a_board_of_its_models(tmp_path):
     )
     board = {r["model"]: r for r in made.statistics["domains"]["overall"]}
     study = contexts_study([made])
-    assert len(study["rows"]) == 3
-    for row in study["rows"]:
-        same = board[row["model"]]
+    assert len(study.rows) == 3
+    for row in study.rows:
+        same = board[row.model]
         for key in ("rank_lo", "rank_hi", "score", "lo", "hi", "n"):
-            assert row[key] == pytest.approx(same[key], abs=1e-12), key
+            assert getattr(row, key) == pytest.approx(same[key], abs=1e-12), key
     assert board["poor"]["rank_lo"] == 3
     grid = contexts_sheet(study).sections[0].grids[0]
     assert any("rank 1–2" in cell for line in grid.rows for cell in line)
 
 
 def test_each_context_is_paired_with_zero_shot(study):
-    assert len(study["gains"]) == 3 * 4 * 3
-    assert {one["value"] for one in study["gains"] if one["measure"] == "accuracy"} == {0.0}
-    assert not any(one["different"] for one in study["gains"])
-    assert all(one["lo"] <= one["value"] <= one["hi"] for one in study["gains"])
+    assert len(study.gains) == 3 * 4 * 3
+    assert {one.value for one in study.gains if one.measure == "accuracy"} == {0.0}
+    assert not any(one.different for one in study.gains)
+    assert all(one.lo <= one.value <= one.hi for one in study.gains)
 
 
 def test_rank_correlations_are_those_of_scipy(study):
-    score = {
-        (r["measure"], r["setting"], r["model"]): r["score"]
-        for r in study["rows"]
-        if r["category"] == "all"
-    }
-    assert len(study["correlations"]) == 5 * 3
-    for one in study["correlations"]:
-        a, b = (
-            [score[m, one["setting"], f"m{k}"] for k in range(3)]
-            for m in (one["first"], one["second"])
-        )
-        if one["rho"] is not None:
-            assert one["rho"] == pytest.approx(spearmanr(a, b).statistic)
-        assert one["n"] == 3
+    score = {(r.measure, r.setting, r.model): r.score for r in study.rows if r.category == "all"}
+    assert len(study.correlations) == 5 * 3
+    for one in study.correlations:
+        a, b = ([score[m, one.setting, f"m{k}"] for k in range(3)] for m in (one.first, one.second))
+        if one.rho is not None:
+            assert one.rho == pytest.approx(spearmanr(a, b).statistic)
+        assert one.n == 3
 
 
 def test_answers_longer_than_asked_for_are_counted(study):
-    found = {(one["model"], one["setting"]): one for one in study["long"]}
-    assert found["m0", "rag"]["long"] == 0
-    assert found["m2", "rag"] == {
-        "model": "m2",
-        "setting": "rag",
-        "long": sum(at % 7 < 2 for at in range(60)),
-        "answers": 60,
-    }
+    found = {(one.model, one.setting): one for one in study.long}
+    assert found["m0", "rag"].long == 0
+    assert found["m2", "rag"].long == sum(at % 7 < 2 for at in range(60))
+    assert found["m2", "rag"].answers == 60
 
 
 def test_the_retrieval_is_told_by_its_own_quality(study, runs):
     trials = [t for t in read_jsonl(runs[0].path / "trials.jsonl") if t["setting"] == "rag"]
     share = np.mean([t["own_source"] for t in trials if t["model"] == "m0"])
-    row = next(s for s in study["sources"] if (s["model"], s["measure"]) == ("m0", "accuracy"))
-    assert row["score"] == pytest.approx(share)
-    assert row["lo"] <= row["score"] <= row["hi"]
+    row = next(s for s in study.sources if (s.model, s.measure) == ("m0", "accuracy"))
+    assert row.score == pytest.approx(share)
+    assert row.lo <= row.score <= row.hi
 
 
 def test_the_sheet_comes_in_every_form(study, tmp_path, cli, runs):
@@ -168,7 +157,7 @@ def test_the_sheet_comes_in_every_form(study, tmp_path, cli, runs):
         "contexts.json",
     } <= set(files)
     rows = list(csv.DictReader(io.StringIO(files["contexts.csv"].decode())))
-    assert len(rows) == len(study["rows"])
+    assert len(rows) == len(study.rows)
     assert "topline\\_path" in files["contexts.tex"].decode()
     code, out, err = cli("study", "contexts", *(r.path for r in runs), "--to", "sheet", "--json")
     assert (code, err) == (0, "")
@@ -205,20 +194,20 @@ def test_seven_models_raw_predictions_become_the_same_table(data, tmp_path):
     )
     assert medassay.verify(run.path).ok
     found = contexts_study([run])
-    rows = {(r["model"], r["setting"]): r for r in found["rows"] if r["category"] == "all"}
+    rows = {(r.model, r.setting): r for r in found.rows if r.category == "all"}
     assert len({model for model, _ in rows}) == 7
     assert {setting for _, setting in rows} == {"zero_shot", "rag", "zero_shot:quiz_baseline"}
     # As the data card counts it by hand, whatever the case of the letter.
-    assert round(rows["mistral", "zero_shot"]["score"], 3) == 0.563
-    assert rows["llama2:7b", "zero_shot"]["rank"] != 1
-    gains = {one["model"]: one for one in found["gains"]}
+    assert round(rows["mistral", "zero_shot"].score, 3) == 0.563
+    assert rows["llama2:7b", "zero_shot"].rank != 1
+    gains = {one.model: one for one in found.gains}
     assert set(gains) == {model for model, _ in rows}
-    assert gains["llama2:7b"]["different"]
-    assert gains["llama2:7b"]["value"] == pytest.approx(
-        100 * (rows["llama2:7b", "rag"]["score"] - rows["llama2:7b", "zero_shot"]["score"])
+    assert gains["llama2:7b"].different
+    assert gains["llama2:7b"].value == pytest.approx(
+        100 * (rows["llama2:7b", "rag"].score - rows["llama2:7b", "zero_shot"].score)
     )
-    assert len({r["category"] for r in found["rows"]}) == 1 + 16
-    assert any(r["few"] for r in found["rows"])
+    assert len({r.category for r in found.rows}) == 1 + 16
+    assert any(r.few for r in found.rows)
 
 
 @pytest.mark.real_data

@@ -322,7 +322,8 @@ def predictions(folder, wrong_key=3):
 def test_a_wrong_key_is_suspected_when_strong_models_agree_on_another_answer(tmp_path):
     columns = {c: c for c in ("item", "model", "domain", "prediction", "key")}
     run = import_predictions(predictions(tmp_path), columns, runs=tmp_path / "runs")
-    study = bank_study([run], [])
+    record = bank_study([run], [])
+    study = makers.plain(record)
     first = study["suspects"][0]
     assert (first["item"], first["key"], first["instead"], first["agree"]) == (
         "d/q03",
@@ -334,7 +335,7 @@ def test_a_wrong_key_is_suspected_when_strong_models_agree_on_another_answer(tmp
     assert item["discrimination"] < 0
     assert item["difficulty"] == pytest.approx(2 / 6)
     assert study["review"][0]["reason"] == "suspected wrong key"
-    assert b"suspected wrong key" in bank_sheet(study).files()["bank.csv"]
+    assert b"suspected wrong key" in bank_sheet(record).files()["bank.csv"]
 
 
 def bank_of(folder, name, items):
@@ -376,7 +377,7 @@ def test_duplicates_and_leaks_are_found_within_and_across_banks(tmp_path):
         "two",
         [choice("x", f"{LONG}. What now?"), choice("y", "Something else entirely here?")],
     )
-    study = bank_study([], [first, second])
+    study = makers.plain(bank_study([], [first, second]))
     assert [(one["first"], one["second"]) for one in study["leaks"]] == [("one/a", "one/b")]
     assert {(one["first"], one["second"], one["across"]) for one in study["duplicates"]} == {
         ("one/a", "two/x", True),
@@ -388,7 +389,7 @@ def test_duplicates_and_leaks_are_found_within_and_across_banks(tmp_path):
 
 def test_the_text_of_a_synthetic_item_is_not_shown(tmp_path):
     secret = [choice(n, f"{LONG}. Secret?", kind="synthetic") for n in ("a", "b")]
-    study = bank_study([], [bank_of(tmp_path, "one", secret)])
+    study = makers.plain(bank_study([], [bank_of(tmp_path, "one", secret)]))
     assert study["duplicates"][0]["text"] == "(private)"
     assert "Secret" not in json.dumps(study)
 
@@ -400,7 +401,7 @@ def test_the_text_of_a_bank_that_may_not_leave_is_not_shown(tmp_path):
         name="one",
         may_leave=False,
     )
-    assert "Secret" not in json.dumps(bank_study([], [load_bank(tmp_path / "one")]))
+    assert "Secret" not in json.dumps(makers.plain(bank_study([], [load_bank(tmp_path / "one")])))
 
 
 def test_open_answers_tell_nothing_of_keys(text_run):
@@ -455,15 +456,15 @@ def test_habits_of_keys_are_told(tmp_path):
         )
         for n in range(60)
     ]
-    [told] = bank_study([], [bank_of(tmp_path, "one", items)])["keys"]
-    assert told["counts"] == [60, 0, 0]
-    assert told["p_positions"] < 1e-9
-    assert (told["longest"], told["p_longest"] < 1e-9) == (1.0, True)
+    [habits] = bank_study([], [bank_of(tmp_path, "one", items)]).keys
+    assert habits.counts == [60, 0, 0]
+    assert habits.p_positions < 1e-9
+    assert (habits.longest, habits.p_longest < 1e-9) == (1.0, True)
 
 
 def test_options_that_are_always_the_same_have_no_positions(tmp_path):
     items = [choice(f"i{n}", f"Question {n}?", options=("yes", "no", "maybe")) for n in range(9)]
-    assert bank_study([], [bank_of(tmp_path, "one", items)])["keys"] == []
+    assert bank_study([], [bank_of(tmp_path, "one", items)]).keys == []
 
 
 def test_nothing_at_all_is_refused():

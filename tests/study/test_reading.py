@@ -54,28 +54,28 @@ def study(run):
 
 
 def row(study, model):
-    [found] = [one for one in study["rows"] if one["model"] == model]
+    [found] = [one for one in study.rows if one.model == model]
     return found
 
 
 def test_each_row_tells_its_rules_and_outcomes(study):
-    assert row(study, "plain")["rules"] == {"S2": N}
-    assert row(study, "glued")["rules"] == {"S9": N}
+    assert row(study, "plain").rules == {"S2": N}
+    assert row(study, "glued").rules == {"S9": N}
     odd = row(study, "odd")
-    assert odd["rules"] == {
+    assert odd.rules == {
         "S1": N // 3,
         "unparsed: no option found": N // 3,
         "refused: said": N // 3,
     }
-    assert (odd["outcomes"]["unparsed"], odd["outcomes"]["refused"]) == (N // 3, N // 3)
+    assert (odd.outcomes["unparsed"], odd.outcomes["refused"]) == (N // 3, N // 3)
 
 
 def test_a_row_with_more_unread_replies_than_chance_is_named(study):
     odd = row(study, "odd")
-    assert odd["differs"]
-    assert odd["unread"] == pytest.approx(2 / 3)
-    assert (odd["lo"], odd["hi"]) == pytest.approx(wilson_interval(2 * N // 3, N))
-    assert odd["others"] == 0
+    assert odd.differs
+    assert odd.unread == pytest.approx(2 / 3)
+    assert (odd.lo, odd.hi) == pytest.approx(wilson_interval(2 * N // 3, N))
+    assert odd.others == 0
     assert "odd, zero_shot (66.7 %, others 0.0 %)" in reading_sheet(study).reading
 
 
@@ -86,22 +86,22 @@ def test_rows_alike_do_not_differ(tmp_path):
     found, _ = reading_study(
         [pipeline.run(makers.write_plan(tmp_path, models=["a", "b"]), secrets={})]
     )
-    assert not any(one["differs"] for one in found["rows"])
+    assert not any(one.differs for one in found.rows)
     assert "No row's unread share differs" in reading_sheet(found).reading
-    assert found["clusters"] == found["disagreements"] == []
+    assert found.clusters == found.disagreements == []
 
 
 def test_replies_on_which_a_second_reading_disagrees_are_listed(study):
-    assert row(study, "unlike")["disagreements"] == N
-    assert row(study, "plain")["disagreements"] == row(study, "glued")["disagreements"] == 0
-    one = next(one for one in study["disagreements"] if one["model"] == "unlike")
-    assert (one["first"], one["second"]) == ("B", "A")
+    assert row(study, "unlike").disagreements == N
+    assert row(study, "plain").disagreements == row(study, "glued").disagreements == 0
+    one = next(one for one in study.disagreements if one.model == "unlike")
+    assert (one.first, one.second) == ("B", "A")
 
 
 def test_unread_replies_are_grouped_by_their_shape(study):
-    shapes = {(one["shape"], one["outcome"]): one["n"] for one in study["clusters"]}
+    shapes = {(one.shape, one.outcome): one.n for one in study.clusters}
     assert shapes == {("W w…", "unparsed"): N // 3, ("L w…", "refused"): N // 3}
-    assert study["clusters"][0]["rows"] == {"odd, zero_shot": N // 3}
+    assert study.clusters[0].rows == {"odd, zero_shot": N // 3}
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def label(run, path, wrong):
 
 def test_the_error_rate_of_what_people_checked_has_its_interval(run, tmp_path):
     label(run, tmp_path / "l.csv", 3)
-    found = reading_study([run], labels=tmp_path / "l.csv")[0]["labels"]
-    assert (found["n"], found["wrong"], found["error"]) == (40, 3, 3 / 40)
-    assert (found["lo"], found["hi"]) == pytest.approx(wilson_interval(3, 40))
-    assert sum(one["n"] for one in found["rows"]) == 40
+    found = reading_study([run], labels=tmp_path / "l.csv")[0].labels
+    assert (found.n, found.wrong, found.error) == (40, 3, 3 / 40)
+    assert (found.lo, found.hi) == pytest.approx(wilson_interval(3, 40))
+    assert sum(one.n for one in found.rows) == 40
 
 
 def test_the_sample_is_the_same_each_time_and_has_every_row(run):
@@ -164,7 +164,7 @@ def test_wrong_labels_are_refused_with_row_and_column(run, tmp_path, change, sai
         writer.writeheader()
         writer.writerows(rows)
     if said is None:  # a reply that nobody labelled
-        assert reading_study([run], labels=tmp_path / "l.csv")[0]["labels"]["n"] == 39
+        assert reading_study([run], labels=tmp_path / "l.csv")[0].labels.n == 39
         return
     with pytest.raises(InputError, match=said):
         reading_study([run], labels=tmp_path / "l.csv")

@@ -74,13 +74,12 @@ def _write(folder: Path, result: "Shortlist", document: dict[str, Any]) -> None:
 
 
 def _print(result: "Shortlist", document: dict[str, Any]) -> None:
-
+    from medassay.core.ranks import rank_range
     from medassay.selection.written import (
         cells_of,
         columns_of,
         interval,
         other_scores,
-        rank_range,
     )
 
     before = result.candidates
@@ -103,8 +102,9 @@ def _print(result: "Shortlist", document: dict[str, Any]) -> None:
         return
     for row in again["models"]:
         out.result(
-            f"recomputed {_line(row['model'])}: {interval(row)}, rank {rank_range(row)}, n"
-            f" {row['n']}, {row['blank']} blank"
+            f"recomputed {_line(row['model'])}: {interval(row)},"
+            f" rank {rank_range(row['rank_lo'], row['rank_hi'])},"
+            f" n {row['n']}, {row['blank']} blank"
         )
     for sentence in other_scores(again):
         out.result(f"differs from the table: {_line(sentence)}")

@@ -11,17 +11,16 @@ _NAMED = 5  # so many names stand in one sentence
 _NUMBERS = ("rank_lo", "rank_hi")
 
 
-def rank_range(row: Mapping[str, Any]) -> str:
+def rank_range(lo: int | None, hi: int | None) -> str:
     """Return the ranks that a row may have, "2–4", one number only where it is certain.
 
     A dash where it is not ranked.
 
     Examples
     --------
-    >>> rank_range({"rank_lo": 2, "rank_hi": 4}), rank_range({"rank_lo": 3, "rank_hi": 3})
-    ('2–4', '3')
+    >>> rank_range(2, 4), rank_range(3, 3), rank_range(None, None)
+    ('2–4', '3', '–')
     """
-    lo, hi = (row.get(name) for name in _NUMBERS)
     if lo is None:
         return "–"
     return f"{lo}" if lo == hi else f"{lo}–{hi}"
@@ -38,7 +37,7 @@ def range_title(row: Mapping[str, Any], n_ranked: int) -> str:
     lo, hi = (int(row[name]) for name in _NUMBERS)
     above, below = lo - 1, n_ranked - hi
     better = "no model is" if above == 0 else "1 model is" if above == 1 else f"{above} models are"
-    return f"{rank_range(row)}: {better} shown to be better, {below or 'none'} to be worse"
+    return f"{rank_range(lo, hi)}: {better} shown to be better, {below or 'none'} to be worse"
 
 
 def ranking_sentence(

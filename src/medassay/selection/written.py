@@ -5,6 +5,7 @@ import io
 import json
 from typing import Any
 
+from medassay.core.ranks import rank_range
 from medassay.core.wording import counted
 from medassay.report.document import markdown_table, markdown_text
 from medassay.report.pages.html import asset, environment
@@ -146,7 +147,13 @@ def _recomputed(scores: dict[str, Any]) -> list[str]:
     parts += markdown_table(
         ["model", "mean [95 % interval]", "rank range", "items", "blank"],
         (
-            [row["model"], interval(row), rank_range(row), str(row["n"]), str(row["blank"])]
+            [
+                row["model"],
+                interval(row),
+                rank_range(row["rank_lo"], row["rank_hi"]),
+                str(row["n"]),
+                str(row["blank"]),
+            ]
             for row in scores["models"]
         ),
     )
@@ -194,17 +201,6 @@ def interval(row: dict[str, Any]) -> str:
     if row["mean"] is None:
         return "–"
     return f"{row['mean']:.4f} [{row['lo']:.4f}, {row['hi']:.4f}]"
-
-
-def rank_range(row: dict[str, Any]) -> str:
-    """Return the ranks that a model may have."""
-    if row["rank"] is None:
-        return "–"
-    return (
-        f"{row['rank_lo']}–{row['rank_hi']}"
-        if row["rank_lo"] < row["rank_hi"]
-        else str(row["rank_lo"])
-    )
 
 
 def _difference(pair: dict[str, Any]) -> str:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
@@ -28,6 +28,7 @@ _AGREE = 2 / 3  # of them that give the same wrong answer, so that it may be the
 _ALIKE = 0.7  # Jaccard likeness of runs of words from which on two texts are near-duplicates
 _RUN = 3  # words
 _COMMON = 60  # texts that share a run of words which then says nothing
+_AGAINST = -0.3  # discrimination below which weaker models do better than stronger ones
 _LISTED = 50
 _WORD = re.compile(r"\w+")
 _HIDDEN = "(private)"  # in place of what synthetic items, and banks that may not leave, hold
@@ -48,7 +49,105 @@ class ItemScores:
     keys: Mapping[tuple[str, str], str]
 
 
-def bank_study(runs: Sequence[Run], banks: Sequence[Bank]) -> dict[str, Any]:
+class ItemPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """How one item tells models apart.
+
+    `difficulty` is the share of the models' scores, 0 to 1; `discrimination` the correlation over
+    models with the mean of the other items, −1 to 1; `suspect` whether all strong models miss it.
+    """
+
+    item: str
+    difficulty: float
+    discrimination: float | None
+    n_models: int
+    suspect: bool
+
+
+class Suspect(msgspec.Struct, frozen=True, kw_only=True):
+    """An item that all strong models miss: its key, and what they say (answer → times).
+
+    `agree` says that most of them give the same answer, `instead`.
+    """
+
+    item: str
+    key: str
+    said: dict[str, int]
+    agree: bool
+    instead: str
+    solved_by: int
+    n_models: int
+
+
+class ModelAccuracy(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean score of a model over the items that it was asked."""
+
+    model: str
+    accuracy: float
+
+
+class AlikePair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two items with nearly the same question; a leak is a test item and a dev item of one bank."""
+
+    first: str
+    second: str
+    likeness: float
+    options_too: bool
+    across: bool
+    leak: bool
+    text: str
+
+
+class KeyHabits(msgspec.Struct, frozen=True, kw_only=True):
+    """How the keys of a bank are spread over the positions, and how often the longest option is
+    right; p-values of equal use (chi-square) and of chance (binomial, one-sided).
+    """
+
+    bank: str
+    options: int
+    n: int
+    counts: list[int]
+    p_positions: float
+    longest: float
+    p_longest: float
+
+
+class ReviewReason(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a person should look at an item."""
+
+    item: str
+    reason: str
+    says: str
+
+
+class AnswerFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """What answers say of items."""
+
+    items: Sequence[ItemPoint] = ()
+    suspects: Sequence[Suspect] = ()
+    models: Sequence[ModelAccuracy] = ()
+    strong: Sequence[str] = ()
+
+
+class BankStudy(msgspec.Struct, frozen=True, kw_only=True):
+    """The study: what answers say of items, and texts of each other.
+
+    `models` are in the order of their accuracy, the best first; `review` is all that should be
+    looked at, the most telling first.
+    """
+
+    runs: Sequence[str]
+    banks: Sequence[str]
+    items: Sequence[ItemPoint]
+    suspects: Sequence[Suspect]
+    models: Sequence[ModelAccuracy]
+    strong: Sequence[str]
+    duplicates: Sequence[AlikePair]
+    leaks: Sequence[AlikePair]
+    keys: Sequence[KeyHabits]
+    review: Sequence[ReviewReason]
+
+
+def bank_study(runs: Sequence[Run], banks: Sequence[Bank]) -> BankStudy:
     """Return what answers say of items, and texts of each other.
 
     Parameters
@@ -57,28 +156,31 @@ def bank_study(runs: Sequence[Run], banks: Sequence[Bank]) -> dict[str, Any]:
         models in all
     banks : whose texts tell duplicates, leaks between splits, and habits of keys
 
-    Returns
-    -------
-    dict
-        items (id, difficulty, discrimination, n_models, suspect), suspects (strong models that miss
-        it, what they say instead, whether they agree), models by accuracy, duplicates (pairs with
-        likeness, within or across banks), leaks (pairs of a test and a dev item), keys (counts of
-        positions with p of equal use, share of keys that are the longest option), review (all that
-        should be looked at).
+    Raises
+    ------
+    InputError
+        When neither is named, or the runs hold no closed answer of a model.
+    IncompleteError
+        When a run is not finished.
     """
     if not runs and not banks:
         raise InputError("bank: name runs (--run), banks, or both")
-    document: dict[str, Any] = {
-        "runs": [r.id for r in runs],
-        "banks": [b.version for b in banks],
-    }
-    document |= _of_answers(_table(runs)) if runs else {"items": [], "suspects": [], "models": []}
-    duplicates = list(_duplicates(banks))
-    document["duplicates"] = [duplicate for duplicate in duplicates if not duplicate["leak"]]
-    document["leaks"] = [duplicate for duplicate in duplicates if duplicate["leak"]]
-    document["keys"] = [keys for bank in banks if (keys := _keys(bank)) is not None]
-    document["review"] = list(_review(document))
-    return document
+    answers = _of_answers(_table(runs)) if runs else AnswerFindings()
+    pairs = list(_duplicates(banks))
+    duplicates = [pair for pair in pairs if not pair.leak]
+    leaks = [pair for pair in pairs if pair.leak]
+    return BankStudy(
+        runs=[run.id for run in runs],
+        banks=[bank.version for bank in banks],
+        items=answers.items,
+        suspects=answers.suspects,
+        models=answers.models,
+        strong=answers.strong,
+        duplicates=duplicates,
+        leaks=leaks,
+        keys=[keys for bank in banks if (keys := _keys(bank)) is not None],
+        review=list(_review(answers, leaks, duplicates)),
+    )
 
 
 def _table(runs: Sequence[Run]) -> ItemScores:
@@ -122,12 +224,12 @@ def _table(runs: Sequence[Run]) -> ItemScores:
     return ItemScores(models, places, table, answers_said, keys)
 
 
-def _of_answers(table: ItemScores) -> dict[str, Any]:
+def _of_answers(table: ItemScores) -> AnswerFindings:
     accuracy = np.nanmean(table.scores, axis=1)
     order = np.argsort(-accuracy)
     strong = [int(i) for i in order[: max(_STRONG, len(order) // 2)]]
-    items: list[dict[str, Any]] = []
-    suspects: list[dict[str, Any]] = []
+    items: list[ItemPoint] = []
+    suspects: list[Suspect] = []
     for j, place in enumerate(table.items):
         column = table.scores[:, j]
         is_known = ~np.isnan(column)
@@ -136,41 +238,37 @@ def _of_answers(table: ItemScores) -> dict[str, Any]:
         missed = [i for i in strong if is_known[i]]
         all_miss = len(missed) >= _STRONG and not column[missed].any()
         items.append(
-            {
-                "item": "/".join(place),
-                "difficulty": float(column[is_known].mean()),
-                "discrimination": _discrimination(table.scores, j),
-                "n_models": int(is_known.sum()),
-                "suspect": all_miss,
-            }
+            ItemPoint(
+                item="/".join(place),
+                difficulty=float(column[is_known].mean()),
+                discrimination=_discrimination(table.scores, j),
+                n_models=int(is_known.sum()),
+                suspect=all_miss,
+            )
         )
         if all_miss:
             answers = Counter(table.answers[table.models[i], place] for i in missed)
             answer, times = answers.most_common(1)[0]
             suspects.append(
-                {
-                    "item": "/".join(place),
-                    "key": table.keys[place],
-                    "said": dict(answers),
-                    "agree": answer not in ("", _HIDDEN) and times >= _AGREE * len(missed),
-                    "instead": answer,
-                    "solved_by": int(np.nansum(column > 0)),
-                    "n_models": int(is_known.sum()),
-                }
+                Suspect(
+                    item="/".join(place),
+                    key=table.keys[place],
+                    said=dict(answers),
+                    agree=answer not in ("", _HIDDEN) and times >= _AGREE * len(missed),
+                    instead=answer,
+                    solved_by=int(np.nansum(column > 0)),
+                    n_models=int(is_known.sum()),
+                )
             )
     suspects.sort(
-        key=lambda suspect: (
-            not suspect["agree"],
-            -max(suspect["said"].values()),
-            suspect["item"],
-        )
+        key=lambda suspect: (not suspect.agree, -max(suspect.said.values()), suspect.item)
     )
-    return {
-        "items": items,
-        "suspects": suspects,
-        "models": [{"model": table.models[i], "accuracy": float(accuracy[i])} for i in order],
-        "strong": [table.models[i] for i in strong],
-    }
+    return AnswerFindings(
+        items=items,
+        suspects=suspects,
+        models=[ModelAccuracy(model=table.models[i], accuracy=float(accuracy[i])) for i in order],
+        strong=[table.models[i] for i in strong],
+    )
 
 
 def _discrimination(scores: Floats, j: int) -> float | None:
@@ -190,7 +288,7 @@ def _discrimination(scores: Floats, j: int) -> float | None:
     return float(first @ second) / size if size > 1e-12 else None
 
 
-def _duplicates(banks: Sequence[Bank]) -> Iterator[dict[str, Any]]:
+def _duplicates(banks: Sequence[Bank]) -> Iterator[AlikePair]:
     """Yield pairs of items whose questions are the same or nearly so.
 
     Texts are compared by their runs of three words; runs that very many share are left out of the
@@ -219,18 +317,18 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[dict[str, Any]]:
         same = first_text[3] == other[3]
         if not same and likeness < _ALIKE:
             continue
-        yield {
-            "first": f"{first_text[0]}/{first_text[1].id}",
-            "second": f"{other[0]}/{other[1].id}",
-            "likeness": 1.0 if same else likeness,
-            "options_too": same,
-            "across": first_text[0] != other[0],
-            "leak": (
+        yield AlikePair(
+            first=f"{first_text[0]}/{first_text[1].id}",
+            second=f"{other[0]}/{other[1].id}",
+            likeness=1.0 if same else likeness,
+            options_too=same,
+            across=first_text[0] != other[0],
+            leak=(
                 first_text[0] == other[0]
                 and {first_text[1].split, other[1].split} == {"test", "dev"}
             ),
-            "text": _HIDDEN if first_text[4] else _excerpt(first_text[1]),
-        }
+            text=_HIDDEN if first_text[4] else _excerpt(first_text[1]),
+        )
 
 
 def _excerpt(item: Item) -> str:
@@ -239,7 +337,7 @@ def _excerpt(item: Item) -> str:
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
 
 
-def _keys(bank: Bank) -> dict[str, Any] | None:
+def _keys(bank: Bank) -> KeyHabits | None:
     """Return how keys are spread over positions and lengths, for the most common number of
     options.
     """
@@ -257,15 +355,15 @@ def _keys(bank: Bank) -> dict[str, Any] | None:
     positions = Counter(item.letters.index(item.expected or "") for item in same)
     counts = [positions[at] for at in range(size)]
     longest = sum(_is_longest(item) for item in same)
-    return {
-        "bank": bank.name,
-        "options": size,
-        "n": len(same),
-        "counts": counts,
-        "p_positions": float(chisquare(counts).pvalue),
-        "longest": longest / len(same),
-        "p_longest": float(binomtest(longest, len(same), 1 / size, alternative="greater").pvalue),
-    }
+    return KeyHabits(
+        bank=bank.name,
+        options=size,
+        n=len(same),
+        counts=counts,
+        p_positions=float(chisquare(counts).pvalue),
+        longest=longest / len(same),
+        p_longest=float(binomtest(longest, len(same), 1 / size, alternative="greater").pvalue),
+    )
 
 
 def _is_longest(item: Item) -> bool:
@@ -274,63 +372,59 @@ def _is_longest(item: Item) -> bool:
     return key == max(lengths) and lengths.count(key) == 1
 
 
-def _review(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _review(
+    answers: AnswerFindings, leaks: Sequence[AlikePair], duplicates: Sequence[AlikePair]
+) -> Iterator[ReviewReason]:
     """Yield what a person should look at, the most telling first."""
-    for suspect in document["suspects"]:
-        sentence = f"{len(document['strong'])} strong models miss it" + (
-            f" and say {suspect['instead']}" if suspect["agree"] else ""
+    for suspect in answers.suspects:
+        sentence = f"{len(answers.strong)} strong models miss it" + (
+            f" and say {suspect.instead}" if suspect.agree else ""
         )
-        yield {
-            "item": suspect["item"],
-            "reason": "suspected wrong key" if suspect["agree"] else "missed by strong models",
-            "says": f"key {suspect['key']}; {sentence}",
-        }
-    for suspect in document["leaks"]:
-        yield {
-            "item": suspect["first"],
-            "reason": "leak between splits",
-            "says": f"like {suspect['second']}, {suspect['likeness']:.2f}",
-        }
-    for suspect in document["duplicates"]:
-        reason = "duplicate across banks" if suspect["across"] else "duplicate"
-        yield {
-            "item": suspect["first"],
-            "reason": reason,
-            "says": f"like {suspect['second']}, {suspect['likeness']:.2f}",
-        }
-    for suspect in document["items"]:
+        yield ReviewReason(
+            item=suspect.item,
+            reason="suspected wrong key" if suspect.agree else "missed by strong models",
+            says=f"key {suspect.key}; {sentence}",
+        )
+    for pair in (*leaks, *duplicates):
+        duplicate = "duplicate across banks" if pair.across else "duplicate"
+        yield ReviewReason(
+            item=pair.first,
+            reason="leak between splits" if pair.leak else duplicate,
+            says=f"like {pair.second}, {pair.likeness:.2f}",
+        )
+    for point in answers.items:
         if (
-            suspect["discrimination"] is not None
-            and suspect["discrimination"] < -0.3
-            and not suspect["suspect"]
+            point.discrimination is not None
+            and point.discrimination < _AGAINST
+            and not point.suspect
         ):
-            yield {
-                "item": suspect["item"],
-                "reason": "weaker models do better",
-                "says": f"discrimination {suspect['discrimination']:.2f}",
-            }
+            yield ReviewReason(
+                item=point.item,
+                reason="weaker models do better",
+                says=f"discrimination {point.discrimination:.2f}",
+            )
 
 
-def bank_sheet(study: Mapping[str, Any]) -> ReportDocument:
+def bank_sheet(study: BankStudy) -> ReportDocument:
     """Return the study as a sheet; its CSV is the list for review."""
     sections = []
-    points = [item for item in study["items"] if item["discrimination"] is not None]
+    points = [item for item in study.items if item.discrimination is not None]
     if points:
         sections.append(_answers(study, points))
-    if study["suspects"]:
+    if study.suspects:
         sections.append(_suspects(study))
-    for title, key in (("Leaks between splits", "leaks"), ("Duplicates", "duplicates")):
-        if study["banks"]:
-            sections.append(_pairs(title, study[key]))
-    if study["keys"]:
-        sections.append(_positions(study["keys"]))
+    if study.banks:
+        sections.append(_pairs("Leaks between splits", study.leaks))
+        sections.append(_pairs("Duplicates", study.duplicates))
+    if study.keys:
+        sections.append(_positions(study.keys))
     return ReportDocument(
         name="bank",
         title="What answers and texts say of items",
         reading=reading(study),
         notes=[
             (
-                f"{len(study['review'])} items to look at stand in the CSV file. Each is a reason"
+                f"{len(study.review)} items to look at stand in the CSV file. Each is a reason"
                 " to look, none is a verdict."
             ),
             (
@@ -339,73 +433,77 @@ def bank_sheet(study: Mapping[str, Any]) -> ReportDocument:
             ),
             f"Near-duplicates share {_ALIKE:g} or more of their runs of {_RUN} words.",
         ],
-        facts={key: ", ".join(study[key]) for key in ("runs", "banks") if study[key]},
+        facts={
+            name: ", ".join(ids)
+            for name, ids in (("runs", study.runs), ("banks", study.banks))
+            if ids
+        },
         sections=sections,
         columns=["item", "reason", "says"],
-        lines=study["review"],
-        data=study,
+        lines=msgspec.to_builtins(study.review),
+        data=msgspec.to_builtins(study),
     )
 
 
-def reading(study: Mapping[str, Any]) -> str:
+def reading(study: BankStudy) -> str:
     """Return the study in one paragraph."""
     parts = []
-    if study["items"]:
-        n = len(study["items"])
-        solved = sum(item["difficulty"] == 1 for item in study["items"])
-        none = sum(item["difficulty"] == 0 for item in study["items"])
-        agree = sum(suspect["agree"] for suspect in study["suspects"])
+    if study.items:
+        n = len(study.items)
+        solved = sum(item.difficulty == 1 for item in study.items)
+        none = sum(item.difficulty == 0 for item in study.items)
+        agree = sum(suspect.agree for suspect in study.suspects)
         parts.append(
-            f"Of {n} items {solved} are solved by all {len(study['models'])} models and {none} by"
-            f" none: these tell no two models apart. {len(study['suspects'])} are missed by the"
+            f"Of {n} items {solved} are solved by all {len(study.models)} models and {none} by"
+            f" none: these tell no two models apart. {len(study.suspects)} are missed by the"
             f" strong models together; on {agree} of them these agree on another answer, so the key"
             " may be wrong."
         )
-    if study["banks"]:
+    if study.banks:
         parts.append(
-            f"{len(study['duplicates'])} pairs of questions are nearly the same,"
-            f" {len(study['leaks'])} of test and dev besides."
+            f"{len(study.duplicates)} pairs of questions are nearly the same,"
+            f" {len(study.leaks)} of test and dev besides."
         )
-    for key in study["keys"]:
-        if key["p_positions"] < 0.001:
-            parts.append(f"Keys of {key['bank']} are not spread evenly over positions.")
-        if key["p_longest"] < 0.001:
+    for key in study.keys:
+        if key.p_positions < 0.001:
+            parts.append(f"Keys of {key.bank} are not spread evenly over positions.")
+        if key.p_longest < 0.001:
             parts.append(
-                f"The longest option of {key['bank']} is right in {100 * key['longest']:.0f} % of"
-                f" items, {100 / key['options']:.0f} % by chance."
+                f"The longest option of {key.bank} is right in {100 * key.longest:.0f} % of"
+                f" items, {100 / key.options:.0f} % by chance."
             )
     return " ".join(parts)
 
 
-def _answers(study: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> Section:
+def _answers(study: BankStudy, points: Sequence[ItemPoint]) -> Section:
     rows = [
         [
-            model["model"],
-            f"{100 * model['accuracy']:.1f}",
-            "strong" if model["model"] in study["strong"] else "",
+            model.model,
+            f"{100 * model.accuracy:.1f}",
+            "strong" if model.model in study.strong else "",
         ]
-        for model in study["models"]
+        for model in study.models
     ]
     return Section(
         title="Difficulty and discrimination",
-        figure=("items", item_map(points)),
+        figure=("items", item_map(msgspec.to_builtins(points))),
         grids=[Grid(heads=["model", "right, %", ""], rows=rows)],
     )
 
 
-def _suspects(study: Mapping[str, Any]) -> Section:
+def _suspects(study: BankStudy) -> Section:
     rows = [
         [
-            suspect["item"],
-            suspect["key"],
-            suspect["instead"] if suspect["agree"] else "",
-            ", ".join(f"{answer or 'nothing'} × {n}" for answer, n in suspect["said"].items()),
-            f"{suspect['solved_by']} of {suspect['n_models']}",
+            suspect.item,
+            suspect.key,
+            suspect.instead if suspect.agree else "",
+            ", ".join(f"{answer or 'nothing'} × {n}" for answer, n in suspect.said.items()),
+            f"{suspect.solved_by} of {suspect.n_models}",
         ]
-        for suspect in study["suspects"][:_LISTED]
+        for suspect in study.suspects[:_LISTED]
     ]
     heads = ["item", "key", "strong models agree on", "they say", "solved by"]
-    more = len(study["suspects"]) - _LISTED
+    more = len(study.suspects) - _LISTED
     return Section(
         title="Suspected wrong keys",
         text="Missed by all strong models; where these agree on another answer, it stands first."
@@ -414,18 +512,18 @@ def _suspects(study: Mapping[str, Any]) -> Section:
     )
 
 
-def _pairs(title: str, pairs: Sequence[Mapping[str, Any]]) -> Section:
+def _pairs(title: str, pairs: Sequence[AlikePair]) -> Section:
     if not pairs:
         return Section(title=title, text="None.")
     rows = [
         [
-            pair["first"],
-            pair["second"],
-            f"{pair['likeness']:.2f}",
-            "yes" if pair["options_too"] else "no",
-            pair["text"],
+            pair.first,
+            pair.second,
+            f"{pair.likeness:.2f}",
+            "yes" if pair.options_too else "no",
+            pair.text,
         ]
-        for pair in sorted(pairs, key=lambda pair: -pair["likeness"])[:_LISTED]
+        for pair in sorted(pairs, key=lambda pair: -pair.likeness)[:_LISTED]
     ]
     more = len(pairs) - _LISTED
     return Section(
@@ -442,18 +540,17 @@ def _pairs(title: str, pairs: Sequence[Mapping[str, Any]]) -> Section:
     )
 
 
-def _positions(keys: Sequence[Mapping[str, Any]]) -> Section:
+def _positions(keys: Sequence[KeyHabits]) -> Section:
     rows = [
         [
-            key["bank"],
+            key.bank,
             " ".join(
-                f"{letter} {count}"
-                for letter, count in zip("ABCDEFGHIJ", key["counts"], strict=False)
+                f"{letter} {count}" for letter, count in zip("ABCDEFGHIJ", key.counts, strict=False)
             ),
-            f"{key['p_positions']:.3g}",
-            f"{100 * key['longest']:.1f} % ({100 / key['options']:.0f} % by chance)",
-            f"{key['p_longest']:.3g}",
-            str(key["n"]),
+            f"{key.p_positions:.3g}",
+            f"{100 * key.longest:.1f} % ({100 / key.options:.0f} % by chance)",
+            f"{key.p_longest:.3g}",
+            str(key.n),
         ]
         for key in keys
     ]

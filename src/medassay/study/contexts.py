@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, groupby
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -36,7 +37,7 @@ from medassay.statistic.ranking.pairs import RankedRows, board_of
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Rank
 from medassay.statistic.test.holm import holm
-from medassay.statistic.test.paired import paired_difference
+from medassay.statistic.test.paired import Difference, paired_difference
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 
@@ -126,18 +127,105 @@ class ContextMeasure:
         return number_clusters(np.array([self.clusters[item] for item in items]))
 
 
-def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
+class ContextRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean of one measure for one model in one setting and category, in the measure's units.
+
+    Ranks are those of the models of the setting, None where they are not ranked; `few` marks
+    fewer than 10 items or conditions; `unread` is a share, told of all categories together.
+    """
+
+    model: str
+    setting: str
+    category: str
+    measure: Measure
+    metric: str
+    score: float
+    lo: float | None
+    hi: float | None
+    n: int
+    rank: int | None
+    rank_lo: int | None
+    rank_hi: int | None
+    few: bool
+    unread: float | None
+    run: str
+
+
+class ContextGain(msgspec.Struct, frozen=True, kw_only=True):
+    """What one setting adds to a model: the setting minus zero-shot, paired over the items that
+    both have, in points of 100 of the scale.
+
+    `unread` are the unread shares with and without the context; `unread_outweighs` whether these
+    differ by more than the gain.
+    """
+
+    model: str
+    setting: str
+    measure: Measure
+    value: float
+    lo: float
+    hi: float
+    p: float
+    different: bool
+    n: int
+    unread: tuple[float, float]
+    unread_outweighs: bool
+    p_holm: float
+
+
+class MeasureCorrelation(msgspec.Struct, frozen=True, kw_only=True):
+    """Spearman's rho of two measures over the models of a setting."""
+
+    setting: str
+    first: Measure
+    second: Measure
+    rho: float | None
+    lo: float | None
+    hi: float | None
+    n: int
+
+
+class SourceShare(msgspec.Struct, frozen=True, kw_only=True):
+    """How often what was retrieved held the source of the item's condition."""
+
+    model: str
+    setting: str
+    mode: str
+    run: str
+    measure: Measure
+    score: float
+    lo: float | None
+    hi: float | None
+    n: int
+
+
+class LongAnswers(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of the open answers of a model in a setting are longer than asked for."""
+
+    model: str
+    setting: str
+    long: int
+    answers: int
+
+
+class ContextsStudy(msgspec.Struct, frozen=True, kw_only=True):
+    """The study: `metrics` names the metric of each measure; `scripted` says whether any answer or
+    grade is a script's, so that the numbers measure nothing.
+    """
+
+    runs: list[str]
+    metrics: dict[Measure, str]
+    rows: list[ContextRow]
+    gains: list[ContextGain]
+    correlations: list[MeasureCorrelation]
+    sources: list[SourceShare]
+    long: list[LongAnswers]
+    scripted: bool
+
+
+def contexts_study(runs: Sequence[Run]) -> ContextsStudy:
     """Return accuracy, judge and similarity by model, setting and category, with what each context
     adds.
-
-    Returns
-    -------
-    dict
-        rows (model, setting, category, measure, metric, score, lo, hi, n, rank, rank_lo, rank_hi,
-        few, unread, run), gains (paired, setting minus zero_shot, in points of 100 of the scale;
-        unread shares of both, and whether these differ by more), correlations of two measures over
-        models by setting, sources (how often the own source was retrieved), long (open answers
-        beyond 150 characters), scripted (whether any answer or grade is a script's), metrics, runs.
 
     Raises
     ------
@@ -146,25 +234,20 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     """
     columns = [_column(run) for run in runs]
     _refuse_twice(columns)
-    gains = [gain for column in columns for gain in _gains(column)]
-    for gain, p in zip(gains, holm([gain["p"] for gain in gains]) if gains else (), strict=True):
-        # Few conditions make intervals too short, and many differences find one by chance: both
-        # must agree.
-        gain |= {"p_holm": p, "different": gain["different"] and p <= _LEVEL}
-    return {
-        "runs": [run.id for run in runs],
-        "metrics": {column.measure: column.metric for column in columns},
-        "rows": [row for column in columns for row in _rows(column)],
-        "gains": gains,
-        "correlations": [*_correlations(columns)],
-        "sources": [source for run in runs for source in _sources(run)],
+    return ContextsStudy(
+        runs=[run.id for run in runs],
+        metrics={column.measure: column.metric for column in columns},
+        rows=[row for column in columns for row in _rows(column)],
+        gains=_gains(columns),
+        correlations=[*_correlations(columns)],
+        sources=[source for run in runs for source in _sources(run)],
         # Judged and compared answers are the same ones: told once.
-        "long": [
-            {"model": m, "setting": s, "long": n, "answers": of}
-            for (m, s), (n, of) in sorted(_first_long(columns).items())
+        long=[
+            LongAnswers(model=model, setting=setting, long=n, answers=of)
+            for (model, setting), (n, of) in sorted(_first_long(columns).items())
         ],
-        "scripted": any(_is_scripted(run) for run in runs),
-    }
+        scripted=any(_is_scripted(run) for run in runs),
+    )
 
 
 def _column(run: Run) -> ContextMeasure:
@@ -270,34 +353,30 @@ def order_of(setting: str) -> tuple[int, str]:
     return (SETTINGS.index(kind) if kind in SETTINGS else len(SETTINGS), setting)
 
 
-def _rows(column: ContextMeasure) -> Iterator[dict[str, Any]]:
+def _rows(column: ContextMeasure) -> Iterator[ContextRow]:
     for category, means in sorted(column.means.items(), key=lambda o: (o[0] != ALL, o[0])):
         for setting in sorted({setting for _, setting in means}, key=order_of):
             own_means = {m: e for (m, s), e in sorted(means.items()) if s == setting}
             ranks = _ranks(column, category, setting, own_means)
             for model, mean in own_means.items():
-                yield {
-                    "model": model,
-                    "setting": setting,
-                    "category": category,
-                    "measure": column.measure,
-                    "metric": column.metric,
-                    "score": mean.value,
-                    "lo": None if mean.ends is None else mean.ends[0],
-                    "hi": None if mean.ends is None else mean.ends[1],
-                    "n": mean.n,
-                    **_rank_keys(ranks.get(model)),
-                    "few": min(mean.n, mean.n_clusters) < SMALL_N,
-                    "unread": column.unread.get((model, setting), 0.0) if category == ALL else None,
-                    "run": column.run.id,
-                }
-
-
-def _rank_keys(rank: Rank | None) -> dict[str, int | None]:
-    keys = ("rank", "rank_lo", "rank_hi")
-    return dict(
-        zip(keys, (None,) * 3 if rank is None else (rank.lo, rank.lo, rank.hi), strict=True)
-    )
+                rank = ranks.get(model)
+                yield ContextRow(
+                    model=model,
+                    setting=setting,
+                    category=category,
+                    measure=column.measure,
+                    metric=column.metric,
+                    score=mean.value,
+                    lo=None if mean.ends is None else mean.ends[0],
+                    hi=None if mean.ends is None else mean.ends[1],
+                    n=mean.n,
+                    rank=None if rank is None else rank.lo,
+                    rank_lo=None if rank is None else rank.lo,
+                    rank_hi=None if rank is None else rank.hi,
+                    few=min(mean.n, mean.n_clusters) < SMALL_N,
+                    unread=column.unread.get((model, setting), 0.0) if category == ALL else None,
+                    run=column.run.id,
+                )
 
 
 def _ranks(
@@ -332,10 +411,42 @@ def _ranks(
     return {models[place]: rank for place, rank in board.ranks.items()}
 
 
-def _gains(column: ContextMeasure) -> Iterator[dict[str, Any]]:
-    """Yield each setting minus zero-shot, paired over the items that both have."""
-    # Likeness has no scale of its own, but means much where it is 1 and nothing at 0.
-    factor = 100 / (column.scale.hi - column.scale.lo) if column.measure != "similarity" else 100.0
+def _gains(columns: Sequence[ContextMeasure]) -> list[ContextGain]:
+    """Return each setting minus zero-shot for every measure and model, p adjusted over all."""
+    paired = [(column, *pair) for column in columns for pair in _differences(column)]
+    adjusted = holm([difference.p for *_, difference, _ in paired]) if paired else ()
+    gains = []
+    for (column, (model, setting), difference, n), p in zip(paired, adjusted, strict=True):
+        # Likeness has no scale of its own, but means much where it is 1 and nothing at 0.
+        scale, is_likeness = column.scale, column.measure == "similarity"
+        factor = 100.0 if is_likeness else 100 / (scale.hi - scale.lo)
+        with_context, bare = (column.unread.get((model, name), 0.0) for name in (setting, BARE))
+        points = factor * difference.value
+        gains.append(
+            ContextGain(
+                model=model,
+                setting=setting,
+                measure=column.measure,
+                value=points,
+                lo=factor * difference.lo,
+                hi=factor * difference.hi,
+                p=difference.p,
+                # Few conditions make intervals too short, and many differences find one by
+                # chance: both must agree.
+                different=difference.different and bool(p <= _LEVEL),
+                n=n,
+                unread=(with_context, bare),
+                unread_outweighs=unread_outweighs(with_context, bare, points, (0, 100)),
+                p_holm=float(p),
+            )
+        )
+    return gains
+
+
+def _differences(column: ContextMeasure) -> Iterator[tuple[RowKey, Difference, int]]:
+    """Yield (model, setting), the setting minus zero-shot paired over the items that both have, and
+    how many these are.
+    """
     for model, setting in sorted(column.values, key=lambda row: (row[0], order_of(row[1]))):
         bare = column.values.get((model, BARE), {})
         kind, _, template = setting.partition(":")
@@ -351,30 +462,10 @@ def _gains(column: ContextMeasure) -> Iterator[dict[str, Any]]:
             seed=seed_of(model, setting, column.measure),
             clusters=number_clusters(np.array([column.clusters[item] for item in shared])),
         )
-        yield {
-            "model": model,
-            "setting": setting,
-            "measure": column.measure,
-            **{name: factor * getattr(difference, name) for name in ("value", "lo", "hi")},
-            "p": difference.p,
-            "different": difference.different,
-            "n": len(shared),
-            **_unread(column, model, setting, factor * difference.value),
-        }
+        yield (model, setting), difference, len(shared)
 
 
-def _unread(column: ContextMeasure, model: str, setting: str, points: float) -> dict[str, Any]:
-    """Return the unread shares with and without a context, and whether they differ by more than the
-    gain.
-    """
-    shares = [column.unread.get((model, name), 0.0) for name in (setting, BARE)]
-    return {
-        "unread": shares,
-        "unread_outweighs": unread_outweighs(shares[0], shares[1], points, (0, 100)),
-    }
-
-
-def _correlations(columns: Sequence[ContextMeasure]) -> Iterator[dict[str, Any]]:
+def _correlations(columns: Sequence[ContextMeasure]) -> Iterator[MeasureCorrelation]:
     """Yield Spearman's rho of two measures over the models of a setting, with an interval where
     models suffice.
     """
@@ -396,28 +487,25 @@ def _correlations(columns: Sequence[ContextMeasure]) -> Iterator[dict[str, Any]]
             table = np.array([(first[model], second[model]) for model in models])
             ranks = np.column_stack([rankdata(table[:, at]) for at in (0, 1)])
             lo, hi = pearson_intervals(ranks, seed=seed_of(setting, first_measure, other))
-            yield {
-                "setting": setting,
-                "first": first_measure,
-                "second": other,
-                "rho": spearman(table).values[0][1],
-                "lo": lo[0][1],
-                "hi": hi[0][1],
-                "n": len(models),
-            }
+            yield MeasureCorrelation(
+                setting=setting,
+                first=first_measure,
+                second=other,
+                rho=spearman(table).values[0][1],
+                lo=lo[0][1],
+                hi=hi[0][1],
+                n=len(models),
+            )
 
 
-def _sources(run: Run) -> Iterator[dict[str, Any]]:
+def _sources(run: Run) -> Iterator[SourceShare]:
     """Yield how often what was retrieved held the source of the item's condition."""
     for row in run.statistics["domains"]["overall"]:
         if "own_source" in row:
-            fields_kept = {key: row[key] for key in ("model", "setting", "mode")}
-            yield {
-                **fields_kept,
-                "run": run.id,
-                "measure": _measure(run)[0],
-                **row["own_source"],
-            }
+            yield msgspec.convert(
+                {**row, **row["own_source"], "run": run.id, "measure": _measure(run)[0]},
+                SourceShare,
+            )
 
 
 def _first_long(columns: Sequence[ContextMeasure]) -> Mapping[RowKey, tuple[int, int]]:

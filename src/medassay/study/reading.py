@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 from scipy.stats import fisher_exact
 
@@ -44,7 +44,7 @@ _LISTED = 200  # disagreements that are told one by one
 _CLUSTERS = 40
 _SHOWN = 300  # characters of a reply
 _HIDDEN = "(private)"
-ReadingRow = tuple[str, str, str, str, str]  # run, model, setting, mode, form
+_RowKey = tuple[str, str, str, str, str]  # run, model, setting, mode, form
 
 
 @dataclass
@@ -54,6 +54,16 @@ class _ReadingCounts:
     outcomes: Counter[str] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
     disagreements: int = 0
+
+    @property
+    def n(self) -> int:
+        """Return how many replies there are."""
+        return sum(self.outcomes.values())
+
+    @property
+    def unread(self) -> int:
+        """Return how many of them were left unread."""
+        return round(unread_share(self.outcomes) * self.n)
 
 
 @dataclass
@@ -76,9 +86,98 @@ class ReplyToCheck:
     text: str
 
 
+class ReadingRow(msgspec.Struct, frozen=True, kw_only=True):
+    """How the replies of one model in one setting and mode were read, for one form of item.
+
+    `unread` is a share with its interval, `others` that of the other rows of this mode and form
+    (None without any), `p` of Fisher's exact test against them, `p_holm` over all rows; `rules` is
+    rule or reason → replies.
+    """
+
+    run: str
+    model: str
+    setting: str
+    mode: str
+    form: str
+    n: int
+    outcomes: dict[str, int]
+    rules: dict[str, int]
+    unread: float
+    lo: float
+    hi: float
+    others: float | None
+    p: float
+    disagreements: int
+    p_holm: float
+    differs: bool
+
+
+class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply in which a lenient second reading finds something else than the first."""
+
+    run: str
+    domain: str
+    item: str
+    model: str
+    setting: str
+    mode: str
+    repeat: str
+    outcome: str
+    reason: str
+    first: str | None
+    second: str
+    reply: str
+
+
+class UnreadCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """Unread replies of one shape: how many by model and setting, and some of them."""
+
+    outcome: str
+    reason: str
+    shape: str
+    n: int
+    rows: dict[str, int]
+    examples: list[str]
+
+
+class ErrorRate(msgspec.Struct, frozen=True, kw_only=True):
+    """The share of readings that people found wrong, with Wilson's interval."""
+
+    n: int
+    wrong: int
+    error: float
+    lo: float
+    hi: float
+
+
+class RowErrorRate(ErrorRate, frozen=True, kw_only=True):
+    """The share of wrong readings of one model in one setting."""
+
+    model: str
+    setting: str
+
+
+class CheckedReadings(ErrorRate, frozen=True, kw_only=True):
+    """The share of wrong readings over all that people checked, and by model and setting."""
+
+    rows: list[RowErrorRate]
+
+
+class ReadingStudy(msgspec.Struct, frozen=True, kw_only=True):
+    """The study: rows, at most 200 disagreements, clusters of unread replies, the largest first,
+    and, where people checked replies, `labels`.
+    """
+
+    runs: list[str]
+    rows: list[ReadingRow]
+    disagreements: list[Disagreement]
+    clusters: list[UnreadCluster]
+    labels: CheckedReadings | msgspec.UnsetType = msgspec.UNSET
+
+
 def reading_study(
     runs: Sequence[Run], *, labels: Path | None = None, sample: int = 100
-) -> tuple[dict[str, Any], list[ReplyToCheck]]:
+) -> tuple[ReadingStudy, list[ReplyToCheck]]:
     """Return how replies were read, and a sample of public ones for people to check.
 
     Parameters
@@ -86,14 +185,6 @@ def reading_study(
     labels : a table like the one this study writes (`to-label.csv`), with yes or no in the column
         `right`
     sample : how many replies are drawn, each as likely as any other
-
-    Returns
-    -------
-    dict
-        rows (run, model, setting, mode, form, n, outcomes, rules, unread with lo and hi, unread of
-        the others, p, p_holm, differs, disagreements), disagreements (up to 200), clusters (shape,
-        outcome, reason, n, rows, examples), labels (n, wrong, error with lo and hi, by row) where
-        there are any.
 
     Raises
     ------
@@ -116,15 +207,14 @@ def reading_study(
         raise InputError(
             f"--labels: no reply of these runs: {', '.join(f'{k} {v}' for k, v in first.items())}"
         )
-    document: dict[str, Any] = {
-        "runs": [run.id for run in runs],
-        "rows": _documents(readings.rows),
-        "disagreements": readings.disagreements,
-        "clusters": _clusters(readings.clusters),
-    }
-    if labels_read:
-        document["labels"] = _error_rates(labels_read)
-    return document, sorted(readings.sample.replies, key=lambda reply: reply.key)
+    study = ReadingStudy(
+        runs=[run.id for run in runs],
+        rows=_rows(readings.rows),
+        disagreements=readings.disagreements,
+        clusters=_clusters(readings.clusters),
+        labels=_error_rates(labels_read) if labels_read else msgspec.UNSET,
+    )
+    return study, sorted(readings.sample.replies, key=lambda reply: reply.key)
 
 
 class _Sample:
@@ -149,9 +239,9 @@ class _Readings:
 
     def __init__(self, sample: _Sample) -> None:
         self.sample = sample
-        self.rows: dict[ReadingRow, _ReadingCounts] = {}
+        self.rows: dict[_RowKey, _ReadingCounts] = {}
         self.clusters: dict[tuple[str, str, str], _Cluster] = {}
-        self.disagreements: list[dict[str, Any]] = []
+        self.disagreements: list[Disagreement] = []
 
     def add(self, run: Run, trial: Trial, item: Item) -> None:
         """Count one reply; nothing of a synthetic item is shown."""
@@ -209,16 +299,22 @@ def _excerpt(text: str, *, private: bool) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 60]} … {text[-50:]}"
 
 
-def _disagreement(run: Run, trial: Trial, second: str, *, private: bool) -> dict[str, Any]:
+def _disagreement(run: Run, trial: Trial, second: str, *, private: bool) -> Disagreement:
     first = trial.value if trial.outcome == "answered" else None
-    return {
-        **dict(zip(KEY, _key(run, trial), strict=True)),
-        "outcome": trial.outcome,
-        "reason": trial.reason,
-        "first": None if first is None else _excerpt(str(first), private=private),
-        "second": _excerpt(second, private=private),
-        "reply": _excerpt(trial.text or "", private=private),
-    }
+    return Disagreement(
+        run=run.id,
+        domain=trial.domain,
+        item=trial.item,
+        model=trial.model,
+        setting=trial.setting,
+        mode=trial.mode,
+        repeat=str(trial.repeat),
+        outcome=trial.outcome,
+        reason=trial.reason,
+        first=None if first is None else _excerpt(str(first), private=private),
+        second=_excerpt(second, private=private),
+        reply=_excerpt(trial.text or "", private=private),
+    )
 
 
 _PIECE = re.compile(
@@ -263,18 +359,18 @@ def _gather(clusters: dict[tuple[str, str, str], _Cluster], trial: Trial, *, pri
         cluster.examples.append(_excerpt(trial.text or "", private=private))
 
 
-def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[str, Any]]:
+def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[UnreadCluster]:
     """Return the largest clusters; what is left over is told as one."""
     ordered = sorted(clusters.items(), key=lambda pair: (-pair[1].n, pair[0]))
     largest = [
-        {
-            "outcome": outcome,
-            "reason": reason,
-            "shape": form,
-            "n": cluster.n,
-            "rows": dict(cluster.rows.most_common()),
-            "examples": cluster.examples,
-        }
+        UnreadCluster(
+            outcome=outcome,
+            reason=reason,
+            shape=form,
+            n=cluster.n,
+            rows=dict(cluster.rows.most_common()),
+            examples=cluster.examples,
+        )
         for (outcome, reason, form), cluster in ordered[:_CLUSTERS]
     ]
     if rest := ordered[_CLUSTERS:]:
@@ -282,54 +378,70 @@ def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[st
         for _, cluster in rest:
             total.update(cluster.rows)
         largest.append(
-            {
-                "outcome": "",
-                "reason": "",
-                "shape": f"{len(rest)} further shapes",
-                "n": sum(cluster.n for _, cluster in rest),
-                "rows": dict(total.most_common()),
-                "examples": [],
-            }
+            UnreadCluster(
+                outcome="",
+                reason="",
+                shape=f"{len(rest)} further shapes",
+                n=sum(cluster.n for _, cluster in rest),
+                rows=dict(total.most_common()),
+                examples=[],
+            )
         )
     return largest
 
 
-def _documents(rows: Mapping[ReadingRow, _ReadingCounts]) -> list[dict[str, Any]]:
+def _rows(counts: Mapping[_RowKey, _ReadingCounts]) -> list[ReadingRow]:
     """Return the rows, each held against the others of its mode and form.
 
     p adjusted by Holm over all.
     """
-    documents: list[dict[str, Any]] = []
-    for key, row in sorted(rows.items()):
-        n = sum(row.outcomes.values())
-        unread = round(unread_share(row.outcomes) * n)
-        alike = [o for k, o in rows.items() if k != key and k[3:] == key[3:]]
-        others_n = sum(sum(o.outcomes.values()) for o in alike)
-        others = sum(round(unread_share(o.outcomes) * sum(o.outcomes.values())) for o in alike)
-        lo, hi = wilson_interval(unread, n)
-        p = 1.0
-        if others_n:
-            table = [[unread, n - unread], [others, others_n - others]]
-            p = float(fisher_exact(np.array(table)).pvalue)
-        documents.append(
-            {
-                **dict(zip(("run", "model", "setting", "mode", "form"), key, strict=True)),
-                "n": n,
-                "outcomes": {name: row.outcomes[name] for name in OUTCOMES},
-                "rules": dict(row.rules.most_common()),
-                "unread": unread / n,
-                "lo": lo,
-                "hi": hi,
-                "others": others / others_n if others_n else None,
-                "p": p,
-                "disagreements": row.disagreements,
-            }
-        )
-    for row_document, p in zip(
-        documents, holm([document["p"] for document in documents]), strict=True
-    ):
-        row_document |= {"p_holm": float(p), "differs": bool(p <= _LEVEL)}
-    return documents
+    keys = sorted(counts)
+    tests = {key: _against_others(key, counts) for key in keys}
+    adjusted = holm([p for _, p in tests.values()])
+    return [
+        _row(key, counts[key], *tests[key], float(p_holm))
+        for key, p_holm in zip(keys, adjusted, strict=True)
+    ]
+
+
+def _against_others(
+    key: _RowKey, counts: Mapping[_RowKey, _ReadingCounts]
+) -> tuple[float | None, float]:
+    """Return the unread share of the other rows of this mode and form, None without any, and p of
+    Fisher's exact test against them.
+    """
+    n, unread = counts[key].n, counts[key].unread
+    others = [other for k, other in counts.items() if k != key and k[3:] == key[3:]]
+    others_n, others_unread = sum(o.n for o in others), sum(o.unread for o in others)
+    if not others_n:
+        return None, 1.0
+    table = [[unread, n - unread], [others_unread, others_n - others_unread]]
+    return others_unread / others_n, float(fisher_exact(np.array(table)).pvalue)
+
+
+def _row(
+    key: _RowKey, counts: _ReadingCounts, others: float | None, p: float, p_holm: float
+) -> ReadingRow:
+    run, model, setting, mode, form = key
+    lo, hi = wilson_interval(counts.unread, counts.n)
+    return ReadingRow(
+        run=run,
+        model=model,
+        setting=setting,
+        mode=mode,
+        form=form,
+        n=counts.n,
+        outcomes={name: counts.outcomes[name] for name in OUTCOMES},
+        rules=dict(counts.rules.most_common()),
+        unread=counts.unread / counts.n,
+        lo=lo,
+        hi=hi,
+        others=others,
+        p=p,
+        disagreements=counts.disagreements,
+        p_holm=p_holm,
+        differs=p_holm <= _LEVEL,
+    )
 
 
 def _read_labels(path: Path) -> dict[tuple[str, ...], bool]:
@@ -356,26 +468,23 @@ def _read_labels(path: Path) -> dict[tuple[str, ...], bool]:
     return labels
 
 
-def _error_rates(labels: Mapping[tuple[str, ...], bool]) -> dict[str, Any]:
+def _error_rates(labels: Mapping[tuple[str, ...], bool]) -> CheckedReadings:
     """Return the share of readings that people found wrong, over all and by model and setting."""
     by_row: dict[tuple[str, str], list[bool]] = {}
     for key, right in labels.items():
-        named = dict(zip(KEY, key, strict=True))
-        by_row.setdefault((named["model"], named["setting"]), []).append(right)
-    return {
-        **_error_rate(labels.values()),
-        "rows": [
-            {"model": model, "setting": setting, **_error_rate(flags)}
-            for (model, setting), flags in sorted(by_row.items())
-        ],
-    }
+        _, _, _, model, setting, *_ = key
+        by_row.setdefault((model, setting), []).append(right)
+    rows = [
+        RowErrorRate(model=model, setting=setting, **msgspec.to_builtins(_error_rate(flags)))
+        for (model, setting), flags in sorted(by_row.items())
+    ]
+    return CheckedReadings(rows=rows, **msgspec.to_builtins(_error_rate(list(labels.values()))))
 
 
-def _error_rate(flags: Iterable[bool]) -> dict[str, Any]:
-    flags = list(flags)
+def _error_rate(flags: Sequence[bool]) -> ErrorRate:
     wrong = flags.count(False)
     lo, hi = wilson_interval(wrong, len(flags))
-    return {"n": len(flags), "wrong": wrong, "error": wrong / len(flags), "lo": lo, "hi": hi}
+    return ErrorRate(n=len(flags), wrong=wrong, error=wrong / len(flags), lo=lo, hi=hi)
 
 
 def labels_csv(replies: Iterable[ReplyToCheck]) -> str:

@@ -2,11 +2,13 @@
 what people found.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+
+import msgspec
 
 from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.bars import bars
+from medassay.study.reading import ReadingRow, ReadingStudy
 
 _COLUMNS = (
     *(
@@ -26,7 +28,7 @@ _COLUMNS = (
 _FOLDED = 30  # rows from which on a table stands behind a click
 
 
-def reading_sheet(study: Mapping[str, Any]) -> ReportDocument:
+def reading_sheet(study: ReadingStudy) -> ReportDocument:
     """Return the study as a sheet."""
     sections = [
         _rows(study),
@@ -42,43 +44,42 @@ def reading_sheet(study: Mapping[str, Any]) -> ReportDocument:
         notes=list(_notes(study)),
         sections=[section for section in sections if section.grids or section.text],
         columns=list(_COLUMNS),
-        lines=[{**row, **row["outcomes"]} for row in study["rows"]],
-        data=study,
+        lines=[{**msgspec.to_builtins(row), **row.outcomes} for row in study.rows],
+        data=msgspec.to_builtins(study),
     )
 
 
-def reading(study: Mapping[str, Any]) -> str:
+def reading(study: ReadingStudy) -> str:
     """Return the study in one paragraph."""
-    rows = study["rows"]
-    n = sum(row["n"] for row in rows)
-    unread = sum(round(row["unread"] * row["n"]) for row in rows)
-    disagree = sum(row["disagreements"] for row in rows)
+    rows = study.rows
+    n = sum(row.n for row in rows)
+    unread = sum(round(row.unread * row.n) for row in rows)
+    disagree = sum(row.disagreements for row in rows)
     sentences = [
         f"{unread:,} of {n:,} replies were left unread ({100 * unread / n:.1f} %); on {disagree:,}"
         " a second, lenient parser says something else."
     ]
-    if differing := [row for row in rows if row["differs"]]:
+    if differing := [row for row in rows if row.differs]:
         names = "; ".join(
-            f"{row['model']}, {row['setting']} ({100 * row['unread']:.1f} %, others"
-            f" {100 * (row['others'] or 0):.1f} %)"
-            for row in sorted(differing, key=lambda row: -row["unread"])[:5]
+            f"{row.model}, {row.setting} ({100 * row.unread:.1f} %, others"
+            f" {100 * (row.others or 0):.1f} %)"
+            for row in sorted(differing, key=lambda row: -row.unread)[:5]
         )
         more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
         sentences.append(f"Unread by more or less than chance: {names}{more}.")
     else:
         sentences.append("No row's unread share differs from the others' by more than chance.")
-    if "labels" in study:
-        labels = study["labels"]
+    if labels := study.labels:
         sentences.append(
-            f"Of {labels['n']} readings that people checked {labels['wrong']} are wrong:"
-            f" {100 * labels['error']:.1f} % [{100 * labels['lo']:.1f}, {100 * labels['hi']:.1f}]."
+            f"Of {labels.n} readings that people checked {labels.wrong} are wrong:"
+            f" {100 * labels.error:.1f} % [{100 * labels.lo:.1f}, {100 * labels.hi:.1f}]."
         )
     return " ".join(sentences)
 
 
-def _notes(study: Mapping[str, Any]) -> Iterator[str]:
+def _notes(study: ReadingStudy) -> Iterator[str]:
     yield (
-        f"Runs: {', '.join(study['runs'])}. Unread: unparsed, truncated or refused; failed calls"
+        f"Runs: {', '.join(study.runs)}. Unread: unparsed, truncated or refused; failed calls"
         " are no replies."
     )
     yield (
@@ -89,7 +90,7 @@ def _notes(study: Mapping[str, Any]) -> Iterator[str]:
         "A disagreement is a reason to look, not an error: the lenient parser takes the first"
         " letter, any list, the last number."
     )
-    if "labels" not in study:
+    if not study.labels:
         yield (
             "To measure the parser's errors: fill the column `right` of to-label.csv (written with"
             " --to) and give it as --labels."
@@ -100,31 +101,31 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f} %"
 
 
-def _rows(study: Mapping[str, Any]) -> Section:
+def _rows(study: ReadingStudy) -> Section:
     points = [
         {
-            "setting": f"{row['setting']} · {row['form']}",
-            "model": row["model"],
-            "score": row["unread"],
-            "lo": row["lo"],
-            "hi": row["hi"],
-            "n": row["n"],
+            "setting": f"{row.setting} · {row.form}",
+            "model": row.model,
+            "score": row.unread,
+            "lo": row.lo,
+            "hi": row.hi,
+            "n": row.n,
         }
-        for row in study["rows"]
+        for row in study.rows
     ]
     lines = [
         [
-            row["model"],
-            row["setting"],
-            row["form"],
-            str(row["n"]),
-            f"{_percent(row['unread'])} [{100 * row['lo']:.1f}, {100 * row['hi']:.1f}]",
-            _percent(row["others"]),
-            *(str(row["outcomes"][name]) for name in ("unparsed", "truncated", "refused")),
-            str(row["disagreements"]),
+            row.model,
+            row.setting,
+            row.form,
+            str(row.n),
+            f"{_percent(row.unread)} [{100 * row.lo:.1f}, {100 * row.hi:.1f}]",
+            _percent(row.others),
+            *(str(row.outcomes[name]) for name in ("unparsed", "truncated", "refused")),
+            str(row.disagreements),
             _against(row),
         ]
-        for row in study["rows"]
+        for row in study.rows
     ]
     heads = [
         "model",
@@ -149,24 +150,24 @@ def _rows(study: Mapping[str, Any]) -> Section:
     )
 
 
-def _against(row: Mapping[str, Any]) -> str:
+def _against(row: ReadingRow) -> str:
     """Return whether a row's share differs from the others', and how sure that is.
 
     Nothing where there are no others.
     """
-    if row["others"] is None:
+    if row.others is None:
         return "–"
-    p = "p < 0.001" if row["p_holm"] < 0.001 else f"p {row['p_holm']:.3f}"
-    if not row["differs"]:
+    p = "p < 0.001" if row.p_holm < 0.001 else f"p {row.p_holm:.3f}"
+    if not row.differs:
         return p
-    return f"⚠ more, {p}" if row["unread"] > row["others"] else f"fewer, {p}"
+    return f"⚠ more, {p}" if row.unread > row.others else f"fewer, {p}"
 
 
-def _rules(study: Mapping[str, Any]) -> Section:
+def _rules(study: ReadingStudy) -> Section:
     lines = [
-        [row["model"], row["setting"], row["form"], rule, str(n), _percent(n / row["n"])]
-        for row in study["rows"]
-        for rule, n in row["rules"].items()
+        [row.model, row.setting, row.form, rule, str(n), _percent(n / row.n)]
+        for row in study.rows
+        for rule, n in row.rules.items()
     ]
     heads = ["model", "setting", "form", "rule or reason", "replies", "share"]
     return Section(
@@ -175,17 +176,17 @@ def _rules(study: Mapping[str, Any]) -> Section:
     )
 
 
-def _clusters(study: Mapping[str, Any]) -> Section:
+def _clusters(study: ReadingStudy) -> Section:
     lines = [
         [
-            cluster["shape"],
-            cluster["outcome"],
-            cluster["reason"],
-            ", ".join(f"{name} {n}" for name, n in list(cluster["rows"].items())[:3]),
-            " ‖ ".join(" ".join(text.split())[:120] for text in cluster["examples"]),
-            str(cluster["n"]),
+            cluster.shape,
+            cluster.outcome,
+            cluster.reason,
+            ", ".join(f"{name} {n}" for name, n in list(cluster.rows.items())[:3]),
+            " ‖ ".join(" ".join(text.split())[:120] for text in cluster.examples),
+            str(cluster.n),
         ]
-        for cluster in study["clusters"]
+        for cluster in study.clusters
     ]
     heads = ["shape", "outcome", "reason", "most in", "examples", "replies"]
     return Section(
@@ -197,19 +198,19 @@ def _clusters(study: Mapping[str, Any]) -> Section:
     )
 
 
-def _disagreements(study: Mapping[str, Any]) -> Section:
+def _disagreements(study: ReadingStudy) -> Section:
     lines = [
         [
-            disagreement["model"],
-            disagreement["setting"],
-            disagreement["item"],
-            disagreement["first"] or f"– ({disagreement['outcome']})",
-            disagreement["second"],
-            " ".join(disagreement["reply"].split())[:160],
+            disagreement.model,
+            disagreement.setting,
+            disagreement.item,
+            disagreement.first or f"– ({disagreement.outcome})",
+            disagreement.second,
+            " ".join(disagreement.reply.split())[:160],
         ]
-        for disagreement in study["disagreements"]
+        for disagreement in study.disagreements
     ]
-    total = sum(row["disagreements"] for row in study["rows"])
+    total = sum(row.disagreements for row in study.rows)
     heads = ["model", "setting", "item", "read as", "second reading", "reply"]
     return Section(
         title="Where a second reading disagrees",
@@ -220,17 +221,17 @@ def _disagreements(study: Mapping[str, Any]) -> Section:
     )
 
 
-def _labels(study: Mapping[str, Any]) -> Iterator[Section]:
-    if "labels" not in study:
+def _labels(study: ReadingStudy) -> Iterator[Section]:
+    if not study.labels:
         return
     lines = [
         [
-            row["model"],
-            row["setting"],
-            f"{row['wrong']} of {row['n']}",
-            f"{_percent(row['error'])} [{100 * row['lo']:.1f}, {100 * row['hi']:.1f}]",
+            row.model,
+            row.setting,
+            f"{row.wrong} of {row.n}",
+            f"{_percent(row.error)} [{100 * row.lo:.1f}, {100 * row.hi:.1f}]",
         ]
-        for row in study["labels"]["rows"]
+        for row in study.labels.rows
     ]
     heads = ["model", "setting", "wrong", "error rate"]
     yield Section(

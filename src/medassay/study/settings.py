@@ -193,7 +193,7 @@ def _effect(first: SettingRow, other: SettingRow) -> dict[str, Any] | None:
         "model": first.model,
         "task": first.task,
         "asked": ", ".join(
-            _said(name, first.factors[name])
+            _setting_words(name, first.factors[name])
             for name in FACTORS
             if name != factor and first.factors[name] == other.factors[name]
         ),
@@ -212,7 +212,7 @@ def _effect(first: SettingRow, other: SettingRow) -> dict[str, Any] | None:
     }
 
 
-def _said(factor: str, value: str) -> str:
+def _setting_words(factor: str, value: str) -> str:
     """Return a setting as words: "no examples", "options shuffled", the prompt's name."""
     if factor == "few-shot":
         return value.replace("none", "no examples")

@@ -87,7 +87,7 @@ def cell(result: SuiteResult | None, *, as_published: bool = False, items: int =
     band = "" if lo is None else f" [{number(lo)}, {number(hi)}]"
     place = "" if result.rank is None else f", {result.rank} ({result.rank_lo}–{result.rank_hi})"
     if result.rank_by == "pairs":
-        place = f", {rank_range({'rank_lo': result.rank_lo, 'rank_hi': result.rank_hi})}"
+        place = f", {rank_range(result.rank_lo, result.rank_hi)}"
     return f"{number(result.value)}{band}{part}{place}"
 
 
