@@ -1,13 +1,12 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from medassay.bank.catalog import BANKS
-from medassay.cli.main import COMMANDS, GROUPS
+from medassay.cli.main import COMMANDS, GROUPS, call
 from medassay.exchange.catalog import IMPORTS
 from medassay.exchange.export import FORMS
 from medassay.kinds.catalog import TASKS
@@ -64,19 +63,22 @@ def test_every_bank_row_says_how_it_was_checked():
         assert entry.checked in row
 
 
-def help_of(*command):
-    environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "medassay", *command, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-    )
-    return done.stdout.strip()
+@pytest.fixture
+def help_of(monkeypatch, capsys):
+    """Return what gives the help of a command as a terminal of 100 columns shows it."""
+    for name, value in {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+
+    def help_text(*command):
+        assert call([*command, "--help"]) == 0
+        text = capsys.readouterr().out.strip()
+        assert len(text) > 80
+        return text
+
+    return help_text
 
 
-def test_the_command_reference_is_the_help_itself():
+def test_the_command_reference_is_the_help_itself(help_of):
     commands = [
         (),
         *((name,) for name in COMMANDS),

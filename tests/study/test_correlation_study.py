@@ -138,13 +138,19 @@ def test_the_golden_clusters_of_metrics(golden):
     assert sorted(study["order"]) == sorted(wanted["metrics"])
 
 
+@pytest.fixture(scope="module")
+def published(data):
+    """Return the study of the published results, which takes seconds."""
+    return correlation_study(read_long(data / "careqa_suite_results/results_long.csv"))
+
+
 @pytest.mark.real_data
-def test_the_published_findings(data):
+def test_the_published_findings(published):
     """Closed exams agree, PubMedQA less; three clusters of metrics on MedText.
 
     Open answers are another matter.
     """
-    study = correlation_study(read_long(data / "careqa_suite_results/results_long.csv"))
+    study = published
     view = study["views"]["accuracy over data sets"]
     names, r = view["columns"], view["matrices"]["pearson"]
     exams = ["CareQA (en)", "CareQA (es)", "MMLU", "MedMCQA", "MedQA"]
@@ -202,9 +208,9 @@ def test_the_published_figure_of_small_models_comes_out_with_its_sign(data):
 
 
 @pytest.mark.real_data
-def test_no_part_stands_against_a_mean_that_holds_it(data):
+def test_no_part_stands_against_a_mean_that_holds_it(data, published):
     rows = read_long(data / "careqa_suite_results/results_long.csv")
-    study = correlation_study(rows)
+    study = published
     assert study["means_left_out"] == ["multimedqa"]
     assert not [name for name in study["columns"] if "multimedqa" in name]
     assert study["closed"]["items"] == {

@@ -1,8 +1,8 @@
 """lm-evaluation-harness's own task over local files, with a model of transformers on the CPU.
 
-`python harness.py SITE_PACKAGES TASK WEIGHTS DATA.jsonl OUT.json`: run by a Python with torch and
-transformers; the harness comes from the environment of other harnesses, after that Python's own
-packages. medassay is not imported.
+`python harness.py SITE_PACKAGES WEIGHTS FOLDER TASK…`: run by a Python with torch and transformers;
+the harness comes from the environment of other harnesses, after that Python's own packages. Each
+task reads FOLDER/TASK.jsonl and writes FOLDER/TASK.json. medassay is not imported.
 """
 
 import json
@@ -18,10 +18,19 @@ _FILES = {
 }
 
 
-def main(packages, name, weights, data, out):
+def main(packages, weights, folder, *names):
     sys.path.append(packages)
-    import lm_eval
     from lm_eval.models.huggingface import HFLM
+
+    model = HFLM(pretrained=weights, dtype="float32", device="cpu", batch_size=4)
+    for name in names:
+        items = evaluate(model, name, str(Path(folder) / f"{name}.jsonl"))
+        (Path(folder) / f"{name}.json").write_text(json.dumps(items), encoding="utf-8")
+
+
+def evaluate(model, name, data):
+    """Return what the harness's task asked and found, item by item."""
+    import lm_eval
     from lm_eval.tasks import TaskManager
 
     tasks = Path(lm_eval.__file__).parent / "tasks"
@@ -40,25 +49,22 @@ def main(packages, name, weights, data, out):
     with tempfile.TemporaryDirectory() as folder:
         # JSON is YAML; what is told of the data alone replaces what the task says.
         (Path(folder) / "here.yaml").write_text(json.dumps(keys))
-        found = lm_eval.simple_evaluate(
-            model=HFLM(pretrained=weights, dtype="float32", device="cpu", batch_size=4),
+        results = lm_eval.simple_evaluate(
+            model=model,
             tasks=["here"],
             task_manager=TaskManager(include_path=folder, include_defaults=False),
             num_fewshot=0,
             log_samples=True,
         )
-    samples = found["samples"]["here"]
-    told = [
+    return [
         {
-            "id": one["doc"]["id"],
-            "prompt": one["arguments"][0][0],
-            "acc": one["acc"],
-            "log_p": [float(reply[0]) for reply in one["filtered_resps"]],
+            "id": sample["doc"]["id"],
+            "prompt": sample["arguments"][0][0],
+            "acc": sample["acc"],
+            "log_p": [float(reply[0]) for reply in sample["filtered_resps"]],
         }
-        for one in samples
+        for sample in results["samples"]["here"]
     ]
-    with open(out, "w", encoding="utf-8") as file:
-        json.dump({"version": lm_eval.__version__, "items": told}, file)
 
 
 if __name__ == "__main__":

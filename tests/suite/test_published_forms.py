@@ -70,59 +70,64 @@ def anatomy(data, folder):
     ]
 
 
+# Benchmark → the harness's task of it, and what writes some of its items.
+PUBLISHED = {
+    "pubmedqa": ("pubmedqa", pubmedqa),
+    "medqa": ("medqa_4options", medqa),
+    "mmlu_medical": ("mmlu_anatomy", anatomy),
+}
+
+
 @pytest.mark.real_data
 @pytest.mark.local_model
-@pytest.mark.parametrize(
-    ("benchmark", "task", "write"),
-    [
-        ("pubmedqa", "pubmedqa", pubmedqa),
-        ("medqa", "medqa_4options", medqa),
-        ("mmlu_medical", "mmlu_anatomy", anatomy),
-    ],
-)
-def test_prompts_likelihoods_and_scores_are_those_of_the_harness(
-    benchmark, task, write, data, tmp_path
-):
+def test_prompts_likelihoods_and_scores_are_those_of_the_harness(data, tmp_path):
     [packages] = list(ROOT.glob(".venv-interop/lib/python*/site-packages")) or [None]
     if packages is None:
         absent("other harnesses are not installed: make interop")
     pytest.importorskip("torch")
-    folder = tmp_path / "data" / BENCHMARKS[benchmark].folder
-    folder.mkdir(parents=True)
-    rows = write(data, folder)
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
-    plan = SuitePlan(suite=(benchmark,), models=(SMOLLM2,))
+    for benchmark, (task, write) in PUBLISHED.items():
+        folder = tmp_path / "data" / BENCHMARKS[benchmark].folder
+        folder.mkdir(parents=True)
+        rows = write(data, folder)
+        (tmp_path / f"{task}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    plan = SuitePlan(suite=tuple(PUBLISHED), models=(SMOLLM2,))
     specs = suite_models(tmp_path / "models.json", (SMOLLM2,))
     suite = run_suite(
         plan, specs, SuiteContext(data=tmp_path / "data", workspace=tmp_path, secrets={})
     )
-    run = suite.run(suite.parts[0].runs["answers"])
     import platformdirs
 
     weights = Path(platformdirs.user_cache_dir("medassay")) / "smollm2-135m-instruct"
-    files = (str(tmp_path / "rows.jsonl"), str(tmp_path / "theirs.json"))
-    made = subprocess.run(
-        [sys.executable, ROOT / "tests/suite/harness.py", packages, task, weights, *files],
+    tasks = [task for task, _ in PUBLISHED.values()]
+    harness = subprocess.run(
+        [sys.executable, ROOT / "tests/suite/harness.py", packages, weights, tmp_path, *tasks],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert made.returncode == 0, made.stderr[-2000:]
-    theirs = {one["id"]: one for one in json.loads((tmp_path / "theirs.json").read_text())["items"]}
+    assert harness.returncode == 0, harness.stderr[-2000:]
+    for part, task in zip(suite.parts, tasks, strict=True):
+        theirs = json.loads((tmp_path / f"{task}.json").read_text())
+        compare(suite, part, {one["id"]: one for one in theirs})
+
+
+def compare(suite, part, theirs):
+    """Hold one benchmark of a suite against what the harness asked and found."""
+    run = suite.run(part.runs["answers"])
     trials = {one["item"]: one for one in read_jsonl(run.path / "trials.jsonl")}
     scores = {one["item"]: one["score"] for one in read_jsonl(run.path / "scores.jsonl")}
-    bank = suite.workspace / "banks" / suite.parts[0].bank["folder"] / "items.jsonl"
+    bank = suite.workspace / "banks" / part.bank["folder"] / "items.jsonl"
     assert theirs.keys() == trials.keys() == scores.keys()
     assert len(theirs) >= 9
     from medassay.bank.check import build_item
 
-    template = load_template(BENCHMARKS[benchmark].template)
+    template = load_template(BENCHMARKS[part.benchmark].template)
     for line in bank.read_text().splitlines():
         item = build_item(json.loads(line))
         mine, other = trials[item.id], theirs[item.id]
         assert template.fill(item, None) == other["prompt"]
-        found = [one["total"] for one in mine["likelihoods"]]
-        assert found == pytest.approx(other["log_p"], abs=2e-3)
+        likelihoods = [one["total"] for one in mine["likelihoods"]]
+        assert likelihoods == pytest.approx(other["log_p"], abs=2e-3)
         assert scores[item.id] == other["acc"]
 
 

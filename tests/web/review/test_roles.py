@@ -23,6 +23,8 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # The table of the specification in words of its own, so that a slip in ROUTES is seen: who may read
 # others' reviews while a study is open.
 OTHERS_REVIEWS = {"auditor"}
+# Rights do not depend on the kind of database, and these ask thousands of times.
+ON_ONE_DATABASE = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 
 
 def _filled(path, number="1"):
@@ -53,6 +55,7 @@ def office(desk):
     return desk
 
 
+@ON_ONE_DATABASE
 def test_who_has_no_role_in_a_study_has_none_by_another(office):
     for who in ("ada", "judy", "coco", "max", "aud", "root", "maker", "nobody"):
         client = office.client(who)
@@ -98,6 +101,7 @@ def test_what_is_refused_is_logged_with_who_and_where(office):
     assert any("Ben" in row and "POST /s/hearts/close" in row for row in refused)
 
 
+@ON_ONE_DATABASE
 def test_what_every_role_meets_on_every_route_by_every_method(office):
     paths = {}
     for route in ROUTES:
