@@ -272,15 +272,15 @@ def test_settings_are_paired_item_by_item(tmp_path):
     )
     shuffled = medassay.run(makers.write_plan(tmp_path, shuffle_options=True))
     study = settings_study([few, shuffled])
-    factors = {(one["factor"], one["with"], one["without"]) for one in study["effects"]}
+    factors = {(one.factor, one.with_, one.without) for one in study.effects}
     assert ("few-shot", "3 examples", "none") in factors
     assert ("option order", "shuffled", "as in the bank") in factors
-    for one in study["effects"]:
-        assert one["difference"] == pytest.approx(one["mean_with"] - one["mean_without"])
-        assert one["n"] == len(items)
-        assert one["p_holm"] >= one["p"]
+    for one in study.effects:
+        assert one.difference == pytest.approx(one.mean_with - one.mean_without)
+        assert one.n == len(items)
+        assert one.p_holm >= one.p
     assert "Few-shot" in settings_sheet(study).reading
-    asked = {one["factor"]: one["asked"] for one in study["effects"]}
+    asked = {one.factor: one.asked for one in study.effects}
     assert asked["few-shot"].startswith("plain, options as in the bank")
     assert asked["option order"].startswith("plain, no examples")
 

@@ -11,8 +11,8 @@ Source: specification of statistics, 7.3; tasks and prompts, 14.3.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
@@ -25,8 +25,8 @@ from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.forest import forest
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.test.holm import holm
-from medassay.statistic.test.paired import paired_difference
-from medassay.storage.jsonl import read_jsonl
+from medassay.statistic.test.paired import Difference, paired_difference
+from medassay.storage.records import read_scores
 from medassay.storage.run import Run
 
 FACTORS = ("chat template", "few-shot", "option order", "prompt")
@@ -81,15 +81,40 @@ class SettingRow:
 _LEVEL = 0.05
 
 
-def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return what each setting does to each model.
+class SettingEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """What one setting does to one model: the difference with minus without, paired by item.
 
-    Returns
-    -------
-    dict
-        effects: each with model, task, asked (what both had in common), factor, with and without
-        (what the factor was), difference (with minus without), lo, hi, p, p_holm
-        (over all effects), different, n; runs.
+    `asked` is what both rows had in common, `with` and `without` what the factor was; `unit` is 100
+    where scores are shares, else 1; `p_holm` is adjusted over all effects of the study.
+    """
+
+    model: str
+    task: str
+    asked: str
+    factor: str
+    with_: str = msgspec.field(name="with")
+    without: str
+    unit: float
+    mean_with: float
+    mean_without: float
+    difference: float
+    lo: float
+    hi: float
+    p: float
+    different: bool
+    n: int
+    p_holm: float
+
+
+class SettingsStudy(msgspec.Struct, frozen=True, kw_only=True):
+    """What each setting does to each model."""
+
+    runs: list[str]
+    effects: list[SettingEffect]
+
+
+def settings_study(runs: Sequence[Run]) -> SettingsStudy:
+    """Return what each setting does to each model.
 
     Raises
     ------
@@ -97,19 +122,22 @@ def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
         When no two rows of a model differ in just one setting.
     """
     rows = [row for run in runs for row in _rows(run)]
-    effects = [
-        effect for first, other in _pairs(rows) if (effect := _effect(first, other)) is not None
-    ]
-    if not effects:
+    pairs = [pair for pair in _pairs(rows) if len(_shared(*pair)) >= _FEWEST]
+    if not pairs:
         raise InputError(
             "settings: no two rows of a model differ in one setting alone; run a plan with settings"
             ' = ["zero_shot", "few_shot"], or two plans that differ in chat_template or'
             " shuffle_options, over the same bank"
         )
-    for effect, p in zip(effects, holm([e["p"] for e in effects]), strict=True):
-        effect["p_holm"] = p
-        effect["different"] = effect["different"] and p <= _LEVEL  # no reading of an interval alone
-    return {"runs": [run.id for run in runs], "effects": effects}
+    differences = [_difference(first, other) for first, other in pairs]
+    adjusted = holm([difference.p for difference in differences])
+    return SettingsStudy(
+        runs=[run.id for run in runs],
+        effects=[
+            _effect(*pair, difference, float(p_holm))
+            for pair, difference, p_holm in zip(pairs, differences, adjusted, strict=True)
+        ],
+    )
 
 
 def _rows(run: Run) -> Iterator[SettingRow]:
@@ -118,10 +146,10 @@ def _rows(run: Run) -> Iterator[SettingRow]:
     plan, task = run.manifest["plan"], run.manifest["task"]
     clusters = _clusters(run)
     scores_by_row: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
-    for score in read_jsonl(run.path / "scores.jsonl"):
-        if score["score"] is not None:
-            row = scores_by_row.setdefault((score["model"], score["setting"]), {})
-            row.setdefault((score["domain"], score["item"]), []).append(score["score"])
+    for score in read_scores(run.path):
+        if score.score is not None:
+            row = scores_by_row.setdefault((score.model, score.setting), {})
+            row.setdefault((score.domain, score.item), []).append(score.score)
     lo, hi = run.statistics["scale"]["lo"], run.statistics["scale"]["hi"]
     for (model, setting), scores in scores_by_row.items():
         kind, _, template = setting.partition(":")
@@ -179,37 +207,53 @@ def _pairs(rows: Sequence[SettingRow]) -> Iterator[tuple[SettingRow, SettingRow]
             yield (other, first) if plain else (first, other)
 
 
-def _effect(first: SettingRow, other: SettingRow) -> dict[str, Any] | None:
-    shared = sorted(first.scores.keys() & other.scores.keys())
-    if len(shared) < _FEWEST:
-        return None
-    factor = next(n for n in FACTORS if first.factors[n] != other.factors[n])
+def _shared(first: SettingRow, other: SettingRow) -> list[tuple[str, str]]:
+    """Return the items that both rows have a score of."""
+    return sorted(first.scores.keys() & other.scores.keys())
+
+
+def _factor(first: SettingRow, other: SettingRow) -> str:
+    """Return in which setting two rows differ."""
+    return next(name for name in FACTORS if first.factors[name] != other.factors[name])
+
+
+def _difference(first: SettingRow, other: SettingRow) -> Difference:
+    shared = _shared(first, other)
     a, b = (np.array([row.scores[item] for item in shared]) for row in (first, other))
     groups = number_clusters(np.array([first.clusters[item] for item in shared]))
-    difference = paired_difference(
-        a, b, seed=seed_of(first.model, first.task, factor), clusters=groups
+    seed = seed_of(first.model, first.task, _factor(first, other))
+    return paired_difference(a, b, seed=seed, clusters=groups)
+
+
+def _effect(
+    first: SettingRow, other: SettingRow, difference: Difference, p_holm: float
+) -> SettingEffect:
+    shared, factor = _shared(first, other), _factor(first, other)
+    with_, without = (
+        float(np.array([row.scores[item] for item in shared]).mean()) for row in (first, other)
     )
-    return {
-        "model": first.model,
-        "task": first.task,
-        "asked": ", ".join(
+    return SettingEffect(
+        model=first.model,
+        task=first.task,
+        asked=", ".join(
             _setting_words(name, first.factors[name])
             for name in FACTORS
             if name != factor and first.factors[name] == other.factors[name]
         ),
-        "factor": factor,
-        "with": first.factors[factor],
-        "without": other.factors[factor],
-        "unit": first.scale,
-        "mean_with": float(a.mean()),
-        "mean_without": float(b.mean()),
-        "difference": difference.value,
-        "lo": difference.lo,
-        "hi": difference.hi,
-        "p": difference.p,
-        "different": difference.different,
-        "n": len(shared),
-    }
+        factor=factor,
+        with_=first.factors[factor],
+        without=other.factors[factor],
+        unit=first.scale,
+        mean_with=with_,
+        mean_without=without,
+        difference=difference.value,
+        lo=difference.lo,
+        hi=difference.hi,
+        p=difference.p,
+        different=difference.different and p_holm <= _LEVEL,  # no reading of an interval alone
+        n=len(shared),
+        p_holm=p_holm,
+    )
 
 
 def _setting_words(factor: str, value: str) -> str:
@@ -219,14 +263,12 @@ def _setting_words(factor: str, value: str) -> str:
     return f"options {value}" if factor == "option order" else value.partition("@")[0]
 
 
-def settings_sheet(study: Mapping[str, Any]) -> ReportDocument:
+def settings_sheet(study: SettingsStudy) -> ReportDocument:
     """Return the study as a sheet, a section for each setting."""
     sections = []
     for factor in FACTORS:
         for unit in (100.0, 1.0):
-            own_effects = [
-                e for e in study["effects"] if (e["factor"], e["unit"]) == (factor, unit)
-            ]
+            own_effects = [e for e in study.effects if (e.factor, e.unit) == (factor, unit)]
             if own_effects:
                 sections.append(_section(factor, unit, own_effects))
     return ReportDocument(
@@ -236,43 +278,40 @@ def settings_sheet(study: Mapping[str, Any]) -> ReportDocument:
         notes=[
             (
                 "Paired over the items that both rows have, in points of 100 for shares; runs:"
-                f" {', '.join(study['runs'])}."
+                f" {', '.join(study.runs)}."
             ),
             "Each interval is of its difference alone; p is Holm's over all differences here.",
         ],
         sections=sections,
         columns=list(_COLUMNS),
-        lines=study["effects"],
-        data=study,
+        lines=msgspec.to_builtins(study.effects),
+        data=msgspec.to_builtins(study),
     )
 
 
-def _section(factor: str, unit: float, effects: Sequence[Mapping[str, Any]]) -> Section:
+def _section(factor: str, unit: float, effects: Sequence[SettingEffect]) -> Section:
     """Return forest and table of one setting's effects; `unit` is 100 for shares, else 1."""
     shares = unit == 100
     points = [
         {
-            "name": f"{effect['model']}: {effect['asked']}",
-            "diff": effect["difference"],
-            "lo": effect["lo"],
-            "hi": effect["hi"],
-            "different": effect["different"],
+            "name": f"{effect.model}: {effect.asked}",
+            "diff": effect.difference,
+            "lo": effect.lo,
+            "hi": effect.hi,
+            "different": effect.different,
         }
         for effect in effects
     ]
     rows = [
         [
-            effect["model"],
-            effect["task"],
-            effect["asked"],
-            f"{effect['with']} − {effect['without']}",
-            (
-                f"{unit * effect['difference']:+.1f} [{unit * effect['lo']:+.1f},"
-                f" {unit * effect['hi']:+.1f}]"
-            ),
-            f"{effect['p_holm']:.3f}",
-            SHOWN if effect["different"] else NOT_SHOWN,
-            str(effect["n"]),
+            effect.model,
+            effect.task,
+            effect.asked,
+            f"{effect.with_} − {effect.without}",
+            (f"{unit * effect.difference:+.1f} [{unit * effect.lo:+.1f}, {unit * effect.hi:+.1f}]"),
+            f"{effect.p_holm:.3f}",
+            SHOWN if effect.different else NOT_SHOWN,
+            str(effect.n),
         ]
         for effect in effects
     ]
@@ -285,17 +324,17 @@ def _section(factor: str, unit: float, effects: Sequence[Mapping[str, Any]]) -> 
     )
 
 
-def reading(study: Mapping[str, Any]) -> str:
+def reading(study: SettingsStudy) -> str:
     """Return the study in one paragraph."""
     sentences = []
     for factor in FACTORS:
-        own_effects = [effect for effect in study["effects"] if effect["factor"] == factor]
+        own_effects = [effect for effect in study.effects if effect.factor == factor]
         if own_effects:
-            sure = [effect for effect in own_effects if effect["different"]]
-            most = max(own_effects, key=lambda effect: abs(effect["difference"]))
+            sure = [effect for effect in own_effects if effect.different]
+            most = max(own_effects, key=lambda effect: abs(effect.difference))
             sentences.append(
                 f"{factor.capitalize()}: {len(sure)} of {len(own_effects)} differences are more"
-                f" than chance; the largest is {most['unit'] * most['difference']:+.1f}"
-                f" ({most['model']}, {most['asked']})."
+                f" than chance; the largest is {most.unit * most.difference:+.1f}"
+                f" ({most.model}, {most.asked})."
             )
     return " ".join(sentences)
