@@ -40,7 +40,7 @@ def test_every_table_of_labels_in_a_folder_is_read(tmp_path):
     labels(tmp_path / "two", "judge_labels_a", "a")
     labels(tmp_path / "two", "judge_labels_b", "b")
     run = import_ddx(tmp_path / "two", to=tmp_path / "run")
-    assert sorted(run.manifest["models"]) == ["a", "b"]
+    assert sorted(run.manifest_document["models"]) == ["a", "b"]
     labels(tmp_path / "two", "judge_labels_again", "a")
     with pytest.raises(InputError, match=r"judge_labels_a\.csv has a list of model 'a'"):
         import_ddx(tmp_path / "two", to=tmp_path / "other")
@@ -59,8 +59,8 @@ def test_a_model_with_a_capital_letter_is_split_from_its_bench(tmp_path):
         name = f"diagnoses_PUMCH_ADM_{model}.csv"
         (tmp_path / name).write_text("GT,Diagnosis 1\n" + "['Gout'],+1. Gout\n" * 12)
     run = import_ddx(tmp_path, to=tmp_path / "run")
-    assert sorted(run.manifest["models"]) == ["Llama3_8b", "Qwen_72B", "c3opus"]
-    assert list(run.manifest["domains"]) == ["pumch_adm"]
+    assert sorted(run.manifest_document["models"]) == ["Llama3_8b", "Qwen_72B", "c3opus"]
+    assert list(run.manifest_document["domains"]) == ["pumch_adm"]
 
 
 def test_a_graph_of_one_box_is_refused():

@@ -53,7 +53,7 @@ def test_names_agree_with_the_judges_exact_synonym(kernel29, data, tmp_path):
     mapping = data / "rarebench" / "mapping" / "disease_mapping.json"
     path = kernel29 / "judged" / "judge_labels.csv"
     run = import_ddx(path, rules=DdxRules(names=(str(mapping),)), runs=tmp_path)
-    found = run.manifest["source"]["names_against_labels"]
+    found = run.manifest_document["source"]["names_against_labels"]
     counts = {k: found[k] for k in ("both", "names_only", "judge_only", "neither")}
     assert counts == {"both": 35, "names_only": 0, "judge_only": 8, "neither": 319}
     assert {(d["golden"], d["name"].lower()) for d in found["disagreements"]} == {
@@ -61,7 +61,7 @@ def test_names_agree_with_the_judges_exact_synonym(kernel29, data, tmp_path):
         ("Amyotrophic lateral sclerosis type 4", "amyotrophic lateral sclerosis (als)"),
         ("Chronic visceral acid sphingomyelinase deficiency", "niemann-pick disease type c"),
     }
-    assert str(mapping.parent) not in json.dumps(run.manifest)
+    assert str(mapping.parent) not in json.dumps(run.manifest_document)
 
 
 def test_raw_replies_of_ten_models_become_one_run(kernel29, data, tmp_path):
@@ -69,13 +69,13 @@ def test_raw_replies_of_ten_models_become_one_run(kernel29, data, tmp_path):
     run = import_ddx(kernel29, rules=DdxRules(names=(str(mapping),)), runs=tmp_path)
     found = {row["model"]: row for row in leaderboard(run).domains["overall"]}
     assert len(found) == 10
-    assert run.manifest["source"]["cases_without_golden_diagnosis"] == 3
+    assert run.manifest_document["source"]["cases_without_golden_diagnosis"] == 3
     assert all(row["outcomes"]["unparsed"] == 0 for row in found.values())
     assert found.pop("llama3_70b")["outcomes"]["failed"] == 20  # the file says ERROR
     assert all(row["outcomes"]["answered"] == 72 for row in found.values())
     assert found["c3opus"]["top1"]["score"] == pytest.approx(25 / 72)
     # Beside the replies of two models lie ranks that somebody else gave.
-    assert run.manifest["source"]["names_against_ranks"] == {
+    assert run.manifest_document["source"]["names_against_ranks"] == {
         "c3opus": {"same": 53, "names_lower": 18, "names_higher": 1},
         "llama3_70b": {"same": 37, "names_lower": 15, "names_higher": 0},
     }
@@ -97,10 +97,10 @@ def test_lists_score_alike_by_import_and_by_bank_whichever_names_are_golden(
     run = import_ddx(kernel29, rules=rules, golden=golden, runs=tmp_path)
     found = {row["model"]: row for row in leaderboard(run).domains["overall"]}
     assert {name: round(72 * found[name]["top5"]["score"]) for name in hits} == hits
-    assert run.manifest["source"]["golden"] == golden
-    assert run.manifest["source"]["cases_with_several_diagnoses"] == 20
+    assert run.manifest_document["source"]["golden"] == golden
+    assert run.manifest_document["source"]["cases_with_several_diagnoses"] == 20
     said = f"(golden = {golden})"
-    assert said in run.manifest["banks"][0]["limits"]
+    assert said in run.manifest_document["banks"][0]["limits"]
     bank = BANKS["rarebench_pumch_adm"].load(data / "rarebench", golden=golden)
     assert said in bank.limits
     synonyms = load_disease_names(mapping).synonyms(item.diagnoses[0] for item in bank.items)

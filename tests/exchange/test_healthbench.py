@@ -193,13 +193,13 @@ def test_files_of_several_models_make_one_run(tmp_path, cli):
     code, _, errors = cli("import", "healthbench", folder, "--to", tmp_path / "run")
     assert code == 0, errors
     run = medassay.open_run(tmp_path / "run")
-    assert sorted(run.manifest["models"]) == ["one", "two"]
+    assert sorted(run.manifest_document["models"]) == ["one", "two"]
     assert len(lines(run, "trials.jsonl")) == 6
     assert len(lines(run, "items.jsonl")) == 3
     assert medassay.verify(run.path).ok
     files = [folder / "one.jsonl", folder / "two.jsonl"]
     named = import_healthbench(files, models=["x", "y"], to=tmp_path / "named")
-    assert named.manifest["domains"] == run.manifest["domains"]
+    assert named.manifest_document["domains"] == run.manifest_document["domains"]
     code, _, errors = cli("import", "healthbench", *files, "--model", "x")
     assert (code, errors.count("\n")) == (3, 1)
     assert "1 for 2 files (one.jsonl, two.jsonl)" in errors

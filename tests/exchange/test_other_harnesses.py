@@ -35,7 +35,7 @@ def test_an_imported_log_is_a_sealed_run_that_verifies_and_is_published(name, tm
     assert medassay.verify(run.path).ok
     page = medassay.publish(run, tmp_path / "site")
     assert "Imported from" in page.read_text()
-    assert run.manifest["source"]["version"] in (
+    assert run.manifest_document["source"]["version"] in (
         "unknown",
         *(LOGS / name / "VERSION").read_text().split(),
     )
@@ -195,7 +195,7 @@ def test_logs_that_the_real_tools_write_today_are_imported(name, tmp_path):
     with open_places(places) as runs:
         for run in runs:
             assert medassay.verify(run.path).ok
-            assert run.manifest["source"]["version"] in (folder / "VERSION").read_text()
+            assert run.manifest_document["source"]["version"] in (folder / "VERSION").read_text()
     if len(places) > 1:  # two logs: one run, one board, one line of the trend
         named = ["m1", "m2"] if name == "lm-eval" else []
         made = IMPORTS[name]
@@ -251,7 +251,7 @@ def test_logs_of_several_models_make_one_run_and_one_board(name, tmp_path, cli):
     models = {row["model"] for row in run.statistics["domains"]["electrolytes"]}
     assert len(models) == 2
     assert run.statistics["fields"]["solo"]["electrolytes"]["n_common"] == 12
-    assert [log["sha256"] for log in run.manifest["source"]["logs"]]
+    assert [log["sha256"] for log in run.manifest_document["source"]["logs"]]
     assert medassay.verify(run.path).ok
     medassay.publish(run, tmp_path / "site")
     if name == "lm-eval":  # two folders deeper than the one that is named
@@ -273,7 +273,7 @@ def test_one_benchmark_imported_twice_is_one_series_and_joins(name, tmp_path):
         )
         for n, path in enumerate(paths)
     ]
-    assert runs[0].manifest["domains"] == runs[1].manifest["domains"]
+    assert runs[0].manifest_document["domains"] == runs[1].manifest_document["domains"]
     medassay.publish(runs[0], tmp_path / "site", publication="first")
     medassay.publish([runs[0], runs[1]], tmp_path / "site", publication="second")
     trend = json.loads((tmp_path / "site/p/second/data/trend.json").read_text())
@@ -283,7 +283,7 @@ def test_one_benchmark_imported_twice_is_one_series_and_joins(name, tmp_path):
     joined = json.loads((tmp_path / "site/p/second/data/run/manifest.json").read_text())
     assert "source" not in joined
     sources = {member["source"]["sha256"] for member in joined["joined"]}
-    assert sources == {run.manifest["source"]["sha256"] for run in runs}
+    assert sources == {run.manifest_document["source"]["sha256"] for run in runs}
     assert medassay.verify(tmp_path / "site").ok
 
 

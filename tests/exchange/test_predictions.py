@@ -11,7 +11,7 @@ from medassay.exchange.predictions import import_predictions
 def test_a_table_becomes_a_sealed_run_that_verifies(tmp_path):
     run = import_predictions(table(tmp_path, rows()), COLUMNS, runs=tmp_path / "runs")
     assert run.sealed
-    assert run.manifest["banks"][0]["version"].startswith("import-")
+    assert run.manifest_document["banks"][0]["version"].startswith("import-")
     assert medassay.verify(run.path).ok
     board = medassay.leaderboard(run)
     assert {row["model"] for row in board.domains["overall"]} == {"a", "b"}

@@ -22,7 +22,7 @@ def run(tmp_path_factory):
 def judgements(run, change):
     families = {"ours": "alpha", "theirs": "omega"}
     families |= {f"judge-{f}": f for f in ("alpha", "beta", "gamma")}
-    items = RunItems(run.path, run.manifest["domains"])
+    items = RunItems(run.path, run.manifest_document["domains"])
     summary = Judgements(items, families)
     for number, (_, verdicts) in enumerate(by_trial(read_jsonl(run.path / "verdicts.jsonl"))):
         summary.add([change(verdict, number) for verdict in verdicts])

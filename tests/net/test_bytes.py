@@ -86,7 +86,7 @@ def test_a_run_that_is_scored_again_keeps_the_bytes_of_answers_and_items(later):
     again = rescore(open_run(later))
     for name in ("items.jsonl", "trials.jsonl"):
         assert (again.path / name).read_bytes() == (later / name).read_bytes()
-    assert again.manifest["later"] == LATER
+    assert again.manifest_document["later"] == LATER
     assert medassay.verify(again.path).ok
 
 

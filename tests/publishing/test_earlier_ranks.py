@@ -28,7 +28,7 @@ def sealed(tmp_path_factory):
 @pytest.mark.parametrize("rule", RULES)
 def test_a_run_verifies_by_the_rule_that_it_names(sealed, rule):
     found = open_run(sealed / rule)
-    plan = found.manifest["plan"]
+    plan = found.manifest_document["plan"]
     assert f"{plan['rank_rule']}-{plan['separation']}" == rule
     report = medassay.verify(sealed / rule)
     assert report.ok, report.first_mismatch

@@ -88,7 +88,7 @@ def test_times_and_cost_stand_on_the_run_page_and_in_its_table_only(tmp_path, mo
     assert ends == pytest.approx((max(0, interval.low), interval.high), rel=1e-3)
     shown = next((page / "run").rglob("index.html")).read_text()
     assert f"{float(row['mean_seconds']):.3f} [{ends[0]:.3f}, {ends[1]:.3f}]" in shown
-    assert row["cpu"] == run.manifest["machine"]["cpu"]
+    assert row["cpu"] == run.manifest_document["machine"]["cpu"]
     assert "EUR" in next((page / "run").rglob("index.html")).read_text()
     assert "EUR" not in (page / "index.html").read_text()
 

@@ -187,7 +187,7 @@ def test_a_run_with_a_deleted_item_is_scored_and_judged_without_it(
     assert rescored != run.path
     after = medassay.open_run(rescored)
     assert scores_of(after) == {k: v for k, v in before.items() if k != "open-003"}
-    assert after.manifest["deleted_items"] == [{"domain": "law", "item": "open-003"}]
+    assert after.manifest_document["deleted_items"] == [{"domain": "law", "item": "open-003"}]
     assert "open-003" not in (rescored / "trials.jsonl").read_text()
     report = verify(rescored)
     assert report.ok, report.first_mismatch

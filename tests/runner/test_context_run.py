@@ -100,8 +100,8 @@ def test_a_run_tells_what_was_retrieved_and_never_ranks_a_topline(place):
         for row in run.statistics["domains"]["overall"]
     }
     assert reasons["topline_path"] == ["not_ranked:fake"]
-    assert run.manifest["retrieval"]["k"] == 2
-    assert str(place) not in json.dumps(run.manifest["retrieval"])
+    assert run.manifest_document["retrieval"]["k"] == 2
+    assert str(place) not in json.dumps(run.manifest_document["retrieval"])
     medassay.verify(run.path)
 
 
@@ -119,9 +119,11 @@ def test_toplines_of_a_real_model_stand_beside_the_ranking(place, mock_server):
 
 
 def test_the_methodology_knows_the_index_and_how_it_is_searched(place):
-    one = medassay.run(plan_of(place), secrets={}).manifest["methodology"]
-    other = medassay.run(plan_of(place, retrieval={"k": 1}), secrets={}).manifest["methodology"]
-    bare = medassay.run(makers.write_plan(place), secrets={}).manifest
+    one = medassay.run(plan_of(place), secrets={}).manifest_document["methodology"]
+    other = medassay.run(plan_of(place, retrieval={"k": 1}), secrets={}).manifest_document[
+        "methodology"
+    ]
+    bare = medassay.run(makers.write_plan(place), secrets={}).manifest_document
     assert len({one, other, bare["methodology"]}) == 3
     assert "retrieval" not in bare
 

@@ -74,7 +74,7 @@ def test_an_answer_of_several_paragraphs_is_scored_whole(tmp_path):
     assert run.statistics["domains"]["overall"][0]["score"] == 1.0
     trial = json.loads((run.path / "trials.jsonl").read_text().splitlines()[0])
     assert trial["value"] == reply
-    assert "stop" not in run.manifest["sampling"]["m"]
+    assert "stop" not in run.manifest_document["sampling"]["m"]
     assert medassay.verify(run.path).ok
 
 
@@ -102,7 +102,7 @@ def test_a_plan_may_allow_it_and_says_so(tmp_path, mock_server):
     run = pipeline.run(place(tmp_path, entry, max_cut_off=1.0), secrets={})
     [row] = run.statistics["domains"]["overall"]
     assert (row["cut_off"], row["rank"]) == (20, 1)
-    assert run.manifest["plan"]["max_cut_off"] == 1.0
+    assert run.manifest_document["plan"]["max_cut_off"] == 1.0
 
 
 def test_terminal_and_board_tell_how_many_were_cut(tmp_path, mock_server, cli):

@@ -118,7 +118,7 @@ def test_prompts_are_rows_of_their_own(tmp_path):
         ("good", f"zero_shot:{name}") for name in ("ddx", "ddx_steps", "ddx_few_shot")
     }
     assert len({t["template"] for t in lines(run, "trials.jsonl")}) == 3
-    assert run.manifest["template"].count("+") == 2
+    assert run.manifest_document["template"].count("+") == 2
     before = makers.set_aside(run)
     again = medassay.run(plan, secrets={})
     assert (again.path / "trials.jsonl").read_bytes() == (before / "trials.jsonl").read_bytes()
@@ -183,8 +183,8 @@ def test_synonyms_of_a_file_are_kept_with_the_run(tmp_path):
         file.write('[ddx]\nnames = ["names.json"]\n')
     run = medassay.run(plan, secrets={})
     assert rows(run)["m", "zero_shot"]["top1"]["score"] == 1
-    assert run.manifest["ddx"]["files"][0]["form"] == "rarebench"
-    assert len(run.manifest["ddx"]["synonyms"]) == N  # of the run's own diagnoses only
+    assert run.manifest_document["ddx"]["files"][0]["form"] == "rarebench"
+    assert len(run.manifest_document["ddx"]["synonyms"]) == N  # of the run's own diagnoses only
     (tmp_path / "names.json").unlink()
     assert medassay.verify(run.path).ok
 
@@ -428,7 +428,7 @@ def test_overall_draws_each_domain_and_its_clusters(tmp_path):
         groups = np.arange(len(means)) // 2
         n = sizes[domain] = groups.max() + 1
         both = np.array([np.bincount(groups, weights * shown), np.bincount(groups, weights)]).T
-        seed = seed_of(run.manifest["domains"][domain], run.id, domain, "solo")
+        seed = seed_of(run.manifest_document["domains"][domain], run.id, domain, "solo")
         index = (stream(seed).random_sample((1000, n)) * n).astype(int)
         sums = both.sum(axis=0)
         draws += sums + np.sqrt(n / (n - 1)) * (both[index].sum(axis=1) - sums)
@@ -539,7 +539,7 @@ def test_synonyms_of_a_private_case_do_not_widen_a_public_one(tmp_path):
     with plan.open("a") as file:
         file.write('[ddx]\nnames = ["names.json"]\n')
     run = medassay.run(plan, secrets={})
-    assert run.manifest["ddx"]["synonyms"]["gout"] == ["Gout", "Podagra"]
+    assert run.manifest_document["ddx"]["synonyms"]["gout"] == ["Gout", "Podagra"]
     assert lines(run, "scores.jsonl")[0]["parts"]["hit"] is None
     place = medassay.publish(run, tmp_path / "site").parent
     assert "Hidden malady" not in (place / "data" / "run" / "manifest.json").read_text()

@@ -168,8 +168,8 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     from medassay.kinds.catalog import TASKS
     from medassay.kinds.graders import graders_of
 
-    items = RunItems(run.path, run.manifest["domains"])
-    rubrics = graders_of(TASKS["open"], run.manifest)
+    items = RunItems(run.path, run.manifest_document["domains"])
+    rubrics = graders_of(TASKS["open"], run.manifest_document)
     answers = Answers(run, items, TASKS["open"])
     orders = []
     for seed in (1, 1, 2):
@@ -267,8 +267,11 @@ def test_stored_answers_are_judged_again_without_asking_the_models(tmp_path, moc
     assert row(lenient)["score"] == 1 > row(first)["score"]
     for made in (graded, scored, lenient):
         assert medassay.verify(made.path).ok
-        assert made.manifest["judged_from"] == {"run": first.id, "root": first.seal["root"]}
-        assert made.manifest["methodology"] != first.manifest["methodology"]
+        assert made.manifest_document["judged_from"] == {
+            "run": first.id,
+            "root": first.seal["root"],
+        }
+        assert made.manifest_document["methodology"] != first.manifest_document["methodology"]
     assert log.read_text() == asked
     assert {p.name: p.read_bytes() for p in first.path.iterdir()} == bytes_before
     page = medassay.publish(scored, tmp_path / "site")
@@ -308,7 +311,7 @@ def test_stored_verdicts_are_scored_again_with_another_penalty(tmp_path, mock_se
     assert scores[0] != scores[2]
     replies = [[v["replies"] for v in lines(run, "verdicts.jsonl")] for run in (first, mild)]
     assert replies[0] == replies[1]
-    assert mild.manifest["methodology"] != same.manifest["methodology"]
+    assert mild.manifest_document["methodology"] != same.manifest_document["methodology"]
     assert all(medassay.verify(run.path).ok for run in (first, same, mild))
     closed = medassay.run(closed_plan(tmp_path / "closed"), secrets={})
     assert medassay.verify(rescore(closed).path).ok
@@ -470,12 +473,12 @@ def test_reviewed_steps_of_a_plan_are_what_the_judge_is_told(tmp_path):
             medassay.run(plan, secrets={})
     file.write_text(steps_file())
     run = medassay.run(plan, secrets={})
-    assert run.manifest["steps"]["reviewed_by"] == "a physician"
+    assert run.manifest_document["steps"]["reviewed_by"] == "a physician"
     default = plan.read_text().replace('steps = "steps.toml"', "")
     plan.write_text(default)
     other = medassay.run(plan, secrets={})
-    assert run.manifest["methodology"] != other.manifest["methodology"]
-    assert run.manifest["methodology"] != other.manifest["methodology"]
+    assert run.manifest_document["methodology"] != other.manifest_document["methodology"]
+    assert run.manifest_document["methodology"] != other.manifest_document["methodology"]
     for made in (run, other):
         assert medassay.verify(made.path).ok
 

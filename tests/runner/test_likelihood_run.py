@@ -167,13 +167,13 @@ def test_a_row_says_acc_acc_norm_and_ties(closed):
 
 def test_models_that_cannot_tell_are_asked_by_name_and_never_ranked(closed):
     run, told = closed
-    assert run.manifest["task"] == "closed_likelihood"
+    assert run.manifest_document["task"] == "closed_likelihood"
     assert told == [
         "model 'talker' is asked for replies, rows '…:closed_gen', never ranked: provider 'fake'"
         " tells no likelihood of given texts"
     ]
-    assert run.manifest["fallback"]["task"] == "closed_gen"
-    assert list(run.manifest["fallback"]["models"]) == ["talker"]
+    assert run.manifest_document["fallback"]["task"] == "closed_gen"
+    assert list(run.manifest_document["fallback"]["models"]) == ["talker"]
     found = rows(run)
     assert ("talker", "zero_shot:closed_gen") in found
     assert ("talker", TEXTS) not in found

@@ -29,13 +29,13 @@ def rows(run):
 def test_joined_runs_are_one_board_and_each_member_keeps_its_root(folder, cli):
     random = {"id": "random", "provider": "baseline", "model": "random"}
     one, two = make(folder, makers.fake("a", letters="hash")), make(folder, random)
-    assert one.manifest["methodology"] == two.manifest["methodology"]
+    assert one.manifest_document["methodology"] == two.manifest_document["methodology"]
     code, shown, _ = cli("publish", one.path, two.path, "--to", folder / "site", "--id", "x")
     assert code == 0, shown
     joined = Run(next((folder / "runs").glob("joined-*")))
     roots = sorted(run.seal["root"] for run in (one, two))
-    assert joined.manifest["drawn_as"] == sha256_hex("\x1f".join(roots).encode())
-    assert [member["root"] for member in joined.manifest["joined"]] == roots
+    assert joined.manifest_document["drawn_as"] == sha256_hex("\x1f".join(roots).encode())
+    assert [member["root"] for member in joined.manifest_document["joined"]] == roots
     for run in (one, two):
         for name, row in rows(run).items():
             assert rows(joined)[name]["score"] == row["score"]

@@ -150,7 +150,7 @@ def test_the_kernel29_protocol_runs_with_scripted_models(data, tmp_path):
         assert row["semantic"]["hard"]["scale"][1] == pytest.approx(2 * 16 / 10.33 - 1)
         assert row["severity_mean"]["score"] == 16
     assert run.statistics["ddx"]["leading"] == "hard"
-    assert not run.manifest["ddx"]["rules"]["names_first"]
+    assert not run.manifest_document["ddx"]["rules"]["names_first"]
 
 
 def test_the_extraction_protocol_says_what_it_would_ask(tmp_path):
@@ -271,9 +271,7 @@ def test_the_healthbranches_protocol_runs_with_scripted_models_and_asks_open_que
     replayed = [t["replayed"] for t in read_jsonl(runs[2].path / "timings.jsonl")]
     assert all(replayed)
     found = contexts_study(runs)
-    rows = {
-        (r["model"], r["setting"], r["measure"]) for r in found["rows"] if r["category"] == "all"
-    }
+    rows = {(row.model, row.setting, row.measure) for row in found.rows if row.category == "all"}
     assert len(rows) == 11 * 5 * 3
     table = contexts_sheet(found).markdown()
     assert "| phi4:14b | topline\\_path |" in table

@@ -212,7 +212,7 @@ def test_a_graph_of_ones_own_judges(tmp_path):
         JudgingOptions(judges=["judge"], models_file=tmp_path / "models.json"),
         secrets={},
     )
-    assert [g["name"] for g in again.manifest["graphs"]] == ["own"]
+    assert [g["name"] for g in again.manifest_document["graphs"]] == ["own"]
     assert medassay.verify(again.path).ok
 
 

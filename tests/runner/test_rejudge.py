@@ -95,7 +95,7 @@ def test_just_what_could_not_be_used_is_asked_once_more(tmp_path, endpoint, cli)
     assert all(server.seen[n] == 2 for n in range(30) if n % 10 in (0, 1))
     assert "asked again: 6" in out
     again = open_run(tmp_path / "runs" / f"{first.name.rpartition('-')[0]}-2")
-    assert again.manifest["again_of"]["run"] == first.name
+    assert again.manifest_document["again_of"]["run"] == first.name
     assert (first / "trials.jsonl").read_bytes() == before
     used = [t for t in trials(again) if "attempt" in t]
     assert {(t["attempt"], t["again"]) for t in used} == {(1, "empty"), (1, "truncated")}
@@ -227,7 +227,7 @@ def test_judges_of_a_sealed_run_are_asked_again_by_its_folder(tmp_path, endpoint
     [made] = [p for p in (tmp_path / "runs").iterdir() if p != first]
     verdicts = [json.loads(line) for line in (made / "verdicts.jsonl").read_text().splitlines()]
     assert Counter(v["outcome"] for v in verdicts) == {"valid": 60}
-    assert open_run(made).manifest["again_of"]["run"] == first.name
+    assert open_run(made).manifest_document["again_of"]["run"] == first.name
     assert medassay.verify(made).ok
     assert medassay.verify(first).ok
     for wish, told in (

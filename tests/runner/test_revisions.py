@@ -61,7 +61,7 @@ def as_before_revisions(run):
     """Give an unsealed run the manifest that the last code with hashes would have written."""
     for name in (SEAL, SUMS, "statistics.json", "scores.jsonl"):
         (run.path / name).unlink()
-    manifest = dict(run.manifest)
+    manifest = dict(run.manifest_document)
     del manifest["revisions"], manifest["judge_prompts"]
     last = before_revisions()
     manifest |= {"parsers": last["parsers"], "scorers": last["scorers"]}
@@ -76,7 +76,7 @@ def test_a_run_that_was_begun_before_there_were_revisions_is_finished_and_verifi
     as_before_revisions(first)
     second = medassay.run(judged, secrets={})
     assert second.id == first.id
-    assert "revisions" not in second.manifest
+    assert "revisions" not in second.manifest_document
     assert second.statistics == statistics
     report = medassay.verify(second.path)
     assert report.ok, report.first_mismatch
@@ -84,12 +84,12 @@ def test_a_run_that_was_begun_before_there_were_revisions_is_finished_and_verifi
     assert medassay.run(judged, secrets={}).id == first.id  # finished: nothing is asked again
     again = rescore(second)
     assert medassay.verify(again.path).ok
-    assert again.manifest["rubrics"] == {"law": "facts/1"}
-    assert not {"parsers", "scorers"} & again.manifest.keys()
+    assert again.manifest_document["rubrics"] == {"law": "facts/1"}
+    assert not {"parsers", "scorers"} & again.manifest_document.keys()
 
 
 def test_a_run_names_the_parts_of_its_own_task_only(judged):
-    named = medassay.run(judged, secrets={}).manifest["revisions"]
+    named = medassay.run(judged, secrets={}).manifest_document["revisions"]
     assert named["parser"] == ["text/1"]
     assert named["grader"] == ["facts/1"]
     assert named["sanitizer"] == ["fence/1", "mask/1"]
@@ -124,7 +124,7 @@ def test_what_another_revision_made_is_not_recomputed_and_no_mismatch(
 ):
     run = medassay.run(judged, secrets={})
     # Another commit: what this very one made must have its own revisions.
-    later = {**run.manifest["code"], "commit": "0" * 40}
+    later = {**run.manifest_document["code"], "commit": "0" * 40}
     monkeypatch.setattr(recompute, "code_of_today", lambda: later)
     monkeypatch.setitem(getattr(catalog, table), name, 2)
     report = medassay.verify(run.path)
@@ -143,7 +143,10 @@ def test_answers_that_are_scored_again_stay_as_their_parser_read_them(tmp_path, 
     nothing = replace(PARSERS["choice"], revision=2, read=lambda *_, **__: Reading(None, "none"))
     monkeypatch.setitem(PARSERS, "choice", nothing)
     again = rescore(run)
-    assert again.manifest["revisions"]["parser"] == run.manifest["revisions"]["parser"]
+    assert (
+        again.manifest_document["revisions"]["parser"]
+        == run.manifest_document["revisions"]["parser"]
+    )
     report = medassay.verify(again.path)
     assert report.ok
     assert "parser choice/1, here choice/2" in report.checks[-1]["detail"]

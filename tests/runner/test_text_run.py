@@ -166,8 +166,8 @@ def test_local_models_get_plain_prompts_that_end_at_blank_lines(plan, weights):
         "max_tokens": 8,
     }
     run = medassay.run(plan(model))
-    entry = run.manifest["models"]["tiny"]
+    entry = run.manifest_document["models"]["tiny"]
     assert (entry["protocol"], entry["stop"]) == ("completions", ["\n\n"])
     chat = medassay.run(plan(model, chat_template=True))
-    assert chat.manifest["task"] == "medtext_chat"
-    assert chat.manifest["models"]["tiny"]["protocol"] == "chat"
+    assert chat.manifest_document["task"] == "medtext_chat"
+    assert chat.manifest_document["models"]["tiny"]["protocol"] == "chat"

@@ -287,7 +287,7 @@ def test_the_rules_of_tools_are_part_of_the_methodology_and_no_key_is_kept(tmp_p
     with pytest.raises(IncompleteError, match="KEY is not set"):
         medassay.run(plan, secrets={})
     other = medassay.run(plan, secrets={"KEY": "s3cret-value"})
-    assert one.manifest["methodology"] != other.manifest["methodology"]
+    assert one.manifest_document["methodology"] != other.manifest_document["methodology"]
     assert "s3cret-value" in [h.get("X-Subscription-Token") for h in services.headers]
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or b"s3cret-value" not in path.read_bytes()

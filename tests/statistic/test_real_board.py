@@ -82,7 +82,7 @@ def ranges(domains, seeds, n_draws):
 def test_the_ranks_of_ten_real_models_are_those_of_an_independent_computation(data, tmp_path):
     path = data / "medagents_predictions" / "zero_shot_test.csv"
     run = import_predictions(path, COLUMNS, runs=tmp_path)
-    by_domain, manifest = read_scores(path), run.manifest
+    by_domain, manifest = read_scores(path), run.manifest_document
     tables, seeds = {}, {}
     for domain, by_model in by_domain.items():
         models = sorted(by_model)

@@ -87,7 +87,7 @@ def ddx(
     run = import_ddx(path, rules=chosen, golden="any" if golden == "any" else "one", to=to)
     tell_run(run)
     if not out.json:
-        _tell_names(run.manifest["source"])
+        _tell_names(run.manifest.source or {})
 
 
 def _tell_names(source: dict[str, Any]) -> None:
@@ -199,7 +199,7 @@ def _load(name: str, paths: list[Path], to: Path | None, **options: Any) -> None
     run = IMPORTS[name].load(*paths, to=to, **options)
     tell_run(run)
     if not out.json:
-        for entry in run.manifest["source"].get("left_out", []):
+        for entry in (run.manifest.source or {}).get("left_out", []):
             out.result(f"left out: {entry['file']}, {entry['reason']}")
 
 

@@ -26,7 +26,7 @@ def tell_run(run: "Run") -> None:
         )
         return
     print_leaderboard(board, run, "overall")
-    if deleted := run.manifest.get("deleted_items"):
+    if deleted := run.manifest.deleted_items:
         out.result(
             f"{counted(len(deleted), 'item')} of the run before"
             f" {'was' if len(deleted) == 1 else 'were'} deleted by law: not scored, not counted"
@@ -56,7 +56,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         print_likelihoods(rows)
     if "text" in rows[0]:
         print_texts(rows, run.statistics["text"])
-    for line in fallback_lines(run.manifest.get("fallback", {})):
+    for line in fallback_lines(run.manifest.fallback):
         out.result(line)
     for line in _cut_off(run, rows):
         out.result(visible(line))
@@ -144,7 +144,7 @@ def _cut_off(run: "Run", rows: list[dict[str, Any]]) -> Iterator[str]:
         totals[row["model"]] = cut + row.get("cut_off", 0), n + _n_replies(row)
     for model, (cut, n) in totals.items():
         if cut:
-            limit = run.manifest.get("sampling", {}).get(model, {}).get("max_tokens", "?")
+            limit = run.manifest.sampling.get(model, {}).get("max_tokens", "?")
             yield (
                 f"⚠ {model}: {cut} of {n} replies were cut at max_tokens = {limit}; a larger"
                 " max_tokens in its entry asks them anew."
@@ -157,7 +157,7 @@ def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> Non
 
     statistics = run.statistics
     rule = statistics["rank_rule"]
-    n_domains = len(run.manifest["domains"])
+    n_domains = len(run.manifest.domains)
     for mode, fields in statistics["fields"].items():
         relations = fields[domain]
         rows_of_mode = [row for row in rows if row["mode"] == mode]

@@ -84,11 +84,11 @@ def command(
 
 def _what_is_public(runs: "Sequence[Run]") -> str:
     """Return what everybody will be able to read."""
-    banks = {bank["version"]: bank for run in runs for bank in run.manifest["banks"]}
+    banks = {bank.version: bank for run in runs for bank in run.manifest.banks}
     named = listed(
-        [f"{version} ({counted(bank['items'], 'item')})" for version, bank in banks.items()]
+        [f"{version} ({counted(bank.items, 'item')})" for version, bank in banks.items()]
     )
-    models = {name for run in runs for name in run.manifest["models"]}
+    models = {name for run in runs for name in run.manifest.models}
     return (
         f"the questions, reports and targets of {named}, and all replies and scores of"
         f" {counted(len(models), 'model')} in {listed([run.id for run in runs])}. Of synthetic"

@@ -166,11 +166,10 @@ def _study(run: "Run", name: str, to: Path | None, embeddings: str, passes: str)
 def _rules(run: "Run", text: str) -> "DdxRules | None":
     """Return the rules of a run with those of the command line in their place; None without any."""
     from medassay.cli.rules import read_rules
-    from medassay.core.records.plan import rules_from_dict
 
     if not text:
         return None
-    return read_rules(text, rules_from_dict(run.manifest.get("ddx", {}).get("rules", {})))
+    return read_rules(text, run.manifest.ddx_rules)
 
 
 def _draw(run: "Run", target: Path, name: str, rules: "DdxRules | None") -> None:

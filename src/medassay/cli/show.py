@@ -61,7 +61,7 @@ def command(
             )
     else:
         opened, hits, others = _search(name)
-    items = RunItems(opened.path, opened.manifest["domains"])
+    items = RunItems(opened.path, opened.manifest.domains)
     item = items.get(hits[0]["trial"]["domain"], hits[0]["trial"]["item"])
     if out.json:
         out.document(

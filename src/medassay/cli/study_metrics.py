@@ -170,6 +170,6 @@ def consistency(
         new_folder(to)
     opened = open_run(run)
     study = consistency_study(answers_of(opened))
-    cold = [n for n, sampling in opened.manifest["sampling"].items() if not sampling["temperature"]]
+    cold = [n for n, sampling in opened.manifest.sampling.items() if not sampling["temperature"]]
     notes = [f"{', '.join(cold)}: asked at temperature 0; draws may not differ."] if cold else []
     tell_sheet(consistency_sheet(study, notes), to)

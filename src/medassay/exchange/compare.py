@@ -48,7 +48,7 @@ class Side:
         """Return a sealed run with its scores read."""
         if not run.sealed:
             raise IncompleteError(f"{run.path}: not finished; only sealed runs are compared")
-        items = RunItems(run.path, run.manifest["domains"])
+        items = RunItems(run.path, run.manifest.domains)
         table = LeaderboardScores(items)
         for trial, score in read_scored_trials(run.path):
             table.add(trial, score.score)
@@ -276,7 +276,7 @@ def _of_mode(
             seed = seed_of(*roots, domain, mode)
             if len(used) == 1:  # as its board: no reading contradicts it
                 manifest = sides[used[0]].run.manifest
-                seed = seed_of(manifest["domains"][domain], seed_label(manifest), domain, mode)
+                seed = seed_of(manifest.domains[domain], seed_label(manifest), domain, mode)
             strata.append(_stratum(sides, rows, domain, sorted(common), seed))
     if not strata:
         raise InputError("the runs have no item in common (same domain, same id)")
@@ -299,9 +299,9 @@ def _options(
     pool_seed, n_resamples = seed_of(*roots, OVERALL, mode), 1000
     if len(used) == 1:
         manifest = sides[used[0]].run.manifest
-        joined = "+".join(sorted(set(manifest["domains"].values())))
+        joined = "+".join(sorted(set(manifest.domains.values())))
         pool_seed = seed_of(joined, seed_label(manifest), OVERALL, mode)
-        n_resamples = manifest["plan"]["n_resamples"]
+        n_resamples = manifest.plan.n_resamples
     return Options(
         pool_seed=pool_seed, scale=task.scale, rule=SIMULTANEOUS, n_resamples=n_resamples
     )
@@ -474,7 +474,7 @@ def _not_worse(bounds: DifferenceInterval, margin: float, *, high: bool) -> bool
 
 def _notes(sides: Sequence[Side]) -> list[str]:
     notes = []
-    if len({side.run.manifest["methodology"] for side in sides}) > 1:
+    if len({side.run.manifest.methodology for side in sides}) > 1:
         notes.append(
             "the runs differ in methodology: a difference may come from how they were asked or"
             " scored"

@@ -215,7 +215,7 @@ def _fill(
     with (run.path / "items.jsonl").open("wb") as items:
         for _, listed in sorted(lists.items.items()):
             items.write(canonical(listed) + b"\n")
-    run_items = RunItems(run.path, run.manifest["domains"])
+    run_items = RunItems(run.path, run.manifest.domains)
     with (
         (run.path / "trials.jsonl").open("wb") as trials,
         (run.path / "timings.jsonl").open("wb") as timings,

@@ -16,6 +16,7 @@ from typing import Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import Trial
 from medassay.storage.records import read_scored_trials
@@ -27,7 +28,7 @@ ModeRow = tuple[str, str, str]  # model, setting, mode
 
 def write_every_eval_ever(run: Run, to: Path) -> None:
     """Write a folder `to` with the records of every model, setting and mode of a run."""
-    items = RunItems(run.path, run.manifest["domains"])
+    items = RunItems(run.path, run.manifest.domains)
     written: dict[ModeRow, Path] = {}
     counts: dict[ModeRow, int] = {}
     for row in _rows(run):
@@ -71,7 +72,7 @@ def _uuid(run: Run, row: ModeRow) -> uuid.UUID:
 def _place(run: Run, model: str) -> tuple[str, str, str]:
     """Return collection, developer and model as folders."""
     developer, _, name = _model_id(run, model).partition("/")
-    collection = "-".join(sorted({bank["name"] for bank in run.manifest["banks"]}))
+    collection = "-".join(sorted({bank.name for bank in run.manifest.banks}))
     return _portable(collection), _portable(developer), _portable(name)
 
 
@@ -82,7 +83,7 @@ def _portable(name: str) -> str:
 
 def _model_id(run: Run, model: str) -> str:
     """Return developer/model: as sent where it has that form, else with the family before it."""
-    spec = run.manifest["models"][model]
+    spec = run.manifest_document["models"][model]
     sent = spec.get("model") or model
     developer, slash, name = sent.partition("/")
     if slash and developer and name and "/" not in name:
@@ -96,7 +97,7 @@ def _model_info(run: Run, model: str, spec: Mapping[str, Any]) -> dict[str, Any]
     imported = spec.get("provider") == "import"
     return {
         "name": model,
-        "id": _model_id(run, model) if model in run.manifest["models"] else model,
+        "id": _model_id(run, model) if model in run.manifest.models else model,
         "developer": spec.get("family") or "unknown",
         "additional_details": {
             "deployment_type": "unknown" if imported else deployed,
@@ -108,7 +109,7 @@ def _model_info(run: Run, model: str, spec: Mapping[str, Any]) -> dict[str, Any]
 
 def _record(run: Run, row: ModeRow) -> dict[str, Any]:
     model, setting, mode = row
-    spec = run.manifest["models"][model]
+    spec = run.manifest_document["models"][model]
     sealed = dt.datetime.fromisoformat(run.seal["sealed_at"])
     stamp = str(int(sealed.timestamp()))
     results = [
@@ -118,14 +119,14 @@ def _record(run: Run, row: ModeRow) -> dict[str, Any]:
         if (stored["model"], stored["setting"], stored["mode"]) == row
         and stored["score"] is not None
     ]
-    code = run.manifest["code"]
+    code = run.manifest.code
     return {
         "schema_version": SCHEMA,
         "evaluation_id": _evaluation_id(run, row),
         "evaluation_timestamp": run.seal["sealed_at"],
         "retrieved_timestamp": stamp,
         "source_metadata": {
-            "source_name": run.manifest.get("name") or run.id,
+            "source_name": run.manifest.name or run.id,
             "source_type": "evaluation_run",
             "source_organization_name": "unknown",
             "evaluator_relationship": "other",
@@ -133,10 +134,10 @@ def _record(run: Run, row: ModeRow) -> dict[str, Any]:
         },
         "eval_library": {
             "name": "medassay",
-            "version": code["version"],
+            "version": code.version,
             "additional_details": {
-                "methodology": run.manifest["methodology"],
-                "template": run.manifest["template"],
+                "methodology": run.manifest.methodology,
+                "template": run.manifest.template,
             },
         },
         "model_info": _model_info(run, model, spec),
@@ -151,16 +152,14 @@ def _evaluation_id(run: Run, row: ModeRow) -> str:
     return "/".join((run.id, _model_id(run, row[0]), row[1], row[2], str(stamp)))
 
 
-def _judge_prompts(manifest: Mapping[str, Any]) -> list[str]:
+def _judge_prompts(manifest: Manifest) -> list[str]:
     """Return the ids of the prompts that judges were asked.
 
     Of earlier runs those of their graders, which were hashes of prompt and code.
     """
-    if "judge_prompts" in manifest:
-        return sorted(
-            {prompt_id for ids in manifest["judge_prompts"].values() for prompt_id in ids}
-        )
-    return sorted({*manifest["rubrics"].values()})
+    if manifest.judge_prompts is not None:
+        return sorted({prompt_id for ids in manifest.judge_prompts.values() for prompt_id in ids})
+    return sorted({*manifest.rubrics.values()})
 
 
 def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,11 +175,11 @@ def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
         "min_score": lo,
         "max_score": "Infinity" if hi is None else hi,
     }
-    if run.manifest.get("judges"):
+    if run.manifest.judges:
         metric["llm_scoring"] = {
             "judges": [
                 {"model_info": _model_info(run, judge["id"], judge)}
-                for judge in run.manifest["judges"]
+                for judge in run.manifest_document["judges"]
             ],
             "input_prompt": ", ".join(_judge_prompts(run.manifest)),
             "aggregation_method": "average",
@@ -199,7 +198,7 @@ def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
         "evaluation_result_id": f"{domain}/{row['metric']}",
         "evaluation_name": domain,
         "source_data": {
-            "dataset_name": ", ".join(sorted({b["version"] for b in run.manifest["banks"]})),
+            "dataset_name": ", ".join(sorted({b.version for b in run.manifest.banks})),
             "source_type": "other",
         },
         "metric_config": metric,
@@ -232,7 +231,7 @@ def _generation(run: Run, spec: Mapping[str, Any], setting: str, mode: str) -> d
             "additional_details": {
                 "setting": setting,
                 "mode": mode,
-                "seed": str(run.manifest["plan"]["seed"]),
+                "seed": str(run.manifest.plan.seed),
             },
         }
     }

@@ -246,7 +246,7 @@ def _fill(
         "revisions": revision_ids(revisions(RUBRIC, [judge])),
     }
     run = create_run(folder.parent, folder.name, {**manifest, **assignment, "run": name})
-    run_items = RunItems(run.path, run.manifest["domains"])
+    run_items = RunItems(run.path, run.manifest.domains)
     write_scores(run, RUBRIC, run_items)
     write_judged_scores(run, Answers(run, run_items, RUBRIC), {DOMAIN: judge}, 1)
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

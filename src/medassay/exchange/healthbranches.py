@@ -185,7 +185,7 @@ def _fill(place: Path, folder: Path, source: ImportSource, name: str, mode: Extr
         manifest["plan"]["extraction"] = mode
         manifest["methodology"] = short_hash([manifest["methodology"], mode])
     run = create_run(place.parent, place.name, {**manifest, "run": name})
-    run_items = RunItems(run.path, run.manifest["domains"])
+    run_items = RunItems(run.path, run.manifest.domains)
     write_scores(run, CLOSED, run_items)
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     finish(run, CLOSED, run_items, [], sealed_at=now)

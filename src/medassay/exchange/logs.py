@@ -120,7 +120,7 @@ def _fill(
         scratch.unlink(missing_ok=True)
     run = create_run(folder.parent, folder.name, {**manifest, "run": name})
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    run_items = RunItems(run.path, run.manifest["domains"])
+    run_items = RunItems(run.path, run.manifest.domains)
     write_scores(run, TASKS["closed"], run_items)
     finish(run, TASKS["closed"], run_items, [], sealed_at=now)
 

@@ -293,7 +293,7 @@ def run_entries(run: Run, form: str) -> list[NewEntry]:
     InputError
         When there are no answers, no second model, or no verdicts.
     """
-    items = RunItems(run.path, run.manifest["domains"])
+    items = RunItems(run.path, run.manifest.domains)
     if not any(item.question.strip() for item in items):
         raise InputError(
             f"run {run.id}: its items have no questions, so that nobody could judge an answer;"

@@ -54,8 +54,8 @@ class Answers:
         self.task = task
         self._file = os.open(run.path / "trials.jsonl", os.O_RDONLY)
         self.run = run
-        entries = [*run.manifest["models"].values(), *run.manifest["judges"]]
-        self._speaker = speaker_pattern({n for e in entries for n in (e["id"], e.get("model", ""))})
+        entries = [*run.manifest.models.values(), *run.manifest.judges]
+        self._speaker = speaker_pattern({n for e in entries for n in (e.id, e.model)})
         self.items = items
         if numbers is not None:  # found by another process
             self._starts, self.open = numbers

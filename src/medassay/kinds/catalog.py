@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.plan import Plan
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.task import CHAT_SUFFIX, Task
@@ -124,13 +124,13 @@ def task_of_plan(plan: Plan) -> Task:
     return _measured(task, plan.relaxed_perplexity or RelaxedSetting())
 
 
-def task_of_run(manifest: Mapping[str, Any]) -> Task:
+def task_of_run(manifest: Manifest) -> Task:
     """Return the task of a run, by its manifest."""
-    setting = manifest.get("plan", {}).get("relaxed_perplexity")
+    setting = manifest.plan.relaxed_perplexity
     task = _measured(
-        TASKS[manifest["task"]], RelaxedSetting(**setting) if setting else RelaxedSetting()
+        TASKS[manifest.task], RelaxedSetting(**setting) if setting else RelaxedSetting()
     )
-    parsers: Mapping[str, str | None] = manifest.get("readers", {})
+    parsers: Mapping[str, str | None] = manifest.readers
     if not parsers and task.name in WHOLE_REPLIES:
         parsers = dict.fromkeys(task.readers, "paragraph")
     readers = {

@@ -1,10 +1,8 @@
 """What some tasks tell besides rankings: one line each."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from medassay.bank.run_items import RunItems
 from medassay.core.protocols import Summary
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.task import Task
 from medassay.kinds.diagnoses.summary import DdxCases
 from medassay.kinds.likelihood.summary import LikelihoodScores
@@ -14,13 +12,13 @@ from medassay.kinds.reference.summary import TextScores
 from medassay.summary.tool_use import lookups_of
 
 
-def summaries_of(items: RunItems, manifest: Mapping[str, Any], task: Task) -> list[Summary]:
+def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summary]:
     """Return what a run tells besides its rankings: its task, and what its models looked up."""
     return [*_of_task(items, manifest, task), *lookups_of(items, manifest)]
 
 
-def _of_task(items: RunItems, manifest: Mapping[str, Any], task: Task) -> list[Summary]:
-    if "ddx" in manifest:
+def _of_task(items: RunItems, manifest: Manifest, task: Task) -> list[Summary]:
+    if manifest.ddx:
         return [DdxCases(items, manifest)]
     if task.asks != "reply":
         return [LikelihoodScores(items, manifest, task)]

@@ -50,11 +50,11 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         rows = run.statistics["domains"]
         cells = sum(len(domain_rows) for name, domain_rows in rows.items() if name != OVERALL)
         compact = cells > _CELL_PAGES or n_trials(run.statistics) > _ANSWERS
-    items = RunItems(run.path, run.manifest["domains"])
+    items = RunItems(run.path, run.manifest.domains)
     times, failures = ({}, Counter()) if front else times_of(run, items)
     times |= from_sealed(run.seal.get("withheld", {}).get("times", []))
     rows = [] if front else shown_times(run, times)
-    listed = not front and not compact and "ddx" in run.manifest
+    listed = not front and not compact and run.manifest.ddx is not None
     if listed and n_trials(run.statistics) <= MOST_CASES:
         cases = case_views(run, _answers(run, items))
     else:
@@ -69,7 +69,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         reruns=read_reruns(run.path.parents[1]),
         documents=_documents(run.path.parents[1] / VALIDATION),
         date=run.seal["sealed_at"][:10],
-        manifest=run.manifest,
+        manifest=run.manifest_document,
         statistics=run.statistics,
         seal=run.seal,
         failures=failures,
@@ -122,10 +122,10 @@ def _documents(folder: Path) -> dict[str, str]:
 def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
     """Return each bank with the statistics of its public items, and the first three of them."""
     domains: dict[str, set[str]] = {}
-    for domain, version in run.manifest["domains"].items():
+    for domain, version in run.manifest.domains.items():
         domains.setdefault(version, set()).add(domain)
     banks = []
-    for bank in run.manifest["banks"]:
+    for bank in run.manifest_document["banks"]:
         own_items = items.of(domains.get(bank["version"], ()), public=False)
         public = items.of(domains.get(bank["version"], ()), public=True)
         stats = item_stats(public) if public else None

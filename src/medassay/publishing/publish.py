@@ -97,7 +97,7 @@ def publish(
     """
     opened = _run_to_publish(runs)
     _refuse_broken(opened)
-    items = RunItems(opened.path, opened.manifest["domains"])
+    items = RunItems(opened.path, opened.manifest.domains)
     _refuse_private(opened)
     _refuse_blind(opened)
     if about.require_api:
@@ -190,11 +190,9 @@ def _refuse_broken(run: Run) -> None:
 
 
 def _refuse_private(run: Run) -> None:
-    for bank in run.manifest["banks"]:
-        if not bank["may_leave"]:
-            raise GateError(
-                f"bank '{bank['name']}' may not leave (may_leave = false): not published"
-            )
+    for bank in run.manifest.banks:
+        if not bank.may_leave:
+            raise GateError(f"bank '{bank.name}' may not leave (may_leave = false): not published")
     for name in sealed_names(run.path):
         with (run.path / name).open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -219,8 +217,8 @@ def _refuse_blind(run: Run) -> None:
 
 def _refuse_local(run: Run) -> None:
     """Refuse models that run on somebody's own machine: readers could not ask them again."""
-    specs = run.manifest["models"].items()
-    local = [n for n, s in specs if s["provider"] != "baseline" and s["location"] != "external"]
+    specs = run.manifest.models.items()
+    local = [n for n, s in specs if s.provider != "baseline" and s.location != "external"]
     if local:
         raise GateError(
             f"--require-api: {', '.join(sorted(local))} cannot be called by others; publish without"

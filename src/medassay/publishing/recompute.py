@@ -91,7 +91,7 @@ def verify_run(folder: Path) -> VerificationReport:
         if not report.check(name, partial(step, folder)):
             return report
     joined = Run(folder)
-    if "joined" in joined.manifest and "withheld" not in joined.seal:
+    if joined.manifest.joined and "withheld" not in joined.seal:
         report.check("members", partial(_check_joined, folder))
     return report
 
@@ -187,10 +187,10 @@ def _check_root(folder: Path) -> str:
 def _check_joined(folder: Path) -> str:
     """Check that the records of each member of a joined run are those that were sealed with it."""
     run = open_run(folder)
-    members = run.manifest["joined"]
+    members = run.manifest.joined
     trees = [MerkleTree() for _ in members]
     owner = {
-        cell: tree for member, tree in zip(members, trees, strict=True) for cell in member["cells"]
+        cell: tree for member, tree in zip(members, trees, strict=True) for cell in member.cells
     }
     for name, number, line in sealed_records(folder):
         cell = trial_cell(parse_record(line, f"{name} line {number}"))
@@ -198,17 +198,17 @@ def _check_joined(folder: Path) -> str:
             raise Mismatch(f"{name} line {number}: of no run that was joined")
         owner[cell].add(as_leaf(line))
     for member, tree in zip(members, trees, strict=True):
-        if tree.root().hex() != member["root"]:
-            raise Mismatch(f"run {member['run']}: the records joined here have another root")
+        if tree.root().hex() != member.root:
+            raise Mismatch(f"run {member.run}: the records joined here have another root")
     return f"{len(members)} runs, each with its own root"
 
 
 def _check_content(folder: Path) -> str:
     run = open_run(folder)
     task = task_of_run(run.manifest)
-    items = RunItems(folder, run.manifest["domains"])
+    items = RunItems(folder, run.manifest.domains)
     table = LeaderboardScores(items, task.harmful)
-    judged = VerdictReader(run, items, task) if "bench" in run.manifest else None
+    judged = VerdictReader(run, items, task) if run.manifest.bench else None
     here = revisions(task, () if judged is None else judged.graders)
     others = partial(other_revisions, run.manifest, here)
     other_scores = others(("parser", "reader", "scorer", "measure"))
@@ -218,7 +218,7 @@ def _check_content(folder: Path) -> str:
         judged.compare(other_verdicts, this_code=_is_this_code(run))
     same_code = other_scores is None
     further = summaries_of(items, run.manifest, task)
-    many = _may_help() and judged is None and len(items) * len(run.manifest["models"]) >= _MANY
+    many = _may_help() and judged is None and len(items) * len(run.manifest.models) >= _MANY
     checked = (
         _scores_beside(run, same_code=same_code)
         if many
@@ -253,7 +253,7 @@ def _check_statistics(run: Run, document: bytes, *, withheld: bool) -> None:
     if not withheld and document + b"\n" == (run.path / "statistics.json").read_bytes():
         return
     sealed = without_judging(run.statistics) if withheld else run.statistics
-    own_code = run.manifest.get("code") == code_of_today()
+    own_code = run.manifest_document.get("code") == code_of_today()
     _compare(parse_record(document, "statistics.json"), sealed, "statistics.json", own_code)
 
 
@@ -262,7 +262,7 @@ def _is_this_code(run: Run) -> bool:
 
     A changed checkout cannot be known again.
     """
-    code, commit = run.manifest.get("code"), code_of_today()["commit"]
+    code, commit = run.manifest_document.get("code"), run.manifest.code.commit
     return code == code_of_today() and commit is not None and not commit.endswith("+")
 
 
@@ -387,7 +387,7 @@ def _check_part(folder: Path, part: _LineRange, same_code: bool) -> str | None:
 def _open_once(folder: Path) -> tuple[Run, RunItems]:
     """Return a run and its items, once in each process that helps."""
     run = open_run(folder)
-    return run, RunItems(folder, run.manifest["domains"])
+    return run, RunItems(folder, run.manifest.domains)
 
 
 def _check_deleted(trial_line: bytes, number: int) -> None:
@@ -433,9 +433,7 @@ def _reread(trial: Trial, item: Item, task: Task, run: Run, number: int) -> None
         likelihoods=trial.likelihoods,
         drawn=trial.drawn,
     )
-    answer = read_answer(
-        item, prompt, completion, PARSERS[parser], run.manifest["plan"]["extraction"]
-    )
+    answer = read_answer(item, prompt, completion, PARSERS[parser], run.manifest.plan.extraction)
     if (answer.outcome, answer.value, answer.reason) != (
         trial.outcome,
         trial.value,

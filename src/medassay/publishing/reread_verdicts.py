@@ -27,16 +27,16 @@ class VerdictReader:
     """Reads the verdicts of a run beside its trials, in the same order."""
 
     def __init__(self, run: Run, items: RunItems, task: Task) -> None:
-        self._bench = run.manifest["bench"]
+        self._bench = run.manifest.bench or {}
         self._answers = Answers(run, items, task)
         manifest = run.manifest
-        self._graders = graders_of(task, manifest)
-        self._imported = {j["id"] for j in manifest["judges"] if j["provider"] == "import"}
-        deleted = [*read_tombstones(run.path)["entries"], *manifest.get("deleted_items", ())]
+        self._graders = graders_of(task, run.manifest_document)
+        self._imported = {judge.id for judge in manifest.judges if judge.provider == "import"}
+        deleted = [*read_tombstones(run.path)["entries"], *manifest.deleted_items]
         self._deleted = {(entry["domain"], entry["item"]) for entry in deleted}
         verdict_lines = read_jsonl(run.path / "verdicts.jsonl")
         self._said = by_trial(v for v in verdict_lines if "tombstone" not in v)
-        self._rubrics = manifest["rubrics"]
+        self._rubrics = manifest.rubrics
         self.other: str | None = None  # by what else than this code judges, verdicts were read
 
     @property
@@ -55,10 +55,10 @@ class VerdictReader:
             When revisions are the same and graders are not, or this very commit made the run.
         """
         manifest = self._answers.run.manifest
-        if "revisions" in manifest:
+        if manifest.revisions is not None:
             same = {d: j.id for d, j in self._graders.items()} == self._rubrics
             prompts = {d: list(j.prompts) for d, j in self._graders.items()}
-            if other is None and same and prompts != manifest.get("judge_prompts"):
+            if other is None and same and prompts != manifest.judge_prompts:
                 other = "other prompts"
         else:
             same = {d: hashed_id(j) for d, j in self._graders.items()} == self._rubrics
@@ -103,13 +103,13 @@ class VerdictReader:
         """
         answers, run = self._answers, self._answers.run
         present = (run.path / f"{SPOT_CHECK}.jsonl").exists()
-        if present != run.manifest.get("audited", False):
+        if present != run.manifest.audited:
             state = "not there" if not present else "there, and the manifest knows of none"
             raise Mismatch(f"{SPOT_CHECK}.jsonl: {state}")
         if not present:
             return
         readers = spot_check_graders(self._graders)
-        numbers = iter(spot_check_sample(answers.open, int(run.manifest["plan"]["seed"])))
+        numbers = iter(spot_check_sample(answers.open, int(run.manifest.plan.seed)))
         for key, verdicts in by_trial(read_jsonl(run.path / f"{SPOT_CHECK}.jsonl")):
             where = f"audit.jsonl: item '{verdicts[0]['item']}' of '{verdicts[0]['model']}'"
             number = next(numbers, None)

@@ -254,9 +254,9 @@ def _place(entry: tuple[TimesKey, Times]) -> tuple[bool, TimesKey]:
 def _prices(run: Run) -> dict[tuple[Role, str], Price | None]:
     """Return what tokens cost, by role and name; None where nobody said."""
     entries: list[tuple[Role, dict[str, Any]]] = [
-        ("model", entry) for entry in run.manifest["models"].values()
+        ("model", entry) for entry in run.manifest_document["models"].values()
     ]
-    entries += [("judge", entry) for entry in run.manifest.get("judges", [])]
+    entries += [("judge", entry) for entry in run.manifest_document.get("judges", [])]
     prices: dict[tuple[Role, str], Price | None] = {}
     for role, entry in entries:
         with suppress(ValueError):  # made elsewhere, say: the price is not known
@@ -316,10 +316,10 @@ def _is_on_this_machine(spec: Mapping[str, Any]) -> bool:
 
 def _entry(run: Run, key: TimesKey) -> Mapping[str, Any]:
     if key.role == "model":
-        entry: Mapping[str, Any] = run.manifest["models"][key.model]
+        entry: Mapping[str, Any] = run.manifest_document["models"][key.model]
         return entry
     judges: dict[str, Mapping[str, Any]] = {
-        entry["id"]: entry for entry in run.manifest.get("judges", [])
+        entry["id"]: entry for entry in run.manifest_document.get("judges", [])
     }
     return judges.get(key.model, {})
 
@@ -327,11 +327,10 @@ def _entry(run: Run, key: TimesKey) -> Mapping[str, Any]:
 def _machine(run: Run, model: str, setting: str) -> dict[str, Any]:
     """Return the machine that a row ran on: that of its member where runs are joined."""
     prefix = f"{model}\x1f{setting}\x1f"
-    for member in run.manifest.get("joined", []):
-        if any(cell.startswith(prefix) for cell in member["cells"]):
-            machine: dict[str, Any] = member["machine"]
-            return machine
-    return dict(run.manifest["machine"])
+    for member in run.manifest.joined:
+        if any(cell.startswith(prefix) for cell in member.cells):
+            return member.machine
+    return run.manifest.machine
 
 
 def cost_totals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -155,14 +155,14 @@ def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str
 
     Groups by category and diagnosis go as a whole: one that shrinks tells who has left it.
     """
-    if "ddx" not in run.manifest:
+    if run.manifest.ddx is None:
         return {}
     plain_names_left = {
         plain_name(record["diagnoses"][0])
         for record in read_jsonl(run.path / "items.jsonl")
         if "diagnoses" in record and not (record["id"] == item and record["domain"] in domains)
     }
-    manifest, statistics = dict(run.manifest), dict(run.statistics)
+    manifest, statistics = dict(run.manifest_document), dict(run.statistics)
     synonyms = manifest["ddx"]["synonyms"].items()
     manifest["ddx"] = {
         **manifest["ddx"],

@@ -44,7 +44,7 @@ def extended(before: dict[str, Any], run: Run, publication: str, reason: str) ->
             "publication": publication,
             "date": run.seal["sealed_at"][:10],
             "series": series["id"],
-            "sampling": short_hash(run.manifest.get("sampling", {}).get(row["model"])),
+            "sampling": short_hash(run.manifest.sampling.get(row["model"])),
             **{
                 key: row[key]
                 for key in (
@@ -68,8 +68,8 @@ def extended(before: dict[str, Any], run: Run, publication: str, reason: str) ->
 
 def series_of(run: Run) -> dict[str, Any]:
     """Return what a series in time is known by: bank versions and methodology."""
-    banks = sorted(bank["version"] for bank in run.manifest["banks"])
-    key = {"banks": banks, "methodology": run.manifest["methodology"]}
+    banks = sorted(bank.version for bank in run.manifest.banks)
+    key = {"banks": banks, "methodology": run.manifest.methodology}
     return {"id": short_hash(key), **key}
 
 

@@ -185,15 +185,15 @@ def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
     """
     models = {
         name: {key: value for key, value in spec.items() if key != "script"}
-        for name, spec in run.manifest["models"].items()
+        for name, spec in run.manifest_document["models"].items()
     }
     judges = [
         {key: value for key, value in judge.items() if key != "script"}
-        for judge in run.manifest.get("judges", [])
+        for judge in run.manifest_document.get("judges", [])
     ]
     # What changed from version to version is told in words of the items, as often as not.
-    banks = [{**bank, "changes": ""} for bank in run.manifest["banks"]]
-    manifest = {**run.manifest, "models": models, "banks": banks}
+    banks = [{**bank, "changes": ""} for bank in run.manifest_document["banks"]]
+    manifest = {**run.manifest_document, "models": models, "banks": banks}
     if "ddx" in manifest:
         public = {plain_name(i.diagnoses[0]) for i in items if i.kind == "public" and i.diagnoses}
         synonyms = manifest["ddx"]["synonyms"].items()
@@ -234,7 +234,7 @@ def _public_row(row: dict[str, Any], tags: set[str], public_items: set[str]) -> 
 
 def _cluster(run: Run, item: dict[str, Any]) -> tuple[str, str]:
     """Return what a cluster is known by: its name in a version of a bank, whatever the domain."""
-    return run.manifest["domains"][item["domain"]], item.get("cluster", "")
+    return run.manifest.domains[item["domain"]], item.get("cluster", "")
 
 
 def _clusters(run: Run, hidden: Redactor) -> dict[tuple[str, str], str]:

@@ -121,7 +121,7 @@ def refuse_unscorable(run: Run, task: Task) -> None:
     for form in forms & read_by.keys():
         if read_by[form][0] is not None and read_by[form][0] != task.readers[form][0]:
             raise InputError(
-                f"run {run.id}: task '{run.manifest['task']}' reads answers otherwise than"
+                f"run {run.id}: task '{run.manifest.task}' reads answers otherwise than"
                 f" '{task.name}' does; "
                 f'run its plan with task = "{task.name}": stored replies are not asked for again'
             )

@@ -106,7 +106,7 @@ def repeated_run(runs: Path, plan: Plan, again: str, *, fresh: bool) -> tuple[Ag
             " one of " + ", ".join(sorted(names - {""}))
         )
     if not last.sealed:
-        origin = last.manifest.get("again_of")
+        origin = last.manifest_document.get("again_of")
         return again_rule, (
             open_run(runs / origin["run"]) if origin and origin["of"] == str(again_rule) else None
         )
@@ -124,7 +124,7 @@ def _finished(runs: Path, plan: Plan, identity: Mapping[str, Any]) -> Run | None
     None where a later one waits to be finished, or where something failed.
     """
     for run in reversed(runs_of_plan(runs, plan.hash)):
-        if "fresh_of" in run.manifest or not _same(run, identity):
+        if "fresh_of" in run.manifest_document or not _same(run, identity):
             continue
         return run if run.sealed and not _has_failures(run) else None
     return None
@@ -149,7 +149,7 @@ def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -
     if last is not None and last.sealed:
         tidy(last)
     for run in reversed(runs_of_plan(runs, plan_hash)):
-        alike = all((name in run.manifest) == (name in identity) for name in _ASIDE)
+        alike = all((name in run.manifest_document) == (name in identity) for name in _ASIDE)
         if not run.sealed and alike and _same(run, identity):
             return run
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -168,7 +168,7 @@ def _same(run: Run, identity: Mapping[str, Any]) -> bool:
     Graders and revisions stand in the methodology, too.
     """
     return all(
-        canonical(run.manifest.get(name)) == canonical(value)
+        canonical(run.manifest_document.get(name)) == canonical(value)
         for name, value in identity.items()
         if name not in ("rubrics", "judge_prompts", "revisions")
     )

@@ -58,8 +58,8 @@ def read_judgements(run: Run, items: RunItems) -> Judgements | None:
     """Return what the judges of a run said, None for a run without judges."""
     if not (run.path / "verdicts.jsonl").exists():
         return None
-    specs = [*run.manifest["models"].items(), *((j["id"], j) for j in run.manifest["judges"])]
-    judgements = Judgements(items, {name: spec.get("family", "") for name, spec in specs})
+    specs = [*run.manifest.models.values(), *run.manifest.judges]
+    judgements = Judgements(items, {spec.id: spec.family or "" for spec in specs})
     audit = run.path / f"{SPOT_CHECK}.jsonl"
     again = by_trial(read_jsonl(audit)) if audit.exists() else iter(())
     waiting = next(again, None)

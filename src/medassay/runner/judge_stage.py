@@ -197,8 +197,8 @@ class JudgeStageSpec:
     ) -> JudgeStage:
         """Return the stage."""
         opened = Run(run)
-        graders = graders_of(self.task, opened.manifest)
-        items = RunItems(run, opened.manifest["domains"])
+        graders = graders_of(self.task, opened.manifest_document)
+        items = RunItems(run, opened.manifest.domains)
         answers = Answers(opened, items, self.task, self.known)
         graders = spot_check_graders(graders) if self.name == SPOT_CHECK else graders
         assignment = JudgeAssignment(graders=graders, seats=self.seats, seed=self.seed)

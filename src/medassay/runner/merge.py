@@ -83,7 +83,9 @@ def _refuse_unlike(members: Sequence[Run]) -> None:
     owners: dict[str, str] = {}
     for run in members:
         for key in _SAME:
-            if canonical(run.manifest.get(key)) != canonical(first.manifest.get(key)):
+            if canonical(run.manifest_document.get(key)) != canonical(
+                first.manifest_document.get(key)
+            ):
                 raise InputError(
                     f"run {run.id} differs from {first.id} in {key}; only runs of the same banks"
                     " and methodology join (compare them with `medassay compare`)"
@@ -94,7 +96,7 @@ def _refuse_unlike(members: Sequence[Run]) -> None:
                 " same revisions join (score both anew with `medassay score`)"
             )
         for key in _SAME_PLAN:
-            if run.manifest["plan"].get(key) != first.manifest["plan"].get(key):
+            if run.manifest_document["plan"].get(key) != first.manifest_document["plan"].get(key):
                 raise InputError(
                     f"run {run.id} has another {key} than {first.id}; only runs of the same plan"
                     " but for models and settings join"
@@ -117,7 +119,7 @@ def _refuse_unlike(members: Sequence[Run]) -> None:
 
 
 def _banks(run: Run) -> list[tuple[str, str]]:
-    return sorted((bank["version"], bank["content_sha256"]) for bank in run.manifest["banks"])
+    return sorted((bank.version, bank.content_sha256) for bank in run.manifest.banks)
 
 
 def _cells(run: Run) -> list[str]:
@@ -145,10 +147,10 @@ def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> Non
         canonical({"schema_version": 1, **manifest, "run": name}) + b"\n",
     )
     merged = Run(folder)
-    items = RunItems(folder, manifest["domains"])
+    items = RunItems(folder, merged.manifest.domains)
     findings = [f for run in members for f in read_jsonl(run.path / "findings.jsonl")]
     sealed_at = max(str(run.seal["sealed_at"]) for run in members)
-    task = task_of_run(manifest)
+    task = task_of_run(merged.manifest)
     finish(merged, task, items, findings, sealed_at=sealed_at, secret=_secret(members))
 
 
@@ -172,27 +174,33 @@ def _alone(run: Run, file: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]
 
 def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
     """Return the first member's manifest with the models and judges of all."""
-    manifest = {k: v for k, v in members[0].manifest.items() if k not in ("run", "schema_version")}
+    manifest = {
+        k: v for k, v in members[0].manifest_document.items() if k not in ("run", "schema_version")
+    }
     for key in ("models", "sampling", "bench"):
-        joined_entries = {n: v for run in members for n, v in run.manifest.get(key, {}).items()}
+        joined_entries = {
+            n: v for run in members for n, v in run.manifest_document.get(key, {}).items()
+        }
         if joined_entries:
             manifest[key] = dict(sorted(joined_entries.items()))
-    judges = {j["id"]: j for run in members for j in run.manifest.get("judges", [])}
+    judges = {j["id"]: j for run in members for j in run.manifest_document.get("judges", [])}
     if judges:
         manifest["judges"] = [judges[name] for name in sorted(judges)]
     plan = dict(manifest["plan"])
     for key in ("models", "settings", "modes"):
         if key in plan:
-            plan[key] = sorted({value for run in members for value in run.manifest["plan"][key]})
+            plan[key] = sorted(
+                {value for run in members for value in run.manifest_document["plan"][key]}
+            )
     joined = [
         {
             "run": run.id,
             "root": run.seal["root"],
             "seal": run.seal["hash"],
-            "created_at": run.manifest["created_at"],
-            "machine": run.manifest["machine"],
+            "created_at": run.manifest.created_at,
+            "machine": run.manifest.machine,
             "cells": _cells(run),
-            **({"source": run.manifest["source"]} if "source" in run.manifest else {}),
+            **({"source": run.manifest.source} if run.manifest.source is not None else {}),
         }
         for run in members
     ]

@@ -98,7 +98,7 @@ def judge_run(
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
     task, assignment, plan = _assign(source, options)
-    manifest = {k: v for k, v in source.manifest.items() if k not in _MADE_ANEW}
+    manifest = {k: v for k, v in source.manifest_document.items() if k not in _MADE_ANEW}
     identity = {
         **manifest,
         "task": task.name,
@@ -164,7 +164,7 @@ def judge_again(
             f"run {source.id}: judged by other code ({other}); verdicts of two graders are not"
             " mixed, judge all answers anew with `medassay judge`"
         )
-    identity = {k: v for k, v in source.manifest.items() if k not in SURROUNDINGS}
+    identity = {k: v for k, v in source.manifest_document.items() if k not in SURROUNDINGS}
     identity |= grader_entry(assignment.graders)
     identity["revisions"] = derived_revisions(graders, source.manifest)
     identity["again_of"] = {"run": source.id, "root": source.seal["root"], "of": str(wish)}
@@ -175,7 +175,10 @@ def judge_again(
 def is_paid(run: Run | Path) -> bool:
     """Return whether any judge of a run costs money, or has no price that is known."""
     source = run if isinstance(run, Run) else open_run(run)
-    return any(remembered(entry).known_price != FREE for entry in source.manifest.get("judges", []))
+    return any(
+        remembered(entry).known_price != FREE
+        for entry in source.manifest_document.get("judges", [])
+    )
 
 
 def preview_again(
@@ -188,7 +191,7 @@ def preview_again(
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
     task, assignment, _ = _assign(source, options)
-    answers = Answers(source, RunItems(source.path, source.manifest["domains"]), task)
+    answers = Answers(source, RunItems(source.path, source.manifest.domains), task)
     with ResponseStore(workspace / "responses") as store:
         rows = [
             preview_judging(answers, assignment, spec, store) for spec in assignment.models.values()
@@ -232,7 +235,7 @@ def _judge_derived(
             spending(workspace, derived.id, asked_specs, store) as budget,
         ):
             copy_answers(source, derived)
-            items = RunItems(derived.path, derived.manifest["domains"])
+            items = RunItems(derived.path, derived.manifest.domains)
             write_scores(derived, task, items, spread)
             chats = {n: provide(spec, secrets) for n, spec in asked_specs.items()}
             asker = Asker(
@@ -258,7 +261,7 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
     """Return the task by which a run's answers are judged, and who judges; refuse what cannot be
     judged.
     """
-    manifest = source.manifest
+    manifest = source.manifest_document
     task = find_task(options.task or manifest["task"])
     specs = load_models(options.models_file)
     tested = {name: remembered(entry) for name, entry in manifest["models"].items()}
@@ -287,7 +290,7 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
 
 def _assignment_of(source: Run, task: Task, models_file: Path) -> JudgeAssignment:
     """Return the assignment of judges that a run remembers."""
-    manifest = source.manifest
+    manifest = source.manifest_document
     if "bench" not in manifest:
         raise InputError(f"run {source.id}: has no judges; expected a judged run")
     known_specs = load_models(models_file) if models_file.exists() else {}

@@ -54,9 +54,9 @@ def stored_run(runs: Path, plan_hash: str, contents: Collection[str]) -> Run | N
     for run in runs_of_plan(runs, plan_hash):
         if not run.sealed:
             continue
-        same = {bank["content_sha256"] for bank in run.manifest["banks"]} == set(contents)
-        if same and "fresh_of" not in run.manifest:
-            stored_runs.append((run.manifest["created_at"], run.path.name))
+        same = {bank.content_sha256 for bank in run.manifest.banks} == set(contents)
+        if same and "fresh_of" not in run.manifest_document:
+            stored_runs.append((run.manifest.created_at, run.path.name))
     return Run(runs / max(stored_runs)[1]) if stored_runs else None
 
 

@@ -47,12 +47,12 @@ def rescore(
         raise InputError(f"contradiction penalty {contradiction_penalty:g}; expected 0 to 1")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
-    identity = {k: v for k, v in source.manifest.items() if k not in _SCORED_ANEW}
+    identity = {k: v for k, v in source.manifest_document.items() if k not in _SCORED_ANEW}
     if contradiction_penalty is not None:
         identity["banks"] = [
             {**bank, "contradiction_penalty": contradiction_penalty} for bank in identity["banks"]
         ]
-    task = task_of_run(identity)
+    task = task_of_run(source.manifest)
     refuse_unscorable(source, task)
     graders = graders_of(task, identity) if "bench" in identity else {}
     if graders:
@@ -74,7 +74,7 @@ def rescore(
     await_dead(derived.path, lambda line: None)
     with lock_run(derived), held(derived.path):
         copy_answers(source, derived)
-        items = RunItems(derived.path, derived.manifest["domains"])
+        items = RunItems(derived.path, derived.manifest.domains)
         write_scores(derived, task, items, spread)
         if graders:
             rescore_verdicts(source, derived, items, graders)

@@ -7,9 +7,9 @@ of the plan; not the text of the source code.
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from medassay.core.canonical import short_hash
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.core.reply import json_objects, json_value, refusal, thoughts
@@ -122,7 +122,7 @@ def revision_ids(parts: Revisions) -> dict[str, list[str]]:
     return {kind: [revision_id(*part) for part in named.items()] for kind, named in parts.items()}
 
 
-def derived_revisions(parts: Revisions, source: Mapping[str, Any]) -> dict[str, list[str]]:
+def derived_revisions(parts: Revisions, source: Manifest) -> dict[str, list[str]]:
     """Return the parts of a run that is made from another one, as its manifest holds them.
 
     Its answers stay as the source's parsers read them, so these keep the revisions that they had.
@@ -131,7 +131,7 @@ def derived_revisions(parts: Revisions, source: Mapping[str, Any]) -> dict[str, 
     ----------
     source : the manifest of the run whose answers are taken over
     """
-    named = source.get("revisions")
+    named = source.revisions
     if named is None and hashes_read_as_first(source):
         named = {kind: [revision_id(name, 1) for name in parts.get(kind, ())] for kind in _READING}
     kept = {part for kind in _READING for part in (named or {}).get(kind, ())}
@@ -161,35 +161,33 @@ def raised(parts: Revisions) -> dict[str, list[str]]:
     return revision_ids({kind: named for kind, named in later.items() if named})
 
 
-def hashes_read_as_first(manifest: Mapping[str, Any]) -> bool:
+def hashes_read_as_first(manifest: Manifest) -> bool:
     """Return whether a run was made by the last code that named parts by hashes of their source:
     all at revision 1.
     """
     last = before_revisions()
-    return all(manifest.get(kind) == last[kind] for kind in ("parsers", "scorers"))
+    return (manifest.parsers, manifest.scorers) == (last["parsers"], last["scorers"])
 
 
-def revisions_named(manifest: Mapping[str, Any]) -> str:
+def revisions_named(manifest: Manifest) -> str:
     """Return the parts of parsers, readers and scorers that a run names, for comparing runs: "at
     revision 1", or ids.
     """
-    if "revisions" not in manifest:
+    if manifest.revisions is None:
         if hashes_read_as_first(manifest):
             return _FIRST
-        return f"hashes {short_hash([manifest.get(kind) for kind in ('parsers', 'scorers')])}"
-    ids = sorted({part_id for named in manifest["revisions"].values() for part_id in named})
+        return f"hashes {short_hash([manifest.parsers, manifest.scorers])}"
+    ids = sorted({part_id for named in manifest.revisions.values() for part_id in named})
     return ", ".join(part_id for part_id in ids if not part_id.endswith("/1")) or _FIRST
 
 
-def other_revisions(
-    manifest: Mapping[str, Any], here: Revisions, kinds: Iterable[str]
-) -> str | None:
+def other_revisions(manifest: Manifest, here: Revisions, kinds: Iterable[str]) -> str | None:
     """Return in which parts of some kinds a run differs from this code, None where in none.
 
     "parser choice/2, here choice/3"; "other code" where the run names parts by hashes of a source
     that is not known.
     """
-    named = manifest.get("revisions")
+    named = manifest.revisions
     if named is None:
         if hashes_read_as_first(manifest) or set(kinds) <= {"panel", "statistic"}:
             named = {kind: [revision_id(name, 1) for name in here.get(kind, ())] for kind in here}

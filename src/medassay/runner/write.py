@@ -41,7 +41,7 @@ def write_items(run: Run, schedule: Schedule) -> RunItems:
             for bank, position in schedule.items():
                 file.write(canonical(bank_record(bank, position)) + b"\n")
         part.rename(items_file)
-    return RunItems(run.path, run.manifest["domains"])
+    return RunItems(run.path, run.manifest.domains)
 
 
 def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
@@ -79,7 +79,7 @@ def copy_answers(source: Run, run: Run) -> None:
     """Copy items, trials and timings of a sealed run into a new one that judges them again, but for
     what was deleted by law.
     """
-    deleted = run.manifest.get("deleted_items")
+    deleted = run.manifest.deleted_items
     for name in ("items.jsonl", "trials.jsonl", "timings.jsonl"):
         target = run.path / name
         if not target.exists():
@@ -145,9 +145,9 @@ def rescore_verdicts(source: Run, run: Run, items: RunItems, graders: Mapping[st
     """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
     answers = Answers(run, items, task_of_run(run.manifest))
     _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, graders)
-    if run.manifest.get("audited"):
+    if run.manifest.audited:
         _reread_all(source, run.path / f"{SPOT_CHECK}.jsonl", answers, spot_check_graders(graders))
-    n_seats = max(len(seats) for seats in run.manifest["bench"].values())
+    n_seats = max(len(seats) for seats in (run.manifest.bench or {}).values())
     write_judged_scores(run, answers, graders, n_seats)
 
 
@@ -185,7 +185,7 @@ def write_scores(run: Run, task: Task, items: RunItems, engine: Engine | None = 
     place = str(run.path.resolve()) if mirror is None else mirror.called(run.path)
     part = run.path / "scores.jsonl.part"
     with part.open("wb") as scores:
-        task_of_parts = ScoringParts(place, run.manifest["domains"], task)
+        task_of_parts = ScoringParts(place, run.manifest.domains, task)
         parts = line_parts(run.path / "trials.jsonl", _PART)
         for lines in engine.spread(task_of_parts, parts):
             scores.write(lines)

@@ -101,10 +101,10 @@ def _superseded(runs: Sequence[Run], published: set[str]) -> Iterator[Run]:
     """
     sealed = [run for run in runs if run.sealed]
     named = {
-        run.manifest[name]["run"]
+        run.manifest_document[name]["run"]
         for run in runs
         for name in _FROM
-        if isinstance(run.manifest.get(name), dict)
+        if isinstance(run.manifest_document.get(name), dict)
     }
     for run in sealed:
         stem, _, counter = run.path.name.rpartition("-")

@@ -11,9 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
+
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_record
 from medassay.core.private import make_folder
+from medassay.core.records.manifest import Manifest
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import Leaf, MerkleTree
 
@@ -44,7 +47,7 @@ class Run:
     @property
     def id(self) -> str:
         """Return the run's id, plan hash and counter."""
-        return str(self.manifest["run"])
+        return str(self.manifest_document["run"])
 
     @property
     def sealed(self) -> bool:
@@ -52,8 +55,18 @@ class Run:
         return (self.path / SEAL).is_file()
 
     @cached_property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         """Return what the run was made with."""
+        try:
+            return msgspec.convert(self.manifest_document, Manifest)
+        except msgspec.ValidationError as error:
+            raise IntegrityError(f"manifest.json: {error}") from None
+
+    @cached_property
+    def manifest_document(self) -> dict[str, Any]:
+        """Return the manifest as it stands in its file, with keys that this code does not know: for
+        who copies it.
+        """
         return read_document(self.path / "manifest.json")
 
     @cached_property

@@ -48,7 +48,7 @@ def answers_of(run: Run) -> list[StudyAnswer]:
     """
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
-    items = RunItems(run.path, run.manifest["domains"])
+    items = RunItems(run.path, run.manifest.domains)
     if not items.forms & {"text", "open"}:
         raise InputError(
             f"run {run.id}: its items have no reference texts; the study needs open answers"
@@ -57,7 +57,7 @@ def answers_of(run: Run) -> list[StudyAnswer]:
 
 
 def _answers(run: Run, items: RunItems) -> Iterator[StudyAnswer]:
-    several = len(run.statistics["domains"]["overall"]) > len(run.manifest["models"])
+    several = len(run.statistics["domains"]["overall"]) > len(run.manifest.models)
     for trial, score in read_scored_trials(run.path):
         if trial.outcome != "answered":
             continue

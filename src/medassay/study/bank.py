@@ -194,10 +194,9 @@ def _table(runs: Sequence[Run]) -> ItemScores:
     for run in runs:
         if not run.sealed:
             raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
-        items = RunItems(run.path, run.manifest["domains"])
-        entries = run.manifest["models"]
+        items = RunItems(run.path, run.manifest.domains)
         for trial, score in read_scored_trials(run.path):
-            provider = entries.get(trial.model, {}).get("provider")
+            provider = run.manifest.provider_of(trial.model)
             if score.score is None or provider in ("baseline", "fake"):
                 continue
             place = (trial.domain, trial.item)

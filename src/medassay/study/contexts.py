@@ -263,7 +263,7 @@ def _column(run: Run) -> ContextMeasure:
     baselines = {
         (r["model"], r["setting"]) for r in own_rows if "not_ranked:baseline" in r["flags"]
     }
-    items = RunItems(run.path, run.manifest["domains"])
+    items = RunItems(run.path, run.manifest.domains)
     values, long = _values(run, mode, measure, metric)
     unread = {(row["model"], row["setting"]): unread_share(row["outcomes"]) for row in own_rows}
     scale = task_of_run(run.manifest).scale if measure != "similarity" else UNBOUNDED
@@ -281,7 +281,7 @@ def _column(run: Run) -> ContextMeasure:
         unranked=frozenset(unranked),
         baselines=frozenset(baselines),
         unread=unread,
-        long=long if f"{_SHORT}@" in run.manifest["template"] else {},
+        long=long if f"{_SHORT}@" in run.manifest.template else {},
     )
 
 
@@ -291,7 +291,7 @@ def _measure(run: Run) -> tuple[Measure, str]:
     if "text" in run.statistics:
         metrics_known = run.statistics["text"]["metrics"]
         return "similarity", next(name for name in _LIKENESS if name in metrics_known)
-    if run.manifest["task"].startswith("g_eval"):
+    if run.manifest.task.startswith("g_eval"):
         return "judge", metric
     if metric == "accuracy":
         return "accuracy", metric
@@ -514,5 +514,5 @@ def _first_long(columns: Sequence[ContextMeasure]) -> Mapping[RowKey, tuple[int,
 
 def _is_scripted(run: Run) -> bool:
     """Return whether any answer or verdict is a script's, so that the numbers measure nothing."""
-    specs = [*run.manifest["models"].values(), *run.manifest.get("judges", [])]
-    return any(spec["provider"] == "fake" for spec in specs)
+    specs = [*run.manifest.models.values(), *run.manifest.judges]
+    return any(spec.provider == "fake" for spec in specs)

@@ -61,10 +61,8 @@ class _Version:
                 raise IncompleteError(
                     f"run {run.id}: not finished; run its plan again to resume it"
                 )
-            self.banks |= {
-                (b["name"], b["version"], b["content_sha256"]) for b in run.manifest["banks"]
-            }
-            self.scripted |= any(m["provider"] == "fake" for m in run.manifest["models"].values())
+            self.banks |= {(b.name, b.version, b.content_sha256) for b in run.manifest.banks}
+            self.scripted |= any(m.provider == "fake" for m in run.manifest.models.values())
             for record in read_jsonl(run.path / "items.jsonl"):
                 if form_of(record) not in (*OPEN_FORMS, "withheld"):
                     self.records[record["domain"], record["id"]] = record

@@ -132,9 +132,9 @@ def extraction_study(
     """
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
-    if run.manifest["task"] not in TASKS:
+    if run.manifest.task not in TASKS:
         raise InputError(
-            f"run {run.id}: task '{run.manifest['task']}' holds no health records; the study needs "
+            f"run {run.id}: task '{run.manifest.task}' holds no health records; the study needs "
             f"one of {', '.join(TASKS)}"
         )
     embedder = Embedder(embeddings) if embeddings else None
@@ -157,7 +157,7 @@ def _metrics(run: Run, embedder: Embedder | None, thresholds: Mapping[str, float
     if embedder is not None:
         families[EMBEDDING] = "meaning"
         ids[EMBEDDING] = f"{EMBEDDING}, mean of sections, {embedder.id}"
-    graphs = {graph_number(g["name"]): g["id"] for g in run.manifest.get("graphs", [])}
+    graphs = {graph_number(graph.name): graph.id for graph in run.manifest.graphs}
     families |= dict.fromkeys(graphs, "judges")
     metrics_known = {**THRESHOLDS, **dict.fromkeys(graphs, _OF_GRAPHS)}
     for name, value in thresholds.items():
@@ -180,8 +180,8 @@ def _metrics(run: Run, embedder: Embedder | None, thresholds: Mapping[str, float
 
 def _answers(run: Run) -> Iterator[ExtractionAnswer]:
     """Yield every answer to a report with a reference; a failed call tells nothing of the model."""
-    items = RunItems(run.path, run.manifest["domains"])
-    graphs = {graph["name"]: graph["roots"] for graph in run.manifest.get("graphs", [])}
+    items = RunItems(run.path, run.manifest.domains)
+    graphs = {graph.name: graph.roots for graph in run.manifest.graphs}
     for trial, score in read_scored_trials(run.path):
         item = items.get(trial.domain, trial.item)
         parts = score.parts or {}
@@ -280,7 +280,7 @@ class _Study:
         return {
             "run": self._run.id,
             "seal": self._run.seal["hash"],
-            "code": self._run.manifest["code"],
+            "code": self._run.manifest.code,
             "scripted": any("scripted" in row["flags"] for row in self._overall),
             "references": self._references,
             "reports": {"common": int(self._common.sum()), "all": self._n_reports},
@@ -426,7 +426,7 @@ class _Study:
     @cached_property
     def _whole(self) -> dict[ModeRow, CasePool]:
         """Return the numbers of each row, item by item, repeats averaged."""
-        items = RunItems(self._run.path, self._run.manifest["domains"])
+        items = RunItems(self._run.path, self._run.manifest.domains)
         table = ItemMatrix(items, self._run.manifest, self._numbers)
         for answer in self._answers:
             model, setting, mode = answer.row

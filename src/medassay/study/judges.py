@@ -210,8 +210,8 @@ def _scored(
         raise InputError(
             f"{name}: labels of facts, but task '{task.name}' is judged as a whole; expected scores"
         )
-    judges = graders_of(task, manifest)
-    items = RunItems(run.path, manifest["domains"])
+    judges = graders_of(task, run.manifest_document)
+    items = RunItems(run.path, manifest.domains)
     scored: dict[Key, dict[str, Any]] = {}
     for key, parts_said in parts.items():
         try:
@@ -308,7 +308,7 @@ def _label(part: Mapping[str, Any], labels: tuple[str, ...]) -> int:
 
 def _clusters(run: Run, keys: list[Key]) -> list[int]:
     """Return the cluster of each answer: answers to one item, or to items of one case, share it."""
-    items = RunItems(run.path, run.manifest["domains"])
+    items = RunItems(run.path, run.manifest.domains)
     return [items.clusters[k[0]][items.place(k[0], k[4])] for k in keys]
 
 

@@ -271,10 +271,8 @@ def _replies(run: Run) -> Iterator[tuple[Trial, Item]]:
     """
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
-    items = RunItems(run.path, run.manifest["domains"])
-    baselines = {
-        name for name, spec in run.manifest["models"].items() if spec.get("provider") == "baseline"
-    }
+    items = RunItems(run.path, run.manifest.domains)
+    baselines = {name for name, spec in run.manifest.models.items() if spec.provider == "baseline"}
     for trial in read_trials(run.path):
         words = trial.text is not None and trial.likelihoods is None and trial.drawn is None
         if words and trial.outcome != "failed" and trial.model not in baselines:

@@ -18,7 +18,6 @@ import numpy as np
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import short_hash
 from medassay.core.ranks import NOT_SHOWN, SHOWN
-from medassay.core.records.plan import Plan
 from medassay.core.records.task import CHAT_SUFFIX
 from medassay.errors import IncompleteError, InputError
 from medassay.report.document import Grid, ReportDocument, Section
@@ -58,7 +57,6 @@ _COLUMNS = (
     "different",
     "n",
 )
-_PLAIN = Plan(banks=("",), models=("",))
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,7 @@ def settings_study(runs: Sequence[Run]) -> SettingsStudy:
 def _rows(run: Run) -> Iterator[SettingRow]:
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
-    plan, task = run.manifest["plan"], run.manifest["task"]
+    plan, task = run.manifest.plan, run.manifest.task
     clusters = _clusters(run)
     scores_by_row: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
     for score in read_scores(run.path):
@@ -153,11 +151,7 @@ def _rows(run: Run) -> Iterator[SettingRow]:
     lo, hi = run.statistics["scale"]["lo"], run.statistics["scale"]["hi"]
     for (model, setting), scores in scores_by_row.items():
         kind, _, template = setting.partition(":")
-        examples = (
-            f"{plan.get('few_shot_k', _PLAIN.few_shot_k)} examples"
-            if kind == "few_shot"
-            else "none"
-        )
+        examples = f"{plan.few_shot_k} examples" if kind == "few_shot" else "none"
         yield SettingRow(
             run=run.id,
             model=model,
@@ -167,8 +161,8 @@ def _rows(run: Run) -> Iterator[SettingRow]:
             factors={
                 "chat template": "conversation" if task.endswith(CHAT_SUFFIX) else "plain",
                 "few-shot": examples,
-                "option order": "shuffled" if plan.get("shuffle_options") else "as in the bank",
-                "prompt": template or run.manifest["template"],
+                "option order": "shuffled" if plan.shuffle_options else "as in the bank",
+                "prompt": template or run.manifest.template,
             },
             scores={item: sum(v) / len(v) for item, v in scores.items()},
             clusters=clusters,
@@ -179,14 +173,14 @@ def _alike(run: Run, model: str) -> str:
     """Return the hash of what must be equal: the banks, and the model's entry less what the form of
     conversation sets.
     """
-    entry = run.manifest["models"].get(model, {})
+    entry = run.manifest_document["models"].get(model, {})
     fields_kept = {key: value for key, value in entry.items() if key not in ("protocol", "stop")}
-    banks = sorted(bank["content_sha256"] for bank in run.manifest["banks"])
+    banks = sorted(bank.content_sha256 for bank in run.manifest.banks)
     return short_hash([banks, fields_kept])
 
 
 def _clusters(run: Run) -> dict[tuple[str, str], int]:
-    items = RunItems(run.path, run.manifest["domains"])
+    items = RunItems(run.path, run.manifest.domains)
     return {
         (domain, name): number
         for domain, numbers in items.clusters.items()

@@ -293,7 +293,7 @@ def _warnings(suite: SuiteRun, part: BenchmarkPart) -> Iterator[str]:
         yield f"{title}, {kind}: unavailable: {reason}"
     for name in part.runs.values():
         run = suite.run(name)
-        yield from (f"{title}: {b['limits']}" for b in run.manifest["banks"] if b["limits"])
+        yield from (f"{title}: {b.limits}" for b in run.manifest.banks if b.limits)
         if any("scripted" in row["flags"] for row in run.statistics["domains"]["overall"]):
             yield "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
 
@@ -305,13 +305,12 @@ def _in_conversation(suite: SuiteRun) -> set[str]:
         if ANSWERS not in part.runs or not BENCHMARKS[part.benchmark].is_open:
             continue
         manifest = suite.run(part.runs[ANSWERS]).manifest
-        if manifest["task"].endswith("_chat"):
+        if manifest.task.endswith("_chat"):
             continue
         models_found |= {
             name
-            for name, entry in manifest["models"].items()
-            if entry["protocol"] == "chat"
-            and entry["provider"] not in ("baseline", "fake", "replay")
+            for name, entry in manifest.models.items()
+            if entry.protocol == "chat" and entry.provider not in ("baseline", "fake", "replay")
         }
     return models_found
 
@@ -523,7 +522,7 @@ def cards(suite: SuiteRun) -> dict[str, bytes]:
     entries: dict[str, Mapping[str, Any]] = {}
     for part in suite.parts:
         if ANSWERS in part.runs:
-            entries |= suite.run(part.runs[ANSWERS]).manifest["models"]
+            entries |= suite.run(part.runs[ANSWERS]).manifest_document["models"]
     card_files: dict[str, bytes] = {}
     for model, entry in sorted(entries.items()):
         own_results = [result for result in results if result.model == model]

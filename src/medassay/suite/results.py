@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from medassay.core.records.estimate import Estimate, Second
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.trial import RowKey
 from medassay.core.scale import Scale
 from medassay.statistic.draws import seed_of
@@ -122,23 +123,22 @@ def _of_run(
                 yield replace(_filled(base, metric), metric=further, headline=False)
 
 
-def _ids(manifest: Mapping[str, Any]) -> dict[str, str]:
+def _ids(manifest: Manifest) -> dict[str, str]:
     """Return column of a metric → its name with the model that measures it."""
     ids: dict[str, str] = {}
-    for name, metric in manifest.get("metrics", {}).items():
+    for name, metric in manifest.metrics.items():
         model = metric.get("id", "").removeprefix(name)
         ids |= {column: column + model for column in metric.get("columns", {})}
     return ids
 
 
-def _judge(manifest: Mapping[str, Any]) -> str:
+def _judge(manifest: Manifest) -> str:
     """Return who judged, with the version where one is given, and by which rubric."""
     judges = [
-        (judge_entry.get("model") or judge_entry["id"])
-        + (f"@{judge_entry['version']}" if judge_entry.get("version") else "")
-        for judge_entry in manifest["judges"]
+        (judge.model or judge.id) + (f"@{judge.version}" if judge.version else "")
+        for judge in manifest.judges
     ]
-    return f"{'+'.join(judges)}[{', '.join(sorted({*manifest['rubrics'].values()}))}]"
+    return f"{'+'.join(judges)}[{', '.join(sorted({*manifest.rubrics.values()}))}]"
 
 
 def _texts(

@@ -226,7 +226,7 @@ class _Work:
             return runs
         manifest = self._run(runs[ANSWERS]).manifest
         now = measures_of(self._plan.metrics, find_task(benchmark.task)).to_dict()
-        if manifest.get("metrics", {}) == now:
+        if manifest.metrics == now:
             return runs
         self._means.tell(
             f"{part.benchmark}: other metrics are here by now; its stored answers are compared"
@@ -236,9 +236,7 @@ class _Work:
 
     def _has_asked(self, name: str, bank: SuiteBank) -> bool:
         """Return whether a run asked the items of a bank."""
-        contents = {
-            bank_entry["content_sha256"] for bank_entry in self._run(name).manifest["banks"]
-        }
+        contents = {bank_entry.content_sha256 for bank_entry in self._run(name).manifest.banks}
         return contents == {bank.content_sha256}
 
     def _run(self, name: str) -> Run:

@@ -41,14 +41,14 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
     for field in fields:
         if field not in FIELDS:
             raise InputError(f"--by: '{field}' is unknown; known are {', '.join(FIELDS)}")
-    items = RunItems(run.path, run.manifest["domains"])
+    items = RunItems(run.path, run.manifest.domains)
     groups: dict[tuple[str, str], dict[str, str]] = {}
     clusters: dict[tuple[str, str], str] = {}
     of_items = [field for field in fields if field != "tag"]
     for item in items:
         groups[item.domain, item.id] = {field: group_of(item, field) for field in of_items}
         own_cluster = f"item\x1f{item.domain}\x1f{item.id}"
-        version = run.manifest["domains"][item.domain]
+        version = run.manifest.domains[item.domain]
         clusters[item.domain, item.id] = (
             f"{version}\x1f{item.cluster}" if item.cluster else own_cluster
         )
@@ -57,7 +57,7 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
         if record["score"] is not None:
             row = scores.setdefault((record["model"], record["setting"], record["mode"]), {})
             row.setdefault((record["domain"], record["item"]), []).append(record["score"])
-    versions = "+".join(sorted(set(run.manifest["domains"].values())))
+    versions = "+".join(sorted(set(run.manifest.domains.values())))
     rows_by_field: dict[str, list[dict[str, Any]]] = {}
     for field in fields:
         if field == "tag":
@@ -75,7 +75,7 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
                     clusters=[clusters[k] for k in keys],
                     scale=scale,
                 )
-                if run.manifest["plan"]["rank_rule"] == SIMULTANEOUS:
+                if run.manifest.plan.rank_rule == SIMULTANEOUS:
                     means = np.array([float(np.mean(by_item[k])) for k in keys])
                     printed = _as_printed(estimate, means, [clusters[k] for k in keys], scale)
                     estimate = estimate if printed is None else printed

@@ -1,11 +1,11 @@
 """Numbers of answers gathered cell by cell, item by item, and drawn as pools."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.trial import CellKey, RowKey
 from medassay.statistic.draws import Floats, seed_of
 from medassay.summary.pooled import CasePool, CaseStratum
@@ -17,9 +17,7 @@ class ItemMatrix:
     averaged.
     """
 
-    def __init__(
-        self, items: RunItems, manifest: Mapping[str, Any], numbers: Sequence[str]
-    ) -> None:
+    def __init__(self, items: RunItems, manifest: Manifest, numbers: Sequence[str]) -> None:
         self._items = items
         self._manifest = manifest
         self._numbers = tuple(numbers)
@@ -52,7 +50,7 @@ class ItemMatrix:
         """Return the items of some domains as one row has them, drawn as the run's rankings draw
         them.
         """
-        run, versions = seed_label(self._manifest), self._manifest["domains"]
+        run, versions = seed_label(self._manifest), self._manifest.domains
         strata = []
         for domain in domains:
             clusters, cell = self.clusters[domain], (domain, *row, mode)
@@ -67,5 +65,5 @@ class ItemMatrix:
             strata,
             numbers=self._numbers,
             pool_seed=seed_of(joined, run, "overall", mode),
-            n_resamples=self._manifest["plan"]["n_resamples"],
+            n_resamples=self._manifest.plan.n_resamples,
         )

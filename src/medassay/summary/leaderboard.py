@@ -10,6 +10,7 @@ from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.judging_columns import JUDGING_COLUMNS, JUDGING_FLAGS, JudgingFlags
 from medassay.core.records.leaderboard import unread_share
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.core.records.trial import RowKey
 from medassay.errors import StatisticError
@@ -28,7 +29,7 @@ UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
 
 
 def unranked_rows(
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     rows: Iterable[RowKey],
     table: LeaderboardScores | None = None,
     *,
@@ -42,11 +43,12 @@ def unranked_rows(
     ----------
     mode, domains : where it is counted how many replies were cut; all without them
     """
-    most = manifest.get("max_cut_off", 1.0)  # runs before this was counted do not say it
+    # Runs before this was counted do not say it.
+    most = 1.0 if manifest.max_cut_off is None else manifest.max_cut_off
     reasons: dict[RowKey, str] = {}
-    scripted = any(judge["provider"] == "fake" for judge in manifest.get("judges", []))
+    scripted = any(judge.provider == "fake" for judge in manifest.judges)
     for model, setting in rows:
-        provider = manifest["models"].get(model, {}).get("provider")
+        provider = manifest.provider_of(model)
         if scripted and provider != "baseline":
             reasons[model, setting] = "fake"
         elif provider in ("baseline", "fake"):
@@ -68,7 +70,7 @@ def unranked_rows(
 
 def leaderboard_document(
     table: LeaderboardScores,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     task: Task,
     judgements: JudgingSummary | None = None,
     summaries: Sequence[Summary] = (),
@@ -94,7 +96,7 @@ def leaderboard_document(
             if name == names[0]:  # over all domains
                 over_all[mode] = used
             if judgements is not None:
-                seed = seed_of(manifest["methodology"], seed_label(manifest), name, mode)
+                seed = seed_of(manifest.methodology, seed_label(manifest), name, mode)
                 _add_judging(document, judgements, members, mode, seed, manifest)
                 relations["panel"] = judgements.panel(members, mode, seed)
             for summary in summaries:
@@ -105,7 +107,7 @@ def leaderboard_document(
             only = names[0]
             domains.setdefault(OVERALL, []).extend(domains[only][-len(rows) :])
             fields[mode][OVERALL] = fields[mode][only]
-    plan = manifest["plan"]
+    plan = manifest.plan
     kinds = ProvenanceBreakdown(table, manifest, task)
     apart = {}
     if kinds.both:
@@ -117,15 +119,15 @@ def leaderboard_document(
         **apart,
         **({"tools_minus_solo": differences} if differences else {}),
         "schema_version": 1,
-        "run": manifest["run"],
+        "run": manifest.run,
         "metric": task.metric,
         "scale": {
             **dict(zip(("lo", "hi"), task.scale.ends, strict=True)),
             "better": task.scale.better,
         },
-        "rank_rule": plan["rank_rule"],
-        "separation": plan["separation"],
-        "n_resamples": plan["n_resamples"],
+        "rank_rule": plan.rank_rule,
+        "separation": plan.separation,
+        "n_resamples": plan.n_resamples,
         "level": 0.95,
         "domains": domains,
         "fields": fields,
@@ -135,14 +137,14 @@ def leaderboard_document(
 
 def _ranking(
     table: LeaderboardScores,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     task: Task,
     mode: str,
     rows: list[RowKey],
     name: str,
     members: list[str],
 ) -> tuple[list[dict[str, Any]], dict[str, Any], dict[RowKey, Bools]]:
-    versions = manifest["domains"]
+    versions = manifest.domains
     field = field_of(
         rows,
         _strata(table, manifest, members, mode, rows),
@@ -150,11 +152,11 @@ def _ranking(
         unranked=unranked_rows(manifest, rows, table, mode=mode, domains=members),
         all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
-    counts_cuts = "max_cut_off" in manifest
+    counts_cuts = manifest.max_cut_off is not None
     document = [
         _row(s, field, table, members, mode, task, counts_cuts=counts_cuts) for s in field.standings
     ]
-    ranges = manifest["plan"]["rank_rule"] == SIMULTANEOUS
+    ranges = manifest.plan.rank_rule == SIMULTANEOUS
     document.sort(key=lambda row: _place(row, task, ranges=ranges))
     used = {standing.row: standing.used for standing in field.standings}
     unread = {(row["model"], row["setting"]): row["unread_rate"] for row in document}
@@ -163,12 +165,12 @@ def _ranking(
 
 def _strata(
     table: LeaderboardScores,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     members: list[str],
     mode: str,
     rows: list[RowKey],
 ) -> list[Stratum]:
-    versions, run = manifest["domains"], seed_label(manifest)
+    versions, run = manifest.domains, seed_label(manifest)
     return [
         Stratum(
             name=domain,
@@ -181,22 +183,20 @@ def _strata(
     ]
 
 
-def _options(manifest: Mapping[str, Any], task: Task, mode: str) -> Options:
-    plan, joined = manifest["plan"], "+".join(sorted(set(manifest["domains"].values())))
+def _options(manifest: Manifest, task: Task, mode: str) -> Options:
+    plan, joined = manifest.plan, "+".join(sorted(set(manifest.domains.values())))
     return Options(
         pool_seed=seed_of(joined, seed_label(manifest), OVERALL, mode),
         scale=task.scale,
-        n_resamples=plan["n_resamples"],
-        rule=plan["rank_rule"],
-        percentile_only=plan["separation"] != "both",
-        touching=plan["separation"] == "overlap",
-        pooled_small=plan.get("pooled_small", "mark"),
+        n_resamples=plan.n_resamples,
+        rule=plan.rank_rule,
+        percentile_only=plan.separation != "both",
+        touching=plan.separation == "overlap",
+        pooled_small=plan.pooled_small,
     )
 
 
-def _both_modes(
-    table: LeaderboardScores, manifest: Mapping[str, Any], task: Task
-) -> list[dict[str, Any]]:
+def _both_modes(table: LeaderboardScores, manifest: Manifest, task: Task) -> list[dict[str, Any]]:
     """Return tools minus solo of every row asked both ways, over all domains and in each."""
     if not set(MODES) <= table.modes:
         return []
@@ -293,21 +293,21 @@ def _add_judging(
     members: list[str],
     mode: str,
     seed: int,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
 ) -> None:
     """Add to every row how its answers were judged.
 
     Rows without judged answers stay as they are.
     """
-    families = {judge["id"]: judge["family"].casefold() for judge in manifest["judges"]}
+    families = {judge.id: (judge.family or "").casefold() for judge in manifest.judges}
     for row in document:
         columns = judgements.columns(members, row["model"], row["setting"], mode, seed)
         if columns is None:
             continue
         ends = {"score_worst": row["worst"], "score_best": row["best"]}
         row.update(replace(columns, **ends).to_dict())
-        seats = manifest["bench"].get(row["model"], [])
-        family = manifest["models"].get(row["model"], {}).get("family", "unknown").casefold()
+        seats = (manifest.bench or {}).get(row["model"], [])
+        family = manifest.family_of(row["model"])
         flags = JudgingFlags(
             degraded=columns.judge_failures > 0,
             low_agreement=columns.agreement_low,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.task import Task
 from medassay.core.records.trial import RowKey
 from medassay.statistic.draws import seed_of
@@ -23,17 +24,17 @@ KINDS = (PUBLIC, SYNTHETIC)
 _SHOWN = ("model", "setting", "mode", "metric", "scale")
 
 
-def seed_label(manifest: Mapping[str, Any]) -> str:
+def seed_label(manifest: Manifest) -> str:
     """Return what stands for the run in every seed: its id, or of joined runs the hash of their
     roots.
     """
-    return str(manifest.get("drawn_as", manifest["run"]))
+    return manifest.drawn_as or manifest.run
 
 
 class ProvenanceBreakdown:
     """The items of a run by kind, ready for rankings of each."""
 
-    def __init__(self, table: LeaderboardScores, manifest: Mapping[str, Any], task: Task) -> None:
+    def __init__(self, table: LeaderboardScores, manifest: Manifest, task: Task) -> None:
         self._table, self._manifest, self._task = table, manifest, task
         self._masks = {
             domain: {PUBLIC: flags == 0, SYNTHETIC: flags != 0}
@@ -82,7 +83,7 @@ class ProvenanceBreakdown:
         for domain in members:
             mask = self._masks[domain][kind]
             if mask.any():
-                version, run = self._manifest["domains"][domain], self._seed_label
+                version, run = self._manifest.domains[domain], self._seed_label
                 lowest = table.lowest.get(domain)
                 strata.append(
                     Stratum(
@@ -100,16 +101,16 @@ class ProvenanceBreakdown:
         return seed_label(self._manifest)
 
     def _options(self, mode: str, kind: str) -> Options:
-        plan = self._manifest["plan"]
-        joined = "+".join(sorted(set(self._manifest["domains"].values())))
+        plan = self._manifest.plan
+        joined = "+".join(sorted(set(self._manifest.domains.values())))
         return Options(
             pool_seed=seed_of(joined, self._seed_label, f"overall\x1f{kind}", mode),
             scale=self._task.scale,
-            n_resamples=plan["n_resamples"],
-            rule=plan["rank_rule"],
-            percentile_only=plan["separation"] != "both",
-            touching=plan["separation"] == "overlap",
-            pooled_small=plan.get("pooled_small", "mark"),
+            n_resamples=plan.n_resamples,
+            rule=plan.rank_rule,
+            percentile_only=plan.separation != "both",
+            touching=plan.separation == "overlap",
+            pooled_small=plan.pooled_small,
         )
 
     def _ranked(

@@ -12,6 +12,7 @@ import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.context_config import MOST_UNAVAILABLE
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import Scale
@@ -27,10 +28,10 @@ class Lookups:
 
     key = "lookups"
 
-    def __init__(self, items: RunItems, manifest: Mapping[str, Any]) -> None:
+    def __init__(self, items: RunItems, manifest: Manifest) -> None:
         self._manifest = manifest
         # As many calls as the plan allows: the scale of calls an answer.
-        most = manifest.get("tools", {}).get("rules", {}).get("max_calls", 1)
+        most = (manifest.tools or {}).get("rules", {}).get("max_calls", 1)
         self._scales = {"own_source": Scale(), "calls": Scale(hi=float(most))}
         self._table = ItemMatrix(items, manifest, tuple(self._scales))
         self._used: dict[CellKey, Counter[str]] = {}
@@ -93,7 +94,7 @@ class Lookups:
         return {
             "calls": {name: total[name] for name in _CALLS} if self._used else None,
             "unavailable_share": _share(total),
-            "retrieval": self._manifest.get("retrieval"),
+            "retrieval": self._manifest.retrieval,
         }
 
 
@@ -105,6 +106,8 @@ def _share(counted: Mapping[str, int]) -> float | None:
     return counted["unavailable"] / counted["calls"] if counted["calls"] else None
 
 
-def lookups_of(items: RunItems, manifest: Mapping[str, Any]) -> list[Lookups]:
+def lookups_of(items: RunItems, manifest: Manifest) -> list[Lookups]:
     """Return what collects lookups, for runs that know of any."""
-    return [Lookups(items, manifest)] if {"retrieval", "tools"} & manifest.keys() else []
+    if manifest.retrieval is None and manifest.tools is None:
+        return []
+    return [Lookups(items, manifest)]

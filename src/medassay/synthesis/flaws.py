@@ -138,14 +138,14 @@ def flaws_of_runs(runs: Sequence[Run], large: Sequence[str] = ()) -> Flaws:
     for run in runs:
         if not run.sealed:
             raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
-        contents.add(frozenset(bank["content_sha256"] for bank in run.manifest["banks"]))
+        contents.add(frozenset(bank.content_sha256 for bank in run.manifest.banks))
         wrong = _wrong(run)
         if twice := sorted(wrong.keys() & outcomes_by_model.keys()):
             raise InputError(
                 f"run {run.id}: '{twice[0]}' is in another run, too; expected each model once"
             )
         outcomes_by_model |= wrong
-        sizes |= {name: run.manifest["models"][name].get("size") for name in wrong}
+        sizes |= {name: run.manifest.models[name].size for name in wrong}
     if len(contents) > 1:
         raise InputError(
             "the runs are of different banks, or versions of them; expected the same ones"
@@ -196,8 +196,11 @@ def _wrong(run: Run) -> dict[str, dict[Place, bool]]:
     for trial, score in read_scored_trials(run.path):
         place = (trial.domain, trial.item)
         here = trial.setting == SETTING and trial.mode == MODE and place in quiz
-        entry = run.manifest["models"].get(trial.model, {})
-        if here and trial.outcome != "failed" and entry.get("provider") != "baseline":
+        if (
+            here
+            and trial.outcome != "failed"
+            and run.manifest.provider_of(trial.model) != "baseline"
+        ):
             of = scores.setdefault(trial.model, {})
             of.setdefault(place, []).append(score.score or 0.0)
     return {

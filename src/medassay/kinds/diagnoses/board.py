@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from medassay.core.records.diagnosis import FARTHEST
-from medassay.core.records.plan import DdxRules, rules_from_dict
+from medassay.core.records.plan import DdxRules
 from medassay.kinds.diagnoses.scorer import BEST, score_labels
 from medassay.kinds.diagnoses.summary import quadrant
 from medassay.report.board import CellKey, ShownAnswer, ShownCase
@@ -20,7 +20,7 @@ def case_views(
     run: Run, answers: Iterator[tuple[CellKey, Iterator[ShownAnswer]]]
 ) -> list[ShownCase]:
     """Return every list of a run as its pages show it."""
-    rules = rules_from_dict(run.manifest["ddx"]["rules"])
+    rules = run.manifest.ddx_rules
     highest = score_maximum(rules.semantic_max)
     cases = []
     for key, group in answers:
@@ -59,7 +59,7 @@ def _scores(run: Run, answer: ShownAnswer) -> tuple[float | None, float | None]:
     """Return both scores of a list; what is no list has the worst of what was judged."""
     if answer.score is None or answer.parts:
         return answer.score, answer.parts.get("severity")
-    return answer.score, 0.0 if run.manifest["task"] == "ddx" else None
+    return answer.score, 0.0 if run.manifest.task == "ddx" else None
 
 
 def _rows(body: Mapping[str, Any], rules: DdxRules) -> list[dict[str, Any]]:

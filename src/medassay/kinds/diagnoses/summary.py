@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from medassay.bank.run_items import RunItems
-from medassay.core.records.plan import rules_from_dict
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.kinds.diagnoses.aggregates import (
@@ -75,10 +75,10 @@ class DdxCases:
 
     key = "ddx"
 
-    def __init__(self, items: RunItems, manifest: Mapping[str, Any]) -> None:
+    def __init__(self, items: RunItems, manifest: Manifest) -> None:
         self._items = items
         self._manifest = manifest
-        self._rules = rules_from_dict(manifest["ddx"]["rules"])
+        self._rules = manifest.ddx_rules
         free = (self._rules.k, self._rules.x0)
         free_preset = {} if free[0] is None or free[1] is None else {"free": (free[0], free[1])}
         self._weighting = Weighting(
@@ -86,7 +86,7 @@ class DdxCases:
             presets={**PRESETS, **free_preset},
         )
         # What a missing list gets for severity: the worst, unless nobody was asked for any.
-        self.judged = manifest["task"] != NAMES_ALONE
+        self.judged = manifest.task != NAMES_ALONE
         self._none_at_all = 0.0 if self.judged else None
         self._table = ItemMatrix(items, manifest, NUMBERS)
         self._labelled: dict[CellKey, _LabelCounts] = {}

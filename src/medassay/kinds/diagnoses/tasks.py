@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.bank.disease_names import load_disease_names
 from medassay.bank.run_items import RunItems
-from medassay.core.records.plan import AGGREGATING, DdxRules, rules_from_dict
+from medassay.core.records.plan import AGGREGATING, DdxRules
 from medassay.core.records.task import Task
 from medassay.core.scale import Scale
 from medassay.errors import InputError
@@ -71,7 +73,7 @@ def case_scores(run: Run, name: str, mode: str) -> dict[tuple[str, str], list[fl
     """Return (model, setting) → the scores of its lists, `semantic` or `severity`, unknown ones
     left out.
     """
-    cases = DdxCases(RunItems(run.path, run.manifest["domains"]), run.manifest)
+    cases = DdxCases(RunItems(run.path, run.manifest.domains), run.manifest)
     scores: dict[tuple[str, str], list[float]] = {}
     for score in read_scores(run.path):
         value = cases.numbers(score)[NUMBERS.index(name)]
@@ -93,16 +95,16 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
     InputError
         When the run holds no ranked diagnoses, or the rules are wrong.
     """
-    if "ddx" not in run.manifest:
+    if run.manifest.ddx is None:
         raise InputError(f"run {run.id}: holds no ranked diagnoses; these rules are for task ddx")
     if (problem := rules.problem()) is not None:
         raise InputError(problem)
-    rules_kept = rules_from_dict(run.manifest["ddx"]["rules"])
     chosen = {name: getattr(rules, name) for name in AGGREGATING}
-    ddx = {**run.manifest["ddx"], "rules": replace(rules_kept, **chosen).to_dict()}
-    manifest = {**run.manifest, "ddx": ddx}
-    items = RunItems(run.path, run.manifest["domains"])
-    task = {DDX.name: DDX, DDX_NAMES.name: DDX_NAMES}[run.manifest["task"]]
+    changed_rules = replace(run.manifest.ddx_rules, **chosen)
+    entry = msgspec.structs.replace(run.manifest.ddx, rules=changed_rules.to_dict())
+    manifest = msgspec.structs.replace(run.manifest, ddx=entry)
+    items = RunItems(run.path, run.manifest.domains)
+    task = {DDX.name: DDX, DDX_NAMES.name: DDX_NAMES}[run.manifest.task]
     cases, table = DdxCases(items, manifest), LeaderboardScores(items, task.scale.lo)
     for trial, score in read_scored_trials(run.path):
         table.add(trial, score.score)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.relaxed import MODES, RelaxedSetting
 from medassay.core.records.score import TrialScore
 from medassay.core.records.task import Task
@@ -49,10 +50,10 @@ class LikelihoodScores:
 
     key = "likelihood"
 
-    def __init__(self, items: RunItems, manifest: Mapping[str, Any], task: Task) -> None:
+    def __init__(self, items: RunItems, manifest: Manifest, task: Task) -> None:
         self._asks = task.asks
         self._suffix = _COND if task.asks == "conditional" else ""
-        setting = manifest["plan"].get("relaxed_perplexity")
+        setting = manifest.plan.relaxed_perplexity
         self._setting = RelaxedSetting(**setting) if setting else RelaxedSetting()
         step, last = self._setting.stride, self._setting.max_tokens
         self._positions = range(0, last + 1, step) if self._asks == "relaxed" else range(0)

@@ -29,6 +29,7 @@ from medassay.core.records.health_record import (
     SIMILARITY,
     asks_for_thoughts,
 )
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import Scale
@@ -67,10 +68,10 @@ class RecordScores:
 
     key = "records"
 
-    def __init__(self, items: RunItems, manifest: Mapping[str, Any]) -> None:
+    def __init__(self, items: RunItems, manifest: Manifest) -> None:
         self._items = items
         self._manifest = manifest
-        self._graphs = {g["name"]: tuple(g["roots"]) for g in manifest.get("graphs", [])}
+        self._graphs = {graph.name: tuple(graph.roots) for graph in manifest.graphs}
         self._numbers = (
             *NUMBERS,
             AS_PUBLISHED,
@@ -156,7 +157,7 @@ class RecordScores:
         """Return whether a tested model, or one of its vendor, wrote a reference."""
         if reference["standing"] != "silver":
             return False
-        family = self._manifest["models"].get(model, {}).get("family", "unknown").casefold()
+        family = self._manifest.family_of(model)
         alike = family != "unknown" and reference["family"].casefold() == family
         return alike or bool(reference["maker"] == model)
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.task import Task
 from medassay.core.records.trial import RowKey, Trial
@@ -33,8 +34,8 @@ class TextScores:
 
     key = "text"
 
-    def __init__(self, items: RunItems, manifest: Mapping[str, Any], task: Task) -> None:
-        self._metric_entries = manifest.get("metrics", {})
+    def __init__(self, items: RunItems, manifest: Manifest, task: Task) -> None:
+        self._metric_entries = manifest.metrics
         columns = {name: _SHARE for name in task.metrics if name in LEXICAL}
         for entry in self._metric_entries.values():
             columns |= {

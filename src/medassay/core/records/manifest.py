@@ -1,0 +1,162 @@
+"""The manifest of a run: what it was made with, as this code reads it.
+
+Records are read and never written: whoever copies a manifest copies its document, with the keys
+that this code does not know. A field with a default is one that some runs do not have.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from medassay.core.records.plan import DdxRules, RankRule, Separation, rules_from_dict
+
+
+class RunBank(msgspec.Struct, frozen=True, kw_only=True):
+    """The card of a bank as a run remembers it; `content_sha256` is the hash of its items."""
+
+    name: str
+    version: str
+    content_sha256: str
+    title: str = ""
+    licence: str = ""
+    limits: str = ""
+    domains: list[str] = []
+    may_leave: bool = False
+    items: int = 0
+    contradiction_penalty: float = 1.0
+
+
+class RunModel(msgspec.Struct, frozen=True, kw_only=True):
+    """The entry of a model or of a judge; imports know little more than its name.
+
+    `size` is in billions of parameters.
+    """
+
+    id: str
+    provider: str
+    location: str = ""
+    family: str | None = None
+    model: str = ""
+    version: str = ""
+    protocol: str = ""
+    size: float | None = None
+
+
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan says of how a run was asked and is ranked."""
+
+    seed: str | int
+    n_resamples: int
+    rank_rule: RankRule
+    separation: Separation
+    extraction: Literal["standard", "paper"] = "standard"
+    settings: list[str] = []
+    modes: list[str] = []
+    repeats: int = 1
+    few_shot_k: int = 3
+    shuffle_options: bool = False
+    pooled_small: Literal["mark", "exclude"] = "mark"
+    relaxed_perplexity: dict[str, Any] | None = None
+
+
+class DiagnosisEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """By which rules lists of diagnoses are scored, and the synonyms that names are known by."""
+
+    rules: dict[str, Any] = {}
+    synonyms: dict[str, Any] = {}
+
+
+class RunGraph(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph of judgements; `id` is its name and hash, `text` its file."""
+
+    id: str
+    name: str
+    roots: list[str]
+    text: str = ""
+
+
+class JoinedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was joined with others: its seal and root, and the cells that come from it."""
+
+    run: str
+    created_at: str
+    cells: list[str]
+    root: str
+    seal: str
+    machine: dict[str, Any]
+
+
+class CodeVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """Version and commit of the code; no commit where it was installed."""
+
+    version: str
+    commit: str | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run was made with.
+
+    Attributes
+    ----------
+    domains : domain → version of its bank
+    template : the prompts with their hashes
+    methodology : hash of everything but bank and model that decides what a number means
+    max_cut_off : share of replies that may be cut off in a ranked row; None in runs before it
+    bench : model → ids of the judges before which its answers stand; None in runs without judges
+    rubrics, judge_prompts : by domain, the grader and the hashes of its prompts
+    drawn_as : the id by which draws are seeded, where it is not the run's own
+    revisions : kind of part → ids with revisions; None in runs before them, which have the hashes
+        `parsers` and `scorers`
+    readers : answer type → parser, of tasks that once read replies otherwise
+    """
+
+    run: str
+    task: str
+    plan: RunPlan
+    banks: list[RunBank]
+    domains: dict[str, str]
+    models: dict[str, RunModel]
+    template: str
+    methodology: str
+    created_at: str = ""
+    name: str = ""
+    code: CodeVersion = CodeVersion(version="")
+    machine: dict[str, Any] = {}
+    sampling: dict[str, dict[str, Any]] = {}
+    max_cut_off: float | None = None
+    fallback: dict[str, Any] = {}
+    metrics: dict[str, dict[str, Any]] = {}
+    retrieval: dict[str, Any] | None = None
+    tools: dict[str, Any] | None = None
+    judges: list[RunModel] = []
+    bench: dict[str, list[str]] | None = None
+    rubrics: dict[str, str] = {}
+    judge_prompts: dict[str, list[str]] | None = None
+    audited: bool = False
+    steps: dict[str, Any] | None = None
+    ddx: DiagnosisEntry | None = None
+    graphs: list[RunGraph] = []
+    drawn_as: str = ""
+    joined: list[JoinedRun] = []
+    source: dict[str, Any] | None = None
+    deleted_items: list[dict[str, Any]] = []
+    revisions: dict[str, list[str]] | None = None
+    parsers: dict[str, Any] | None = None
+    scorers: dict[str, Any] | None = None
+    readers: dict[str, str | None] = {}
+
+    def provider_of(self, model: str) -> str:
+        """Return the provider of a model, "" where the run does not know the model."""
+        entry = self.models.get(model)
+        return "" if entry is None else entry.provider
+
+    @property
+    def ddx_rules(self) -> DdxRules:
+        """Return the rules by which lists of diagnoses are scored, the usual ones without any."""
+        return rules_from_dict({} if self.ddx is None else self.ddx.rules)
+
+    def family_of(self, model: str) -> str:
+        """Return the family of a model, in small letters; "unknown" where nothing says it."""
+        entry = self.models.get(model)
+        family = None if entry is None else entry.family
+        return "unknown" if family is None else family.casefold()
