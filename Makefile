@@ -21,7 +21,7 @@ check: $(VENV)/.vendors $(VENV)/.web $(VENV)/.scale
 	$(BIN)/lint-imports
 
 test: check examples $(VENV)/.web $(VENV)/.scale $(VENV)/.local $(VENV)/.serving $(INTEROP)/.ready $(LEGACY)/.ready
-	$(BIN)/pytest -n 5 --dist worksteal -q
+	$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder -q
 
 docs: $(VENV)/.web $(VENV)/.scale $(VENV)/.local  ## Its commands are run as they stand there.
 	$(BIN)/python -m pytest -q tests/docs

@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,11 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    # Those that take long come first: at the end one worker would do them while the others wait.
-    items.sort(key=lambda item: not any(map(item.get_closest_marker, ("slow", "local_model"))))
+    # Files with slow tests come first: at the end one worker would do them while the others wait.
+    slow = Counter(
+        item.path for item in items if any(map(item.get_closest_marker, ("slow", "local_model")))
+    )
+    items.sort(key=lambda item: -slow[item.path])
 
 
 def absent(reason):

@@ -209,6 +209,7 @@ def test_a_model_is_given_up_exactly_after_so_many_failures_in_a_row(ends, most)
         assert (told is not None) == (in_a_row >= most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopping", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_graceful_stop_sends_no_request_twice(tmp_path, hostile, stopping):
     seen, lock, stopped = Counter(), threading.Lock(), threading.Event()
@@ -264,6 +265,7 @@ def test_a_vendor_that_never_answers_is_given_up_too(tmp_path, hostile, provider
     assert 20 <= len(server.requests) <= 28
 
 
+@pytest.mark.slow
 def test_workers_of_ray_give_up_together(tmp_path, hostile):
     def respond(path, headers, body):
         time.sleep(0.3)

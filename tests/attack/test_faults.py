@@ -10,6 +10,8 @@ import threading
 import time
 from collections import Counter
 
+import pytest
+
 from tests import makers
 from tests.attack.servers import says
 from tests.commands import result_of, start_command
@@ -62,6 +64,7 @@ class Unwell:
         return 200, {}, says("AB"[number % 2])
 
 
+@pytest.mark.slow
 def test_a_run_under_faults_and_kills_is_sealed_as_without_them(tmp_path, hostile, cli):
     unwell = Unwell()
     server = hostile(unwell)

@@ -100,6 +100,7 @@ def unpacked(path):
     return data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", "ray"])
 def test_keys_planted_everywhere_are_in_no_file_and_no_output(tmp_path, hostile, engine, request):
     number, lock = [0], threading.Lock()

@@ -37,6 +37,7 @@ def found():
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_local_entry_whose_name_changes_is_not_connected_to_elsewhere(found):
     assert len(found["rebinding"]) == 18
     for case, came in found["rebinding"].items():

@@ -32,6 +32,7 @@ def test_events_are_off_by_default(plan, tmp_path, cli, monkeypatch):
     assert not [path for path in tmp_path.rglob("*") if "event" in path.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["option", "variable", "stderr"])
 def test_events_tell_what_each_stage_did_and_nothing_that_was_said(
     plan, tmp_path, how, monkeypatch

@@ -82,6 +82,7 @@ def is_elsewhere(command):
     return any(command.startswith(beginning) for beginning in ELSEWHERE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if commands(d)], ids=lambda d: d.name)
 def test_every_command_of_a_document_runs_as_written(
     document, tmp_path, monkeypatch, capsys, mock_server, data

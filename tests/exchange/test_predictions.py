@@ -85,6 +85,7 @@ def test_bad_tables_name_row_and_column_and_leave_nothing(tmp_path, text, column
     assert not any((tmp_path / "runs").glob("*")) if (tmp_path / "runs").exists() else True
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_ten_real_models_become_a_board(data, tmp_path):
     columns = {

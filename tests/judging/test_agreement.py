@@ -1,9 +1,11 @@
+import msgspec
 import pytest
 from tests import makers
 from tests.runner.judged_plans import workspace
 
 import medassay
 from medassay.bank.run_items import RunItems
+from medassay.core.records.verdict import TrialVerdict
 from medassay.judging.agreement import Judgements, by_trial
 from medassay.storage.jsonl import read_jsonl
 
@@ -25,7 +27,8 @@ def judgements(run, change):
     items = RunItems(run.path, run.manifest_document["domains"])
     summary = Judgements(items, families)
     for number, (_, verdicts) in enumerate(by_trial(read_jsonl(run.path / "verdicts.jsonl"))):
-        summary.add([change(verdict, number) for verdict in verdicts])
+        changed = [change(verdict, number) for verdict in verdicts]
+        summary.add(msgspec.convert(changed, list[TrialVerdict]))
     return summary
 
 

@@ -261,6 +261,7 @@ def test_hostile_replies_cost_no_more_than_their_length(piece):
     assert growth(lambda text: read_ranked_list(text, cut=True), piece, 1_500) < 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("piece", "item"),
     [

@@ -44,6 +44,7 @@ def server(site):
         served.shutdown()
 
 
+@pytest.mark.slow
 def test_a_site_a_publication_and_an_answer_are_checked_on_their_server(site, server, cli):
     here = json.loads(cli("--json", "verify", site)[1])
     there = json.loads(cli("--json", "verify", f"{server}/site/index.html")[1])

@@ -28,6 +28,7 @@ def site(tmp_path_factory):
     return run, medassay.publish(run, folder / "site").parent
 
 
+@pytest.mark.slow
 def test_every_row_has_a_page_of_its_pairs_and_no_page_is_over_200_kb(site):
     _, publication = site
     pages = sorted((publication / "compare").rglob("index.html"))

@@ -431,6 +431,7 @@ def test_a_run_over_budget_goes_on_where_it_stopped(weights, tmp_path):
     assert medassay.verify(run.path).ok
 
 
+@pytest.mark.slow
 def test_a_killed_run_keeps_what_it_has_scored(weights, tmp_path):
     plan = workspace(
         tmp_path,

@@ -176,6 +176,7 @@ def test_the_extraction_protocol_says_that_decoding_is_guided_and_offers_the_sam
     assert "Decoding is guided" in (PLANS / "slm_extraction.toml").read_text()
 
 
+@pytest.mark.slow
 def test_the_extraction_protocol_runs_with_scripted_models(tmp_path):
     models = json.loads((PLANS / "slm_extraction_models.json").read_text())
     for entry in models["models"]:
@@ -246,6 +247,7 @@ def test_the_healthbranches_protocol_says_what_it_would_ask(data, tmp_path):
     assert {m["max_tokens"] for name, m in asked.items() if ":" in name} == {128, 512}
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_healthbranches_protocol_runs_with_scripted_models_and_asks_open_questions_once(
     data, tmp_path

@@ -193,6 +193,7 @@ def test_cut_off_and_refused_replies_have_their_own_columns(rows):
     assert rows["perfect"]["record"]["read"]["score"] == 1
 
 
+@pytest.mark.slow
 def test_pages_name_what_is_wrong_and_the_board_verifies(run, tmp_path, cli):
     page = medassay.publish(run, tmp_path / "site").parent
     assert medassay.verify(tmp_path / "site").ok

@@ -188,6 +188,7 @@ def test_faults_of_twenty_percent_are_survived_by_retries(tmp_path, mock_server)
     assert Counter(t["outcome"] for t in trials(run)) == {"answered": 200}
 
 
+@pytest.mark.slow
 def test_what_still_fails_is_counted_never_scored_and_resumable(tmp_path, mock_server):
     url = mock_server("--fail", 1.0)
     plan = workspace(tmp_path, makers.law_items(), makers.endpoint(url, concurrency=10))

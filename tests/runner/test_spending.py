@@ -127,6 +127,7 @@ def test_a_request_cut_off_by_the_budget_has_not_failed(tmp_path, endpoint):
     assert {t["outcome"] for t in trials} == {"answered"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", "ray"])
 def test_ten_kills_do_not_pass_a_bound_by_more_than_was_in_flight(tmp_path, endpoint, engine):
     chance, concurrency = random.Random(29), 4

@@ -156,6 +156,7 @@ def test_a_run_that_could_not_reach_its_tools_is_not_published(tmp_path, service
     assert not (tmp_path / "site" / "p").exists() or not any((tmp_path / "site" / "p").iterdir())
 
 
+@pytest.mark.slow
 def test_five_hundred_items_with_faults_are_counted_and_survive_a_kill(tmp_path, services):
     words = [
         "fine",

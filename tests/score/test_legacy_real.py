@@ -85,6 +85,7 @@ def made(legacy, checkpoints, tmp_path, monkeypatch):
         metric.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_scores_by_its_real_library(made, name):
     metric = made(name)
@@ -109,6 +110,7 @@ def test_a_checkpoint_that_is_damaged_ends_the_work_and_says_why(made, checkpoin
     metric.close()
 
 
+@pytest.mark.slow
 def test_killing_the_real_worker_at_random_loses_and_doubles_nothing(made):
     metric = made("bleurt")
     rng = random.Random(2)
@@ -162,6 +164,7 @@ def oracle(legacy, encoder):
     return pairs, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_bertscore_is_that_of_bert_score(oracle, encoder):
     pairs, found = oracle
     ours = [value for (value,) in METRICS["bertscore"](encoder).score(pairs)]

@@ -78,6 +78,7 @@ def ranges(domains, seeds, n_draws):
     return 1 + better.sum(axis=0), n_models - better.sum(axis=1), c
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_ranks_of_ten_real_models_are_those_of_an_independent_computation(data, tmp_path):
     path = data / "medagents_predictions" / "zero_shot_test.csv"

@@ -91,6 +91,7 @@ def test_a_run_in_an_object_store_is_the_run_of_a_folder_and_is_read_from_its_ad
     assert json.loads(out)["models"][0]["stored"] == 40
 
 
+@pytest.mark.slow
 def test_a_site_in_an_object_store_is_published_read_and_corrected_from_any_machine(
     tmp_path, machine, cli
 ):
@@ -153,6 +154,7 @@ def test_a_ledger_that_grows_while_files_are_carried_over_is_not_overwritten(mac
     assert Mirror(address).contents("log.jsonl")["log.jsonl"] == b"first\ntheirs\n"
 
 
+@pytest.mark.slow
 def test_a_site_that_somebody_publishes_to_is_left_alone(tmp_path, machine, cli, monkeypatch):
     for name in ("DEAD_AFTER", "_RENEW_EVERY"):
         monkeypatch.setattr(lease, name, {"DEAD_AFTER": 5.0, "_RENEW_EVERY": 0.2}[name])
@@ -175,6 +177,7 @@ def test_a_site_that_somebody_publishes_to_is_left_alone(tmp_path, machine, cli,
     assert code == 0, errors
 
 
+@pytest.mark.slow
 def test_a_run_killed_on_one_machine_is_finished_on_another_and_asks_nothing_twice(
     tmp_path, machine, mock_server, monkeypatch
 ):
@@ -207,6 +210,7 @@ def test_a_run_killed_on_one_machine_is_finished_on_another_and_asks_nothing_twi
     assert left == []
 
 
+@pytest.mark.slow
 def test_a_store_that_answers_503_for_a_while_loses_nothing(
     tmp_path, machine, mock_server, monkeypatch
 ):
@@ -230,6 +234,7 @@ def test_a_store_that_answers_503_for_a_while_loses_nothing(
     assert medassay.verify(localize(f"{machine.bucket}/shop/runs/{run.id}")).ok
 
 
+@pytest.mark.slow
 def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_command_goes_on(
     tmp_path, machine, mock_server, monkeypatch, cli
 ):
@@ -291,6 +296,7 @@ def plain(name, content):
     return zstd.decompress(content)
 
 
+@pytest.mark.slow
 def test_what_the_law_wants_gone_is_gone_from_the_object_store(tmp_path, machine, cli):
     items = makers.many_items(6)
     said = "Reply-of-one-person"
@@ -359,6 +365,7 @@ def test_what_a_failed_attempt_left_here_does_not_stand_in_the_way_of_the_next(m
     assert set(Mirror(address).listed()) == {"log.jsonl"}
 
 
+@pytest.mark.slow
 def test_a_second_machine_waits_for_the_first_and_takes_its_sealed_run(
     tmp_path, machine, mock_server
 ):
@@ -477,6 +484,7 @@ def test_a_run_whose_seal_did_not_reach_the_store_is_carried_over_by_the_same_co
     assert medassay.verify(localize(f"{address}/runs/{run.id}")).ok
 
 
+@pytest.mark.slow
 def test_fresh_answers_are_asked_for_though_an_older_run_was_left_behind(
     tmp_path, machine, monkeypatch
 ):
@@ -494,6 +502,7 @@ def test_fresh_answers_are_asked_for_though_an_older_run_was_left_behind(
         assert medassay.verify(localize(f"{address}/runs/{run.id}")).ok
 
 
+@pytest.mark.slow
 def test_a_run_scored_again_on_two_machines_is_two_runs(tmp_path, machine):
     plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
     address = f"{machine.bucket}/shop"
@@ -508,6 +517,7 @@ def test_a_run_scored_again_on_two_machines_is_two_runs(tmp_path, machine):
         assert medassay.verify(localize(f"{address}/runs/{name}")).ok
 
 
+@pytest.mark.slow
 def test_a_publication_that_was_cut_off_on_its_way_is_published_by_the_same_command(
     tmp_path, machine, cli, monkeypatch
 ):

@@ -1,12 +1,19 @@
 """Records of a run, decoded line by line."""
 
 import json
+import re
 
 import pytest
 from tests import makers
 
+import medassay
 from medassay.errors import IntegrityError
-from medassay.storage.records import read_scored_trials, read_stored_trials, read_trials
+from medassay.storage.records import (
+    read_scored_trials,
+    read_stored_trials,
+    read_trials,
+    read_verdicts_by_trial,
+)
 
 KEY = {"domain": "law", "model": "m", "setting": "zero_shot", "mode": "solo", "repeat": 0}
 
@@ -65,3 +72,24 @@ def test_a_trial_without_a_score_is_named(tmp_path, n_trials, n_scores):
     write(tmp_path, [trial] * n_trials, [score] * n_scores)
     with pytest.raises(IntegrityError, match=r"scores.jsonl line 2: not one score for each"):
         list(read_stored_trials(tmp_path))
+
+
+def test_a_damaged_manifest_is_named_by_its_field(cli, tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.law_items())
+    makers.write_models(tmp_path, makers.fake(letters="hash"))
+    run = medassay.run(makers.write_plan(tmp_path), secrets={})
+    path = run.path / "manifest.json"
+    path.write_text(re.sub('"n_resamples":[0-9]+', '"n_resamples":"many"', path.read_text()))
+    code, _, error = cli("report", str(run.path))
+    assert code == 6
+    assert error.strip().splitlines()[-1] == (
+        "error: manifest.json: Expected `int`, got `str` - at `$.plan.n_resamples`"
+    )
+
+
+def test_a_damaged_verdict_is_named_by_its_line(tmp_path):
+    verdict = {**KEY, "item": "law-000", "judge": "j", "outcome": "valid", "score": "high"}
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text(json.dumps(verdict) + "\n")
+    with pytest.raises(IntegrityError, match=r"verdicts.jsonl line 1: .*`\$\.score`"):
+        list(read_verdicts_by_trial(path))

@@ -32,12 +32,12 @@ def test_numbers_without_options_count_and_their_corrected_keys_are_changes(tmp_
         makers.write_models(folder, makers.fake("m", replies=replies))
         made.append(pipeline.run(makers.write_plan(folder), secrets={}))
     study = corrections_study([made[0]], [made[1]])
-    [row] = study["rows"]
+    [row] = study.rows
     board = made[0].statistics["domains"]["law"][0]
-    assert row["n_before"] == board["n"] == 30
-    assert row["before"] == pytest.approx(100 * board["score"])
-    assert study["changed"] == ["n00", "n01", "n02", "n03", "n04"]
-    assert (row["n_changed"], row["before_changed"], row["after_changed"]) == (5, 100.0, 0.0)
-    assert row["difference"] == pytest.approx(-100 * 5 / 30)
-    assert np.isfinite(row["lo"])
+    assert row.n_before == board["n"] == 30
+    assert row.before == pytest.approx(100 * board["score"])
+    assert study.changed == ["n00", "n01", "n02", "n03", "n04"]
+    assert (row.n_changed, row.before_changed, row.after_changed) == (5, 100.0, 0.0)
+    assert row.difference == pytest.approx(-100 * 5 / 30)
+    assert np.isfinite(row.lo)
     assert "5 items were changed, 0 removed." in corrections_sheet(study).markdown()

@@ -144,6 +144,7 @@ def published(data):
     return correlation_study(read_long(data / "careqa_suite_results/results_long.csv"))
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_findings(published):
     """Closed exams agree, PubMedQA less; three clusters of metrics on MedText.
@@ -170,6 +171,7 @@ def test_the_published_findings(published):
 PLANS = Path(__file__).parents[2] / "plans"
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_figure_of_small_models_comes_out_with_its_sign(data):
     """Relation extraction falls with closed accuracy among small models.
@@ -207,6 +209,7 @@ def test_the_published_figure_of_small_models_comes_out_with_its_sign(data):
     assert "Tasks against closed accuracy: small (under 10 B) models (n = 8)" in said.markdown()
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_no_part_stands_against_a_mean_that_holds_it(data, published):
     rows = read_long(data / "careqa_suite_results/results_long.csv")
@@ -343,6 +346,7 @@ def test_a_score_from_elsewhere_replaces_no_column_and_has_one_value_a_model():
         correlation_study(rows(), external=twice)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.permutations(range(5)))
 def test_the_order_of_models_changes_nothing(order):

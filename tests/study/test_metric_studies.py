@@ -68,9 +68,9 @@ def rephraser(name, workspace):
 def test_resilience_is_of_the_rephrasings_alone(text_run, tmp_path):
     study = resilience_study(answers_of(text_run), rephraser("words", tmp_path), {}, tmp_path)
     # The script says the same whatever it is given: nothing moves within an answer.
-    assert study["same"] == study["n"] == 12
-    assert all(one["mean"] == 0 for one in study["metrics"].values())
-    assert study["scripted"]
+    assert study.same == study.n == 12
+    assert all(one.mean == 0 for one in study.metrics.values())
+    assert study.scripted
     assert "No metric moved" in resilience_sheet(study).reading
 
 
@@ -87,8 +87,8 @@ def test_resilience_by_hand(tmp_path, monkeypatch):
     from medassay.score.text import rouge
 
     values = [rouge(text, "a b c d").rouge1 for text in said["text 0"]]
-    assert study["metrics"]["rouge1"]["range"] == pytest.approx(max(values) - min(values))
-    assert study["metrics"]["rouge1"]["mean"] == pytest.approx(np.var(values) / 1.0 / 2)
+    assert study.metrics["rouge1"].range == pytest.approx(max(values) - min(values))
+    assert study.metrics["rouge1"].mean == pytest.approx(np.var(values) / 1.0 / 2)
     assert one.spec.temperature == 0.5
 
 
@@ -133,19 +133,19 @@ def drawn(values, metric="rouge1", model="m"):
 
 def test_consistency_by_hand_and_metrics_that_can_be_negative():
     study = consistency_study(drawn([[0.2, 0.4, 0.3], [0.0, 0.0, 0.0]]))
-    told = study["metrics"]["rouge1"]
-    assert told["cv"] == pytest.approx(np.std([0.2, 0.4, 0.3]) / 0.3)
-    assert (told["zero_mean"], told["n"]) == (1, 2)
-    assert told["variance"] == pytest.approx(np.var([0.2, 0.4, 0.3]) / 2)
+    told = study.metrics["rouge1"]
+    assert told.cv == pytest.approx(np.std([0.2, 0.4, 0.3]) / 0.3)
+    assert (told.zero_mean, told.n) == (1, 2)
+    assert told.variance == pytest.approx(np.var([0.2, 0.4, 0.3]) / 2)
     signed = consistency_study(drawn([[-0.2, 0.1, 0.3]], metric="bleurt"))
-    assert signed["metrics"]["bleurt"]["cv"] is None
+    assert signed.metrics["bleurt"].cv is None
     assert "consistency" in consistency_sheet(study).name
 
 
 def test_consistency_averages_models_within_a_prompt():
     both = drawn([[0.2, 0.4]]) + drawn([[0.5, 0.5]], model="other")
     cv = np.std([0.2, 0.4]) / 0.3
-    assert consistency_study(both)["metrics"]["rouge1"]["cv"] == pytest.approx(cv / 2)
+    assert consistency_study(both).metrics["rouge1"].cv == pytest.approx(cv / 2)
 
 
 def test_consistency_needs_repeats(text_run):
@@ -188,13 +188,13 @@ def labelled(n=40):
 def test_the_check_up_finds_what_agrees_with_people_and_what_says_the_same(tmp_path):
     answers = read_answers(table(tmp_path, labelled()), {}, ["good", "bad"])
     study = checkup(answers, {}, tmp_path)
-    good = {one["metric"]: one for one in study["people"]["good"]}
-    assert good["rouge1"]["pearson"] > 0.9
-    assert good["rouge1"]["lo"] <= good["rouge1"]["pearson"] <= good["rouge1"]["hi"]
-    bad = {one["metric"]: one for one in study["people"]["bad"]}
-    assert bad["rouge1"]["pearson"] == pytest.approx(-good["rouge1"]["pearson"], abs=1e-9)
-    assert ["rouge1", "rouge1_unicode"] in study["same"]
-    assert (study["n"], study["n_items"]) == (40, 10)
+    good = {one.metric: one for one in study.people["good"]}
+    assert good["rouge1"].pearson > 0.9
+    assert good["rouge1"].lo <= good["rouge1"].pearson <= good["rouge1"].hi
+    bad = {one.metric: one for one in study.people["bad"]}
+    assert bad["rouge1"].pearson == pytest.approx(-good["rouge1"].pearson, abs=1e-9)
+    assert ("rouge1", "rouge1_unicode") in study.same
+    assert (study.n, study.n_items) == (40, 10)
     files = checkup_sheet(study).files()
     assert "people-good.svg" in files
 
@@ -252,12 +252,10 @@ def test_the_worked_example_of_four_hundred_summaries(data, tmp_path):
         folder / "MTS-Dialog-Manual-Scores4CorrelationStudy.csv",
     )
     study = checkup(answers, {}, tmp_path)
-    found = {
-        label: {o["metric"]: o["pearson"] for o in rows} for label, rows in study["people"].items()
-    }
+    found = {label: {o.metric: o.pearson for o in rows} for label, rows in study.people.items()}
     assert round(found["FactualF1"]["rouge1"], 2) == 0.41
     assert round(found["OmissionRate"]["rouge1"], 2) == -0.46
-    assert study["people"]["FactualF1"][0]["metric"] == "chrf"
+    assert study.people["FactualF1"][0].metric == "chrf"
     assert max(abs(r) for r in found["HallucinationRate"].values()) < 0.15
     assert "No metric tells HallucinationRate" in checkup_sheet(study).reading
 

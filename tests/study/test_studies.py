@@ -147,6 +147,7 @@ def open_demo_items(folder):
     return [i for i in find_bank("demo", folder, folder / "banks.lock").items if i.form == "open"]
 
 
+@pytest.mark.slow
 def test_the_injection_study_counts_what_a_real_endpoint_was_moved_by(tmp_path, mock_server):
     url = mock_server("--log", tmp_path / "asked")
     makers.write_models(tmp_path, makers.endpoint(url, "judge", family="x"))

@@ -6,17 +6,21 @@ import pytest
 from tests import makers
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.manifest import Manifest, RunModel, RunPlan
 from medassay.kinds.choice.tasks import CLOSED
 from medassay.summary.leaderboard import leaderboard_document
 from medassay.summary.scores import LeaderboardScores
 
-MANIFEST = {
-    "domains": {"law": "law-2026.1"},
-    "run": "r-1",
-    "methodology": "x",
-    "models": {"m": {"provider": "import"}},
-    "plan": {"n_resamples": 200, "rank_rule": "leader", "separation": "both"},
-}
+MANIFEST = Manifest(
+    run="r-1",
+    task="closed",
+    plan=RunPlan(seed=1, n_resamples=200, rank_rule="leader", separation="both"),
+    banks=[],
+    domains={"law": "law-2026.1"},
+    models={"m": RunModel(id="m", provider="import")},
+    template="none",
+    methodology="x",
+)
 
 
 def test_tools_minus_solo_is_paired_and_of_each_kind(tmp_path):

@@ -351,14 +351,14 @@ def test_a_run_of_one_cluster_has_a_row_without_an_interval(tmp_path):
         makers.write_models(folder, makers.fake("m", reply="A"))
         made.append(pipeline.run(makers.write_plan(folder), secrets={}))
     study = corrections_study([made[0]], [made[1]])
-    [row] = study["rows"]
-    assert (row["lo"], row["p_holm"], row["different"], row["n_changed"]) == (
+    [row] = study.rows
+    assert (row.lo, row.p_holm, row.different, row.n_changed) == (
         None,
         None,
         False,
         1,
     )
-    assert row["difference"] == pytest.approx(-10)
+    assert row.difference == pytest.approx(-10)
     assert "one cluster: no interval" in corrections_sheet(study).markdown()
 
 

@@ -72,9 +72,7 @@ def test_no_item_changes_without_a_person_and_then_as_decided(runs, tmp_path):
         review_flaws(found, commission(tmp_path), shop, secrets={}, workspace=tmp_path)["calls"]
         == 0
     )
-    assert type_counts(read_workshop(shop)) == [
-        {"type": kind, "decision": "waiting", "n": 1} for kind in (0, 1)
-    ]
+    assert type_counts(read_workshop(shop)) == [(0, "waiting", 1), (1, "waiting", 1)]
     assert [row["handle"] for row in waiting(read_workshop(shop))] == [
         "review:q0-quiz",
         "review:q1-quiz",
@@ -109,16 +107,16 @@ def test_no_item_changes_without_a_person_and_then_as_decided(runs, tmp_path):
     names = [one["id"] for one in MODELS]
     after = pipeline.run(makers.write_plan(tmp_path, models=names), secrets={})
     study = corrections_study(runs, [after], type_counts(read_workshop(shop)))
-    assert (study["changed"], study["removed"], study["scripted"]) == (
+    assert (study.changed, study.removed, study.scripted) == (
         ["q0-quiz", "q1-quiz"],
         [],
         True,
     )
-    huge = next(row for row in study["rows"] if row["model"] == "huge")
-    assert (huge["before"], huge["after"], huge["difference"]) == pytest.approx(
+    huge = next(row for row in study.rows if row.model == "huge")
+    assert (huge.before, huge.after, huge.difference) == pytest.approx(
         (1000 / 12, 1100 / 12, 100 / 12)
     )
-    assert (huge["before_changed"], huge["after_changed"], huge["n_changed"]) == (0, 50, 2)
+    assert (huge.before_changed, huge.after_changed, huge.n_changed) == (0, 50, 2)
     files = corrections_sheet(study).files()
     assert {
         "before-after.svg",

@@ -212,6 +212,7 @@ def test_sorting_and_filtering_leave_ranks_and_come_back_by_address(page, site):
     assert not page.is_visible("p.empty")
 
 
+@pytest.mark.slow
 def test_without_scripts_every_page_shows_its_text(browser, site):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -273,6 +274,7 @@ def test_an_anchor_opens_its_section_and_times_stand_on_the_run_page_only(page, 
         )
 
 
+@pytest.mark.slow
 def test_every_page_fits_every_width(browser, site):
     context = browser.new_context()
     page = context.new_page()
@@ -311,6 +313,7 @@ def test_colours_can_be_told_apart(browser, site, scheme):
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation_on_any_page(browser, site, scheme):
     """WCAG A and AA, with every section open; in the dark what depends on colours."""
@@ -370,6 +373,7 @@ def test_print_opens_details_and_is_light(page, site):
     assert page.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
 
 
+@pytest.mark.slow
 def test_a_thousand_models_fit_the_budget_and_the_printed_page(tmp_path, browser):
     lines = ["item,model,domain,prediction,key"]
     for m in range(1000):

@@ -111,6 +111,7 @@ def pages_of(page, site):
         yield str(path.relative_to(site))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1024, 1440])
 def test_no_column_of_a_desk_is_below_eight_characters(page, site, width):
     page.set_viewport_size({"width": width, "height": 900})

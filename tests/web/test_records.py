@@ -143,6 +143,7 @@ def test_no_page_is_wider_than_its_window(page, site, width):
         assert page.evaluate("document.documentElement.scrollWidth") <= width, url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation(browser, site, scheme):
     levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]

@@ -11,7 +11,7 @@ from medassay.cli.texts import print_texts
 from medassay.core.wording import counted
 
 if TYPE_CHECKING:
-    from medassay.core.records.leaderboard import Leaderboard
+    from medassay.core.records.leaderboard import Leaderboard, LeaderboardRow
     from medassay.storage.run import Run
 
 
@@ -38,24 +38,23 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     """Print one ranking as a table, with what a reader must know beside it."""
     from medassay.core.records.leaderboard import UNREAD_WARNING, fallback_lines, scale_text
 
-    rows = board.domains[domain]
-    unit = scale_text(rows[0]["scale"], run.statistics["scale"]["better"])
-    judged = any(row.get("agreement") is not None for row in rows)
-    columns = _columns(rows, board.lines(domain), judged=judged)
+    documents, rows = board.domains[domain], board.rows(domain)
+    unit = scale_text(rows[0].scale, run.statistics["scale"]["better"])
+    columns = _columns(rows, board.lines(domain))
     out.table(
         zip(*columns.values(), strict=True),
         text=list(columns),
-        title=f"{domain}: {rows[0]['metric']}, {unit}, 95 % interval",
+        title=f"{domain}: {rows[0].metric}, {unit}, 95 % interval",
         unfolded=("rank", "model", "score"),
     )
     if board.ddx is not None:
-        _print_ddx(rows, board.ddx)
-    if "record" in rows[0]:
-        print_records(rows)
-    if "likelihood" in rows[0]:
-        print_likelihoods(rows)
-    if "text" in rows[0]:
-        print_texts(rows, run.statistics["text"])
+        _print_ddx(documents, board.ddx)
+    if "record" in documents[0]:
+        print_records(documents)
+    if "likelihood" in documents[0]:
+        print_likelihoods(documents)
+    if "text" in documents[0]:
+        print_texts(documents, run.statistics["text"])
     for line in fallback_lines(run.manifest.fallback):
         out.result(line)
     for line in _cut_off(run, rows):
@@ -66,56 +65,38 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
             f" {'; '.join(warned[:3])}{' and others' if len(warned) > 3 else ''}. `medassay study"
             " reading` shows the replies."
         )
-    if any("scripted" in row["flags"] for row in rows):
+    if any("scripted" in row.flags for row in rows):
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
-    _print_sentences(run, rows, domain)
+    _print_sentences(run, documents, domain)
 
 
 def _columns(
-    rows: list[dict[str, Any]], lines: list[tuple[str, str, str]], *, judged: bool
+    rows: "list[LeaderboardRow]", lines: list[tuple[str, str, str]]
 ) -> dict[str, list[str]]:
     """Return the columns of a ranking.
 
     What is the same in every row, or least read, is left out where the terminal is narrow.
     """
-    from medassay.core.records.leaderboard import units, unread_share
-
-    def band(row: dict[str, Any]) -> str:
-        second = row["second"]
-        if not second:
-            return "–"
-        lo, hi = (units(second[end], row["scale"]) for end in ("lo", "hi"))
-        return f"[{lo}, {hi}] {second['method']}"
-
-    def notes(row: dict[str, Any]) -> str:
-        marks = {
-            "asked_again": f"asked again: {row.get('asked_again', 0)}",
-            "not_ranked:cut_off": "not ranked: too many cut off",
-            "not_ranked:too_few_items": "not ranked: fewer than 10 items or clusters",
-        }
-        return ", ".join(
-            marks.get(flag, flag.replace("not_ranked:", "not ranked: ").replace("_", " "))
-            for flag in row["flags"]
-            if flag != "cut_off"  # a column of its own
-        )
+    from medassay.core.records.leaderboard import unread_share
 
     cells = {
         "rank": [rank for rank, _, _ in lines],
-        "model": [row["model"] for row in rows],
-        "setting": [row["setting"] for row in rows],
-        "mode": [row["mode"] for row in rows],
+        "model": [row.model for row in rows],
+        "setting": [row.setting for row in rows],
+        "mode": [row.mode for row in rows],
         "score": [score for *_, score in lines],
-        "second interval": [band(row) for row in rows],
-        "coverage": [f"{row['coverage']:.2f}" for row in rows],
-        "unread": [f"{100 * unread_share(row['outcomes']):.1f} %" for row in rows],
+        "second interval": [_second_interval(row) for row in rows],
+        "coverage": [f"{row.coverage:.2f}" for row in rows],
+        "unread": [f"{100 * unread_share(row.outcomes):.1f} %" for row in rows],
     }
-    if any(row.get("cut_off") for row in rows):
-        cells["cut off"] = [f"{row['cut_off']} of {_n_replies(row)}" for row in rows]
-    if judged:
-        judging = [_judging(row) for row in rows]
-        cells["agreement"] = [agreement for agreement, _ in judging]
-        cells["false claims"] = [claims for _, claims in judging]
-    cells["notes"] = [notes(row) for row in rows]
+    if any(row.cut_off for row in rows):
+        cells["cut off"] = [f"{row.cut_off} of {row.replies}" for row in rows]
+    if any(row.agreement is not None for row in rows):
+        cells["agreement"] = [
+            "–" if row.agreement is None else f"{row.agreement:.2f}" for row in rows
+        ]
+        cells["false claims"] = [_false_claims(row) for row in rows]
+    cells["notes"] = [_notes(row) for row in rows]
     if len(set(cells["mode"])) == 1:
         cells.pop("mode")
     if not any(cells["notes"]):
@@ -128,20 +109,46 @@ def _columns(
     return cells
 
 
+def _second_interval(row: "LeaderboardRow") -> str:
+    from medassay.core.records.leaderboard import units
+
+    if row.second is None:
+        return "–"
+    lo, hi = (units(end, row.scale) for end in (row.second.lo, row.second.hi))
+    return f"[{lo}, {hi}] {row.second.method}"
+
+
+def _false_claims(row: "LeaderboardRow") -> str:
+    """Return the share of answers with a false claim, a dash where nothing was judged."""
+    rate = row.hallucination_rate
+    if rate is None:
+        return "–"
+    lo, hi = (100 * (end or 0.0) for end in rate.ends)
+    return f"{100 * rate.score:.1f} % [{lo:.1f}, {hi:.1f}]"
+
+
+def _notes(row: "LeaderboardRow") -> str:
+    words = {
+        "asked_again": f"asked again: {row.asked_again}",
+        "not_ranked:cut_off": "not ranked: too many cut off",
+        "not_ranked:too_few_items": "not ranked: fewer than 10 items or clusters",
+    }
+    return ", ".join(
+        words.get(flag, flag.replace("not_ranked:", "not ranked: ").replace("_", " "))
+        for flag in row.flags
+        if flag != "cut_off"  # a column of its own
+    )
+
+
 _FOLDED = {"notes": 14, "setting": 10, "false claims": 12}  # characters, folded at blanks
 
 
-def _n_replies(row: Mapping[str, Any]) -> int:
-    counts: Mapping[str, int] = row["outcomes"]
-    return sum(counts.values()) - counts["failed"]
-
-
-def _cut_off(run: "Run", rows: list[dict[str, Any]]) -> Iterator[str]:
+def _cut_off(run: "Run", rows: "list[LeaderboardRow]") -> Iterator[str]:
     """Yield a line for each model whose replies ended at its token limit."""
     totals: dict[str, tuple[int, int]] = {}
     for row in rows:
-        cut, n = totals.get(row["model"], (0, 0))
-        totals[row["model"]] = cut + row.get("cut_off", 0), n + _n_replies(row)
+        cut, n = totals.get(row.model, (0, 0))
+        totals[row.model] = cut + row.cut_off, n + row.replies
     for model, (cut, n) in totals.items():
         if cut:
             limit = run.manifest.sampling.get(model, {}).get("max_tokens", "?")
@@ -258,22 +265,6 @@ def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
     )
     if any(row.get("names") for row in rows):
         _print_names(rows)
-
-
-def _judging(row: dict[str, Any]) -> tuple[str, str]:
-    """Return judge agreement and hallucination rate as text, dashes where nothing was judged."""
-    from medassay.core.records.leaderboard import honest_ends
-
-    agreement, rate = row.get("agreement"), row.get("hallucination_rate")
-    ends = None if rate is None else honest_ends(rate)
-    return (
-        "–" if agreement is None else f"{agreement:.2f}",
-        (
-            "–"
-            if rate is None or ends is None
-            else f"{100 * rate['score']:.1f} % [{100 * ends['lo']:.1f}, {100 * ends['hi']:.1f}]"
-        ),
-    )
 
 
 def print_groups(field: str, rows: list[dict[str, Any]]) -> None:

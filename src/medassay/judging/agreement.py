@@ -20,7 +20,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
 from medassay.core.records.trial import CellKey, Trial
-from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Grader, Verdict
+from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Grader, TrialVerdict, Verdict
 from medassay.core.scale import Scale
 from medassay.judging.panel import above_others, agreement, hallucinated, panel_score
 from medassay.statistic.agreement.alpha import alpha_estimate, krippendorff_alpha
@@ -118,31 +118,32 @@ class Judgements:
         # families).
         self._above: dict[tuple[str, str], Floats] = {}
 
-    def add(self, verdicts: Sequence[Mapping[str, Any]]) -> None:
+    def add(self, verdicts: Sequence[TrialVerdict]) -> None:
         """Take all verdicts of one trial."""
         first = verdicts[0]
-        domain, model, mode = first["domain"], first["model"], first["mode"]
-        cell = self._cells.setdefault((domain, model, first["setting"], mode), _JudgedCell())
-        valid = [v for v in verdicts if v["outcome"] == "valid"]
+        cell = self._cells.setdefault(first.cell, _JudgedCell())
+        valid = [verdict for verdict in verdicts if verdict.outcome == "valid"]
         cell.answers += 1
         cell.failures += len(valid) < len(verdicts)
-        cell.unsupported += sum(v["unsupported_quotes"] for v in valid)
-        cell.repaired += sum(v["repaired"] for v in valid)
-        cell.masked += max((v.get("masked", 0) for v in verdicts), default=0)
-        cell.unweighted += sum(v["body"].get("weighted") is False for v in valid)
-        cell.one_or_ten += sum("one_or_ten" in v["body"] for v in valid)
-        position = self._items.position(domain, first["item"])
-        for judge, above in above_others({v["judge"]: v["score"] for v in valid}).items():
-            table = self._above.setdefault((mode, judge), np.zeros((len(self._items), 4)))
-            side = 0 if self._families.get(model) == self._families.get(judge) else 2
+        cell.unsupported += sum(verdict.unsupported_quotes for verdict in valid)
+        cell.repaired += sum(verdict.repaired for verdict in valid)
+        cell.masked += max(verdict.masked for verdict in verdicts)
+        cell.unweighted += sum(verdict.body.weighted is False for verdict in valid)
+        cell.one_or_ten += sum(verdict.body.one_or_ten is not None for verdict in valid)
+        position = self._items.position(first.domain, first.item)
+        family = self._families.get(first.model)
+        scores = {v.judge: v.score for v in valid if v.score is not None}
+        for judge, above in above_others(scores).items():
+            table = self._above.setdefault((first.mode, judge), np.zeros((len(self._items), 4)))
+            side = 0 if family == self._families.get(judge) else 2
             table[position, side] += above
             table[position, side + 1] += 1
-        if valid and "facts" in valid[0]["body"]:
-            place = self._items.place(domain, first["item"])
-            _add_facts(cell, verdicts, valid, self._items.clusters[domain][place])
-        if valid and "criteria" in valid[0]["body"]:
-            met_by_judge = [[c["met"] for c in v["body"]["criteria"]] for v in valid]
-            item = self._items.get(domain, first["item"])
+        if valid and valid[0].body.facts is not None:
+            place = self._items.place(first.domain, first.item)
+            _add_facts(cell, verdicts, valid, self._items.clusters[first.domain][place])
+        if valid and valid[0].body.criteria is not None:
+            met_by_judge = [[c.met for c in verdict.body.criteria or ()] for verdict in valid]
+            item = self._items.get(first.domain, first.item)
             self._add_criteria(cell, item, met_by_judge)
 
     def add_unanswered(self, trial: Trial) -> None:
@@ -171,16 +172,16 @@ class Judgements:
             tagged.clusters.append(cluster)
 
     def add_spot_check(
-        self, verdicts: Sequence[Mapping[str, Any]], again: Sequence[Mapping[str, Any]]
+        self, verdicts: Sequence[TrialVerdict], again: Sequence[TrialVerdict]
     ) -> None:
         """Take the verdicts of one trial given in a batch, and `again` those given singly."""
         first = verdicts[0]
-        cell = self._cells[first["domain"], first["model"], first["setting"], first["mode"]]
-        place = self._items.place(first["domain"], first["item"])
+        cell = self._cells[first.cell]
+        place = self._items.place(first.domain, first.item)
         for in_batch, alone in zip(verdicts, again, strict=True):
-            if in_batch["score"] is not None and alone["score"] is not None:
-                cell.apart.append(abs(in_batch["score"] - alone["score"]))
-                cell.apart_clusters.append(self._items.clusters[first["domain"]][place])
+            if in_batch.score is not None and alone.score is not None:
+                cell.apart.append(abs(in_batch.score - alone.score))
+                cell.apart_clusters.append(self._items.clusters[first.domain][place])
 
     def columns(
         self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
@@ -332,28 +333,29 @@ def _by_tag(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]:
 
 def _add_facts(
     cell: _JudgedCell,
-    verdicts: Sequence[Mapping[str, Any]],
-    valid: Sequence[Mapping[str, Any]],
+    verdicts: Sequence[TrialVerdict],
+    valid: Sequence[TrialVerdict],
     cluster: int,
 ) -> None:
-    n_facts = len(valid[0]["body"]["facts"])
+    facts_by_judge = [[fact.verdict for fact in v.body.facts or ()] for v in valid]
+    n_facts = len(facts_by_judge[0])
     while len(cell.ratings) < len(verdicts):
         cell.ratings.append(array("b"))
     for seat, verdict in enumerate(verdicts):
-        facts = verdict["body"]["facts"] if verdict["outcome"] == "valid" else ()
-        codes = [FACT_VERDICTS.index(fact["verdict"]) for fact in facts] or [-1] * n_facts
+        facts = verdict.body.facts if verdict.outcome == "valid" else None
+        codes = [FACT_VERDICTS.index(fact.verdict) for fact in facts or ()] or [-1] * n_facts
         cell.ratings[seat].extend(codes)
     cell.units.extend([cluster] * n_facts)
-    for verdict in valid:
+    for labels in facts_by_judge:
         cell.rated += n_facts
-        cell.contradicted += sum(f["verdict"] == "contradict" for f in verdict["body"]["facts"])
+        cell.contradicted += labels.count("contradict")
     if len(valid) < len(verdicts):
         return  # agreement and false claims are of whole panels only
-    panel = agreement([[f["verdict"] for f in v["body"]["facts"]] for v in valid])
+    panel = agreement(facts_by_judge)
     cell.pairwise.append(panel.pairwise)
     cell.unanimous.append(panel.unanimous)
-    counts = [len(v["body"]["claims"]) for v in valid]
+    counts = [len(verdict.body.claims) for verdict in valid]
     cell.claims.append(sum(counts) / len(counts))
     cell.hallucinated.append(float(hallucinated(counts)))
     cell.clusters.append(cluster)
-    cell.kinds.update(c["kind"] for v in valid for c in v["body"]["claims"])
+    cell.kinds.update(claim.kind for verdict in valid for claim in verdict.body.claims)

@@ -8,10 +8,9 @@ from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.core.records.task import Task
-from medassay.judging.agreement import Judgements, by_trial
+from medassay.judging.agreement import Judgements
 from medassay.kinds.summaries import summaries_of
-from medassay.storage.jsonl import read_jsonl
-from medassay.storage.records import read_scored_trials, read_trials
+from medassay.storage.records import read_scored_trials, read_trials, read_verdicts_by_trial
 from medassay.storage.run import SALT, SPOT_CHECK, VERDICTS, Run, seal_run, write_new
 from medassay.summary.leaderboard import leaderboard_document
 from medassay.summary.scores import LeaderboardScores
@@ -61,9 +60,9 @@ def read_judgements(run: Run, items: RunItems) -> Judgements | None:
     specs = [*run.manifest.models.values(), *run.manifest.judges]
     judgements = Judgements(items, {spec.id: spec.family or "" for spec in specs})
     audit = run.path / f"{SPOT_CHECK}.jsonl"
-    again = by_trial(read_jsonl(audit)) if audit.exists() else iter(())
+    again = read_verdicts_by_trial(audit) if audit.exists() else iter(())
     waiting = next(again, None)
-    for key, verdicts in by_trial(read_jsonl(run.path / f"{VERDICTS}.jsonl")):
+    for key, verdicts in read_verdicts_by_trial(run.path / f"{VERDICTS}.jsonl"):
         judgements.add(verdicts)
         if waiting is not None and waiting[0] == key:
             judgements.add_spot_check(verdicts, waiting[1])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,12 +10,14 @@ import msgspec
 
 from medassay.core.json import RecordDecoder, parse_record
 from medassay.core.records.score import TrialScore
-from medassay.core.records.trial import Trial
+from medassay.core.records.trial import Trial, TrialPlace
+from medassay.core.records.verdict import TrialVerdict
 from medassay.errors import InputError, IntegrityError
 
 T = TypeVar("T")
 decode_trial = RecordDecoder(Trial)
 decode_score = RecordDecoder(TrialScore)
+_decode_verdict = RecordDecoder(TrialVerdict)
 
 
 def read_trials(folder: Path, *, offset: int = 0, line: int = 1) -> Iterator[Trial]:
@@ -32,6 +34,17 @@ def read_trials(folder: Path, *, offset: int = 0, line: int = 1) -> Iterator[Tri
 def read_scores(folder: Path, *, offset: int = 0, line: int = 1) -> Iterator[TrialScore]:
     """Yield the scores of a run; see `read_trials`."""
     return _read(folder / "scores.jsonl", decode_score, offset, line)
+
+
+def read_verdicts(path: Path) -> Iterator[TrialVerdict]:
+    """Yield the verdicts in a file of a run; see `read_trials`."""
+    return _read(path, _decode_verdict, 0, 1)
+
+
+def read_verdicts_by_trial(path: Path) -> Iterator[tuple[TrialPlace, list[TrialVerdict]]]:
+    """Yield the place of each judged trial with its verdicts, which stand one after the other."""
+    for place, verdicts in groupby(read_verdicts(path), key=lambda verdict: verdict.place):
+        yield place, list(verdicts)
 
 
 def read_scored_trials(folder: Path) -> Iterator[tuple[Trial, TrialScore]]:

@@ -12,6 +12,7 @@ types).
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.check import form_of
@@ -29,7 +30,7 @@ from medassay.report.plot.panels import panels
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 from medassay.statistic.test.holm import holm
-from medassay.statistic.test.paired import paired_difference
+from medassay.statistic.test.paired import Difference, paired_difference
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
@@ -105,23 +106,68 @@ class _Version:
         return str(self.records[place].get("cluster") or "\x1f".join(place))
 
 
+class CorrectionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One model in one setting: its accuracy before and after, in percent, with intervals.
+
+    The difference is in points, over the items that both versions have; it has no interval where
+    these are of one cluster, which varies in no draw. `before_changed` and `after_changed` are
+    accuracies on the changed items alone.
+    """
+
+    model: str
+    setting: str
+    before: float
+    after: float
+    before_lo: float | None
+    after_lo: float | None
+    before_hi: float | None
+    after_hi: float | None
+    n_before: int
+    n_after: int
+    difference: float | None
+    lo: float | None
+    hi: float | None
+    p_holm: float | None
+    different: bool
+    n_shared: int
+    n_changed: int
+    before_changed: float | None
+    after_changed: float | None
+
+
+class TypeCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How many corrections of one type were proposed, by what people decided of them."""
+
+    type: int
+    decision: str
+    n: int
+
+
+class CorrectionsStudy(msgspec.Struct, frozen=True, kw_only=True):
+    """Accuracy before and after corrections of a bank.
+
+    `banks` are (name, version, hash of the content) before and after; `changed`, `removed` and
+    `added` ids of items.
+    """
+
+    banks: dict[str, list[tuple[str, str, str]]]
+    rows: list[CorrectionRow]
+    changed: list[str]
+    removed: list[str]
+    added: list[str]
+    types: list[TypeCount]
+    scripted: bool
+
+
 def corrections_study(
-    before: Sequence[Run], after: Sequence[Run], types: Sequence[Mapping[str, Any]] = ()
-) -> dict[str, Any]:
+    before: Sequence[Run], after: Sequence[Run], types: Sequence[tuple[int, str, int]] = ()
+) -> CorrectionsStudy:
     """Return accuracy before and after corrections of a bank, for every model and setting that both
     have.
 
     Parameters
     ----------
-    types : how many corrections were proposed, each row with type, decision and n
-
-    Returns
-    -------
-    dict
-        rows (model, setting, before, after, each with lo and hi, in percent; difference with lo,
-        hi, p_holm, different in points;
-        on the changed items before_changed and after_changed), changed, removed, added (ids),
-        types, banks, scripted.
+    types : (type, decision, how many) of the corrections that were proposed
 
     Raises
     ------
@@ -143,116 +189,129 @@ def corrections_study(
             "no item is in the runs before and after; expected two versions of one bank"
         )
     changed = [p for p in shared if _content(first.records[p]) != _content(second.records[p])]
-    rows_made = [_row(first, second, row, changed) for row in rows]
-    tested = [row for row in rows_made if row["p"] is not None]
-    for row, p in zip(tested, holm([row["p"] for row in tested]) if tested else (), strict=True):
-        row |= {"p_holm": p, "different": row["different"] and p <= _LEVEL}
-    for row in rows_made:
-        row.pop("p")
-    return {
-        "banks": {"before": sorted(first.banks), "after": sorted(second.banks)},
-        "rows": rows_made,
-        "changed": [item for _, item in changed],
-        "removed": sorted(item for _, item in first.records.keys() - second.records.keys()),
-        "added": sorted(item for _, item in second.records.keys() - first.records.keys()),
-        "types": [dict(row) for row in types],
-        "scripted": first.scripted or second.scripted,
-    }
+    differences = [_difference(first, second, row) for row in rows]
+    tested = [difference.p for difference in differences if difference is not None]
+    adjusted = iter(holm(tested) if tested else ())
+    return CorrectionsStudy(
+        banks={"before": sorted(first.banks), "after": sorted(second.banks)},
+        rows=[
+            _row(
+                (first, second),
+                row,
+                changed,
+                difference,
+                None if difference is None else float(next(adjusted)),
+            )
+            for row, difference in zip(rows, differences, strict=True)
+        ],
+        changed=[item for _, item in changed],
+        removed=sorted(item for _, item in first.records.keys() - second.records.keys()),
+        added=sorted(item for _, item in second.records.keys() - first.records.keys()),
+        types=[TypeCount(type=kind, decision=decision, n=n) for kind, decision, n in types],
+        scripted=first.scripted or second.scripted,
+    )
 
 
 def _content(record: Mapping[str, Any]) -> list[Any]:
     return [record.get(key) for key in _COMPARED]
 
 
-def _row(
-    first: _Version, second: _Version, row: RowKey, changed: Sequence[Place]
-) -> dict[str, Any]:
-    """Return a row; its difference has no interval where all its items are of one cluster, which
-    varies in no draw.
-    """
-    old, new = first.scores[row], second.scores[row]
-    shared = sorted(old.keys() & new.keys())
-    places_own = [place for place in changed if place in old and place in new]
-    ends = {"before": first.estimate(row, "before"), "after": second.estimate(row, "after")}
-    sure = {when: estimate.n_clusters > 1 for when, estimate in ends.items()}
-    return {
-        "model": row[0],
-        "setting": row[1],
-        **{when: 100 * estimate.value for when, estimate in ends.items()},
-        **{
-            f"{when}_lo": 100 * estimate.lo if sure[when] else None
-            for when, estimate in ends.items()
-        },
-        **{
-            f"{when}_hi": 100 * estimate.hi if sure[when] else None
-            for when, estimate in ends.items()
-        },
-        **{f"n_{when}": estimate.n for when, estimate in ends.items()},
-        **_difference(first, row, old, new, shared),
-        "n_shared": len(shared),
-        "n_changed": len(places_own),
-        "before_changed": (
-            100 * float(np.mean([old[p] for p in places_own])) if places_own else None
-        ),
-        "after_changed": 100 * float(np.mean([new[p] for p in places_own])) if places_own else None,
-    }
+def _shared(first: _Version, second: _Version, row: RowKey) -> list[Place]:
+    """Return the items that a row has a score of in both versions."""
+    return sorted(first.scores[row].keys() & second.scores[row].keys())
 
 
-def _difference(
-    first: _Version,
-    row: RowKey,
-    old: Mapping[Place, float],
-    new: Mapping[Place, float],
-    shared: Sequence[Place],
-) -> dict[str, Any]:
+def _difference(first: _Version, second: _Version, row: RowKey) -> Difference | None:
+    """Return after − before, None where all items that both have are of one cluster."""
+    shared = _shared(first, second, row)
     clusters = [first.cluster(place) for place in shared]
-    nothing = {"lo": None, "hi": None, "p": None, "p_holm": None, "different": False}
     if len(set(clusters)) < 2:
-        value = float(np.mean([new[p] - old[p] for p in shared])) if shared else None
-        return {"difference": None if value is None else 100 * value, **nothing}
-    difference = paired_difference(
-        np.array([new[place] for place in shared]),
-        np.array([old[place] for place in shared]),
+        return None
+    return paired_difference(
+        np.array([second.scores[row][place] for place in shared]),
+        np.array([first.scores[row][place] for place in shared]),
         seed=seed_of(*row, "corrections"),
         clusters=number_clusters(np.array(clusters)),
     )
-    ends = {"difference": difference.value, "lo": difference.lo, "hi": difference.hi}
-    scaled = {name: 100 * value for name, value in ends.items()}
-    return {**scaled, "p": difference.p, "p_holm": None, "different": difference.different}
 
 
-def corrections_sheet(study: Mapping[str, Any]) -> ReportDocument:
+def _row(
+    versions: tuple[_Version, _Version],
+    row: RowKey,
+    changed: Sequence[Place],
+    difference: Difference | None,
+    p_holm: float | None,
+) -> CorrectionRow:
+    first, second = versions
+    old, new = first.scores[row], second.scores[row]
+    shared = _shared(first, second, row)
+    places = [place for place in changed if place in old and place in new]
+    before, after = first.estimate(row, "before"), second.estimate(row, "after")
+    before_ends, after_ends = _percent_ends(before), _percent_ends(after)
+    plain = float(np.mean([new[place] - old[place] for place in shared])) if shared else None
+    value = plain if difference is None else difference.value
+    return CorrectionRow(
+        model=row[0],
+        setting=row[1],
+        before=100 * before.value,
+        after=100 * after.value,
+        before_lo=before_ends[0],
+        after_lo=after_ends[0],
+        before_hi=before_ends[1],
+        after_hi=after_ends[1],
+        n_before=before.n,
+        n_after=after.n,
+        difference=None if value is None else 100 * value,
+        lo=None if difference is None else 100 * difference.lo,
+        hi=None if difference is None else 100 * difference.hi,
+        p_holm=p_holm,
+        different=difference is not None
+        and difference.different
+        and p_holm is not None
+        and p_holm <= _LEVEL,
+        n_shared=len(shared),
+        n_changed=len(places),
+        before_changed=100 * float(np.mean([old[p] for p in places])) if places else None,
+        after_changed=100 * float(np.mean([new[p] for p in places])) if places else None,
+    )
+
+
+def _percent_ends(estimate: Estimate) -> tuple[float, float] | tuple[None, None]:
+    """Return the ends of an interval in percent; a single cluster varies in no draw."""
+    return (100 * estimate.lo, 100 * estimate.hi) if estimate.n_clusters > 1 else (None, None)
+
+
+def corrections_sheet(study: CorrectionsStudy) -> ReportDocument:
     """Return the study as a sheet: bars before and after, differences, and the histogram of
     types.
     """
-    columns = list(study["rows"][0]) if study["rows"] else ["model", "setting"]
     return ReportDocument(
         name="corrections",
         title="What corrections of the bank change",
         reading=_reading(study),
         notes=[*_notes(study)],
         sections=[*_sections(study)],
-        columns=columns,
-        lines=study["rows"],
-        data=study,
+        columns=list(CorrectionRow.__struct_fields__),
+        lines=msgspec.to_builtins(study.rows),
+        data=msgspec.to_builtins(study),
     )
 
 
-def _reading(study: Mapping[str, Any]) -> str:
-    sure = [row for row in study["rows"] if row["different"]]
-    up = sum(row["difference"] > 0 for row in sure)
+def _reading(study: CorrectionsStudy) -> str:
+    sure = [row for row in study.rows if row.different]
+    up = sum((row.difference or 0) > 0 for row in sure)
     return (
-        f"{counted(len(study['changed']), 'item')}"
-        f" {'was' if len(study['changed']) == 1 else 'were'} changed, {len(study['removed'])}"
-        f" removed. Of {counted(len(study['rows']), 'row')} of model and setting {up} rose and"
+        f"{counted(len(study.changed), 'item')}"
+        f" {'was' if len(study.changed) == 1 else 'were'} changed, {len(study.removed)}"
+        f" removed. Of {counted(len(study.rows), 'row')} of model and setting {up} rose and"
         f" {len(sure) - up} fell by more than chance, on the items that both versions have."
     )
 
 
-def _notes(study: Mapping[str, Any]) -> Iterator[str]:
-    for when, banks in study["banks"].items():
+def _notes(study: CorrectionsStudy) -> Iterator[str]:
+    for when, banks in study.banks.items():
         yield f"{when}: {', '.join(f'{version} ({content[:16]})' for _, version, content in banks)}"
-    if study["scripted"]:
+    if study.scripted:
         yield "SCRIPTED: answers are a script's; these numbers measure nothing."
     yield (
         "Intervals are of 95 %, over clusters of items. A difference is told where its interval"
@@ -264,8 +323,8 @@ def _notes(study: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
-    rows = study["rows"]
+def _sections(study: CorrectionsStudy) -> Iterator[Section]:
+    rows = study.rows
     yield Section(
         title="Accuracy before and after",
         figure=("before-after", _bars(rows)),
@@ -273,19 +332,24 @@ def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
     )
     points = [
         {
-            "name": f"{row['model']}, {row['setting']}",
-            "diff": row["difference"],
-            **{key: row[key] for key in ("lo", "hi", "different")},
+            "name": f"{row.model}, {row.setting}",
+            "diff": row.difference,
+            "lo": row.lo,
+            "hi": row.hi,
+            "different": row.different,
         }
         for row in rows
-        if row["lo"] is not None
+        if row.lo is not None
     ]
     if points:
         figure = ("differences", forest(points, unit="points of 100"))
         yield Section(title="Differences", figure=figure)
-    if study["types"]:
-        counts = [{**row, "type": _TYPE_NAMES[row["type"]]} for row in study["types"]]
-        cells = [[row["type"], row["decision"], str(row["n"])] for row in counts]
+    if study.types:
+        counts = [
+            {"type": _TYPE_NAMES[count.type], "decision": count.decision, "n": count.n}
+            for count in study.types
+        ]
+        cells = [[str(value) for value in count.values()] for count in counts]
         yield Section(
             title="Types of corrections",
             text=(
@@ -297,26 +361,27 @@ def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
         )
 
 
-def _bars(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    settings = list(dict.fromkeys(row["setting"] for row in rows))
+def _bars(rows: Sequence[CorrectionRow]) -> Figure:
+    settings = list(dict.fromkeys(row.setting for row in rows))
     points = [
         {
-            "measure": row["setting"],
-            "model": row["model"],
+            "measure": row.setting,
+            "model": row.model,
             "version": when,
-            "score": row[when],
-            **{
-                end: row[f"{when}_{end}"] if row[f"{when}_{end}"] is not None else row[when]
-                for end in ("lo", "hi")
-            },
+            "score": score,
+            "lo": score if lo is None else lo,
+            "hi": score if hi is None else hi,
         }
         for row in rows
-        for when in ("before", "after")
+        for when, score, lo, hi in (
+            ("before", row.before, row.before_lo, row.before_hi),
+            ("after", row.after, row.after_lo, row.after_hi),
+        )
     ]
     return panels(points, {name: f"{name}: accuracy, %" for name in settings}, beside="version")
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Grid:
+def _table(rows: Sequence[CorrectionRow]) -> Grid:
     heads = [
         "model",
         "setting",
@@ -329,19 +394,17 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Grid:
     ]
     lines = [
         [
-            row["model"],
-            row["setting"],
-            *(_interval(row[w], row[f"{w}_lo"], row[f"{w}_hi"]) for w in ("before", "after")),
-            _interval(row["difference"], row["lo"], row["hi"], sign="+"),
-            "–" if row["p_holm"] is None else f"{row['p_holm']:.3f}",
-            SHOWN if row["different"] else NOT_SHOWN,
+            row.model,
+            row.setting,
+            _interval(row.before, row.before_lo, row.before_hi),
+            _interval(row.after, row.after_lo, row.after_hi),
+            _interval(row.difference, row.lo, row.hi, sign="+"),
+            "–" if row.p_holm is None else f"{row.p_holm:.3f}",
+            SHOWN if row.different else NOT_SHOWN,
             (
                 "–"
-                if row["before_changed"] is None
-                else (
-                    f"{row['before_changed']:.1f} → {row['after_changed']:.1f}"
-                    f" (n={row['n_changed']})"
-                )
+                if row.before_changed is None
+                else (f"{row.before_changed:.1f} → {row.after_changed:.1f} (n={row.n_changed})")
             ),
         ]
         for row in rows

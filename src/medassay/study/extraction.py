@@ -280,7 +280,7 @@ class _Study:
         return {
             "run": self._run.id,
             "seal": self._run.seal["hash"],
-            "code": self._run.manifest.code,
+            "code": self._run.manifest_document["code"],
             "scripted": any("scripted" in row["flags"] for row in self._overall),
             "references": self._references,
             "reports": {"common": int(self._common.sum()), "all": self._n_reports},

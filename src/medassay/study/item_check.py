@@ -7,8 +7,8 @@ Source: specification of statistics, 7.7 and 7.8; text metrics.
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.builder import read_csv
@@ -28,6 +28,7 @@ from medassay.statistic.metric.correlation import (
     tree,
 )
 from medassay.study.answers import StudyAnswer, columns_of, values_of
+from medassay.study.stability import MetricResilience, ResilienceStudy
 
 SAME = 0.95  # |r| from which on two metrics say the same
 _WEAK = 0.3  # |r| below which a metric is of no use for a label
@@ -105,14 +106,60 @@ def _number(text: str, where: str) -> float | None:
     return value
 
 
+class PeopleAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """How one metric goes with one label of people, over answers: correlations in [−1, 1], those
+    undefined None.
+    """
+
+    metric: str
+    pearson: float | None
+    lo: float | None
+    hi: float | None
+    spearman: float | None
+    kendall: float | None
+    n: int
+
+
+class MetricMatrices(msgspec.Struct, frozen=True, kw_only=True):
+    """Pearson's r of every pair of metrics, the ends of its interval, and how many answers have
+    both; shape (n_metrics, n_metrics).
+    """
+
+    pearson: list[tuple[float | None, ...]]
+    pearson_lo: list[Sequence[float | None]]
+    pearson_hi: list[Sequence[float | None]]
+    n: list[tuple[int, ...]]
+
+
+class Checkup(msgspec.Struct, frozen=True, kw_only=True):
+    """The check-up: `same` are pairs of metrics that say the same, `people` is label → metrics,
+    the one that agrees most first; `order`, `merges` and `clusters` are those of a tree over
+    1 − |r|.
+    """
+
+    n: int
+    n_items: int
+    left_out: int
+    metrics: list[str]
+    ids: dict[str, str]
+    matrices: MetricMatrices
+    order: list[str]
+    merges: list[tuple[int, int, float]]
+    clusters: list[list[str]]
+    same: list[tuple[str, str]]
+    people: dict[str, list[PeopleAgreement]]
+    resilience: dict[str, MetricResilience] | None
+    rephraser: str | None
+
+
 def checkup(
     answers: Sequence[StudyAnswer],
     measures: Mapping[str, TextMetric],
     workspace: Path,
     *,
-    resilience: Mapping[str, Any] | None = None,
+    resilience: ResilienceStudy | None = None,
     engine: Engine | None = None,
-) -> dict[str, Any]:
+) -> Checkup:
     """Return what metrics say of each other and of people's labels, over answers.
 
     Parameters
@@ -120,12 +167,10 @@ def checkup(
     resilience : the study of rephrasings of the same answers, where there is one
     engine : who computes metrics; None: this process
 
-    Returns
-    -------
-    dict
-        metrics, matrices (pearson with ends, n), clusters, order, same (pairs of metrics that say
-        the same), people (label → metric → pearson, lo, hi, spearman, kendall, n, by falling |r|),
-        resilience, n, n_items.
+    Raises
+    ------
+    InputError
+        When fewer than 10 answers have a reference.
     """
     answers_kept = [answer for answer in answers if answer.text and answer.reference]
     if len(answers_kept) < _FEWEST:
@@ -157,78 +202,78 @@ def checkup(
     people = {
         label: sorted(
             (
-                {
-                    "metric": metric,
-                    "pearson": r.values[i][k + j],
-                    "lo": lo[i][k + j],
-                    "hi": hi[i][k + j],
-                    "spearman": rho.values[i][k + j],
-                    "kendall": tau.values[i][k + j],
-                    "n": r.n[i][k + j],
-                }
+                PeopleAgreement(
+                    metric=metric,
+                    pearson=r.values[i][k + j],
+                    lo=lo[i][k + j],
+                    hi=hi[i][k + j],
+                    spearman=rho.values[i][k + j],
+                    kendall=tau.values[i][k + j],
+                    n=r.n[i][k + j],
+                )
                 for i, metric in enumerate(metrics)
             ),
             key=_weakest_last,
         )
         for j, label in enumerate(labels)
     }
-    return {
-        "n": len(answers_kept),
-        "n_items": len(numbers),
-        "left_out": len(answers) - len(answers_kept),
-        "metrics": metrics,
-        "ids": {name: gauge.id for name, gauge in measures.items()},
-        "matrices": {
-            "pearson": inner,
-            "pearson_lo": [row[:k] for row in lo[:k]],
-            "pearson_hi": [row[:k] for row in hi[:k]],
-            "n": [row[:k] for row in r.n[:k]],
-        },
-        "order": [metrics[at] for at in joined.order],
-        "merges": [list(merge) for merge in joined.merges],
-        "clusters": [[metrics[at] for at in cluster] for cluster in joined.clusters],
-        "same": [
-            [metrics[i], metrics[j]]
+    return Checkup(
+        n=len(answers_kept),
+        n_items=len(numbers),
+        left_out=len(answers) - len(answers_kept),
+        metrics=metrics,
+        ids={name: gauge.id for name, gauge in measures.items()},
+        matrices=MetricMatrices(
+            pearson=inner,
+            pearson_lo=[row[:k] for row in lo[:k]],
+            pearson_hi=[row[:k] for row in hi[:k]],
+            n=[row[:k] for row in r.n[:k]],
+        ),
+        order=[metrics[at] for at in joined.order],
+        merges=list(joined.merges),
+        clusters=[[metrics[at] for at in cluster] for cluster in joined.clusters],
+        same=[
+            (metrics[i], metrics[j])
             for i in range(k)
             for j in range(i + 1, k)
             if abs(inner[i][j] or 0.0) >= SAME
         ],
-        "people": people,
-        "resilience": None if resilience is None else resilience["metrics"],
-        "rephraser": None if resilience is None else resilience["rephraser"],
-    }
-
-
-def _weakest_last(entry: Mapping[str, Any]) -> float:
-    return -abs(float(entry["pearson"] or 0.0))
-
-
-def checkup_sheet(study: Mapping[str, Any]) -> ReportDocument:
-    """Return the check-up as a sheet."""
-    order = [study["metrics"].index(name) for name in study["order"]]
-    map_drawn = heat_map(
-        [name.replace("_", " ") for name in study["metrics"]],
-        study["matrices"]["pearson"],
-        order=order,
-        merges=[tuple(merge) for merge in study["merges"]],
-        linkage=f"Pearson's r over {study['n']} answers, average linkage of 1 − |r|",
+        people=people,
+        resilience=None if resilience is None else resilience.metrics,
+        rephraser=None if resilience is None else resilience.rephraser,
     )
-    sections = [_people(label, rows_of) for label, rows_of in study["people"].items()]
-    same = "; ".join(" and ".join(pair) for pair in study["same"]).replace("_", " ") or "none"
+
+
+def _weakest_last(entry: PeopleAgreement) -> float:
+    return -abs(float(entry.pearson or 0.0))
+
+
+def checkup_sheet(study: Checkup) -> ReportDocument:
+    """Return the check-up as a sheet."""
+    order = [study.metrics.index(name) for name in study.order]
+    map_drawn = heat_map(
+        [name.replace("_", " ") for name in study.metrics],
+        study.matrices.pearson,
+        order=order,
+        merges=study.merges,
+        linkage=f"Pearson's r over {study.n} answers, average linkage of 1 − |r|",
+    )
+    sections = [_people(label, rows_of) for label, rows_of in study.people.items()]
+    same = "; ".join(" and ".join(pair) for pair in study.same).replace("_", " ") or "none"
     sections.append(
         Section(
             title="Which say the same",
             text=f"Pairs with |r| from {SAME:g} on: {same}. Clusters: "
-            + "; ".join(", ".join(cluster) for cluster in study["clusters"]).replace("_", " ")
+            + "; ".join(", ".join(cluster) for cluster in study.clusters).replace("_", " ")
             + ".",
             figure=("metrics", map_drawn),
         )
     )
-    if study["resilience"]:
-        sections.append(_resilience(study["resilience"], study["rephraser"]))
+    if study.resilience:
+        sections.append(_resilience(study.resilience, study.rephraser))
     lines = [
-        {"kind": "people", "first": row["metric"], "second": label, **row}
-        for label, rows_of in study["people"].items()
+        {"kind": "people", "first": row.metric, "second": label, **msgspec.to_builtins(row)}
+        for label, rows_of in study.people.items()
         for row in rows_of
     ]
     lines += [
@@ -236,13 +281,13 @@ def checkup_sheet(study: Mapping[str, Any]) -> ReportDocument:
             "kind": "metrics",
             "first": a,
             "second": b,
-            "pearson": study["matrices"]["pearson"][i][j],
-            "lo": study["matrices"]["pearson_lo"][i][j],
-            "hi": study["matrices"]["pearson_hi"][i][j],
-            "n": study["matrices"]["n"][i][j],
+            "pearson": study.matrices.pearson[i][j],
+            "lo": study.matrices.pearson_lo[i][j],
+            "hi": study.matrices.pearson_hi[i][j],
+            "n": study.matrices.n[i][j],
         }
-        for i, a in enumerate(study["metrics"])
-        for j, b in enumerate(study["metrics"])
+        for i, a in enumerate(study.metrics)
+        for j, b in enumerate(study.metrics)
         if i < j
     ]
     return ReportDocument(
@@ -250,69 +295,68 @@ def checkup_sheet(study: Mapping[str, Any]) -> ReportDocument:
         title="A check-up of metrics",
         reading=reading(study),
         notes=[
-            f"{study['n']} answers to {study['n_items']} items; intervals draw items with all their"
-            " answers."
-            + (f" {study['left_out']} blank ones are left out." if study["left_out"] else ""),
+            f"{study.n} answers to {study.n_items} items; intervals draw items with all their"
+            " answers." + (f" {study.left_out} blank ones are left out." if study.left_out else ""),
             (
                 "Pearson's r between what a metric says of an answer and what people say of it; of"
                 " a label where less is better (omissions) a good metric goes below 0."
             ),
-            *(f"{name}: {identifier}" for name, identifier in study["ids"].items()),
+            *(f"{name}: {identifier}" for name, identifier in study.ids.items()),
         ],
         sections=sections,
         columns=["kind", "first", "second", "pearson", "lo", "hi", "spearman", "kendall", "n"],
         lines=lines,
-        data=study,
+        data=msgspec.to_builtins(study),
     )
 
 
-def reading(study: Mapping[str, Any]) -> str:
+def reading(study: Checkup) -> str:
     """Return the check-up in one paragraph."""
     parts = []
-    for label, rows_of in study["people"].items():
+    for label, rows_of in study.people.items():
         best, last = rows_of[0], rows_of[-1]
-        if abs(best["pearson"] or 0.0) < _WEAK:
+        if abs(best.pearson or 0.0) < _WEAK:
             parts.append(
-                f"No metric tells {label}: the best has r {_r(best['pearson'])}{_band(best)}."
+                f"No metric tells {label}: the best has r {_r(best.pearson)}{_band(best)}."
             )
             continue
         parts.append(
-            f"With people's {label}, {best['metric'].replace('_', ' ')} agrees most (r"
-            f" {_r(best['pearson'])}{_band(best)}), {last['metric'].replace('_', ' ')} least"
-            f" ({_r(last['pearson'])})."
+            f"With people's {label}, {best.metric.replace('_', ' ')} agrees most (r"
+            f" {_r(best.pearson)}{_band(best)}), {last.metric.replace('_', ' ')} least"
+            f" ({_r(last.pearson)})."
         )
-    if study["same"]:
-        parts.append(f"{len(study['same'])} pairs of metrics say the same; one of each is enough.")
+    if study.same:
+        parts.append(f"{len(study.same)} pairs of metrics say the same; one of each is enough.")
     else:
         parts.append("No two metrics say the same.")
-    if study["resilience"]:
-        moved = max(study["resilience"], key=lambda name: study["resilience"][name]["mean_squared"])
+    if study.resilience:
+        moved, _ = max(study.resilience.items(), key=lambda pair: pair[1].mean_squared)
         parts.append(f"{moved.replace('_', ' ')} moves most when an answer is said in other words.")
-    if not study["people"]:
+    if not study.people:
         parts.append("Without labels of people nobody can say which metric is right.")
     return " ".join(parts)
 
 
-def _people(label: str, rows_of: Sequence[Mapping[str, Any]]) -> Section:
+def _people(label: str, rows_of: Sequence[PeopleAgreement]) -> Section:
     rows = [
         [
-            row["metric"].replace("_", " "),
-            f"{_r(row['pearson'])}{_band(row)}",
-            _r(row["spearman"]),
-            _r(row["kendall"]),
-            str(row["n"]),
+            row.metric.replace("_", " "),
+            f"{_r(row.pearson)}{_band(row)}",
+            _r(row.spearman),
+            _r(row.kendall),
+            str(row.n),
         ]
         for row in rows_of
     ]
     points = [
         {
-            "name": row["metric"].replace("_", " "),
-            "r": row["pearson"],
-            "lo": row["lo"],
-            "hi": row["hi"],
+            "name": row.metric.replace("_", " "),
+            "r": row.pearson,
+            "lo": row.lo,
+            "hi": row.hi,
         }
         for row in rows_of
-        if row["pearson"] is not None and row["lo"] is not None
+        if row.pearson is not None and row.lo is not None
     ]
     figure = None
     if points:
@@ -327,16 +371,15 @@ def _people(label: str, rows_of: Sequence[Mapping[str, Any]]) -> Section:
     )
 
 
-def _resilience(rows_of: Mapping[str, Any], rephraser: str) -> Section:
-    order = sorted(rows_of, key=lambda name: rows_of[name]["mean_squared"])
+def _resilience(metrics: Mapping[str, MetricResilience], rephraser: str | None) -> Section:
     rows = [
         [
-            n.replace("_", " "),
-            f"{rows_of[n]['mean_squared']:.3g}",
-            f"{rows_of[n]['mean']:.3g}",
-            str(rows_of[n]["n"]),
+            name.replace("_", " "),
+            f"{metric.mean_squared:.3g}",
+            f"{metric.mean:.3g}",
+            str(metric.n),
         ]
-        for n in order
+        for name, metric in sorted(metrics.items(), key=lambda pair: pair[1].mean_squared)
     ]
     return Section(
         title="Which break under rephrasing",
@@ -354,5 +397,5 @@ def _r(value: float | None) -> str:
     return "undefined" if value is None else signed(value, 2)
 
 
-def _band(entry: Mapping[str, Any]) -> str:
-    return "" if entry["lo"] is None else f" [{_r(entry['lo'])}, {_r(entry['hi'])}]"
+def _band(entry: PeopleAgreement) -> str:
+    return "" if entry.lo is None else f" [{_r(entry.lo)}, {_r(entry.hi)}]"

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 from medassay.bank.builder import read_csv
 from medassay.bank.run_items import RunItems
 from medassay.core.records.estimate import Estimate
-from medassay.core.records.trial import TRIAL_KEY
-from medassay.core.records.verdict import FACT_VERDICTS, Verdict
+from medassay.core.records.trial import TrialPlace
+from medassay.core.records.verdict import FACT_VERDICTS, Verdict, VerdictParts
 from medassay.core.scale import Scale
 from medassay.errors import InputError, IntegrityError
 from medassay.kinds.catalog import task_of_run
@@ -26,10 +26,9 @@ from medassay.statistic.agreement.people import (
 )
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_verdicts
 from medassay.storage.run import Run
 
-Key = tuple[Any, ...]
 _FEWEST_OF_THE_RARER = 10  # labelled answers; below, the corrected interval is often too short
 _KINDS: dict[str, tuple[str, ...]] = {"facts": FACT_VERDICTS, "criteria": ("not met", "met")}
 
@@ -90,9 +89,9 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
     chosen = sorted(people)
     if not chosen:
         raise InputError(f"{labels.name}: no labels below the header")
-    human = [people[k]["score"] for k in chosen]
-    on_labelled = [verdicts[k]["score"] for k in chosen]
-    rest = [v["score"] for k, v in sorted(verdicts.items()) if k not in people]
+    human = [people[k].score for k in chosen]
+    on_labelled = [verdicts[k].score for k in chosen]
+    rest = [judgement.score for k, judgement in sorted(verdicts.items()) if k not in people]
     scale = run.statistics["scale"]
     missing = [k for k in sorted(verdicts) if k not in people]
     groups = _clusters(run, chosen), _clusters(run, missing)
@@ -130,29 +129,46 @@ def _few_of_the_rarer(scores: Sequence[float]) -> bool:
     return len(scores) - max(Counter(scores).values()) < _FEWEST_OF_THE_RARER
 
 
-def _verdicts(run: Run, judge: str) -> dict[Key, dict[str, Any]]:
+@dataclass(frozen=True)
+class Judgement:
+    """What a judge, or people, say of one answer: its score and, where its parts were judged, facts
+    or criteria → id of the part → place of its label in `_KINDS`.
+    """
+
+    score: float
+    labels: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+def _verdicts(run: Run, judge: str) -> dict[TrialPlace, Judgement]:
     path = run.path / "verdicts.jsonl"
     if not path.exists():
         raise InputError(f"run {run.id}: has no verdicts; it was not judged")
-    verdicts: dict[Key, dict[str, Any]] = {}
-    seen_keys = set()
-    for verdict in read_jsonl(path):
-        seen_keys.add(verdict["judge"])
-        if verdict["judge"] == judge and verdict["score"] is not None:
-            verdicts[tuple(verdict[k] for k in TRIAL_KEY)] = verdict
-    if judge not in seen_keys:
+    verdicts: dict[TrialPlace, Judgement] = {}
+    names = set()
+    for verdict in read_verdicts(path):
+        names.add(verdict.judge)
+        if verdict.judge == judge and verdict.score is not None:
+            verdicts[verdict.place] = Judgement(verdict.score, _labels_of(verdict.body))
+    if judge not in names:
         raise InputError(
-            f"run {run.id}: no judge '{judge}'; its judges are {', '.join(sorted(seen_keys))}"
+            f"run {run.id}: no judge '{judge}'; its judges are {', '.join(sorted(names))}"
         )
     return verdicts
 
 
-def _labels(path: Path, run: Run) -> dict[Key, dict[str, Any]]:
-    """Return people's labels in the form of verdicts: `score` and, where they are of parts,
-    `body`.
-    """
-    totals: dict[Key, float] = {}
-    parts: dict[Key, dict[str, str]] = {}
+def _labels_of(parts: VerdictParts) -> dict[str, dict[str, int]]:
+    labels = {}
+    if parts.facts is not None:
+        labels["facts"] = {fact.id: FACT_VERDICTS.index(fact.verdict) for fact in parts.facts}
+    if parts.criteria is not None:
+        labels["criteria"] = {criterion.id: int(criterion.met) for criterion in parts.criteria}
+    return labels
+
+
+def _labels(path: Path, run: Run) -> dict[TrialPlace, Judgement]:
+    """Return people's labels of answers, or of their parts."""
+    totals: dict[TrialPlace, float] = {}
+    parts: dict[TrialPlace, dict[str, str]] = {}
     scale = task_of_run(run.manifest).scale
     for number, row in enumerate(read_csv(path), 2):
         where = f"{path.name} row {number}"
@@ -161,8 +177,10 @@ def _labels(path: Path, run: Run) -> dict[Key, dict[str, Any]]:
         repeat = (row.get("repeat") or "0").strip()
         if not re.fullmatch("[0-9]{1,9}", repeat):
             raise InputError(f"{where}: repeat '{repeat}'; expected a whole number from 0")
-        place = tuple(row[name].strip() for name in ("domain", "model", "setting"))
-        key = (*place, row.get("mode") or "solo", row["item"].strip(), int(repeat))
+        domain, model, setting, item = (
+            row[name].strip() for name in ("domain", "model", "setting", "item")
+        )
+        key = (domain, model, setting, row.get("mode") or "solo", item, int(repeat))
         if "verdict" in row:
             labels, part = parts.setdefault(key, {}), row["fact"].strip()
             if part in labels:
@@ -183,7 +201,7 @@ def _labels(path: Path, run: Run) -> dict[Key, dict[str, Any]]:
         totals[key] = score
     if parts:
         return _scored(parts, run, path.name)
-    return {key: {"score": score, "body": {}} for key, score in totals.items()}
+    return {key: Judgement(score) for key, score in totals.items()}
 
 
 def _check_header(path: Path, row: Mapping[str, str]) -> None:
@@ -200,8 +218,8 @@ def _check_header(path: Path, row: Mapping[str, str]) -> None:
 
 
 def _scored(
-    parts: Mapping[Key, Mapping[str, str]], run: Run, name: str
-) -> dict[Key, dict[str, Any]]:
+    parts: Mapping[TrialPlace, Mapping[str, str]], run: Run, name: str
+) -> dict[TrialPlace, Judgement]:
     """Return labels of facts or criteria with the score that the run's rubric gives them."""
     manifest = run.manifest
     task = task_of_run(manifest)
@@ -210,9 +228,9 @@ def _scored(
         raise InputError(
             f"{name}: labels of facts, but task '{task.name}' is judged as a whole; expected scores"
         )
-    judges = graders_of(task, run.manifest_document)
+    graders = graders_of(task, run.manifest_document)
     items = RunItems(run.path, manifest.domains)
-    scored: dict[Key, dict[str, Any]] = {}
+    scored: dict[TrialPlace, Judgement] = {}
     for key, parts_said in parts.items():
         try:
             item = items.get(key[0], key[4])
@@ -240,44 +258,46 @@ def _scored(
                 for part in ids
             ]
         }
-        score = judges[key[0]].score(item, Verdict(valid=True, body=body))
-        scored[key] = {"score": score, "body": body}
+        score = graders[key[0]].score(item, Verdict(valid=True, body=body))
+        assert score is not None, "a valid verdict has a score"
+        scored[key] = Judgement(score, {kind: {p: labels.index(parts_said[p]) for p in ids}})
     return scored
 
 
 def _compared(
-    a: Mapping[Key, Mapping[str, Any]],
-    b: Mapping[Key, Mapping[str, Any]],
-    of: tuple[list[Key], list[int]],
+    a: Mapping[TrialPlace, Judgement],
+    b: Mapping[TrialPlace, Judgement],
+    of: tuple[list[TrialPlace], list[int]],
     seed: int,
 ) -> dict[str, Any]:
     """Return scores under each, their agreement, and where parts were judged the confusion
     table.
     """
     shared, items = of
-    scores_one, two = [a[k]["score"] for k in shared], [b[k]["score"] for k in shared]
+    scores_one, two = [a[k].score for k in shared], [b[k].score for k in shared]
     document = {
         "scores": _scores(scores_one, two, items, seed),
         "agreement": asdict(score_agreement(scores_one, two, items, seed=seed)),
     }
     for kind, labels in _KINDS.items():
-        if all(kind in verdict[shared[0]]["body"] for verdict in (a, b)):
+        if all(kind in judgements[shared[0]].labels for judgements in (a, b)):
             document |= _confusion(a, b, of, seed, (kind, labels))
     return document
 
 
 def _confusion(
-    a: Mapping[Key, Mapping[str, Any]],
-    b: Mapping[Key, Mapping[str, Any]],
-    of: tuple[list[Key], list[int]],
+    a: Mapping[TrialPlace, Judgement],
+    b: Mapping[TrialPlace, Judgement],
+    of: tuple[list[TrialPlace], list[int]],
     seed: int,
     parts: tuple[str, tuple[str, ...]],
 ) -> dict[str, Any]:
     kind, labels = parts
     pairs = [
-        (_label(x, labels), _label(y, labels), cluster)
+        (label, b[key].labels[kind][part], cluster)
         for key, cluster in zip(*of, strict=True)
-        for x, y in _paired_parts(a[key]["body"][kind], b[key]["body"][kind])
+        for part, label in a[key].labels[kind].items()
+        if part in b[key].labels[kind]
     ]
     first_ratings, two = np.array([s[0] for s in pairs]), np.array([s[1] for s in pairs])
     counts = Counter((labels[x], labels[y]) for x, y, _ in pairs)
@@ -294,19 +314,7 @@ def _confusion(
     }
 
 
-def _paired_parts(
-    first: list[dict[str, Any]], two: list[dict[str, Any]]
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the parts that both judged, by id."""
-    by_id = {part["id"]: part for part in two}
-    return ((part, by_id[part["id"]]) for part in first if part["id"] in by_id)
-
-
-def _label(part: Mapping[str, Any], labels: tuple[str, ...]) -> int:
-    return labels.index(part["verdict"]) if labels is FACT_VERDICTS else int(part["met"])
-
-
-def _clusters(run: Run, keys: list[Key]) -> list[int]:
+def _clusters(run: Run, keys: list[TrialPlace]) -> list[int]:
     """Return the cluster of each answer: answers to one item, or to items of one case, share it."""
     items = RunItems(run.path, run.manifest.domains)
     return [items.clusters[k[0]][items.place(k[0], k[4])] for k in keys]

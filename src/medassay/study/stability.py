@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.errors import InputError
@@ -18,12 +19,71 @@ from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.points import violin_swarm
 from medassay.runner.engine.stage import Engine
 from medassay.score.metric import TextMetric
-from medassay.statistic.metric.spread import resilience, variation
+from medassay.statistic.metric.spread import Resilience, resilience, variation
 from medassay.study.answers import SIGNED, StudyAnswer, columns_of, values_of
 from medassay.study.rephrase import REPHRASINGS, Rephraser
 
 _SWARM = 200  # points drawn over a violin
 _LEAST_DRAWS = 2
+
+
+class MetricResilience(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a metric moves when answers are rephrased.
+
+    `range` is over all rephrasings, `mean` the mean variance of an answer's rephrasings over the
+    range, `mean_squared` over its square, `meta_variance` the variance of the former over answers.
+    """
+
+    range: float
+    mean: float
+    mean_squared: float
+    meta_variance: float
+    n: int
+
+
+class ResilienceStudy(msgspec.Struct, frozen=True, kw_only=True):
+    """The study of rephrasings, over all answers and by model.
+
+    `items` are the scaled variances over the squared range of each answer, by metric; `lost`
+    counts answers without all rephrasings, `same` those that came back the same each time.
+    """
+
+    rephraser: str
+    rephrasings: int
+    n: int
+    lost: int
+    same: int
+    models: list[str]
+    scripted: bool
+    metrics: dict[str, MetricResilience]
+    by_model: dict[str, dict[str, MetricResilience]]
+    items: dict[str, list[float]]
+
+
+class MetricConsistency(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a metric moves when a model is asked again.
+
+    Variances and coefficients of variation are of each prompt, then averaged; those of metrics that
+    can be negative are None. `zero_mean` counts the prompts left out of them.
+    """
+
+    variance: float
+    cv: float | None
+    cv_median: float | None
+    zero_mean: int
+    n: int
+
+
+class ConsistencyStudy(msgspec.Struct, frozen=True, kw_only=True):
+    """The study of draws: `draws` is the smallest number of a prompt, `prompts` are the CV of each
+    prompt, averaged over models, by metric.
+    """
+
+    draws: int
+    models: list[str]
+    n: int
+    metrics: dict[str, MetricConsistency]
+    prompts: dict[str, list[float]]
 
 
 def resilience_study(
@@ -33,15 +93,13 @@ def resilience_study(
     workspace: Path,
     *,
     engine: Engine | None = None,
-) -> dict[str, Any]:
+) -> ResilienceStudy:
     """Return how far each metric moves when answers are rephrased, over all answers and by model.
 
-    Returns
-    -------
-    dict
-        metrics: name → range, mean (scaled variance), mean_squared, meta_variance, n; by_model the
-        same; items: name → scaled variances over the squared range of each answer; rephraser, n,
-        lost (answers without all rephrasings).
+    Raises
+    ------
+    InputError
+        When no answer has all its rephrasings.
     """
     first = [answer for answer in answers if answer.repeat == 0]
     versions = rephraser.rephrase([answer.text for answer in first])
@@ -54,8 +112,8 @@ def resilience_study(
     pairs = [(text, a.reference) for a in answers_kept for text in versions[a.text]]
     values = values_of(pairs, measures.values(), workspace, engine)
     models = [answer.model for answer in answers_kept]
-    columns: dict[str, Any] = {}
-    by_model: dict[str, dict[str, Any]] = {name: {} for name in sorted(set(models))}
+    columns: dict[str, MetricResilience] = {}
+    by_model: dict[str, dict[str, MetricResilience]] = {name: {} for name in sorted(set(models))}
     items: dict[str, list[float]] = {}
     for name in columns_of(values):
         table = np.array([row.get(name, np.nan) for row in values]).reshape(-1, REPHRASINGS)
@@ -64,49 +122,49 @@ def resilience_study(
             continue
         span = float(np.ptp(table[is_complete]))
         every = resilience(table[is_complete], span=span)
-        columns[name] = _stability_record(every)
+        columns[name] = _of_metric(every)
         items[name] = every.scaled_squared.tolist()
         for model, by_metric in by_model.items():
             is_own = is_complete & np.array([m == model for m in models])
             if is_own.any():
-                by_metric[name] = _stability_record(resilience(table[is_own], span=span))
-    return {
-        "rephraser": rephraser.id,
-        "rephrasings": REPHRASINGS,
-        "n": len(answers_kept),
-        "lost": len(first) - len(answers_kept),
-        "same": sum(len(set(versions[a.text])) == 1 for a in answers_kept),
-        "models": sorted(set(models)),
-        "scripted": rephraser.spec.is_scripted,
-        "metrics": columns,
-        "by_model": by_model,
-        "items": items,
-    }
+                by_metric[name] = _of_metric(resilience(table[is_own], span=span))
+    return ResilienceStudy(
+        rephraser=rephraser.id,
+        rephrasings=REPHRASINGS,
+        n=len(answers_kept),
+        lost=len(first) - len(answers_kept),
+        same=sum(len(set(versions[a.text])) == 1 for a in answers_kept),
+        models=sorted(set(models)),
+        scripted=rephraser.spec.is_scripted,
+        metrics=columns,
+        by_model=by_model,
+        items=items,
+    )
 
 
-def _stability_record(value: Any) -> dict[str, Any]:
-    return {
-        "range": value.range,
-        "mean": value.mean,
-        "mean_squared": value.mean_squared,
-        "meta_variance": value.meta_variance,
-        "n": len(value.variances),
-    }
+def _of_metric(value: Resilience) -> MetricResilience:
+    return MetricResilience(
+        range=value.range,
+        mean=value.mean,
+        mean_squared=value.mean_squared,
+        meta_variance=value.meta_variance,
+        n=len(value.variances),
+    )
 
 
-def resilience_sheet(study: Mapping[str, Any]) -> ReportDocument:
+def resilience_sheet(study: ResilienceStudy) -> ReportDocument:
     """Return the study as a sheet."""
-    order = sorted(study["metrics"], key=lambda name: study["metrics"][name]["mean_squared"])
+    order = sorted(study.metrics, key=lambda name: study.metrics[name].mean_squared)
     rows = [
         [
             name.replace("_", " "),
-            *(
-                f"{study['metrics'][name][key]:.3g}"
-                for key in ("range", "mean", "meta_variance", "mean_squared")
-            ),
-            str(study["metrics"][name]["n"]),
+            f"{metric.range:.3g}",
+            f"{metric.mean:.3g}",
+            f"{metric.meta_variance:.3g}",
+            f"{metric.mean_squared:.3g}",
+            str(metric.n),
         ]
-        for name in order
+        for name, metric in ((name, study.metrics[name]) for name in order)
     ]
     heads = [
         "metric",
@@ -119,43 +177,39 @@ def resilience_sheet(study: Mapping[str, Any]) -> ReportDocument:
     by_model = [
         [
             name.replace("_", " "),
-            *(_mean(study["by_model"][model].get(name)) for model in study["models"]),
+            *(_mean(study.by_model[model].get(name)) for model in study.models),
         ]
         for name in order
     ]
     grids = [Grid(heads=heads, rows=rows)]
-    if len(study["models"]) > 1:
+    if len(study.models) > 1:
         grids.append(
             Grid(
-                heads=["metric", *study["models"]],
+                heads=["metric", *study.models],
                 rows=by_model,
                 caption="Mean variance / range² by model",
             )
         )
-    points = _points({name: study["items"][name] for name in order}, "variance / range²")
+    points = _points({name: study.items[name] for name in order}, "variance / range²")
     return ReportDocument(
         name="resilience",
         title="Resilience of metrics to rephrasing",
         reading=resilience_reading(study, order),
         notes=[
             (
-                f"{study['n']} answers, each said in other words {study['rephrasings']} times by"
-                f" {study['rephraser']}; the original is not among them."
+                f"{study.n} answers, each said in other words {study.rephrasings} times by"
+                f" {study.rephraser}; the original is not among them."
             ),
             (
                 "Variances are of the rephrasings of one answer (divided by their number). Over the"
                 " range they keep the metric's unit, the literal published rule; over its square"
                 " metrics can be compared."
             ),
-            *(
-                [f"{study['lost']} answers lack rephrasings and are left out."]
-                if study["lost"]
-                else []
-            ),
-            *([f"{study['same']} answers came back the same six times."] if study["same"] else []),
+            *([f"{study.lost} answers lack rephrasings and are left out."] if study.lost else []),
+            *([f"{study.same} answers came back the same six times."] if study.same else []),
             *(
                 ["SCRIPTED: the rephrasing model is a script; these numbers measure nothing."]
-                if study["scripted"]
+                if study.scripted
                 else []
             ),
         ],
@@ -167,14 +221,14 @@ def resilience_sheet(study: Mapping[str, Any]) -> ReportDocument:
             )
         ],
         columns=["metric", "range", "mean", "meta_variance", "mean_squared", "n"],
-        lines=[{"metric": name, **study["metrics"][name]} for name in order],
-        data=study,
+        lines=[{"metric": name, **msgspec.to_builtins(study.metrics[name])} for name in order],
+        data=msgspec.to_builtins(study),
     )
 
 
-def resilience_reading(study: Mapping[str, Any], order: Sequence[str]) -> str:
+def resilience_reading(study: ResilienceStudy, order: Sequence[str]) -> str:
     """Return the study in one paragraph."""
-    moved = [name for name in order if study["metrics"][name]["mean_squared"] > 0]
+    moved = [name for name in order if study.metrics[name].mean_squared > 0]
     if not moved:
         return (
             "No metric moved: the rephrasings are the answers themselves, or all metrics are"
@@ -183,21 +237,14 @@ def resilience_reading(study: Mapping[str, Any], order: Sequence[str]) -> str:
     best, worst = moved[0], moved[-1]
     return (
         f"Said in other words, {best.replace('_', ' ')} moves least (mean variance / range²"
-        f" {study['metrics'][best]['mean_squared']:.2g}) and {worst.replace('_', ' ')} most"
-        f" ({study['metrics'][worst]['mean_squared']:.2g}): differences of that size by it may be"
+        f" {study.metrics[best].mean_squared:.2g}) and {worst.replace('_', ' ')} most"
+        f" ({study.metrics[worst].mean_squared:.2g}): differences of that size by it may be"
         " wording alone."
     )
 
 
-def consistency_study(answers: Sequence[StudyAnswer]) -> dict[str, Any]:
+def consistency_study(answers: Sequence[StudyAnswer]) -> ConsistencyStudy:
     """Return how far each metric moves when the same model is asked the same again.
-
-    Returns
-    -------
-    dict
-        metrics: name → mean variance, mean CV (None for metrics that can be negative), zero_mean
-        (prompts left out of it), n; prompts:
-        name → CV of each prompt, averaged over models; draws (smallest number), models, n.
 
     Raises
     ------
@@ -217,7 +264,7 @@ def consistency_study(answers: Sequence[StudyAnswer]) -> dict[str, Any]:
             "consistency: every prompt was asked once; give the plan repeats = 11, and its models"
             " temperature 1 and top_p 0.9"
         )
-    metrics: dict[str, Any] = {}
+    metrics: dict[str, MetricConsistency] = {}
     prompts: dict[str, list[float]] = {}
     for name in columns_of(answer.values for answer in answers):
         variances: dict[str, list[float]] = {}
@@ -237,51 +284,48 @@ def consistency_study(answers: Sequence[StudyAnswer]) -> dict[str, Any]:
         spread = [sum(v) / len(v) for v in variances.values()]
         if spread:
             prompts[name] = each
-            metrics[name] = {
-                "variance": float(np.mean(spread)),
-                "cv": float(np.mean(each)) if each else None,
-                "cv_median": float(np.median(each)) if each else None,
-                "zero_mean": zero,
-                "n": len(spread),
-            }
-    return {
-        "draws": min(len(answers_of) for answers_of in several.values()),
-        "models": sorted({model for _, model in several}),
-        "n": len({item for item, _ in several}),
-        "metrics": metrics,
-        "prompts": prompts,
-    }
+            metrics[name] = MetricConsistency(
+                variance=float(np.mean(spread)),
+                cv=float(np.mean(each)) if each else None,
+                cv_median=float(np.median(each)) if each else None,
+                zero_mean=zero,
+                n=len(spread),
+            )
+    return ConsistencyStudy(
+        draws=min(len(answers_of) for answers_of in several.values()),
+        models=sorted({model for _, model in several}),
+        n=len({item for item, _ in several}),
+        metrics=metrics,
+        prompts=prompts,
+    )
 
 
-def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> ReportDocument:
+def consistency_sheet(study: ConsistencyStudy, notes: Sequence[str] = ()) -> ReportDocument:
     """Return the study as a sheet; `notes` are what is known of the run."""
-    names = [name for name, metric in study["metrics"].items() if metric["cv"] is not None]
-    order = [
-        *sorted(names, key=lambda n: study["metrics"][n]["cv"]),
-        *(n for n in study["metrics"] if n not in names),
-    ]
+    names = sorted(_varying(study), key=lambda name: _varying(study)[name])
+    order = [*names, *(name for name in study.metrics if name not in names)]
     rows = [
         [
             name.replace("_", " "),
-            f"{study['metrics'][name]['variance']:.3g}",
-            _number(study["metrics"][name]["cv"]),
-            _number(study["metrics"][name]["cv_median"]),
-            str(study["metrics"][name]["zero_mean"]),
-            str(study["metrics"][name]["n"]),
+            f"{metric.variance:.3g}",
+            _number(metric.cv),
+            _number(metric.cv_median),
+            str(metric.zero_mean),
+            str(metric.n),
         ]
-        for name in order
+        for name, metric in ((name, study.metrics[name]) for name in order)
     ]
     heads = ["metric", "mean variance", "mean CV", "median CV", "mean is 0", "prompts"]
-    points = _points({name: study["prompts"][name] for name in names}, "coefficient of variation")
+    points = _points({name: study.prompts[name] for name in names}, "coefficient of variation")
     figure = ("consistency", _violins(points, "coefficient of variation")) if points else None
     return ReportDocument(
         name="consistency",
         title="Self-consistency of models, metric by metric",
-        reading=_consistency_reading(study, names),
+        reading=_consistency_reading(study),
         notes=[
             (
-                f"{study['n']} prompts, each asked at least {study['draws']} times of"
-                f" {', '.join(study['models'])}; by prompt first, then averaged over models."
+                f"{study.n} prompts, each asked at least {study.draws} times of"
+                f" {', '.join(study.models)}; by prompt first, then averaged over models."
             ),
             (
                 "CV: deviation (divided by the number of draws) over the mean. Metrics that can be"
@@ -297,23 +341,25 @@ def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> Re
             )
         ],
         columns=["metric", "variance", "cv", "cv_median", "zero_mean", "n"],
-        lines=[{"metric": name, **study["metrics"][name]} for name in order],
-        data=study,
+        lines=[{"metric": name, **msgspec.to_builtins(study.metrics[name])} for name in order],
+        data=msgspec.to_builtins(study),
     )
 
 
-def _consistency_reading(study: Mapping[str, Any], names: Sequence[str]) -> str:
-    moved = sorted(
-        (n for n in names if study["metrics"][n]["cv"] > 0),
-        key=lambda n: study["metrics"][n]["cv"],
-    )
+def _varying(study: ConsistencyStudy) -> dict[str, float]:
+    """Return metric → mean coefficient of variation, of the metrics that have one."""
+    return {name: metric.cv for name, metric in study.metrics.items() if metric.cv is not None}
+
+
+def _consistency_reading(study: ConsistencyStudy) -> str:
+    moved = sorted((cv, name) for name, cv in _varying(study).items() if cv > 0)
     if not moved:
         return "No metric moved from draw to draw: the models gave the same answers again."
-    low, high = moved[0], moved[-1]
+    (low_cv, low), (high_cv, high) = moved[0], moved[-1]
     return (
-        f"Asked again, a model's {low.replace('_', ' ')} varies by"
-        f" {100 * study['metrics'][low]['cv']:.0f} % of its mean, its {high.replace('_', ' ')} by"
-        f" {100 * study['metrics'][high]['cv']:.0f} %: one draw says little where that is large."
+        f"Asked again, a model's {low.replace('_', ' ')} varies by {100 * low_cv:.0f} % of its"
+        f" mean, its {high.replace('_', ' ')} by {100 * high_cv:.0f} %: one draw says little where"
+        " that is large."
     )
 
 
@@ -337,8 +383,8 @@ def _violins(points: Sequence[Mapping[str, Any]], column: str) -> Any:
     )
 
 
-def _mean(estimate: Mapping[str, Any] | None) -> str:
-    return "–" if estimate is None else f"{estimate['mean_squared']:.3g}"
+def _mean(metric: MetricResilience | None) -> str:
+    return "–" if metric is None else f"{metric.mean_squared:.3g}"
 
 
 def _number(value: float | None) -> str:

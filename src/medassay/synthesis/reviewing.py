@@ -190,19 +190,19 @@ def _job(record: Mapping[str, Any], author: Author) -> SynthesisStep:
     )
 
 
-def type_counts(workshop: Workshop) -> list[dict[str, Any]]:
+def type_counts(workshop: Workshop) -> list[tuple[int, str, int]]:
     """Return how many reviews propose each type of change, by what people decided.
 
     An item may have two types.
 
-    Each row has type, decision (accept, change, keep, remove, or waiting) and n.
+    Each is type, decision (accept, change, keep, remove, or waiting) and how many.
     """
     counts: Counter[tuple[int, str]] = Counter()
     for event in workshop.all_latest("review"):
         decided = decision_on(workshop, event)
         for kind in (event.result or {}).get("types", ()):
             counts[kind, "waiting" if decided is None else decided.status] += 1
-    return [{"type": kind, "decision": verb, "n": n} for (kind, verb), n in sorted(counts.items())]
+    return [(kind, verb, n) for (kind, verb), n in sorted(counts.items())]
 
 
 def is_correction(workshop: Workshop) -> bool:

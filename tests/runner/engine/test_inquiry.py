@@ -48,6 +48,7 @@ def judged(folder, engine, **judge):
     )
 
 
+@pytest.mark.slow
 def test_many_workers_find_what_one_process_finds_about_a_judge(tmp_path, in_process, mock_server):
     log = tmp_path / "asked"
     judge = makers.endpoint(mock_server("--log", log, "--fail", "0.1"))
@@ -234,6 +235,7 @@ def test_ctrl_c_keeps_what_was_said_and_the_same_call_goes_on(
     assert requests_in(log).total() == 30 * REPHRASINGS
 
 
+@pytest.mark.slow
 def test_what_a_killed_study_left_is_removed_by_a_later_one(tmp_path, mock_server):
     log = tmp_path / "asked"
     url = mock_server("--log", log, "--delay-ms", "20")
@@ -261,6 +263,7 @@ def test_what_a_killed_study_left_is_removed_by_a_later_one(tmp_path, mock_serve
     assert (resumed - (requests_in(log) - resumed)).total() <= 1  # what was under way at the kill
 
 
+@pytest.mark.slow
 def test_replies_to_a_study_live_in_an_object_store(
     tmp_path, in_process, machine, mock_server, capsys
 ):

@@ -170,6 +170,7 @@ def test_steps_that_cannot_be_used_can_be_asked_for_once_more(tmp_path, monkeypa
     assert "3. Choose." in (tmp_path / "s.toml").read_text()
 
 
+@pytest.mark.slow
 def test_verdicts_of_the_injection_study_can_be_asked_for_once_more(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     makers.write_models(tmp_path, makers.fake("j", reply="no verdict") | {"family": "x"})

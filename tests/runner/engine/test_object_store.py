@@ -1,5 +1,6 @@
 """Many workers on a run in an object store: nothing counts before it is there."""
 
+import pytest
 from tests import makers
 from tests.commands import requests_in
 from tests.runner.engine.scripted_workers import sealed, workspace
@@ -10,6 +11,7 @@ from medassay.runner.rescore import rescore
 from medassay.storage.object_store import Mirror, localize
 
 
+@pytest.mark.slow
 def test_workers_on_an_object_store_seal_what_one_process_seals(tmp_path, in_process, machine):
     in_process()
     tested = [makers.fake("m1", reply="Rule binds courts."), makers.fake("m2", reply="No.")]
@@ -28,6 +30,7 @@ def test_workers_on_an_object_store_seal_what_one_process_seals(tmp_path, in_pro
     assert medassay.verify(again.path).ok
 
 
+@pytest.mark.slow
 def test_a_worker_lost_before_its_records_reached_the_store_has_finished_nothing(
     tmp_path, in_process, machine, mock_server, monkeypatch
 ):

@@ -46,6 +46,7 @@ def drive_run(cluster, plan, *options):
     return start_command("run", plan, "--quiet", *options, env=cluster.env)
 
 
+@pytest.mark.slow
 def test_ray_seals_what_one_process_seals_judges_and_all(cluster, tmp_path):
     tested = [makers.fake("m1", reply="Rule binds courts."), makers.fake("m2", reply="No.")]
     options = {"task": "open", "judges": [j["id"] for j in makers.judges()]}
@@ -66,6 +67,7 @@ def test_ray_seals_what_one_process_seals_judges_and_all(cluster, tmp_path):
         assert (found["ray"] / name).read_bytes() == (found["local"] / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_killed_nodes_and_drivers_lose_nothing_and_no_journalled_answer_is_asked_again(
     cluster, tmp_path, mock_server
 ):
@@ -111,6 +113,7 @@ def trials(run):
     return list(read_jsonl(run / "trials.jsonl"))
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_all_workers_and_the_local_engine_goes_on(cluster, tmp_path, mock_server):
     log = tmp_path / "asked"
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=8)
@@ -132,6 +135,7 @@ def test_ctrl_c_ends_all_workers_and_the_local_engine_goes_on(cluster, tmp_path,
     assert sealed(run)["trials.jsonl"].count(b"\n") == 4000
 
 
+@pytest.mark.slow
 def test_what_ray_says_of_a_lost_node_does_not_stand_where_the_result_belongs(
     cluster, tmp_path, mock_server
 ):
@@ -157,6 +161,7 @@ def test_what_ray_says_of_a_lost_node_does_not_stand_where_the_result_belongs(
     assert errors == ""
 
 
+@pytest.mark.slow
 def test_a_study_is_asked_by_workers_and_finds_what_one_process_finds(
     cluster, tmp_path, mock_server
 ):

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(tok
         assert is_within(whole, BudgetRules(calls=calls, tokens=tokens, money=tokens / 1e6))
 
 
+@pytest.mark.slow
 @given(st.integers(1, 50), st.integers(1, 6))
 def test_a_budget_is_spent_to_the_last_call(calls, workers):
     budget_shares = BudgetShare(BudgetRules(calls=calls))

@@ -90,6 +90,7 @@ def test_parts_of_a_file_are_all_of_it(tmp_path):
         assert next(read_jsonl(path, offset=offset))["n"] == 10 * first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [0, 23, 59])
 def test_other_processes_find_the_same_mismatch_in_a_large_run(tmp_path, monkeypatch, damaged):
     """The score is wrong, and all hashes are made to fit: only recomputing tells."""

@@ -14,6 +14,7 @@ from medassay.web.routes import ROUTES
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_without_scripts_a_study_is_reviewed_to_its_end(desk, visit):
     study = desk.study(training=True, n=1)
     page = visit("ada", java_script_enabled=False)
@@ -88,6 +89,7 @@ ASKED = """async ([routes, token]) => {
 }"""
 
 
+@pytest.mark.slow
 def test_every_forbidden_page_and_post_gives_403_and_is_logged(desk, visit):
     study = desk.study(n=2)
     own = {"ada": "reviewer", "judy": "adjudicator", "coco": "coordinator", "max": "maintainer"}

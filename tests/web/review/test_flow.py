@@ -352,6 +352,7 @@ def test_reviews_of_many_at_once_are_all_there_once(desk):
     assert len(found) == 80
 
 
+@pytest.mark.slow
 def test_kill_nine_loses_no_review_that_was_acknowledged(address, serve):
     database = open_database(address)
     study = furnish(database, name="killed", n=40, overlap=1, people={"ada": "reviewer"})

@@ -5,6 +5,7 @@ the app goes on.
 import threading
 import time
 
+import pytest
 from sqlalchemy import select
 from tests.web.review.desk import GOOD, furnish, signed_in
 from tests.web.review.reviewing import review
@@ -16,6 +17,7 @@ PEOPLE = {"ada": "reviewer", "ben": "reviewer"}
 N = 30
 
 
+@pytest.mark.slow
 def test_kill_nine_of_postgresql_loses_no_review_that_was_acknowledged(own_postgres, serve):
     address = own_postgres.database()
     database = open_database(address)

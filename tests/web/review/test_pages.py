@@ -41,6 +41,7 @@ def saved(page, state="saved"):
     page.wait_for_selector(f'[role=status][data-save="{state}"]:not(:empty)')
 
 
+@pytest.mark.slow
 def test_an_item_is_completed_with_keys_only(desk, visit):
     study = desk.study(n=2)
     page = visit()
@@ -275,6 +276,7 @@ def test_a_wrong_token_is_refused_with_the_text_in_its_place(desk, visit):
     page.wait_for_url("**/done")
 
 
+@pytest.mark.slow
 def test_a_server_that_stops_is_waited_for(desk, visit):
     study = desk.study(n=1)
     page = visit("ada")
@@ -312,6 +314,7 @@ def reviewed(desk):
     return study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_an_accessibility_violation(desk, visit, reviewed, scheme):
     from axe_playwright_python.sync_playwright import Axe

@@ -55,6 +55,7 @@ def office(desk):
     return desk
 
 
+@pytest.mark.slow
 @ON_ONE_DATABASE
 def test_who_has_no_role_in_a_study_has_none_by_another(office):
     for who in ("ada", "judy", "coco", "max", "aud", "root", "maker", "nobody"):
@@ -101,6 +102,7 @@ def test_what_is_refused_is_logged_with_who_and_where(office):
     assert any("Ben" in row and "POST /s/hearts/close" in row for row in refused)
 
 
+@pytest.mark.slow
 @ON_ONE_DATABASE
 def test_what_every_role_meets_on_every_route_by_every_method(office):
     paths = {}

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+import msgspec
+
 from medassay.core.ranks import rank_range
 
 _SHOWN = 20
 
 
-def rank_text(row: dict[str, Any], tied: bool) -> str:
-    """Return the range of ranks, "3–38".
-
-    By the earlier rules a rank with its range, "=" when shared. A dash when there is none.
+def rank_text(row: Mapping[str, Any], tied: bool) -> str:
+    """Return the range of ranks of a row as it is stored; see `LeaderboardRow.rank_text`.
 
     Examples
     --------
@@ -22,11 +22,16 @@ def rank_text(row: dict[str, Any], tied: bool) -> str:
     >>> rank_text({"rank": 7, "rank_lo": 3, "rank_hi": 38}, True)
     '7 = (3–38)'
     """
-    if row["rank"] is None:
+    by_earlier_rule = tied if "interval" not in row else None
+    return _rank_text((row["rank"], row["rank_lo"], row["rank_hi"]), by_earlier_rule)
+
+
+def _rank_text(rank: tuple[int | None, int | None, int | None], tied: bool | None) -> str:
+    """Return a rank with its ends as text; `tied` is None where ranks are ranges."""
+    first, lo, hi = rank
+    if first is None:
         return "–"
-    if "interval" in row:
-        return rank_range(row["rank_lo"], row["rank_hi"])
-    return f"{row['rank']}{' =' if tied else ''} ({row['rank_lo']}–{row['rank_hi']})"
+    return rank_range(lo, hi) if tied is None else f"{first}{' =' if tied else ''} ({lo}–{hi})"
 
 
 _UNREAD = ("unparsed", "truncated", "refused")  # outcomes in which no answer was read
@@ -127,14 +132,6 @@ def honest_ends(estimate: dict[str, Any]) -> dict[str, Any]:
     return estimate["second"] if narrow else estimate
 
 
-def score_text(row: dict[str, Any]) -> str:
-    """Return a score with its interval and n: `61.2 [57.9, 64.4] n=330`."""
-    if row["score"] is None:
-        return "no interval"
-    score, lo, hi = (units(row[key], row["scale"]) for key in ("score", "lo", "hi"))
-    return f"{score} [{lo}, {hi}] n={row['n']}"
-
-
 def share_text(share: Mapping[str, Any] | None) -> str:
     """Return an estimate of a share in percent with its interval, a dash where nothing is known."""
     if not share:
@@ -144,15 +141,117 @@ def share_text(share: Mapping[str, Any] | None) -> str:
     return "{:.1f} [{:.1f}, {:.1f}]".format(*numbers)
 
 
-def tied_groups(rows: list[dict[str, Any]]) -> set[tuple[str, int]]:
+def tied_groups(rows: list[dict[str, Any]]) -> set[tuple[str, int | None]]:
     """Return the (mode, group) of every group with more than one member."""
-    seen_ranks: set[tuple[str, int]] = set()
-    tied: set[tuple[str, int]] = set()
+    seen_ranks: set[tuple[str, int | None]] = set()
+    tied: set[tuple[str, int | None]] = set()
     for row in rows:
         if row["group"] is not None:
             key = (row["mode"], row["group"])
             (tied if key in seen_ranks else seen_ranks).add(key)
     return tied
+
+
+class SecondInterval(msgspec.Struct, frozen=True, kw_only=True):
+    """An interval by another method, which covers better where the first is too short."""
+
+    method: str
+    lo: float
+    hi: float
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """A number with its interval, as a run stores it: on the scale of the number."""
+
+    score: float
+    lo: float | None = None
+    hi: float | None = None
+    second: SecondInterval | None = None
+    n: int = 0
+    flags: list[str] = []
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """Return the interval to show: the second one where the first has no width (see
+        `honest_ends`).
+        """
+        if "degenerate" in self.flags and self.second is not None:
+            return self.second.lo, self.second.hi
+        return self.lo, self.hi
+
+    def text(self, factor: float = 1.0, digits: int = 2) -> str:
+        """Return the number with its interval, times a factor.
+
+        Examples
+        --------
+        >>> Interval(score=0.612, lo=0.5, hi=0.7).text(100.0, 1)
+        '61.2 [50.0, 70.0]'
+        """
+        numbers = (factor * (number or 0.0) for number in (self.score, *self.ends))
+        return "{} [{}, {}]".format(*(f"{number:.{digits}f}" for number in numbers))
+
+
+class LeaderboardRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of a ranking, as a run stores it: a model in one setting and mode.
+
+    What a kind of task adds, and what this code does not know, stays in the document.
+
+    Attributes
+    ----------
+    scale : lower and upper end; None where there is none
+    score, lo, hi : on the scale; None without an interval
+    second : an interval by another method, where the first may be too short
+    coverage : share of the items that have a score, in [0, 1]
+    rank, rank_lo, rank_hi : None where the row is not ranked
+    group : rows of earlier rules that share a rank
+    interval : how the interval was made; absent in rankings of earlier rules
+    outcomes : outcome → replies
+    agreement : mean share of pairs of judges that say the same of a fact
+    """
+
+    model: str
+    setting: str
+    mode: str
+    metric: str
+    scale: tuple[float | None, float | None]
+    score: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    second: SecondInterval | None = None
+    n: int
+    coverage: float
+    rank: int | None = None
+    rank_lo: int | None = None
+    rank_hi: int | None = None
+    group: int | None = None
+    interval: str | msgspec.UnsetType | None = msgspec.UNSET
+    outcomes: dict[str, int] = {}
+    flags: list[str] = []
+    cut_off: int = 0
+    asked_again: int = 0
+    agreement: float | None = None
+    hallucination_rate: Interval | None = None
+
+    def rank_text(self, *, tied: bool) -> str:
+        """Return the range of ranks, "3–38"; a dash when there is none.
+
+        By the earlier rules a rank with its range, "=" when `tied` says that it is shared.
+        """
+        by_earlier_rule = tied if self.interval is msgspec.UNSET else None
+        return _rank_text((self.rank, self.rank_lo, self.rank_hi), by_earlier_rule)
+
+    @property
+    def score_text(self) -> str:
+        """Return the score with its interval and n: `61.2 [57.9, 64.4] n=330`."""
+        if self.score is None:
+            return "no interval"
+        score, lo, hi = (units(value, self.scale) for value in (self.score, self.lo, self.hi))
+        return f"{score} [{lo}, {hi}] n={self.n}"
+
+    @property
+    def replies(self) -> int:
+        """Return how many calls gave a reply."""
+        return sum(self.outcomes.values()) - self.outcomes.get("failed", 0)
 
 
 @dataclass(frozen=True)
@@ -174,17 +273,20 @@ class Leaderboard:
         more = {"by_kind": self.by_kind, "ddx": self.ddx}
         return document | {name: value for name, value in more.items() if value is not None}
 
+    def rows(self, domain: str = "overall") -> list[LeaderboardRow]:
+        """Return the rows of a ranking, the best first."""
+        return msgspec.convert(self.domains[domain], list[LeaderboardRow])
+
     def lines(self, domain: str = "overall") -> list[tuple[str, str, str]]:
         """Return (rank, model and setting, score with interval) of each row."""
-        rows = self.domains[domain]
-        tied = tied_groups(rows)
+        tied = tied_groups(self.domains[domain])
         return [
             (
-                rank_text(row, (row["mode"], row["group"]) in tied),
-                f"{row['model']} · {row['setting']}",
-                score_text(row),
+                row.rank_text(tied=(row.mode, row.group) in tied),
+                f"{row.model} · {row.setting}",
+                row.score_text,
             )
-            for row in rows
+            for row in self.rows(domain)
         ]
 
     def __str__(self) -> str:

@@ -1,13 +1,18 @@
-"""What judges say: `Case`, what a judge is shown; `Verdict`, what one judge says of one answer."""
+"""What judges say: `Case`, what a judge is shown; `Verdict`, what one judge says of one answer;
+`TrialVerdict`, the line that a run stores of it.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+import msgspec
+
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.trial import TrialLine
 from medassay.core.revision import revision_id
 from medassay.core.scale import Scale
 
@@ -134,3 +139,52 @@ class SingleQuestionGrader(ABC):
     def fits(self, case: Case, verdict: Verdict) -> bool:
         """Return True: scoring the verdict fails where it does not fit its item."""
         return True
+
+
+class FactVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge says of one target fact: one of `FACT_VERDICTS`."""
+
+    verdict: str
+    id: str = ""
+
+
+class CriterionVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether an answer meets one criterion, by the word of a judge."""
+
+    met: bool
+    id: str = ""
+
+
+class FalseClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A false claim that a judge found in an answer; `kind` is one of `CLAIM_KINDS`."""
+
+    kind: str
+
+
+class VerdictParts(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read from a judge's replies: None for what its grader does not ask.
+
+    `weighted` is False where a score could not be weighted by probability; `one_or_ten` is there
+    where a weighted score holds a "1" that may have become a 10.
+    """
+
+    facts: list[FactVerdict] | None = None
+    claims: list[FalseClaim] = []
+    criteria: list[CriterionVerdict] | None = None
+    weighted: bool | None = None
+    one_or_ten: float | None = None
+
+
+class TrialVerdict(TrialLine, frozen=True, kw_only=True):
+    """A line of verdicts.jsonl, for reading: what one judge said of one answer.
+
+    Lines of verdicts that never came (`failed`) hold neither parts nor counts.
+    """
+
+    judge: str
+    outcome: str
+    score: float | None = None
+    body: VerdictParts = VerdictParts()
+    repaired: bool = False
+    unsupported_quotes: int = 0
+    masked: int = 0
