@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Tests start hundreds of processes: each would compile what it imports anew.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: all bench check demo docs examples golden interop legacy net review sbom test
 

@@ -40,7 +40,7 @@ def pair(tmp_path):
 
 def test_a_pair_is_what_the_statistics_say_of_it(pair):
     one, other, a, b = pair
-    [found] = compare([one, other], margin=0.05).pairs
+    [found] = makers.plain(compare([one, other], margin=0.05).pairs)
     seed = seed_of(*sorted(r.seal["root"] for r in (one, other)), "d", "solo")
     expected = paired_difference(a, b, seed=seed)
     assert (found["a"], found["b"], found["n"]) == ("new", "old", 120)
@@ -63,8 +63,8 @@ def test_a_pair_is_what_the_statistics_say_of_it(pair):
 
 def test_exchanging_the_sides_turns_the_sign(pair):
     one, other, *_ = pair
-    [forth] = compare([one, other], margin=0.05).pairs
-    [back] = compare([other, one], margin=0.05).pairs
+    [forth] = makers.plain(compare([one, other], margin=0.05).pairs)
+    [back] = makers.plain(compare([other, one], margin=0.05).pairs)
     assert back["diff"] == pytest.approx(-forth["diff"])
     assert (back["lo"], back["hi"]) == (
         pytest.approx(-forth["hi"]),
@@ -84,15 +84,16 @@ def test_within_a_run_the_family_is_that_of_its_board(tmp_path):
         for row in answers(name, (chance.random(80) < p).astype(int))
     ]
     run = table(tmp_path, "t", rows)
-    [alone] = compare([run], only=["a", "b"], family="pair").pairs
-    [within] = compare([run], only=["a", "b"]).pairs
+    [alone] = makers.plain(compare([run], only=["a", "b"], family="pair").pairs)
+    [within] = makers.plain(compare([run], only=["a", "b"]).pairs)
     assert (alone["family"], within["family"]) == (1, 6)
     wider = [one["simultaneous"][1] - one["simultaneous"][0] for one in (alone, within)]
     assert wider[0] <= wider[1]
     board = {
         (p["first"][0], p["second"][0]): p for p in run.statistics["fields"]["solo"]["d"]["pairs"]
     }
-    for found in compare([run]).pairs:  # to the last digit: no reading contradicts the board
+    # To the last digit: no reading contradicts the board.
+    for found in makers.plain(compare([run]).pairs):
         pair = board[found["a"], found["b"]]
         assert {"first": "a", "second": "b", "": ""}[pair["better"]] == found["better"]
         assert found["simultaneous"] == pytest.approx([pair["lo"], pair["hi"]], abs=1e-12)
@@ -110,7 +111,7 @@ def test_a_model_that_answered_too_little_to_rank_widens_no_family(tmp_path):
         (p["first"][0], p["second"][0]): p for p in run.statistics["fields"]["solo"]["d"]["pairs"]
     }
     assert len(board) == 6
-    found = {(p["a"], p["b"]): p for p in compare([run]).pairs}
+    found = {(p["a"], p["b"]): p for p in makers.plain(compare([run]).pairs)}
     assert len(found) == 10
     for names, pair in found.items():
         if "part" in names:
@@ -123,7 +124,7 @@ def test_a_model_that_answered_too_little_to_rank_widens_no_family(tmp_path):
 
 def test_of_fewer_than_ten_clusters_no_reading_is_given(tmp_path):
     runs = [table(tmp_path, n, answers(n, [v] * 9)) for n, v in (("a", 1), ("b", 0))]
-    [row] = compare(runs).pairs
+    [row] = makers.plain(compare(runs).pairs)
     assert (row["better"], row["simultaneous"]) == (None, None)
 
 
@@ -132,7 +133,7 @@ def test_only_common_items_are_compared_and_the_rest_is_told(tmp_path):
     one = table(tmp_path, "a", rows)
     other = table(tmp_path, "b", answers("old", [1, 1] * 20)[:30])
     found = compare([one, other])
-    assert found.pairs[0]["n"] == 30
+    assert found.pairs[0].n == 30
     assert found.notes == ["a: 10 of its 40 items are not in all runs"]
 
 
@@ -149,7 +150,7 @@ def test_domains_are_averaged_and_compared_one_by_one_on_request(tmp_path):
         )
         for name in "ab"
     ]
-    found = compare(runs, by_domain=True).pairs
+    found = makers.plain(compare(runs, by_domain=True).pairs)
     assert [row["domain"] for row in found] == ["overall", "first", "second"]
     assert found[0]["diff"] == pytest.approx((found[1]["diff"] + found[2]["diff"]) / 2)
     assert (found[0]["test"], found[1]["test"]) == ("stratified_t", "mcnemar")
@@ -160,12 +161,12 @@ def test_three_models_make_a_family_of_three_pairs(tmp_path):
     chance = np.random.default_rng(6)
     rates = (("a", 0.9), ("b", 0.75), ("c", 0.5))
     runs = [table(tmp_path, n, answers(n, (chance.random(200) < r) * 1)) for n, r in rates]
-    found = compare(runs).pairs
+    found = makers.plain(compare(runs).pairs)
     assert [(row["a"], row["b"]) for row in found] == [("a", "b"), ("a", "c"), ("b", "c")]
     for row in found:
         assert row["p_holm"] >= row["p"]
         assert row["simultaneous"][0] <= row["lo"] + 0.02
-    [first] = compare(runs, only=["c", "a"]).pairs
+    [first] = makers.plain(compare(runs, only=["c", "a"]).pairs)
     assert (first["a"], first["b"]) == ("c", "a")
     with pytest.raises(InputError, match="no model 'x'; there are a, b, c"):
         compare(runs, only=["x"])
@@ -173,7 +174,7 @@ def test_three_models_make_a_family_of_three_pairs(tmp_path):
 
 def test_identical_answers_are_never_different_and_claim_no_width(tmp_path):
     runs = [table(tmp_path, n, answers("same", [1, 0] * 10)) for n in "ab"]
-    [row] = compare(runs, margin=0.05).pairs
+    [row] = makers.plain(compare(runs, margin=0.05).pairs)
     assert (row["a"], row["b"]) == ("same · 1. a", "same · 2. b")
     assert row["identical"]
     assert row["better"] == ""
@@ -189,7 +190,7 @@ def test_graded_scores_take_the_t_test(tmp_path):
         table(tmp_path, "a", answers("a", one)),
         table(tmp_path, "b", answers("b", (one * 0.8).round(2))),
     ]
-    [row] = compare(runs, margin=0.2).pairs
+    [row] = makers.plain(compare(runs, margin=0.2).pairs)
     assert (row["test"], row["mcnemar_p"], row["bounds_method"]) == (
         "paired_t",
         None,
@@ -198,7 +199,7 @@ def test_graded_scores_take_the_t_test(tmp_path):
     assert row["better"] == "a"
     assert row["items_to_tell"] is None  # it is told already
     near = table(tmp_path, "c", answers("c", (one * 0.98 + 0.01 * chance.random(60)).round(2)))
-    [row] = compare([runs[0], near]).pairs
+    [row] = makers.plain(compare([runs[0], near]).pairs)
     assert row["better"] or row["items_to_tell"] > 60
 
 
@@ -272,7 +273,7 @@ def test_baselines_are_compared_only_by_name(tmp_path):
     run = medassay.run(makers.write_plan(tmp_path, models=["random", "longest"]), secrets={})
     with pytest.raises(InputError, match="when --only names them"):
         compare([run])
-    [row] = compare([run], only=["random", "longest"]).pairs
+    [row] = makers.plain(compare([run], only=["random", "longest"]).pairs)
     assert row["n"] == 15
 
 
@@ -316,7 +317,8 @@ def test_items_that_share_a_case_in_one_run_share_it_in_the_comparison(tmp_path)
     a, b = (np.repeat(chance.integers(0, 2, 12), 4) for _ in range(2))
     known = clustered(tmp_path, "a", a, lambda n: f"case {n // 4}")
     blind = clustered(tmp_path, "b", b, lambda n: "")
-    [one], [other] = compare([known, blind]).pairs, compare([blind, known]).pairs
+    [one] = makers.plain(compare([known, blind]).pairs)
+    [other] = makers.plain(compare([blind, known]).pairs)
     assert one["n_clusters"] == other["n_clusters"] == 12
     assert one["p"] == other["p"]
     assert one["mcnemar_p"] is None
@@ -336,7 +338,7 @@ def test_cases_that_span_domains_claim_no_equivalence(tmp_path):
         (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
         columns = {n: n for n in lines[0].split(",")}
         runs.append(import_predictions(tmp_path / f"{name}.csv", columns, to=tmp_path / name))
-    [row] = compare(runs, margin=0.9).pairs
+    [row] = makers.plain(compare(runs, margin=0.9).pairs)
     assert row["n_clusters"] == 12
     assert row["bounds_90"] is None
     assert row["equivalent"] is False

@@ -3,8 +3,9 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+import msgspec
 import typer
 
 from medassay.cli import location
@@ -13,6 +14,9 @@ from medassay.cli.output import out, table_width
 from medassay.core.ranks import p_text
 from medassay.core.records.leaderboard import UNREAD_WARNING
 from medassay.errors import GateError, UsageError
+
+if TYPE_CHECKING:
+    from medassay.exchange.compare import ComparedPair
 
 _RULES = ("noninferior", "equivalent")
 
@@ -72,20 +76,20 @@ def command(
             family="pair" if family == "pair" else "board",
         )
         scale = [runs[0].statistics["scale"][end] for end in ("lo", "hi")]
-    passed, pair = comparison.gate(rule) if rule else (True, {})
+    gate_result = comparison.gate(rule) if rule else None
     if out.json:
-        sys.stdout.write(json.dumps(comparison.pairs, indent=1) + "\n")
-        if not passed:
+        sys.stdout.write(json.dumps(msgspec.to_builtins(comparison.pairs), indent=1) + "\n")
+        if gate_result is not None and not gate_result[0]:
             raise typer.Exit(GateError.exit_code)
         return
     _print(comparison.pairs, scale)
     for note in comparison.notes:
         out.say(f"note: {note}")
-    if rule:
-        lo, hi = (_units(end, scale) for end in pair["bounds_90"] or (None, None))
+    if gate_result is not None:
+        passed, pair = gate_result
+        lo, hi = (_units(end, scale) for end in pair.bounds_90 or (None, None))
         says = (
-            f"{pair['a']} against {pair['b']}: 90 % interval [{lo}, {hi}], margin"
-            f" {_units(held, scale)}"
+            f"{pair.a} against {pair.b}: 90 % interval [{lo}, {hi}], margin {_units(held, scale)}"
         )
         if not passed:
             raise GateError(f"gate {rule} not passed: {says}")
@@ -112,15 +116,15 @@ def _units(value: float | None, scale: list[float | None]) -> str:
     return units(value, scale)
 
 
-def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
+def _print(pairs: "list[ComparedPair]", scale: list[float | None]) -> None:
     """Print all pairs as a table with a forest of intervals."""
     from medassay.core.records.leaderboard import scale_text
 
     unit = "points of 100" if scale == [0, 1] else f"scale {scale_text(scale)}"
     widest = max(max(map(abs, _ends(pair))) for pair in pairs) or 1.0
-    for domain, mode in dict.fromkeys((pair["domain"], pair["mode"]) for pair in pairs):
-        pairs_of_mode = [pair for pair in pairs if (pair["domain"], pair["mode"]) == (domain, mode)]
-        family = pairs_of_mode[0]["family"]
+    for domain, mode in dict.fromkeys((pair.domain, pair.mode) for pair in pairs):
+        pairs_of_mode = [pair for pair in pairs if (pair.domain, pair.mode) == (domain, mode)]
+        family = pairs_of_mode[0].family
         title = (
             "this pair alone is tested"
             if family == 1
@@ -139,31 +143,29 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
 
 
 def _columns(
-    pairs: list[dict[str, Any]], scale: list[float | None], widest: float
+    pairs: "list[ComparedPair]", scale: list[float | None], widest: float
 ) -> dict[str, list[str]]:
     """Return the columns of a table of pairs.
 
     What is least read is left out where the terminal is narrow.
     """
-    held = pairs[0]["margin"] is not None
+    held = pairs[0].margin is not None
     ends = [_ends(pair) for pair in pairs]
     cells = {
-        "first": [pair["a"] for pair in pairs],
-        "second": [pair["b"] for pair in pairs],
+        "first": [pair.a for pair in pairs],
+        "second": [pair.b for pair in pairs],
         "difference": [
-            f"{_units(pair['diff'], scale)} [{_units(lo, scale)}, {_units(hi, scale)}]"
+            f"{_units(pair.diff, scale)} [{_units(lo, scale)}, {_units(hi, scale)}]"
             for pair, (lo, hi) in zip(pairs, ends, strict=True)
         ],
         "": [
-            forest_line(lo, pair["diff"], hi, widest)
+            forest_line(lo, pair.diff, hi, widest)
             for pair, (lo, hi) in zip(pairs, ends, strict=True)
         ],
-        "unread": [
-            " / ".join(f"{100 * share:.1f} %" for share in pair["unread"]) for pair in pairs
-        ],
-        "n": [str(pair["n"]) for pair in pairs],
-        "p": [f"{p_text(pair['p'])} {pair['test'].replace('_', ' ')}" for pair in pairs],
-        "p (Holm)": [p_text(pair["p_holm"]) for pair in pairs],
+        "unread": [" / ".join(f"{100 * share:.1f} %" for share in pair.unread) for pair in pairs],
+        "n": [str(pair.n) for pair in pairs],
+        "p": [f"{p_text(pair.p)} {pair.test.replace('_', ' ')}" for pair in pairs],
+        "p (Holm)": ["–" if pair.p_holm is None else p_text(pair.p_holm) for pair in pairs],
         "reading": [reading(pair, held=held) for pair in pairs],
     }
     for name in ("", "unread", "p", "p (Holm)", "n"):
@@ -179,42 +181,44 @@ _FOLDED = {
 }  # characters, folded at blanks; names stay whole as long as they can
 
 
-def reading(pair: dict[str, Any], *, held: bool) -> str:
+def reading(pair: "ComparedPair", *, held: bool) -> str:
     """Return what a pair's numbers say, in words.
 
     Examples
     --------
-    >>> pair = {"a": "x", "b": "y", "better": "", "identical": False, "equivalent": True,
-    ...     "non_inferior": True, "n": 50}
-    >>> reading({**pair, "items_to_tell": 626}, held=True)
+    >>> from types import SimpleNamespace
+    >>> pair = SimpleNamespace(a="x", b="y", better="", identical=False, equivalent=True,
+    ...     non_inferior=True, n=50, unread_outweighs=False, items_to_tell=626)
+    >>> reading(pair, held=True)
     'no difference shown; equally good within the margin; about 626 items would be needed'
     """
-    better = pair["better"]
-    says = [f"{pair[better]} better" if better else "no difference shown"]
+    better = pair.better
+    names = {"a": pair.a, "b": pair.b}
+    says = [f"{names[better]} better" if better else "no difference shown"]
     if better is None:
         says = ["fewer than 10 items or clusters: no reading"]
-    if pair["identical"]:
-        says = [f"the same score on each of {pair['n']} items"]
+    if pair.identical:
+        says = [f"the same score on each of {pair.n} items"]
     if held:
-        if pair["equivalent"]:
+        if pair.equivalent:
             says.append("equally good within the margin")
-        elif pair["non_inferior"]:
+        elif pair.non_inferior:
             says.append("first not worse by the margin")
         else:
             says.append("nothing shown within the margin")
-    if pair.get("unread_outweighs"):
+    if pair.unread_outweighs:
         says.append(f"⚠ {UNREAD_WARNING}")
-    if better == "" and (needed := pair["items_to_tell"]) is not None:
+    if better == "" and (needed := pair.items_to_tell) is not None:
         says.append(f"about {needed:,} items would be needed")
     return "; ".join(says)
 
 
-def _ends(pair: dict[str, Any]) -> tuple[float, float]:
+def _ends(pair: "ComparedPair") -> tuple[float, float]:
     """Return the interval that goes with the reading.
 
     Where there is none, that of the pair alone.
     """
-    lo, hi = pair["simultaneous"] or (pair["lo"], pair["hi"])
+    lo, hi = pair.simultaneous or (pair.lo, pair.hi)
     return lo, hi
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
@@ -55,18 +56,67 @@ class Side:
         return cls(run=run, items=items, table=table)
 
 
+class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two rows over the items that both have: a minus b, on the metric's scale.
+
+    Attributes
+    ----------
+    a, b : labels of the rows
+    diff, lo, hi : the difference with its own interval
+    simultaneous : the interval tested at once with all pairs of the family; None without spread,
+        or of too few items
+    family : how many pairs were tested at once
+    better : "a" or "b", "" where neither is shown to be better, None of too few items
+    p, test, p_holm : of the pair alone, by which test, and adjusted over the family
+    unread : unread shares of both, in [0, 1]
+    unread_outweighs : whether these differ by more than the scores do
+    mcnemar_p, only_a, only_b : of right-or-wrong answers; how many just one has right
+    margin : against which `equivalent` and `non_inferior` are claimed; None without one
+    bounds_90, bounds_method : the 90 % interval that these rest on
+    items_to_tell : about how many items would tell the two apart
+    """
+
+    domain: str
+    mode: str
+    a: str
+    b: str
+    n: int
+    n_clusters: int
+    diff: float
+    lo: float
+    hi: float
+    simultaneous: tuple[float, float] | None
+    family: int
+    better: str | None
+    p: float
+    test: str
+    p_holm: float | None
+    unread: tuple[float, float]
+    unread_outweighs: bool
+    identical: bool
+    mcnemar_p: float | None
+    only_a: int | None
+    only_b: int | None
+    margin: float | None
+    bounds_90: tuple[float, float] | None
+    bounds_method: str | None
+    equivalent: bool | None
+    non_inferior: bool | None
+    items_to_tell: int | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Every pair of rows over the items common to all sides.
 
-    `pairs` holds the documents of all pairs; `notes` what a reader must know of the runs.
+    `notes` are what a reader must know of the runs.
     """
 
-    pairs: list[dict[str, Any]]
+    pairs: list[ComparedPair]
     notes: list[str]
 
-    def gate(self, rule: str) -> tuple[bool, dict[str, Any]]:
-        """Return whether the one pair, first against second, passes, and its document.
+    def gate(self, rule: str) -> tuple[bool, ComparedPair]:
+        """Return whether the one pair, first against second, passes, and the pair.
 
         Parameters
         ----------
@@ -77,15 +127,15 @@ class Comparison:
         InputError
             When there is more than one pair: a gate holds one model against one.
         """
-        overall = [pair for pair in self.pairs if pair["domain"] == self.pairs[0]["domain"]]
+        overall = [pair for pair in self.pairs if pair.domain == self.pairs[0].domain]
         if len(overall) != 1:
             raise InputError(
                 f"--gate: {len(overall)} pairs; a gate holds one model against one, name them "
                 "with --only"
             )
         [pair] = overall
-        key = {"noninferior": "non_inferior", "equivalent": "equivalent"}[rule]
-        return bool(pair[key]), pair
+        passed = pair.equivalent if rule == "equivalent" else pair.non_inferior
+        return bool(passed), pair
 
 
 def compare(
@@ -134,7 +184,7 @@ def compare(
             f"{len(rows)} model to compare; expected at least two (baselines and scripted models"
             " are compared when --only names them)"
         )
-    pairs: list[dict[str, Any]] = []
+    pairs: list[ComparedPair] = []
     others = []
     if only and family == "board":
         rows_told = {(row.side, row.model, row.setting, row.mode) for row in rows}
@@ -263,7 +313,7 @@ def _of_mode(
     margin: float | None,
     *,
     by_domain: bool,
-) -> list[dict[str, Any]]:
+) -> list[ComparedPair]:
     """Return the pairs of some rows; those beside them are of their family, and not told of."""
     rows = [*rows_told, *beside]
     used = sorted({row.side for row in rows})
@@ -287,8 +337,8 @@ def _of_mode(
     for name, members in groups:
         options = _options(sides, used, roots, task, mode)
         unread = [_unread(sides[row.side], row, members) for row in rows]
-        versus = _Versus(rows, members, options, margin, unread, len(rows_told))
-        pairs += [{"domain": name, "mode": mode, **pair} for pair in versus.pairs()]
+        versus = _Versus((name, mode), rows, members, options, margin, unread, len(rows_told))
+        pairs += versus.pairs()
     return pairs
 
 
@@ -360,6 +410,7 @@ class _Versus:
 
     def __init__(
         self,
+        of: tuple[str, str],
         rows: Sequence[_ComparedRow],
         strata: Sequence[Stratum],
         options: Options,
@@ -367,12 +418,13 @@ class _Versus:
         unread: Sequence[float],
         n_told: int,
     ) -> None:
+        self._domain, self._mode = of
         self._unread, self._n_told = unread, n_told
         self._rows, self._strata, self._options, self._margin = rows, strata, options, margin
         self._present = [~np.isnan(s.scores) for s in strata]
 
-    def pairs(self) -> list[dict[str, Any]]:
-        """Return the documents of all pairs.
+    def pairs(self) -> list[ComparedPair]:
+        """Return all pairs of the rows to tell of.
 
         A board ranks no row that has scores of too few items: the family of its pairs is without
         such a row, and pairs with one are tested in a family that has them all.
@@ -381,15 +433,15 @@ class _Versus:
         enough = [k for k in numbers if self._coverage(k) >= MIN_COVERAGE]
         pairs = self._pairs_among(enough)
         if any(k not in enough for k in numbers[: self._n_told]):
-            for places, document in self._pairs_among(numbers).items():
-                pairs.setdefault(places, document)
+            for places, pair in self._pairs_among(numbers).items():
+                pairs.setdefault(places, pair)
         return [pairs[places] for places in sorted(pairs)]
 
     def _coverage(self, row: int) -> float:
         present = np.concatenate([part[row] for part in self._present])
         return float(present.mean())
 
-    def _pairs_among(self, ranked: list[int]) -> dict[tuple[int, int], dict[str, Any]]:
+    def _pairs_among(self, ranked: list[int]) -> dict[tuple[int, int], ComparedPair]:
         """Return the pairs of the rows to tell of, tested in the family of the `ranked` rows."""
         common = [np.asarray(part[ranked].all(axis=0)) for part in self._present]
         field = RankedRows(
@@ -404,16 +456,16 @@ class _Versus:
         places = [place for place, k in enumerate(ranked) if k < self._n_told]
         pairs = pairs_of_board(field, board, places)
         kappa = 0.0 if board.relation is None else board.relation.kappa
-        documents = {}
+        compared = {}
         for pair in pairs.pairs:
             a, b = int(pair.first[0]), int(pair.second[0])
             evidence = Evidence.of(self._strata, common, a, b)
-            documents[a, b] = self._document(pair, evidence, pairs.c, kappa, len(ranked))
-        return documents
+            compared[a, b] = self._compared(pair, evidence, pairs.c, kappa, len(ranked))
+        return compared
 
-    def _document(
+    def _compared(
         self, pair: Pair, evidence: Evidence, c: float | None, kappa: float, n_rows: int
-    ) -> dict[str, Any]:
+    ) -> ComparedPair:
         a, b = int(pair.first[0]), int(pair.second[0])
         difference, margin = pair.difference, self._margin
         discordant = evidence.discordant or (None, None)
@@ -431,41 +483,43 @@ class _Versus:
         high = self._options.scale.better == "high"
         # Without a single difference there is no spread to go by: no interval of width 0 is honest.
         spread = pair.se is not None and pair.se > TIE
-        return {
-            "a": self._rows[a].label,
-            "b": self._rows[b].label,
-            "n": pair.n,
-            "n_clusters": evidence.groups,
-            "diff": difference.value,
-            "lo": difference.lo,
-            "hi": difference.hi,
-            "simultaneous": [*pair.ends] if pair.ends is not None and spread and not few else None,
-            "family": n_rows * (n_rows - 1) // 2,
-            "better": None if few else {"first": "a", "second": "b"}.get(pair.better or "", ""),
-            "p": difference.p,
-            "test": difference.test,
-            "p_holm": pair.p_holm,
-            "unread": [self._unread[a], self._unread[b]],
-            "unread_outweighs": unread_outweighs(
+        return ComparedPair(
+            domain=self._domain,
+            mode=self._mode,
+            a=self._rows[a].label,
+            b=self._rows[b].label,
+            n=pair.n,
+            n_clusters=evidence.groups,
+            diff=difference.value,
+            lo=difference.lo,
+            hi=difference.hi,
+            simultaneous=pair.ends if pair.ends is not None and spread and not few else None,
+            family=n_rows * (n_rows - 1) // 2,
+            better=None if few else {"first": "a", "second": "b"}.get(pair.better or "", ""),
+            p=difference.p,
+            test=difference.test,
+            p_holm=pair.p_holm,
+            unread=(self._unread[a], self._unread[b]),
+            unread_outweighs=unread_outweighs(
                 self._unread[a], self._unread[b], difference.value, self._options.scale.ends
             ),
-            "identical": not evidence.differences.any(),
-            "mcnemar_p": evidence.mcnemar_p,
-            "only_a": discordant[0],
-            "only_b": discordant[1],
-            "margin": margin,
-            "bounds_90": None if bounds is None else [bounds.lo, bounds.hi],
-            "bounds_method": None if bounds is None else bounds.method,
-            "equivalent": (
+            identical=not evidence.differences.any(),
+            mcnemar_p=evidence.mcnemar_p,
+            only_a=discordant[0],
+            only_b=discordant[1],
+            margin=margin,
+            bounds_90=None if bounds is None else (bounds.lo, bounds.hi),
+            bounds_method=None if bounds is None else bounds.method,
+            equivalent=(
                 None if margin is None else bounds is not None and bounds.equivalent(margin)
             ),
-            "non_inferior": (
+            non_inferior=(
                 None
                 if margin is None
                 else bounds is not None and _not_worse(bounds, margin, high=high)
             ),
-            "items_to_tell": needed,
-        }
+            items_to_tell=needed,
+        )
 
 
 def _not_worse(bounds: DifferenceInterval, margin: float, *, high: bool) -> bool:

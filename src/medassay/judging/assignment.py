@@ -63,7 +63,7 @@ def assign_judges(
         When judges are named where none sit, are missing, unknown, of one family, or would grade
         themselves.
     """
-    if not task.judges:
+    if not task.graders:
         if plan.judges:
             raise InputError(f"plan: task '{task.name}' has no judges; leave 'judges' out")
         return None
@@ -98,7 +98,7 @@ def assign_judges(
         )
     seats = {name: seated(judges, substitute, spec) for name, spec in tested.items()}
     check_seats(seats, tested, allow_own=plan.allow_own)
-    if any(judge.alternatives for judge in graders.values()):
+    if any(grader.alternatives for grader in graders.values()):
         _check_logprobs(task, seats)
     return JudgeAssignment(graders=graders, seats=seats, seed=plan.seed, rules=rules or {})
 

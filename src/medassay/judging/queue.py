@@ -32,9 +32,9 @@ SPOT_CHECK_SHARE = 0.05  # of the answers that judges take in batches, judged on
 def must_judge(task: Task, trial: Trial, items: RunItems) -> bool:
     """Return whether a trial's score is the judges' to give."""
     return (
-        bool(task.judges)
+        bool(task.graders)
         and trial.outcome == "answered"
-        and items.form(trial.domain, trial.item) in task.judges
+        and items.form(trial.domain, trial.item) in task.graders
     )
 
 

@@ -42,7 +42,7 @@ LEADERBOARD = Task(
     split="test",
     template="leaderboard",
     readers={**CLOSED.readers, **OPEN.readers},
-    judges=OPEN.judges,
+    graders=OPEN.graders,
 )
 
 TASKS: dict[str, Task] = {

@@ -55,11 +55,11 @@ def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
     any: evaluation `steps`, `ddx`, `graphs`.
     """
     steps = manifest.get("steps")
-    if steps and not any(name.startswith(_STEPPED) for name in task.judges.values()):
+    if steps and not any(name.startswith(_STEPPED) for name in task.graders.values()):
         raise InputError(f"plan: task '{task.name}' has no evaluation steps; leave 'steps' out")
-    if not task.judges:
+    if not task.graders:
         return {}
-    [name] = set(task.judges.values())
+    [name] = set(task.graders.values())
     if steps and steps["with_path"] == (name == "g_eval_no_path"):
         needed = "without" if steps["with_path"] else "with"
         raise InputError(f"plan: task '{task.name}' needs steps written {needed} a reasoning path")

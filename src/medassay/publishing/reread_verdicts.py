@@ -56,12 +56,14 @@ class VerdictReader:
         """
         manifest = self._answers.run.manifest
         if manifest.revisions is not None:
-            same = {d: j.id for d, j in self._graders.items()} == self._rubrics
-            prompts = {d: list(j.prompts) for d, j in self._graders.items()}
+            same = {domain: grader.id for domain, grader in self._graders.items()} == self._rubrics
+            prompts = {domain: list(grader.prompts) for domain, grader in self._graders.items()}
             if other is None and same and prompts != manifest.judge_prompts:
                 other = "other prompts"
         else:
-            same = {d: hashed_id(j) for d, j in self._graders.items()} == self._rubrics
+            same = {
+                domain: hashed_id(grader) for domain, grader in self._graders.items()
+            } == self._rubrics
             other = other if same else "other code"
         if (other is None or this_code) and not same:
             raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")

@@ -88,7 +88,7 @@ def _named_by(identity: Mapping[str, Any], graders: Mapping[str, Grader]) -> dic
     """
     named = {k: v for k, v in identity.items() if k not in ("revisions", "judge_prompts")}
     if graders:
-        named["rubrics"] = {domain: hashed_id(judge) for domain, judge in graders.items()}
+        named["rubrics"] = {domain: hashed_id(grader) for domain, grader in graders.items()}
     return named
 
 

@@ -118,8 +118,8 @@ def grader_entry(graders: Mapping[str, Grader]) -> dict[str, Any]:
     prompts.
     """
     return {
-        "rubrics": {domain: judge.id for domain, judge in graders.items()},
-        "judge_prompts": {domain: list(judge.prompts) for domain, judge in graders.items()},
+        "rubrics": {domain: grader.id for domain, grader in graders.items()},
+        "judge_prompts": {domain: list(grader.prompts) for domain, grader in graders.items()},
     }
 
 
@@ -219,7 +219,7 @@ def rescored_methodology(
 ) -> str:
     """Return the methodology of a run whose answers are scored again."""
     scorers = before_revisions()["scorers"]
-    rubrics = {domain: hashed_id(judge) for domain, judge in graders.items()} or None
+    rubrics = {domain: hashed_id(grader) for domain, grader in graders.items()} or None
     later = raised_entry(task, graders.values())
     return short_hash([methodology, scorers, rubrics, penalty, *later.values()])
 
@@ -233,7 +233,7 @@ def judging_entry(assignment: JudgeAssignment, plan: Plan) -> dict[str, Any]:
         if name in plan.judges
     }
     return {
-        "rubrics": {domain: hashed_id(judge) for domain, judge in assignment.graders.items()},
+        "rubrics": {domain: hashed_id(grader) for domain, grader in assignment.graders.items()},
         "steps": entry.get("steps"),
         "judges": sorted(plan.judges),
         "substitute": plan.substitute,

@@ -133,7 +133,7 @@ def judged_cases(
         constant = canonical(request_constant(spec, sampling_of(spec, schedule.plan.seed)))
         for number in schedule.numbers(name):
             cell, item, repeat = schedule.trial(number)
-            if item.form not in schedule.task.judges:
+            if item.form not in schedule.task.graders:
                 continue
             stored = None
             if not spec.is_baseline and cell.mode == "solo":

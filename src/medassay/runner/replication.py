@@ -85,7 +85,7 @@ def compare_with_stored(
         cell = cells.setdefault(key, _Cell())
         cell.trials += 1
         form = items.form(new[0]["domain"], new[0]["item"])
-        closed = form not in task.judges
+        closed = form not in task.graders
         for side, (_, score) in ((cell.old, old), (cell.new, new)):
             if score["score"] is not None:
                 place = items.place(new[0]["domain"], new[0]["item"])

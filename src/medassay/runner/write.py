@@ -142,7 +142,7 @@ def write_judged_scores(
 
 
 def rescore_verdicts(source: Run, run: Run, items: RunItems, graders: Mapping[str, Grader]) -> None:
-    """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
+    """Write the verdicts of another run, scored by `graders`, and the scores of the answers."""
     answers = Answers(run, items, task_of_run(run.manifest))
     _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, graders)
     if run.manifest.audited:

@@ -223,7 +223,7 @@ def _scored(
     """Return labels of facts or criteria with the score that the run's rubric gives them."""
     manifest = run.manifest
     task = task_of_run(manifest)
-    kind = next((k for k in _KINDS if k in task.judges.values()), None)
+    kind = next((k for k in _KINDS if k in task.graders.values()), None)
     if kind is None:
         raise InputError(
             f"{name}: labels of facts, but task '{task.name}' is judged as a whole; expected scores"

@@ -22,13 +22,13 @@ class Task:
     """A task as a value: for each form of item the names of its parser and scorer.
 
     A parser of None means that the answer came with the item's prediction (imports); a scorer of
-    None that answers are judged, by the judge that `judges` names for the form, in `n_judges`
-    seats. `graphs` are those that a judge of graphs takes unless the plan names others. `asks` is
-    what models are asked for: a reply, or how likely texts are; `likelihood` names the task that
-    asks the latter of the same items, `fallback` the one by which models that cannot tell are
-    asked, in rows of their own. With `plain` local models get the prompt as it stands, without
-    their form of a conversation; completions end before any of `stop`, and have at most
-    `reply_tokens` where a model's entry does not say. `metrics` are those by which texts are
+    None that answers are judged, by the grader that `graders` names for the form, before
+    `n_judges` judges. `graphs` are those that a grader of graphs takes unless the plan names
+    others. `asks` is what models are asked for: a reply, or how likely texts are; `likelihood`
+    names the task that asks the latter of the same items, `fallback` the one by which models that
+    cannot tell are asked, in rows of their own. With `plain` local models get the prompt as it
+    stands, without their form of a conversation; completions end before any of `stop`, and have at
+    most `reply_tokens` where a model's entry does not say. `metrics` are those by which texts are
     compared with references.
     """
 
@@ -37,7 +37,7 @@ class Task:
     split: str
     template: str
     readers: Mapping[Form, tuple[str | None, str | None]]
-    judges: Mapping[Form, str] = field(default_factory=dict)
+    graders: Mapping[Form, str] = field(default_factory=dict)
     n_judges: int = 3
     graphs: tuple[str, ...] = ()
     scale: Scale = Scale()

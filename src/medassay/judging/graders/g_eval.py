@@ -70,7 +70,7 @@ class GEval(SingleQuestionGrader):
 
     @property
     def texts(self) -> tuple[bytes, ...]:
-        """Return all that makes two such judges differ."""
+        """Return all that makes two such graders differ."""
         return (CRITERIA.texts, _STEPS.texts, _PROMPT.texts, canonical(self._variant))
 
     @property

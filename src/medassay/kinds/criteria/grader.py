@@ -1,4 +1,4 @@
-"""The judge of criteria: for each line of a rubric, whether the answer meets it.
+"""The grader of criteria: for each line of a rubric, whether the answer meets it.
 
 Points are not shown: a judge should say what an answer does, not what it is worth.
 
@@ -44,7 +44,7 @@ class CriteriaGrader(SingleQuestionGrader):
 
     @property
     def texts(self) -> tuple[bytes, ...]:
-        """Return all that makes two such judges differ."""
+        """Return all that makes two such graders differ."""
         return (_PROMPT.texts,)
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:

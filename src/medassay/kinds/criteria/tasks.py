@@ -15,7 +15,7 @@ RUBRIC = Task(
     split="test",
     template="open",
     readers={"rubric": ("text", None)},
-    judges={"rubric": "criteria"},
+    graders={"rubric": "criteria"},
     n_judges=1,
     scale=Scale(floor=-sys.float_info.max),
 )

@@ -1,4 +1,4 @@
-"""The judge of ranked diagnoses: how severe each is, and how it stands to the golden diagnosis.
+"""The grader of ranked diagnoses: how severe each is, and how it stands to the golden diagnosis.
 
 Names are compared first; the judge is asked for the relation of the rest only, and for every
 severity. Each label says how it was found. A label that no reply gave is None, and the rule for
@@ -100,7 +100,7 @@ class DiagnosesGrader:
 
     @property
     def texts(self) -> tuple[bytes, ...]:
-        """Return all that makes two such judges differ."""
+        """Return all that makes two such graders differ."""
         return (_SEVERITY.texts, _RELATION.texts, canonical(self._variant))
 
     @cached_property

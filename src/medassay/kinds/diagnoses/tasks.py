@@ -33,7 +33,7 @@ DDX = Task(
     split="test",
     template="ddx",
     readers={"diagnoses": ("diagnoses", None)},
-    judges={"diagnoses": "ddx"},
+    graders={"diagnoses": "ddx"},
     n_judges=1,
     scale=Scale(hi=BEST),
 )
@@ -44,7 +44,7 @@ DDX_NAMES = Task(
     split="test",
     template="ddx",
     readers={"diagnoses": ("diagnoses", None)},
-    judges={"diagnoses": "ddx_names"},
+    graders={"diagnoses": "ddx_names"},
     n_judges=0,
     scale=Scale(hi=BEST),
 )

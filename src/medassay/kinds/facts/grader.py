@@ -80,7 +80,7 @@ class FactGrader(SingleQuestionGrader):
 
     @property
     def texts(self) -> tuple[bytes, ...]:
-        """Return all that makes two such judges differ."""
+        """Return all that makes two such graders differ."""
         return (self.text.texts, repr(self.lam).encode())
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:

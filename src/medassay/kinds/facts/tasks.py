@@ -13,7 +13,7 @@ OPEN = Task(
     split="test",
     template="open",
     readers={"open": ("text", None)},
-    judges={"open": "facts"},
+    graders={"open": "facts"},
     likelihood="perplexity",
 )
 OPEN_GRAPH = Task(
@@ -22,7 +22,7 @@ OPEN_GRAPH = Task(
     split="test",
     template="open",
     readers={"open": ("text", None)},
-    judges={"open": "graph"},
+    graders={"open": "graph"},
     n_judges=1,
     graphs=("open_answer_safety",),
 )
@@ -35,7 +35,7 @@ def _graded(name: str, scale: Scale) -> Task:
         split="test",
         template="open",
         readers={form: ("text", None) for form in ("open", "text")},
-        judges={form: name for form in ("open", "text")},
+        graders={form: name for form in ("open", "text")},
         n_judges=1,
         scale=scale,
     )

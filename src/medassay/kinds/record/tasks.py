@@ -25,7 +25,7 @@ RECORD_GRAPH = Task(
     template="health_record",
     reply_tokens=2048,
     readers={"record": ("record_text", None)},
-    judges={"record": "graph"},
+    graders={"record": "graph"},
     n_judges=1,
     graphs=("medical_extraction_quality", "record_correctness"),
 )

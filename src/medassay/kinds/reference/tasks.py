@@ -94,7 +94,7 @@ PROMETHEUS_TEXT = Task(
     split="test",
     template="text",
     readers={form: ("text", None) for form in ("open", "text")},
-    judges={form: "prometheus" for form in ("open", "text")},
+    graders={form: "prometheus" for form in ("open", "text")},
     n_judges=1,
     scale=Scale(),
 )

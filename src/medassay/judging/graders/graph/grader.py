@@ -49,7 +49,7 @@ class GraphGrader:
 
     @property
     def texts(self) -> tuple[bytes, ...]:
-        """Return all that makes two such judges differ."""
+        """Return all that makes two such graders differ."""
         return (TEXT.texts, *(graph.id.encode() for graph in self.graphs))
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
