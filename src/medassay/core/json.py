@@ -66,31 +66,46 @@ def _has_long_number(data: bytes) -> bool:
 
 
 class RecordDecoder(Generic[T]):
-    """Decodes JSON that we wrote as a typed record, a `msgspec.Struct`.
+    """Decodes lines of JSON that we wrote as a typed record, a `msgspec.Struct`.
 
-    What the record has no field for is not read.
+    What the record has no field for is not read. Errors name file and line: `name` and `line` are
+    made into a text only then, since a run has millions of lines.
     """
 
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
         self._decode = msgspec.json.Decoder(kind).decode
 
-    def __call__(self, data: bytes, where: str) -> T:
+    def __call__(self, data: bytes, name: str, line: int) -> T:
         """Return the record.
 
         Raises
         ------
         InputError
-            Saying `where`: as `parse_record`, or a field that is absent or of another type.
+            As `parse_record`, or saying which field is absent or of another type.
         """
         try:
             if _has_long_number(data):
-                return msgspec.convert(parse_record(data, where), self._kind)
+                return self.with_document(data, name, line)[0]
             return self._decode(data)
         except msgspec.ValidationError as error:
-            raise InputError(f"{where}: {error}") from None
+            raise InputError(f"{name} line {line}: {error}") from None
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: not valid JSON: {error}") from None
+            raise InputError(f"{name} line {line}: not valid JSON: {error}") from None
+
+    def with_document(self, data: bytes, name: str, line: int) -> tuple[T, Any]:
+        """Return the record, and the JSON value that it was read from; raises as `__call__`."""
+        try:
+            document = _decode(data)
+            if _has_long_number(data):
+                document = _with_floats(document)
+            return msgspec.convert(document, self._kind), document
+        except msgspec.ValidationError as error:
+            raise InputError(f"{name} line {line}: {error}") from None
+        except OverflowError:
+            raise InputError(f"{name} line {line}: a number beyond reason") from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{name} line {line}: not valid JSON: {error}") from None
 
 
 def _with_floats(value: Any) -> Any:

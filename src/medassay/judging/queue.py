@@ -66,7 +66,7 @@ class Answers:
         with (run.path / "trials.jsonl").open("rb") as lines:
             for number, line in enumerate(lines):
                 self._starts.append(self._starts[-1] + len(line))
-                trial = decode_trial(line, f"trials.jsonl line {number + 1}")
+                trial = decode_trial(line, "trials.jsonl", number + 1)
                 if must_judge(task, trial, items):
                     self.open.append(number)
                     if trial.attempt:
@@ -89,7 +89,7 @@ class Answers:
         """Return one trial."""
         start = self._starts[number]
         line = os.pread(self._file, self._starts[number + 1] - start, start)
-        return decode_trial(line, f"trials.jsonl line {number + 1}")
+        return decode_trial(line, "trials.jsonl", number + 1)
 
     def length(self, number: int) -> int:
         """Return how long one trial record is, in bytes."""

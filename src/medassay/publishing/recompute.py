@@ -25,7 +25,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.score import TrialScore
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Trial
+from medassay.core.records.trial import Trial, TrialPlace
 from medassay.core.revision import without_hash
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
@@ -289,7 +289,7 @@ def _scores(
 ) -> Iterator[tuple[Trial, TrialScore]]:
     """Yield the trials of a part with their scores, each checked."""
     scoring = TaskScorer(task)
-    last: tuple[Any, ...] = ()
+    last: TrialPlace | tuple[()] = ()
     for number, stored in enumerate(_stored(run, part), part.first):
         trial = stored.trial
         last = _in_order(trial, last, number)
@@ -300,7 +300,7 @@ def _scores(
             _check_withheld(stored, number)
         elif same_code:
             _reread(trial, item, task, run, number)
-            score = scoring.record(item, trial.place, trial.answer, trial.text or "")
+            score = scoring.record(item, last, trial.answer, trial.text or "")
             if judged is not None and must_judge(task, trial, items):
                 if judged.other is not None:
                     yield trial, stored.score
@@ -314,6 +314,8 @@ def _compare_score(score: dict[str, Any], stored: StoredTrial, number: int) -> N
     record = stored.score_record
     if "measured" in record:  # by models of metrics, which need not be here
         score["measured"] = record["measured"]
+    if score == record:
+        return
     # A run that was sealed before there were revisions names its scorer with a hash.
     if score != {**record, "scorer": without_hash(record["scorer"])}:
         raise Mismatch(
@@ -326,10 +328,11 @@ def _stored(run: Run, part: _LineRange) -> Iterator[StoredTrial]:
     return islice(records, part.lines)
 
 
-def _in_order(trial: Trial, last: tuple[Any, ...], number: int) -> tuple[Any, ...]:
-    if trial.place <= last:
+def _in_order(trial: Trial, last: TrialPlace | tuple[()], number: int) -> TrialPlace:
+    place = trial.place
+    if place <= last:
         raise Mismatch(f"trials.jsonl line {number}: out of order, or a trial that occurs twice")
-    return trial.place
+    return place
 
 
 def _may_help() -> bool:
@@ -349,7 +352,7 @@ def _scores_beside(run: Run, *, same_code: bool) -> Iterator[tuple[Trial, TrialS
     with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=context) as pool:
         checks = [pool.submit(_check_part, run.path, part, same_code) for part in parts]
         try:
-            last: tuple[Any, ...] = ()
+            last: TrialPlace | tuple[()] = ()
             for number, stored in enumerate(_stored(run, _LineRange()), 1):
                 last = _in_order(stored.trial, last, number)
                 yield stored.trial, stored.score

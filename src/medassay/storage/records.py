@@ -6,9 +6,7 @@ from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
-from medassay.core.json import RecordDecoder, parse_record
+from medassay.core.json import RecordDecoder
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import Trial, TrialPlace
 from medassay.core.records.verdict import TrialVerdict
@@ -88,27 +86,20 @@ def read_stored_trials(
         ):
             if trial_line is None or score_line is None:
                 raise IntegrityError(f"scores.jsonl line {number}: not one score for each trial")
-            where = f"scores.jsonl line {number}"
             try:
-                trial = decode_trial(trial_line, f"trials.jsonl line {number}")
-                record = parse_record(score_line, where)
-                score = msgspec.convert(record, TrialScore)
+                trial = decode_trial(trial_line, "trials.jsonl", number)
+                score, record = decode_score.with_document(score_line, "scores.jsonl", number)
             except InputError as error:
                 raise IntegrityError(str(error)) from None
-            except msgspec.ValidationError as error:
-                raise IntegrityError(f"{where}: {error}") from None
             yield StoredTrial(trial, score, trial_line, record)
-
-
-def _decoded(decode: RecordDecoder[T], line: bytes, where: str) -> T:
-    try:
-        return decode(line, where)
-    except InputError as error:
-        raise IntegrityError(str(error)) from None
 
 
 def _read(path: Path, decode: RecordDecoder[T], offset: int, line: int) -> Iterator[T]:
     with path.open("rb") as file:
         file.seek(offset)
         for number, data in enumerate(file, line):
-            yield _decoded(decode, data, f"{path.name} line {number}")
+            try:
+                record = decode(data, path.name, number)
+            except InputError as error:
+                raise IntegrityError(str(error)) from None
+            yield record
