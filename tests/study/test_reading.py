@@ -184,7 +184,7 @@ def test_a_pair_whose_unread_shares_differ_by_more_than_its_scores_carries_a_mar
     from medassay.exchange.compare import compare
 
     pairs = compare([run], only=["plain", "odd"]).pairs
-    [pair] = [one for one in pairs if one["domain"] == pairs[0]["domain"]]
-    assert pair["unread"] == [0.0, pytest.approx(2 / 3)]
-    assert pair["unread_outweighs"] == (abs(pair["diff"]) < 2 / 3)
+    [pair] = [one for one in pairs if one.domain == pairs[0].domain]
+    assert pair.unread == (0.0, pytest.approx(2 / 3))
+    assert pair.unread_outweighs == (abs(pair.diff) < 2 / 3)
     assert medassay.verify(run.path).ok

@@ -10,16 +10,17 @@ its other tasks.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.core.wording import counted, listed
 from medassay.report.document import Grid, Section
 from medassay.report.pages.html import signed
-from medassay.statistic.draws import seed_of
+from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.metric.correlation import (
     FEWEST,
+    PairCorrelations,
     ends_of,
     kendall,
     pearson_pairs,
@@ -129,40 +130,78 @@ class ClosedAccuracy:
         return name if column.row.metric == ACCURACY and name in self.items else ""
 
 
+class ClosedColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """How one number goes with closed accuracy over models: correlations in [−1, 1], those
+    undefined None.
+
+    `without` names the benchmark that the mean leaves out, since the number is a part of it.
+    """
+
+    column: str
+    task: str
+    without: str
+    pearson: float | None
+    pearson_lo: float | None
+    pearson_hi: float | None
+    spearman: float | None
+    kendall: float | None
+    n: int
+
+
+class ClosedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean correlation of the numbers of one task, those where lower is better turned round."""
+
+    task: str
+    numbers: int
+    mean: float
+    lo: float | None
+    hi: float | None
+    lowest: float
+    highest: float
+
+
+class ClosedGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """The comparison over one group of models; columns by falling |r|."""
+
+    n_models: int
+    columns: list[ClosedColumn]
+    tasks: list[ClosedTask]
+
+
+class ClosedComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """How columns go with closed accuracy: `items` is benchmark → test items."""
+
+    name: str
+    items: dict[str, int]
+    groups: dict[str, ClosedGroup]
+
+
 def against_closed(
     columns: Sequence[AccuracyColumn],
     closed: ClosedAccuracy,
     groups: Mapping[str, Sequence[str]],
-) -> dict[str, Any]:
+) -> ClosedComparison:
     """Return how columns go with closed accuracy, over all models and over each group of three
     models or more.
-
-    Returns
-    -------
-    dict
-        name, items (benchmark → test items) and groups: for each group n_models, columns (r with
-        interval, by falling |r|; `without` names the benchmark that its mean leaves out) and tasks
-        (mean r of the numbers of a task that are not in the mean, those where lower is better
-        turned round).
     """
     model_groups = {ALL: [*dict.fromkeys(model for column in columns for model in column.values)]}
     if len(groups) > 1:
         model_groups |= {
             name: [*models] for name, models in groups.items() if len(models) >= FEWEST
         }
-    return {
-        "name": closed.name,
-        "items": dict(closed.items),
-        "groups": {
+    return ClosedComparison(
+        name=closed.name,
+        items=dict(closed.items),
+        groups={
             name: _of_group(columns, closed, sorted(models))
             for name, models in model_groups.items()
         },
-    }
+    )
 
 
 def _of_group(
     columns: Sequence[AccuracyColumn], closed: ClosedAccuracy, models: Sequence[str]
-) -> dict[str, Any]:
+) -> ClosedGroup:
     parts = [closed.part(column) for column in columns]
     values = np.array(
         [[column.values.get(model, np.nan) for column in columns] for model in models]
@@ -174,132 +213,134 @@ def _of_group(
     for at, (column, part) in enumerate(zip(columns, parts, strict=True)):
         pair = np.column_stack([values[:, at], group_means[:, at]])
         column_rows.append(
-            {
-                "column": column.name,
-                "task": column.row.task,
-                "without": part,
-                "pearson": correlations.values[at],
-                "pearson_lo": correlations.lo[at],
-                "pearson_hi": correlations.hi[at],
-                "spearman": spearman(pair).values[0][1],
-                "kendall": kendall(pair).values[0][1],
-                "n": correlations.n[at],
-            }
+            ClosedColumn(
+                column=column.name,
+                task=column.row.task,
+                without=part,
+                pearson=correlations.values[at],
+                pearson_lo=correlations.lo[at],
+                pearson_hi=correlations.hi[at],
+                spearman=spearman(pair).values[0][1],
+                kendall=kendall(pair).values[0][1],
+                n=correlations.n[at],
+            )
         )
     tasks: dict[str, list[int]] = {}
     for at, (column, part) in enumerate(zip(columns, parts, strict=True)):
         if column.row.task and not part and correlations.values[at] is not None:
             tasks.setdefault(column.row.task, []).append(at)
     signs = np.array([-1.0 if column.row.better == "low" else 1.0 for column in columns])
-    return {
-        "n_models": len(models),
-        "columns": sorted(column_rows, key=lambda column: -abs(column["pearson"] or 0.0)),
-        "tasks": [_of_task(task, places, correlations, signs) for task, places in tasks.items()],
-    }
+    return ClosedGroup(
+        n_models=len(models),
+        columns=sorted(column_rows, key=lambda column: -abs(column.pearson or 0.0)),
+        tasks=[_of_task(task, places, correlations, signs) for task, places in tasks.items()],
+    )
 
 
 def _of_task(
-    task: str, places: Sequence[int], correlations: Any, signs: "np.ndarray[Any, Any]"
-) -> dict[str, Any]:
+    task: str, places: Sequence[int], correlations: PairCorrelations, signs: Floats
+) -> ClosedTask:
     """Return the mean r of the numbers of one task, above 0 where better models of closed questions
     are better at it.
     """
-    turned = [signs[at] * correlations.values[at] for at in places]
+    turned = [signs[at] * (correlations.values[at] or 0.0) for at in places]
     draws = correlations.draws[:, places] * signs[places]
     defined = ~np.isnan(draws)  # a number can be alike in all models of a draw
     sums = np.where(defined, draws, 0.0).sum(axis=1)
     means = np.where(defined.any(axis=1), sums / np.maximum(defined.sum(axis=1), 1), np.nan)
     (lo,), (hi,) = ends_of(means[:, None])
-    return {
-        "task": task,
-        "numbers": len(places),
-        "mean": float(np.mean(turned)),
-        "lo": lo,
-        "hi": hi,
-        "lowest": float(min(turned)),
-        "highest": float(max(turned)),
-    }
+    return ClosedTask(
+        task=task,
+        numbers=len(places),
+        mean=float(np.mean(turned)),
+        lo=lo,
+        hi=hi,
+        lowest=float(min(turned)),
+        highest=float(max(turned)),
+    )
 
 
-def reading(closed: Mapping[str, Any]) -> str:
+def reading(closed: ClosedComparison) -> str:
     """Say how many numbers of open answers go with closed accuracy, and how many would by
     chance.
     """
-    group = closed["groups"][ALL]
     others = [
         column
-        for column in group["columns"]
-        if ACCURACY not in column["column"] and column["pearson"] is not None
+        for column in closed.groups[ALL].columns
+        if ACCURACY not in column.column and column.pearson is not None
     ]
     if not others:
         return ""
-    sure = sum(
-        group["pearson_lo"] is not None and group["pearson_lo"] * group["pearson_hi"] > 0
-        for group in others
+    beyond = sum(
+        column.pearson_lo is not None
+        and column.pearson_hi is not None
+        and column.pearson_lo * column.pearson_hi > 0
+        for column in others
     )
     chance = round(_BY_CHANCE * len(others))
     return (
-        f"Of {counted(len(others), 'number')} of open answers {sure}"
-        f" {'goes' if sure == 1 else 'go'} with the {closed['name']} beyond what drawing models"
+        f"Of {counted(len(others), 'number')} of open answers {beyond}"
+        f" {'goes' if beyond == 1 else 'go'} with the {closed.name} beyond what drawing models"
         f" explains; about {chance} would if none did, since 95 % intervals miss one in twenty."
         " Closed accuracy does not stand in for the others."
     )
 
 
-def sections(closed: Mapping[str, Any]) -> Iterator[Section]:
+def sections(closed: ClosedComparison) -> Iterator[Section]:
     """Yield the tables of each group of models: tasks first, then every number."""
-    parts = listed([f"{name} ({n:,})" for name, n in closed["items"].items()])
-    for name, group in closed["groups"].items():
+    parts = listed([f"{name} ({n:,})" for name, n in closed.items.items()])
+    for name, group in closed.groups.items():
         about = "" if name == ALL else f": {name} models"
-        if group["tasks"]:
+        if group.tasks:
             yield Section(
-                title=f"Tasks against closed accuracy{about} (n = {group['n_models']})",
+                title=f"Tasks against closed accuracy{about} (n = {group.n_models})",
                 text=(
                     "The mean of the correlations of a task's numbers, those where lower is better"
                     " turned round: above 0, models that know more exams are better at the task;"
                     " below 0, worse. Intervals by drawing models."
                 ),
-                grids=[_tasks(group["tasks"])],
+                grids=[_tasks(group.tasks)],
             )
         yield Section(
-            title=f"Closed accuracy against everything else{about} (n = {group['n_models']})",
+            title=f"Closed accuracy against everything else{about} (n = {group.n_models})",
             text=(
-                f"The {closed['name']}: {parts}, each by its test items, the languages of one"
+                f"The {closed.name}: {parts}, each by its test items, the languages of one"
                 " benchmark counted once. A benchmark that is part of the mean stands against the"
                 " mean of the others."
             ),
-            grids=[_columns(group["columns"])],
+            grids=[_columns(group.columns)],
         )
 
 
-def _tasks(tasks: Sequence[Mapping[str, Any]]) -> Grid:
+def _tasks(tasks: Sequence[ClosedTask]) -> Grid:
     return Grid(
         heads=["task", "mean r", "95 % interval", "lowest", "highest", "numbers"],
         rows=[
             [
-                task["task"],
-                _r(task["mean"]),
-                _interval(task["lo"], task["hi"]),
-                _r(task["lowest"]),
-                _r(task["highest"]),
-                str(task["numbers"]),
+                task.task,
+                _r(task.mean),
+                _interval(task.lo, task.hi),
+                _r(task.lowest),
+                _r(task.highest),
+                str(task.numbers),
             ]
-            for task in sorted(tasks, key=lambda task: task["mean"])
+            for task in sorted(tasks, key=lambda task: task.mean)
         ],
     )
 
 
-def _columns(columns: Sequence[Mapping[str, Any]]) -> Grid:
+def _columns(columns: Sequence[ClosedColumn]) -> Grid:
     return Grid(
         heads=["number", "Pearson", "95 % interval", "Spearman", "Kendall", "models"],
         rows=[
             [
-                column["column"] + (f" (against the mean without {column['without']})" if
-                column["without"] else ""),
-                _r(column["pearson"]),
-                _interval(column["pearson_lo"], column["pearson_hi"]),
-                *(_r(column[key]) for key in ("spearman", "kendall")),
-                str(column["n"]),
+                column.column + (f" (against the mean without {column.without})" if
+                column.without else ""),
+                _r(column.pearson),
+                _interval(column.pearson_lo, column.pearson_hi),
+                _r(column.spearman),
+                _r(column.kendall),
+                str(column.n),
             ]
             for column in columns
         ],
@@ -307,7 +348,7 @@ def _columns(columns: Sequence[Mapping[str, Any]]) -> Grid:
 
 
 def _interval(lo: float | None, hi: float | None) -> str:
-    return "–" if lo is None else f"[{_r(lo)}, {_r(hi)}]"
+    return "–" if lo is None or hi is None else f"[{_r(lo)}, {_r(hi)}]"
 
 
 def _r(value: float | None) -> str:

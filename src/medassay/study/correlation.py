@@ -9,8 +9,8 @@ Source: specification of statistics, 7.6 and 7.7.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.core.wording import counted, listed, some_of
@@ -22,6 +22,7 @@ from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.metric.correlation import (
     CUT,
     FEWEST,
+    Ends,
     kendall,
     pearson,
     pearson_intervals,
@@ -33,6 +34,7 @@ from medassay.study.closed_accuracy import (
     MEANS,
     AccuracyColumn,
     ClosedAccuracy,
+    ClosedComparison,
     against_closed,
     sections,
     without_means,
@@ -61,27 +63,72 @@ class ModelNumbers:
         )
 
 
+class CorrelationMatrices(msgspec.Struct, frozen=True, kw_only=True):
+    """Correlations of every pair of columns over models, with the ends of Pearson's interval and
+    how many models have both; shape (n_columns, n_columns), None where undefined.
+    """
+
+    pearson: Ends
+    pearson_lo: Ends
+    pearson_hi: Ends
+    spearman: Ends
+    kendall: Ends
+    n: tuple[tuple[int, ...], ...]
+
+
+class CorrelationView(msgspec.Struct, frozen=True, kw_only=True):
+    """The correlations of some columns; `order`, `merges` and `clusters` are those of a tree over
+    1 − |r|.
+    """
+
+    columns: list[str]
+    n_models: int
+    matrices: CorrelationMatrices
+    order: list[str]
+    merges: list[tuple[int, int, float]]
+    clusters: list[list[str]]
+
+
+class ExternalSource(msgspec.Struct, frozen=True, kw_only=True):
+    """Where scores from elsewhere come from."""
+
+    name: str
+    source: str
+    date: str
+
+
+class CorrelationStudy(CorrelationView, frozen=True, kw_only=True):
+    """The correlations of all columns of a table, and of its parts.
+
+    `views` are metrics of a data set, data sets by a metric, and groups of models; `closed` is None
+    where fewer than two closed benchmarks are asked of all models. `unknown` are models of external
+    scores that are not in the table, `unsized` those without a size, `means_left_out` columns that
+    are means of others.
+    """
+
+    models: list[str]
+    groups: dict[str, list[str]]
+    pooled: bool
+    sources: list[ExternalSource]
+    unknown: list[str]
+    unsized: list[str]
+    means_left_out: list[str]
+    views: dict[str, CorrelationView]
+    closed: ClosedComparison | None
+
+
 def correlation_study(
     rows: Sequence[LongRow],
     *,
     external: Sequence[External] = (),
     sizes: Mapping[str, float] | None = None,
-) -> dict[str, Any]:
+) -> CorrelationStudy:
     """Return the correlations of a long table of results.
 
     Parameters
     ----------
     external : scores from elsewhere, as further columns; a model without one has none
     sizes : model → billions of parameters, for groups of models
-
-    Returns
-    -------
-    dict
-        columns, matrices (pearson, pearson_lo, pearson_hi, spearman, kendall, n), clusters and
-        order (names) of all columns; `views` the same of parts (metrics of a data set, data sets by
-        a metric, groups of models); `closed` what goes with the accuracy of closed benchmarks, as
-        `against_closed` returns it; models, groups, sources of external scores, their `unknown`
-        models, `unsized` models, and `means_left_out`, columns that are means of others.
 
     Raises
     ------
@@ -121,21 +168,26 @@ def correlation_study(
         for name in (f"{ACCURACY} over data sets", RANKS):
             if len(groups) > 1 and len(members) >= FEWEST and name in views:
                 matrices[f"{name}: {group} models"] = _matrices(views[name].of(members))
-    return {
-        "models": list(models),
-        "groups": groups,
-        "pooled": len(groups) > 1,
-        "sources": [
-            {"name": entry[0], "source": entry[1], "date": entry[2]}
-            for entry in sorted({(e.name, e.source, e.date) for e in external})
+    return CorrelationStudy(
+        columns=everything.columns,
+        n_models=everything.n_models,
+        matrices=everything.matrices,
+        order=everything.order,
+        merges=everything.merges,
+        clusters=everything.clusters,
+        models=list(models),
+        groups=groups,
+        pooled=len(groups) > 1,
+        sources=[
+            ExternalSource(name=name, source=source, date=date)
+            for name, source, date in sorted({(e.name, e.source, e.date) for e in external})
         ],
-        "unknown": unknown,
-        "unsized": unsized,
-        "means_left_out": means,
-        **everything,
-        "views": matrices,
-        "closed": against_closed(_described(columns, rows), closed, groups) if closed else {},
-    }
+        unknown=unknown,
+        unsized=unsized,
+        means_left_out=means,
+        views=matrices,
+        closed=against_closed(_described(columns, rows), closed, groups) if closed else None,
+    )
 
 
 def _described(
@@ -246,43 +298,43 @@ def _groups(models: Sequence[str], sizes: Mapping[str, float]) -> dict[str, list
     return {name: members for name, members in groups.items() if members}
 
 
-def _matrices(table: ModelNumbers) -> dict[str, Any]:
+def _matrices(table: ModelNumbers) -> CorrelationView:
     r = pearson(table.values)
     lo, hi = pearson_intervals(table.values, seed=seed_of(*table.models, *table.columns))
     joined = tree(r.values)
-    return {
-        "columns": list(table.columns),
-        "n_models": len(table.models),
-        "matrices": {
-            "pearson": r.values,
-            "pearson_lo": lo,
-            "pearson_hi": hi,
-            "spearman": spearman(table.values).values,
-            "kendall": kendall(table.values).values,
-            "n": r.n,
-        },
-        "order": [table.columns[at] for at in joined.order],
-        "merges": [list(merge) for merge in joined.merges],
-        "clusters": [[table.columns[at] for at in cluster] for cluster in joined.clusters],
-    }
+    return CorrelationView(
+        columns=list(table.columns),
+        n_models=len(table.models),
+        matrices=CorrelationMatrices(
+            pearson=r.values,
+            pearson_lo=lo,
+            pearson_hi=hi,
+            spearman=spearman(table.values).values,
+            kendall=kendall(table.values).values,
+            n=r.n,
+        ),
+        order=[table.columns[at] for at in joined.order],
+        merges=list(joined.merges),
+        clusters=[[table.columns[at] for at in cluster] for cluster in joined.clusters],
+    )
 
 
-def correlation_sheet(study: Mapping[str, Any]) -> ReportDocument:
+def correlation_sheet(study: CorrelationStudy) -> ReportDocument:
     """Return the study as a sheet."""
-    tables = [_view("All columns", study)] if len(study["columns"]) <= _MOST_DRAWN else []
-    if study["closed"]:
-        tables += sections(study["closed"])
-    tables += [_view(name, view) for name, view in study["views"].items()]
+    tables = [_view("All columns", study)] if len(study.columns) <= _MOST_DRAWN else []
+    if study.closed:
+        tables += sections(study.closed)
+    tables += [_view(name, view) for name, view in study.views.items()]
     lines = [
         {
             "view": name,
             "first": a,
             "second": b,
-            **{key: view["matrices"][key][i][j] for key in view["matrices"]},
+            **{key: matrix[i][j] for key, matrix in msgspec.to_builtins(view.matrices).items()},
         }
-        for name, view in {"all": study, **study["views"]}.items()
-        for i, a in enumerate(view["columns"])
-        for j, b in enumerate(view["columns"])
+        for name, view in {"all": study, **study.views}.items()
+        for i, a in enumerate(view.columns)
+        for j, b in enumerate(view.columns)
         if i < j
     ]
     columns = [
@@ -301,38 +353,35 @@ def correlation_sheet(study: Mapping[str, Any]) -> ReportDocument:
         title="Correlations of benchmarks and metrics",
         reading=reading(study),
         notes=_notes(study),
-        facts={"Models": ", ".join(study["models"])},
+        facts={"Models": ", ".join(study.models)},
         sections=tables,
         columns=columns,
         lines=lines,
-        data=study,
+        data=msgspec.to_builtins(study),
     )
 
 
-def _notes(study: Mapping[str, Any]) -> list[str]:
+def _notes(study: CorrelationStudy) -> list[str]:
     """Return what a reader of the matrices must know."""
     return [
         (
-            f"Pearson's r over {study['n_models']} models, with 95 % intervals by drawing"
+            f"Pearson's r over {study.n_models} models, with 95 % intervals by drawing"
             f" models; clusters join below a distance of {CUT:g} (1 − |r|, average linkage)."
             " Undefined with fewer than three models, or where a column does not vary."
         ),
         "Few models: a correlation here is a hint, and its interval is wide.",
         *(
             ["The matrix of all models is pooled over groups of sizes; groups stand apart below."]
-            if study["pooled"]
+            if study.pooled
             else []
         ),
-        *(
-            f"{source['name']}: {source['source']}, {source['date']}."
-            for source in study["sources"]
-        ),
-        *(_unknown(study["unknown"]) if study["unknown"] else ()),
-        *(_unsized(study["unsized"]) if study["unsized"] else ()),
+        *(f"{source.name}: {source.source}, {source.date}." for source in study.sources),
+        *(_unknown(study.unknown) if study.unknown else ()),
+        *(_unsized(study.unsized) if study.unsized else ()),
         *(
             f"{name} is the mean of {listed(MEANS[name])}; it is left out, since some of these"
             " stand here."
-            for name in study["means_left_out"]
+            for name in study.means_left_out
         ),
     ]
 
@@ -353,17 +402,17 @@ def _unsized(models: Sequence[str]) -> Iterator[str]:
     )
 
 
-def reading(study: Mapping[str, Any]) -> str:
+def reading(study: CorrelationStudy) -> str:
     """Return the study in one paragraph: which closed benchmarks agree, into how many clusters
     metrics fall, what goes with accuracy.
     """
-    parts = [f"{study['n_models']} models."]
-    accuracy = study["views"].get(f"{ACCURACY} over data sets")
+    parts = [f"{study.n_models} models."]
+    accuracy = study.views.get(f"{ACCURACY} over data sets")
     if accuracy:
         parts.append(_agreement(accuracy))
     counts = [
-        len(v["clusters"])
-        for n, v in study["views"].items()
+        len(v.clusters)
+        for n, v in study.views.items()
         if n.startswith("metrics of ") and not n.endswith(" models")
     ]
     if counts:
@@ -372,19 +421,17 @@ def reading(study: Mapping[str, Any]) -> str:
             + (f" to {max(counts)}" if max(counts) > min(counts) else "")
             + " clusters: what one says, the others of its cluster say too."
         )
-    if study["closed"] and (sentence := reading_of_closed(study["closed"])):
+    if study.closed and (sentence := reading_of_closed(study.closed)):
         parts.append(sentence)
     if len(parts) == 1:
-        parts.append(
-            f"{len(study['columns'])} columns fall into {len(study['clusters'])} clusters."
-        )
+        parts.append(f"{len(study.columns)} columns fall into {len(study.clusters)} clusters.")
     return " ".join(parts)
 
 
-def _agreement(view: Mapping[str, Any]) -> str:
+def _agreement(view: CorrelationView) -> str:
     """Say which closed benchmarks tell the same of models, and which stand apart."""
-    largest = max(view["clusters"], key=len)
-    apart = [name for cluster in view["clusters"] if cluster is not largest for name in cluster]
+    largest = max(view.clusters, key=len)
+    apart = [name for cluster in view.clusters if cluster is not largest for name in cluster]
     if len(largest) < 2:
         return "No two closed benchmarks tell the same of these models."
     sentence = f"{', '.join(largest)} tell the same of models"
@@ -395,30 +442,30 @@ def _agreement(view: Mapping[str, Any]) -> str:
     )
 
 
-def _view(name: str, view: Mapping[str, Any]) -> Section:
-    names = view["columns"]
-    order = [names.index(name) for name in view["order"]]
+def _view(name: str, view: CorrelationView) -> Section:
+    names = view.columns
+    order = [names.index(name) for name in view.order]
     figure = None
     if len(names) <= _MOST_DRAWN:
         map_drawn = heat_map(
             names,
-            view["matrices"]["pearson"],
+            view.matrices.pearson,
             order=order,
-            merges=[tuple(merge) for merge in view["merges"]],
-            linkage=f"Pearson's r over {view['n_models']} models, average linkage of 1 − |r|",
+            merges=view.merges,
+            linkage=f"Pearson's r over {view.n_models} models, average linkage of 1 − |r|",
         )
         figure = (f"correlation-{_slug(name)}", map_drawn)
-    clusters = "; ".join(", ".join(cluster) for cluster in view["clusters"])
+    clusters = "; ".join(", ".join(cluster) for cluster in view.clusters)
     return Section(
-        title=f"{name[0].upper()}{name[1:]} (n = {view['n_models']})",
+        title=f"{name[0].upper()}{name[1:]} (n = {view.n_models})",
         text=f"Clusters: {clusters}.",
         figure=figure,
         grids=[_matrix(view, order)] if len(names) <= _MOST_DRAWN else [],
     )
 
 
-def _matrix(view: Mapping[str, Any], order: Sequence[int]) -> Grid:
-    names, matrices = view["columns"], view["matrices"]
+def _matrix(view: CorrelationView, order: Sequence[int]) -> Grid:
+    names, matrices = view.columns, view.matrices
     rows = [
         [
             names[i],
@@ -434,8 +481,10 @@ def _matrix(view: Mapping[str, Any], order: Sequence[int]) -> Grid:
     )
 
 
-def _cell_text(matrices: Mapping[str, Any], i: int, j: int) -> str:
-    r, lo, hi = (matrices[key][i][j] for key in ("pearson", "pearson_lo", "pearson_hi"))
+def _cell_text(matrices: CorrelationMatrices, i: int, j: int) -> str:
+    r, lo, hi = (
+        matrix[i][j] for matrix in (matrices.pearson, matrices.pearson_lo, matrices.pearson_hi)
+    )
     if r is None:
         return "undefined"
     return _r(r) if lo is None else f"{_r(r)} [{_r(lo)}, {_r(hi)}]"
