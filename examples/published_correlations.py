@@ -35,8 +35,8 @@ print(
     "\n1. Accuracies of closed benchmarks: Pearson's r over 12 models [95 % interval by drawing"
     " models]"
 )
-view = study["views"]["accuracy over data sets"]
-names, found = view["columns"], view["matrices"]
+view = study.views["accuracy over data sets"]
+names, matrices = view.columns, view.matrices
 for first, second in (
     ("CareQA (en)", "MMLU"),
     ("MedMCQA", "MedQA"),
@@ -44,17 +44,19 @@ for first, second in (
     ("PubMedQA", "MedQA"),
 ):
     i, j = names.index(first), names.index(second)
-    r, lo, hi = (found[key][i][j] for key in ("pearson", "pearson_lo", "pearson_hi"))
+    r, lo, hi = (
+        matrix[i][j] for matrix in (matrices.pearson, matrices.pearson_lo, matrices.pearson_hi)
+    )
     print(f"   {first:12} {second:8} {r:5.2f} [{lo:.2f}, {hi:.2f}]")
 
 print("\n2. Metrics of MedText fall into clusters (distance 1 − |r| below 0.5)")
-for cluster in study["views"]["metrics of MedText"]["clusters"]:
+for cluster in study.views["metrics of MedText"].clusters:
     print(f"   {', '.join(cluster)}")
 
 print("\n3. The published mean over MultiMedQA is that of its parts, each by its items")
 parts = {"PubMedQA": 500, **{name: ITEMS[name] for name in ("MedMCQA", "MedQA", "MMLU")}}
 accuracy = {(r.dataset, r.model): r.value for r in rows if r.metric == "accuracy"}
-for model in study["models"][:3]:
+for model in study.models[:3]:
     mean = sum(n * accuracy[name, model] for name, n in parts.items()) / sum(parts.values())
     print(f"   {model:28} {mean:.3f} published {accuracy['multimedqa', model]:.3f}")
 
@@ -62,8 +64,8 @@ print(
     "\n4. Tasks against the accuracy of multiple choice questions (mean r, interval by drawing"
     " models)"
 )
-for group, closed in study["closed"]["groups"].items():
-    print(f"   {group}, {closed['n_models']} models")
-    for one in sorted(closed["tasks"], key=lambda one: one["mean"]):
-        if one["lo"] is not None:
-            print(f"      {one['task']:40} {one['mean']:5.2f} [{one['lo']:.2f}, {one['hi']:.2f}]")
+for group, closed in study.closed.groups.items():
+    print(f"   {group}, {closed.n_models} models")
+    for task in sorted(closed.tasks, key=lambda task: task.mean):
+        if task.lo is not None:
+            print(f"      {task.task:40} {task.mean:5.2f} [{task.lo:.2f}, {task.hi:.2f}]")
