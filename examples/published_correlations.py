@@ -10,7 +10,8 @@ from pathlib import Path
 
 from medassay.model.spec import load_models
 from medassay.study.closed_accuracy import ITEMS
-from medassay.study.correlation import correlation_sheet, correlation_study
+from medassay.study.correlation import correlation_study
+from medassay.study.correlation_sheet import correlation_sheet
 from medassay.study.long_table import read_long
 
 table = (

@@ -254,7 +254,7 @@ def test_the_healthbranches_protocol_runs_with_scripted_models_and_asks_open_que
 ):
     from medassay.storage.jsonl import read_jsonl
     from medassay.study.contexts import contexts_study
-    from medassay.study.contexts_document import contexts_sheet
+    from medassay.study.contexts_sheet import contexts_sheet
 
     place = healthbranches(data, tmp_path)
     models = json.loads((place / "healthbranches_models.json").read_text())

@@ -218,17 +218,21 @@ def test_a_store_that_answers_503_for_a_while_loses_nothing(
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "10"), concurrency=4)
     plan = workspace(tmp_path / "plan", makers.many_items(800), model)
 
+    before = machine.store.refused
+
     def outage():
         wait_for_requests(log, 100)
         machine.store.shut = True
-        time.sleep(4)
+        deadline = time.monotonic() + 60
+        while machine.store.refused < before + 5 and time.monotonic() < deadline:
+            time.sleep(0.05)
         machine.store.shut = False
 
     thread = threading.Thread(target=outage)
     thread.start()
     run = medassay.run(plan, secrets={}, workspace=f"{machine.bucket}/shop")
     thread.join()
-    assert machine.store.refused > 0
+    assert machine.store.refused >= before + 5
     assert max(requests_in(log).values()) == 1
     machine("two")
     assert medassay.verify(localize(f"{machine.bucket}/shop/runs/{run.id}")).ok

@@ -30,7 +30,7 @@ from medassay.kinds.results import leaderboard
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import open_run
 from medassay.study.contexts import contexts_study
-from medassay.study.contexts_document import contexts_sheet
+from medassay.study.contexts_sheet import contexts_sheet
 
 
 @pytest.fixture(scope="module")

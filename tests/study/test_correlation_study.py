@@ -29,9 +29,9 @@ from medassay.study.closed_accuracy import ALL
 from medassay.study.correlation import (
     RANKS,
     ExternalSource,
-    correlation_sheet,
     correlation_study,
 )
+from medassay.study.correlation_sheet import correlation_sheet
 from medassay.study.long_table import External, LongRow, chosen, read_external, read_long
 
 

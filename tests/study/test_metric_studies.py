@@ -16,7 +16,8 @@ from medassay.cli.main import call
 from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.exchange.predictions import import_predictions
 from medassay.study.answers import StudyAnswer, answers_of, gauges_named, sample_answers
-from medassay.study.bank import bank_sheet, bank_study
+from medassay.study.bank import bank_study
+from medassay.study.bank_sheet import bank_sheet
 from medassay.study.item_check import checkup, checkup_sheet, read_answers
 from medassay.study.rephrase import REPHRASINGS, Rephraser
 from medassay.study.settings import settings_sheet, settings_study

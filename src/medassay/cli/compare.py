@@ -16,7 +16,7 @@ from medassay.core.records.leaderboard import UNREAD_WARNING
 from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
-    from medassay.exchange.compare import ComparedPair
+    from medassay.exchange.compared_pairs import ComparedPair
 
 _RULES = ("noninferior", "equivalent")
 

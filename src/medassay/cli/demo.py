@@ -131,7 +131,7 @@ def _compare_contexts(place: Path) -> None:
     from medassay.cli.progress import watch
     from medassay.cli.sheet import tell_sheet
     from medassay.study.contexts import contexts_study
-    from medassay.study.contexts_document import contexts_sheet
+    from medassay.study.contexts_sheet import contexts_sheet
 
     _index(place)
     quiz, texts = (

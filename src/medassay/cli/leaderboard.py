@@ -123,8 +123,8 @@ def _false_claims(row: "LeaderboardRow") -> str:
     rate = row.hallucination_rate
     if rate is None:
         return "–"
-    lo, hi = (100 * (end or 0.0) for end in rate.ends)
-    return f"{100 * rate.score:.1f} % [{lo:.1f}, {hi:.1f}]"
+    lo, hi = rate.ends
+    return f"{100 * rate.score:.1f} % [{100 * lo:.1f}, {100 * hi:.1f}]"
 
 
 def _notes(row: "LeaderboardRow") -> str:

@@ -56,7 +56,8 @@ def correlation(
     """
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.model.spec import load_models
-    from medassay.study.correlation import correlation_sheet, correlation_study
+    from medassay.study.correlation import correlation_study
+    from medassay.study.correlation_sheet import correlation_sheet
     from medassay.study.long_table import chosen, read_external
 
     if to is not None:
@@ -185,7 +186,7 @@ def contexts(
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.contexts import contexts_study
-    from medassay.study.contexts_document import contexts_sheet
+    from medassay.study.contexts_sheet import contexts_sheet
 
     if to is not None:
         new_folder(to)
@@ -241,7 +242,8 @@ def bank(
     from medassay.bank.folder import load_bank
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
-    from medassay.study.bank import bank_sheet, bank_study
+    from medassay.study.bank import bank_study
+    from medassay.study.bank_sheet import bank_sheet
 
     if to is not None:
         new_folder(to)

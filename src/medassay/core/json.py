@@ -84,14 +84,12 @@ class RecordDecoder(Generic[T]):
         InputError
             As `parse_record`, or saying which field is absent or of another type.
         """
+        if _has_long_number(data):
+            return self.with_document(data, name, line)[0]
         try:
-            if _has_long_number(data):
-                return self.with_document(data, name, line)[0]
             return self._decode(data)
-        except msgspec.ValidationError as error:
-            raise InputError(f"{name} line {line}: {error}") from None
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{name} line {line}: not valid JSON: {error}") from None
+        except (ValueError, RecursionError):
+            return self.with_document(data, name, line)[0]  # fails as well, and says where
 
     def with_document(self, data: bytes, name: str, line: int) -> tuple[T, Any]:
         """Return the record, and the JSON value that it was read from; raises as `__call__`."""

@@ -5,23 +5,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
-from medassay.core.records.leaderboard import scale_text, unread_outweighs, unread_share
+from medassay.core.records.leaderboard import scale_text, unread_share
 from medassay.core.records.task import Task
 from medassay.errors import IncompleteError, InputError
+from medassay.exchange.compared_pairs import ComparedPair, RowsOfDomains
 from medassay.kinds.catalog import task_of_run
 from medassay.statistic.draws import seed_of
-from medassay.statistic.interval.bootstrap import SMALL_N, TIE
-from medassay.statistic.ranking.evidence import Evidence
-from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, MIN_COVERAGE
-from medassay.statistic.ranking.pairs import Pair, RankedRows, board_of, pairs_of_board
 from medassay.statistic.ranking.pool import Options, Stratum
-from medassay.statistic.test.margin import DifferenceInterval, check_margin
-from medassay.statistic.test.planner import items_to_tell
+from medassay.statistic.test.margin import check_margin
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 from medassay.summary.leaderboard import OVERALL, unranked_rows
@@ -33,7 +28,6 @@ _SAME = (
     *("revision", "commitment"),
 )
 Family = Literal["board", "pair"]
-_TOLD_OF = 30  # rows: of the pairs of more of them nobody asks how many items each would need
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,55 +48,6 @@ class Side:
         for trial, score in read_scored_trials(run.path):
             table.add(trial, score.score)
         return cls(run=run, items=items, table=table)
-
-
-class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two rows over the items that both have: a minus b, on the metric's scale.
-
-    Attributes
-    ----------
-    a, b : labels of the rows
-    diff, lo, hi : the difference with its own interval
-    simultaneous : the interval tested at once with all pairs of the family; None without spread,
-        or of too few items
-    family : how many pairs were tested at once
-    better : "a" or "b", "" where neither is shown to be better, None of too few items
-    p, test, p_holm : of the pair alone, by which test, and adjusted over the family
-    unread : unread shares of both, in [0, 1]
-    unread_outweighs : whether these differ by more than the scores do
-    mcnemar_p, only_a, only_b : of right-or-wrong answers; how many just one has right
-    margin : against which `equivalent` and `non_inferior` are claimed; None without one
-    bounds_90, bounds_method : the 90 % interval that these rest on
-    items_to_tell : about how many items would tell the two apart
-    """
-
-    domain: str
-    mode: str
-    a: str
-    b: str
-    n: int
-    n_clusters: int
-    diff: float
-    lo: float
-    hi: float
-    simultaneous: tuple[float, float] | None
-    family: int
-    better: str | None
-    p: float
-    test: str
-    p_holm: float | None
-    unread: tuple[float, float]
-    unread_outweighs: bool
-    identical: bool
-    mcnemar_p: float | None
-    only_a: int | None
-    only_b: int | None
-    margin: float | None
-    bounds_90: tuple[float, float] | None
-    bounds_method: str | None
-    equivalent: bool | None
-    non_inferior: bool | None
-    items_to_tell: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,8 +282,17 @@ def _of_mode(
     for name, members in groups:
         options = _options(sides, used, roots, task, mode)
         unread = [_unread(sides[row.side], row, members) for row in rows]
-        versus = _Versus((name, mode), rows, members, options, margin, unread, len(rows_told))
-        pairs += versus.pairs()
+        compared = RowsOfDomains(
+            domain=name,
+            mode=mode,
+            labels=[row.label for row in rows],
+            strata=members,
+            options=options,
+            margin=margin,
+            unread=unread,
+            n_told=len(rows_told),
+        )
+        pairs += compared.pairs()
     return pairs
 
 
@@ -403,127 +357,6 @@ def _grouping(sides: Sequence[Side], rows: Sequence[_ComparedRow]) -> Side:
         return len(np.unique(joined)) - len(joined)
 
     return min(used, key=groups)
-
-
-class _Versus:
-    """All pairs of some rows over some domains."""
-
-    def __init__(
-        self,
-        of: tuple[str, str],
-        rows: Sequence[_ComparedRow],
-        strata: Sequence[Stratum],
-        options: Options,
-        margin: float | None,
-        unread: Sequence[float],
-        n_told: int,
-    ) -> None:
-        self._domain, self._mode = of
-        self._unread, self._n_told = unread, n_told
-        self._rows, self._strata, self._options, self._margin = rows, strata, options, margin
-        self._present = [~np.isnan(s.scores) for s in strata]
-
-    def pairs(self) -> list[ComparedPair]:
-        """Return all pairs of the rows to tell of.
-
-        A board ranks no row that has scores of too few items: the family of its pairs is without
-        such a row, and pairs with one are tested in a family that has them all.
-        """
-        numbers = list(range(len(self._rows)))
-        enough = [k for k in numbers if self._coverage(k) >= MIN_COVERAGE]
-        pairs = self._pairs_among(enough)
-        if any(k not in enough for k in numbers[: self._n_told]):
-            for places, pair in self._pairs_among(numbers).items():
-                pairs.setdefault(places, pair)
-        return [pairs[places] for places in sorted(pairs)]
-
-    def _coverage(self, row: int) -> float:
-        present = np.concatenate([part[row] for part in self._present])
-        return float(present.mean())
-
-    def _pairs_among(self, ranked: list[int]) -> dict[tuple[int, int], ComparedPair]:
-        """Return the pairs of the rows to tell of, tested in the family of the `ranked` rows."""
-        common = [np.asarray(part[ranked].all(axis=0)) for part in self._present]
-        field = RankedRows(
-            rows=[(str(k), "") for k in range(len(self._rows))],
-            strata=self._strata,
-            ranked=ranked,
-            present=self._present,
-            common=common,
-            options=self._options,
-        )
-        board = board_of(field, step_down=len(ranked) <= ALL_PAIRS_UP_TO)
-        places = [place for place, k in enumerate(ranked) if k < self._n_told]
-        pairs = pairs_of_board(field, board, places)
-        kappa = 0.0 if board.relation is None else board.relation.kappa
-        compared = {}
-        for pair in pairs.pairs:
-            a, b = int(pair.first[0]), int(pair.second[0])
-            evidence = Evidence.of(self._strata, common, a, b)
-            compared[a, b] = self._compared(pair, evidence, pairs.c, kappa, len(ranked))
-        return compared
-
-    def _compared(
-        self, pair: Pair, evidence: Evidence, c: float | None, kappa: float, n_rows: int
-    ) -> ComparedPair:
-        a, b = int(pair.first[0]), int(pair.second[0])
-        difference, margin = pair.difference, self._margin
-        discordant = evidence.discordant or (None, None)
-        bounds = evidence.bounds
-        few = min(pair.n, evidence.groups) < SMALL_N
-        needed = None
-        open_question = self._n_told <= _TOLD_OF and not pair.better
-        if c is not None and pair.se is not None and not few and open_question:
-            width = kappa * pair.n or 1.0
-            # Over several domains n·SE² is no share of items that one alone has right.
-            alone = kappa > 0 and len(evidence.first) == 1
-            needed = items_to_tell(
-                difference.value, pair.se, pair.n, c=c, right_wrong=alone, width=width
-            )
-        high = self._options.scale.better == "high"
-        # Without a single difference there is no spread to go by: no interval of width 0 is honest.
-        spread = pair.se is not None and pair.se > TIE
-        return ComparedPair(
-            domain=self._domain,
-            mode=self._mode,
-            a=self._rows[a].label,
-            b=self._rows[b].label,
-            n=pair.n,
-            n_clusters=evidence.groups,
-            diff=difference.value,
-            lo=difference.lo,
-            hi=difference.hi,
-            simultaneous=pair.ends if pair.ends is not None and spread and not few else None,
-            family=n_rows * (n_rows - 1) // 2,
-            better=None if few else {"first": "a", "second": "b"}.get(pair.better or "", ""),
-            p=difference.p,
-            test=difference.test,
-            p_holm=pair.p_holm,
-            unread=(self._unread[a], self._unread[b]),
-            unread_outweighs=unread_outweighs(
-                self._unread[a], self._unread[b], difference.value, self._options.scale.ends
-            ),
-            identical=not evidence.differences.any(),
-            mcnemar_p=evidence.mcnemar_p,
-            only_a=discordant[0],
-            only_b=discordant[1],
-            margin=margin,
-            bounds_90=None if bounds is None else (bounds.lo, bounds.hi),
-            bounds_method=None if bounds is None else bounds.method,
-            equivalent=(
-                None if margin is None else bounds is not None and bounds.equivalent(margin)
-            ),
-            non_inferior=(
-                None
-                if margin is None
-                else bounds is not None and _not_worse(bounds, margin, high=high)
-            ),
-            items_to_tell=needed,
-        )
-
-
-def _not_worse(bounds: DifferenceInterval, margin: float, *, high: bool) -> bool:
-    return bounds.non_inferior(margin) if high else bounds.hi < margin
 
 
 def _notes(sides: Sequence[Side]) -> list[str]:

@@ -18,7 +18,7 @@ def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summar
 
 
 def _of_task(items: RunItems, manifest: Manifest, task: Task) -> list[Summary]:
-    if manifest.ddx:
+    if manifest.ddx is not None:
         return [DdxCases(items, manifest)]
     if task.asks != "reply":
         return [LikelihoodScores(items, manifest, task)]

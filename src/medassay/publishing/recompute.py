@@ -91,7 +91,7 @@ def verify_run(folder: Path) -> VerificationReport:
         if not report.check(name, partial(step, folder)):
             return report
     joined = Run(folder)
-    if joined.manifest.joined and "withheld" not in joined.seal:
+    if joined.manifest.joined is not None and "withheld" not in joined.seal:
         report.check("members", partial(_check_joined, folder))
     return report
 
@@ -187,7 +187,7 @@ def _check_root(folder: Path) -> str:
 def _check_joined(folder: Path) -> str:
     """Check that the records of each member of a joined run are those that were sealed with it."""
     run = open_run(folder)
-    members = run.manifest.joined
+    members = run.manifest.joined or []
     trees = [MerkleTree() for _ in members]
     owner = {
         cell: tree for member, tree in zip(members, trees, strict=True) for cell in member.cells
@@ -208,7 +208,7 @@ def _check_content(folder: Path) -> str:
     task = task_of_run(run.manifest)
     items = RunItems(folder, run.manifest.domains)
     table = LeaderboardScores(items, task.harmful)
-    judged = VerdictReader(run, items, task) if run.manifest.bench else None
+    judged = VerdictReader(run, items, task) if run.manifest.bench is not None else None
     here = revisions(task, () if judged is None else judged.graders)
     others = partial(other_revisions, run.manifest, here)
     other_scores = others(("parser", "reader", "scorer", "measure"))

@@ -327,7 +327,7 @@ def _entry(run: Run, key: TimesKey) -> Mapping[str, Any]:
 def _machine(run: Run, model: str, setting: str) -> dict[str, Any]:
     """Return the machine that a row ran on: that of its member where runs are joined."""
     prefix = f"{model}\x1f{setting}\x1f"
-    for member in run.manifest.joined:
+    for member in run.manifest.joined or ():
         if any(cell.startswith(prefix) for cell in member.cells):
             return member.machine
     return run.manifest.machine

@@ -15,21 +15,17 @@ import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.item import Bank, Item
-from medassay.core.wording import counted
 from medassay.errors import IncompleteError, InputError
-from medassay.report.document import Grid, ReportDocument, Section
-from medassay.report.plot.items import item_map
 from medassay.statistic.draws import Floats
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 
 _STRONG = 3  # strong models that must miss an item together
 _AGREE = 2 / 3  # of them that give the same wrong answer, so that it may be the right one
-_ALIKE = 0.7  # Jaccard likeness of runs of words from which on two texts are near-duplicates
-_RUN = 3  # words
+ALIKE = 0.7  # Jaccard likeness of runs of words from which on two texts are near-duplicates
+RUN_LENGTH = 3  # words
 _COMMON = 60  # texts that share a run of words which then says nothing
 _AGAINST = -0.3  # discrimination below which weaker models do better than stronger ones
-_LISTED = 50
 _WORD = re.compile(r"\w+")
 _HIDDEN = "(private)"  # in place of what synthetic items, and banks that may not leave, hold
 _SHORT = 120  # characters of a text shown
@@ -297,7 +293,9 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[AlikePair]:
     for bank in banks:
         for item in bank.items:
             words = _WORD.findall(f"{item.context or ''} {item.question}".casefold())
-            runs = frozenset(" ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1))
+            runs = frozenset(
+                " ".join(words[at : at + RUN_LENGTH]) for at in range(len(words) - RUN_LENGTH + 1)
+            )
             text = " ".join([*words, "|", *sorted(o.casefold() for o in item.options)])
             private = item.kind == "synthetic" or not bank.may_leave
             texts.append((bank.name, item, runs, text, private))
@@ -314,7 +312,7 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[AlikePair]:
         total = len(first_text[2] | other[2])
         likeness = len(first_text[2] & other[2]) / total if total else float(common > 0)
         same = first_text[3] == other[3]
-        if not same and likeness < _ALIKE:
+        if not same and likeness < ALIKE:
             continue
         yield AlikePair(
             first=f"{first_text[0]}/{first_text[1].id}",
@@ -402,163 +400,3 @@ def _review(
                 reason="weaker models do better",
                 says=f"discrimination {point.discrimination:.2f}",
             )
-
-
-def bank_sheet(study: BankStudy) -> ReportDocument:
-    """Return the study as a sheet; its CSV is the list for review."""
-    sections = []
-    points = [item for item in study.items if item.discrimination is not None]
-    if points:
-        sections.append(_answers(study, points))
-    if study.suspects:
-        sections.append(_suspects(study))
-    if study.banks:
-        sections.append(_pairs("Leaks between splits", study.leaks))
-        sections.append(_pairs("Duplicates", study.duplicates))
-    if study.keys:
-        sections.append(_positions(study.keys))
-    return ReportDocument(
-        name="bank",
-        title="What answers and texts say of items",
-        reading=reading(study),
-        notes=[
-            (
-                f"{len(study.review)} items to look at stand in the CSV file. Each is a reason"
-                " to look, none is a verdict."
-            ),
-            (
-                "Discrimination: over models, an item's score against the mean of all other items."
-                " With few models it is coarse."
-            ),
-            f"Near-duplicates share {_ALIKE:g} or more of their runs of {_RUN} words.",
-        ],
-        facts={
-            name: ", ".join(ids)
-            for name, ids in (("runs", study.runs), ("banks", study.banks))
-            if ids
-        },
-        sections=sections,
-        columns=["item", "reason", "says"],
-        lines=msgspec.to_builtins(study.review),
-        data=msgspec.to_builtins(study),
-    )
-
-
-def reading(study: BankStudy) -> str:
-    """Return the study in one paragraph."""
-    parts = []
-    if study.items:
-        n = len(study.items)
-        solved = sum(item.difficulty == 1 for item in study.items)
-        none = sum(item.difficulty == 0 for item in study.items)
-        agree = sum(suspect.agree for suspect in study.suspects)
-        parts.append(
-            f"Of {n} items {solved} are solved by all {len(study.models)} models and {none} by"
-            f" none: these tell no two models apart. {len(study.suspects)} are missed by the"
-            f" strong models together; on {agree} of them these agree on another answer, so the key"
-            " may be wrong."
-        )
-    if study.banks:
-        parts.append(
-            f"{len(study.duplicates)} pairs of questions are nearly the same,"
-            f" {len(study.leaks)} of test and dev besides."
-        )
-    for key in study.keys:
-        if key.p_positions < 0.001:
-            parts.append(f"Keys of {key.bank} are not spread evenly over positions.")
-        if key.p_longest < 0.001:
-            parts.append(
-                f"The longest option of {key.bank} is right in {100 * key.longest:.0f} % of"
-                f" items, {100 / key.options:.0f} % by chance."
-            )
-    return " ".join(parts)
-
-
-def _answers(study: BankStudy, points: Sequence[ItemPoint]) -> Section:
-    rows = [
-        [
-            model.model,
-            f"{100 * model.accuracy:.1f}",
-            "strong" if model.model in study.strong else "",
-        ]
-        for model in study.models
-    ]
-    return Section(
-        title="Difficulty and discrimination",
-        figure=("items", item_map(msgspec.to_builtins(points))),
-        grids=[Grid(heads=["model", "right, %", ""], rows=rows)],
-    )
-
-
-def _suspects(study: BankStudy) -> Section:
-    rows = [
-        [
-            suspect.item,
-            suspect.key,
-            suspect.instead if suspect.agree else "",
-            ", ".join(f"{answer or 'nothing'} × {n}" for answer, n in suspect.said.items()),
-            f"{suspect.solved_by} of {suspect.n_models}",
-        ]
-        for suspect in study.suspects[:_LISTED]
-    ]
-    heads = ["item", "key", "strong models agree on", "they say", "solved by"]
-    more = len(study.suspects) - _LISTED
-    return Section(
-        title="Suspected wrong keys",
-        text="Missed by all strong models; where these agree on another answer, it stands first."
-        + (f" {more} more in the CSV file." if more > 0 else ""),
-        grids=[Grid(heads=heads, rows=rows, names=5)],
-    )
-
-
-def _pairs(title: str, pairs: Sequence[AlikePair]) -> Section:
-    if not pairs:
-        return Section(title=title, text="None.")
-    rows = [
-        [
-            pair.first,
-            pair.second,
-            f"{pair.likeness:.2f}",
-            "yes" if pair.options_too else "no",
-            pair.text,
-        ]
-        for pair in sorted(pairs, key=lambda pair: -pair.likeness)[:_LISTED]
-    ]
-    more = len(pairs) - _LISTED
-    return Section(
-        title=title,
-        text=f"{counted(len(pairs), 'pair')}."
-        + (f" The {_LISTED} likest are shown, all in the CSV file." if more > 0 else ""),
-        grids=[
-            Grid(
-                heads=["first", "second", "likeness", "options too", "question"],
-                rows=rows,
-                names=5,
-            )
-        ],
-    )
-
-
-def _positions(keys: Sequence[KeyHabits]) -> Section:
-    rows = [
-        [
-            key.bank,
-            " ".join(
-                f"{letter} {count}" for letter, count in zip("ABCDEFGHIJ", key.counts, strict=False)
-            ),
-            f"{key.p_positions:.3g}",
-            f"{100 * key.longest:.1f} % ({100 / key.options:.0f} % by chance)",
-            f"{key.p_longest:.3g}",
-            str(key.n),
-        ]
-        for key in keys
-    ]
-    heads = [
-        "bank",
-        "keys by position",
-        "p, chi-square",
-        "longest option is right",
-        "p, binomial",
-        "items",
-    ]
-    return Section(title="Habits of keys", grids=[Grid(heads=heads, rows=rows, names=2)])

@@ -19,8 +19,10 @@ from medassay.report.plot.forest import agreement
 from medassay.report.plot.matrix import heat_map
 from medassay.runner.engine.stage import Engine
 from medassay.score.metric import TextMetric
-from medassay.statistic.draws import seed_of
+from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.metric.correlation import (
+    Correlations,
+    Ends,
     kendall,
     pearson,
     pearson_intervals,
@@ -195,28 +197,9 @@ def checkup(
     clusters = np.array([numbers[a.item] for a in answers_kept])
     r = pearson(table)
     lo, hi = pearson_intervals(table, seed=seed_of("metrics", *metrics, *labels), clusters=clusters)
-    rho, tau = spearman(table), kendall(table)
     k = len(metrics)
     inner = [row[:k] for row in r.values[:k]]
     joined = tree(inner)
-    people = {
-        label: sorted(
-            (
-                PeopleAgreement(
-                    metric=metric,
-                    pearson=r.values[i][k + j],
-                    lo=lo[i][k + j],
-                    hi=hi[i][k + j],
-                    spearman=rho.values[i][k + j],
-                    kendall=tau.values[i][k + j],
-                    n=r.n[i][k + j],
-                )
-                for i, metric in enumerate(metrics)
-            ),
-            key=_weakest_last,
-        )
-        for j, label in enumerate(labels)
-    }
     return Checkup(
         n=len(answers_kept),
         n_items=len(numbers),
@@ -238,10 +221,42 @@ def checkup(
             for j in range(i + 1, k)
             if abs(inner[i][j] or 0.0) >= SAME
         ],
-        people=people,
+        people=_people_agreement(metrics, labels, table, r, (lo, hi)),
         resilience=None if resilience is None else resilience.metrics,
         rephraser=None if resilience is None else resilience.rephraser,
     )
+
+
+def _people_agreement(
+    metrics: Sequence[str],
+    labels: Sequence[str],
+    table: Floats,
+    r: Correlations,
+    ends: tuple[Ends, Ends],
+) -> dict[str, list[PeopleAgreement]]:
+    """Return label → metrics, by falling |r|; the table has the metrics' columns, then the
+    labels'.
+    """
+    rho, tau = spearman(table), kendall(table)
+    lo, hi = ends
+    return {
+        label: sorted(
+            (
+                PeopleAgreement(
+                    metric=metric,
+                    pearson=r.values[i][at],
+                    lo=lo[i][at],
+                    hi=hi[i][at],
+                    spearman=rho.values[i][at],
+                    kendall=tau.values[i][at],
+                    n=r.n[i][at],
+                )
+                for i, metric in enumerate(metrics)
+            ),
+            key=_weakest_last,
+        )
+        for at, label in enumerate(labels, len(metrics))
+    }
 
 
 def _weakest_last(entry: PeopleAgreement) -> float:

@@ -7,7 +7,7 @@ Source: specification of statistics, 7.8 and 7.9.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -195,24 +195,7 @@ def resilience_sheet(study: ResilienceStudy) -> ReportDocument:
         name="resilience",
         title="Resilience of metrics to rephrasing",
         reading=resilience_reading(study, order),
-        notes=[
-            (
-                f"{study.n} answers, each said in other words {study.rephrasings} times by"
-                f" {study.rephraser}; the original is not among them."
-            ),
-            (
-                "Variances are of the rephrasings of one answer (divided by their number). Over the"
-                " range they keep the metric's unit, the literal published rule; over its square"
-                " metrics can be compared."
-            ),
-            *([f"{study.lost} answers lack rephrasings and are left out."] if study.lost else []),
-            *([f"{study.same} answers came back the same six times."] if study.same else []),
-            *(
-                ["SCRIPTED: the rephrasing model is a script; these numbers measure nothing."]
-                if study.scripted
-                else []
-            ),
-        ],
+        notes=list(_resilience_notes(study)),
         sections=[
             Section(
                 title="Metrics, steadiest first",
@@ -224,6 +207,24 @@ def resilience_sheet(study: ResilienceStudy) -> ReportDocument:
         lines=[{"metric": name, **msgspec.to_builtins(study.metrics[name])} for name in order],
         data=msgspec.to_builtins(study),
     )
+
+
+def _resilience_notes(study: ResilienceStudy) -> Iterator[str]:
+    yield (
+        f"{study.n} answers, each said in other words {study.rephrasings} times by"
+        f" {study.rephraser}; the original is not among them."
+    )
+    yield (
+        "Variances are of the rephrasings of one answer (divided by their number). Over the"
+        " range they keep the metric's unit, the literal published rule; over its square"
+        " metrics can be compared."
+    )
+    if study.lost:
+        yield f"{study.lost} answers lack rephrasings and are left out."
+    if study.same:
+        yield f"{study.same} answers came back the same six times."
+    if study.scripted:
+        yield "SCRIPTED: the rephrasing model is a script; these numbers measure nothing."
 
 
 def resilience_reading(study: ResilienceStudy, order: Sequence[str]) -> str:

@@ -127,7 +127,7 @@ def test_ctrl_c_ends_all_workers_and_the_local_engine_goes_on(cluster, tmp_path,
     assert code == 130, (errors, before, (tmp_path / "events").read_text())
     assert "the same command resumes" in errors
     assert before < 4000
-    time.sleep(1)
+    time.sleep(1)  # what must not happen is given time: a request that a worker still sends
     assert requests_in(log).total() == before
     run = medassay.run(plan, secrets={})
     assert max(requests_in(log).values()) == 1
@@ -151,7 +151,7 @@ def test_what_ray_says_of_a_lost_node_does_not_stand_where_the_result_belongs(
     raylet.kill()  # the processes beside it tell everybody why, on up to forty lines
     while '"worker_lost"' not in events.read_text():
         time.sleep(0.1)
-    time.sleep(5)
+    time.sleep(5)  # for what must not be printed: the lines in which Ray tells of it
     cluster.kill(node)
     process.send_signal(signal.SIGINT)
     code, out, errors = result_of(process)

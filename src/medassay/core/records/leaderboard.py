@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from medassay.core.ranks import rank_range
+from medassay.core.records.estimate import Second
 
 _SHOWN = 20
 
@@ -152,43 +153,23 @@ def tied_groups(rows: list[dict[str, Any]]) -> set[tuple[str, int | None]]:
     return tied
 
 
-class SecondInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """An interval by another method, which covers better where the first is too short."""
-
-    method: str
-    lo: float
-    hi: float
-
-
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
     """A number with its interval, as a run stores it: on the scale of the number."""
 
     score: float
-    lo: float | None = None
-    hi: float | None = None
-    second: SecondInterval | None = None
-    n: int = 0
+    lo: float
+    hi: float
+    second: Second | None = None
     flags: list[str] = []
 
     @property
-    def ends(self) -> tuple[float | None, float | None]:
+    def ends(self) -> tuple[float, float]:
         """Return the interval to show: the second one where the first has no width (see
         `honest_ends`).
         """
         if "degenerate" in self.flags and self.second is not None:
             return self.second.lo, self.second.hi
         return self.lo, self.hi
-
-    def text(self, factor: float = 1.0, digits: int = 2) -> str:
-        """Return the number with its interval, times a factor.
-
-        Examples
-        --------
-        >>> Interval(score=0.612, lo=0.5, hi=0.7).text(100.0, 1)
-        '61.2 [50.0, 70.0]'
-        """
-        numbers = (factor * (number or 0.0) for number in (self.score, *self.ends))
-        return "{} [{}, {}]".format(*(f"{number:.{digits}f}" for number in numbers))
 
 
 class LeaderboardRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,7 +198,7 @@ class LeaderboardRow(msgspec.Struct, frozen=True, kw_only=True):
     score: float | None = None
     lo: float | None = None
     hi: float | None = None
-    second: SecondInterval | None = None
+    second: Second | None = None
     n: int
     coverage: float
     rank: int | None = None

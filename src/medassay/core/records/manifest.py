@@ -1,7 +1,7 @@
 """The manifest of a run: what it was made with, as this code reads it.
 
-Records are read and never written: whoever copies a manifest copies its document, with the keys
-that this code does not know. A field with a default is one that some runs do not have.
+A record has the fields that are read, and is never written: whoever copies a manifest copies its
+document, with all its keys. A field with a default is one that some runs do not have.
 """
 
 from typing import Any, Literal
@@ -17,13 +17,9 @@ class RunBank(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     version: str
     content_sha256: str
-    title: str = ""
-    licence: str = ""
     limits: str = ""
-    domains: list[str] = []
     may_leave: bool = False
     items: int = 0
-    contradiction_penalty: float = 1.0
 
 
 class RunModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,9 +46,6 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     rank_rule: RankRule
     separation: Separation
     extraction: Literal["standard", "paper"] = "standard"
-    settings: list[str] = []
-    modes: list[str] = []
-    repeats: int = 1
     few_shot_k: int = 3
     shuffle_options: bool = False
     pooled_small: Literal["mark", "exclude"] = "mark"
@@ -60,29 +53,25 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiagnosisEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """By which rules lists of diagnoses are scored, and the synonyms that names are known by."""
+    """By which rules lists of diagnoses are scored."""
 
     rules: dict[str, Any] = {}
-    synonyms: dict[str, Any] = {}
 
 
 class RunGraph(msgspec.Struct, frozen=True, kw_only=True):
-    """A graph of judgements; `id` is its name and hash, `text` its file."""
+    """A graph of judgements; `id` is its name and hash."""
 
     id: str
     name: str
     roots: list[str]
-    text: str = ""
 
 
 class JoinedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that was joined with others: its seal and root, and the cells that come from it."""
+    """A run that was joined with others: its root, and the cells that come from it."""
 
     run: str
-    created_at: str
     cells: list[str]
     root: str
-    seal: str
     machine: dict[str, Any]
 
 
@@ -133,11 +122,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     rubrics: dict[str, str] = {}
     judge_prompts: dict[str, list[str]] | None = None
     audited: bool = False
-    steps: dict[str, Any] | None = None
     ddx: DiagnosisEntry | None = None
     graphs: list[RunGraph] = []
     drawn_as: str = ""
-    joined: list[JoinedRun] = []
+    joined: list[JoinedRun] | None = None
     source: dict[str, Any] | None = None
     deleted_items: list[dict[str, Any]] = []
     revisions: dict[str, list[str]] | None = None
