@@ -50,6 +50,8 @@ def test_a_pair_is_what_the_statistics_say_of_it(pair):
     assert (found["only_a"], found["only_b"]) == only
     assert found["mcnemar_p"] == found["p"] == mcnemar(*only)
     assert found["p_holm"] == found["p"]
+    lo, hi = found["bounds_90"]
+    assert lo < found["diff"] < hi
     lo, hi = found["simultaneous"]
     assert lo < found["diff"] < hi
     assert found["family"] == 1

@@ -1,6 +1,5 @@
 """Corrections change scores of all closed items, with options or without."""
 
-import numpy as np
 import pytest
 from tests import makers
 
@@ -39,5 +38,10 @@ def test_numbers_without_options_count_and_their_corrected_keys_are_changes(tmp_
     assert study.changed == ["n00", "n01", "n02", "n03", "n04"]
     assert (row.n_changed, row.before_changed, row.after_changed) == (5, 100.0, 0.0)
     assert row.difference == pytest.approx(-100 * 5 / 30)
-    assert np.isfinite(row.lo)
+    assert row.lo < row.difference < row.hi
+    for value, lo, hi in (
+        (row.before, row.before_lo, row.before_hi),
+        (row.after, row.after_lo, row.after_hi),
+    ):
+        assert lo < value < hi
     assert "5 items were changed, 0 removed." in corrections_sheet(study).markdown()

@@ -283,6 +283,10 @@ def test_closed_accuracy_is_weighted_by_items_and_stands_against_everything_else
     found = study.closed.groups[ALL].columns
     assert {one.column for one in found} == set(study.columns)
     assert {one.without for one in found} == {"", "A", "B", "C"}
+    # Of five models no interval is told: too many draws leave r undefined.
+    assert {one.pearson_lo for one in found} == {None}
+    many = correlation_study(rows(20)).closed.groups[ALL].columns
+    assert all(one.pearson_lo < one.pearson < one.pearson_hi for one in many)
     assert study.closed.name == "weighted accuracy of closed benchmarks"
 
 

@@ -8,6 +8,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests import makers
 
 import medassay
@@ -15,6 +16,8 @@ from medassay.bank.folder import load_bank
 from medassay.cli.main import call
 from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.exchange.predictions import import_predictions
+from medassay.score.text import rouge
+from medassay.statistic.metric.spread import resilience
 from medassay.study.answers import StudyAnswer, answers_of, gauges_named, sample_answers
 from medassay.study.bank import bank_study
 from medassay.study.bank_sheet import bank_sheet
@@ -85,11 +88,14 @@ def test_resilience_by_hand(tmp_path, monkeypatch):
     one = rephraser("w", tmp_path)
     monkeypatch.setattr(one, "rephrase", lambda texts: said)
     study = resilience_study(answers, one, {}, tmp_path)
-    from medassay.score.text import rouge
-
     values = [rouge(text, "a b c d").rouge1 for text in said["text 0"]]
     assert study.metrics["rouge1"].range == pytest.approx(max(values) - min(values))
-    assert study.metrics["rouge1"].mean == pytest.approx(np.var(values) / 1.0 / 2)
+    moved = study.metrics["rouge1"]
+    assert moved.mean == pytest.approx(np.var(values) / 1.0 / 2)
+    table = np.array([values, [rouge("a", "a b c d").rouge1] * 6])
+    wanted = resilience(table, span=float(np.ptp(table)))
+    assert (moved.mean_squared, moved.meta_variance) == (wanted.mean_squared, wanted.meta_variance)
+    assert moved.mean != moved.meta_variance
     assert one.spec.temperature == 0.5
 
 
@@ -192,6 +198,10 @@ def test_the_check_up_finds_what_agrees_with_people_and_what_says_the_same(tmp_p
     good = {one.metric: one for one in study.people["good"]}
     assert good["rouge1"].pearson > 0.9
     assert good["rouge1"].lo <= good["rouge1"].pearson <= good["rouge1"].hi
+    scores = [rouge(answer.text, answer.reference).rouge1 for answer in answers]
+    labels = [answer.people["good"] for answer in answers]
+    assert good["rouge1"].spearman == pytest.approx(stats.spearmanr(scores, labels).statistic)
+    assert good["rouge1"].kendall == pytest.approx(stats.kendalltau(scores, labels).statistic)
     bad = {one.metric: one for one in study.people["bad"]}
     assert bad["rouge1"].pearson == pytest.approx(-good["rouge1"].pearson, abs=1e-9)
     assert ("rouge1", "rouge1_unicode") in study.same
@@ -276,8 +286,10 @@ def test_settings_are_paired_item_by_item(tmp_path):
     assert ("option order", "shuffled", "as in the bank") in factors
     for one in study.effects:
         assert one.difference == pytest.approx(one.mean_with - one.mean_without)
+        assert one.lo <= one.difference <= one.hi
         assert one.n == len(items)
         assert one.p_holm >= one.p
+    assert any(one.lo < one.hi for one in study.effects)
     assert "Few-shot" in settings_sheet(study).reading
     asked = {one.factor: one.asked for one in study.effects}
     assert asked["few-shot"].startswith("plain, options as in the bank")
@@ -330,6 +342,7 @@ def test_a_wrong_key_is_suspected_when_strong_models_agree_on_another_answer(tmp
         "A",
         True,
     )
+    assert (first["solved_by"], first["n_models"]) == (2, 6)
     item = next(one for one in study["items"] if one["item"] == "d/q03")
     assert item["discrimination"] < 0
     assert item["difficulty"] == pytest.approx(2 / 6)
