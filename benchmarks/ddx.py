@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 from medassay.core.records.diagnosis import RELATIONS, SEVERITY_MAPS
-from medassay.kinds.diagnoses.aggregates import Weighting, case_estimates
+from medassay.kinds.diagnoses.aggregates import COLUMNS, Weighting, case_estimates
 from medassay.kinds.diagnoses.scorer import DdxScore, score_case
 from medassay.statistic.metric.reliability import PRESETS, reliability_weighted_mean, rescale
 from medassay.summary.pooled import CasePool, CaseStratum
@@ -46,7 +46,9 @@ def ours(given):
     scores = [numbers(score_case(*one)) for one in given]
     clusters = np.arange(len(scores))
     stratum = CaseStratum(np.array(scores), clusters, 20261121)
-    pool = CasePool([stratum], pool_seed=0, n_resamples=N_RESAMPLES)
+    names = ("semantic", "severity", "shift", "top1", "top3", "top5")
+    columns = {name: COLUMNS[name] for name in names}
+    pool = CasePool([stratum], pool_seed=0, n_resamples=N_RESAMPLES, columns=columns)
     found = case_estimates(pool, Weighting(semantic_max=16.0, presets=PRESETS))
     return found["semantic", "hard"]["score"]
 

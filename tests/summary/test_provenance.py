@@ -9,7 +9,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.records.manifest import Manifest, RunModel, RunPlan
 from medassay.kinds.choice.tasks import CLOSED
 from medassay.summary.leaderboard import leaderboard_document
-from medassay.summary.scores import LeaderboardScores
+from medassay.summary.scores import RunScores
 
 MANIFEST = Manifest(
     run="r-1",
@@ -28,12 +28,12 @@ def test_tools_minus_solo_is_paired_and_of_each_kind(tmp_path):
     for n, item in enumerate(items):
         item["kind"] = "synthetic" if n % 2 else "public"
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
-    table = LeaderboardScores(RunItems(tmp_path, {"law": "law-2026.1"}))
+    table = RunScores(RunItems(tmp_path, MANIFEST.domains), MANIFEST, CLOSED.scale)
     for n, item in enumerate(items):
         # Tools help with every fourth public item and with no synthetic one.
         scores = {"solo": float(n % 8 != 0), "tools": 1.0 if n % 2 == 0 else float(n % 8 != 0)}
         for mode, score in scores.items():
-            table.add(makers.trial(mode=mode, item=item["id"]), score)
+            table.add_trial(makers.trial(mode=mode, item=item["id"]), score)
     found = leaderboard_document(table, MANIFEST, CLOSED)["by_kind"]["tools_minus_solo"]
     by = {(row["domain"], row["kind"]): row for row in found}
     assert by["law", "public"]["diff"] == pytest.approx(5 / 20)
@@ -48,10 +48,10 @@ def test_one_cluster_has_no_interval_and_few_are_never_told_different(tmp_path):
         folder.mkdir()
         items = [i | ({"cluster": cluster} if cluster else {}) for i in makers.many_items(n)]
         (folder / "items.jsonl").write_text("".join(json.dumps(i) + "\n" for i in items))
-        table = LeaderboardScores(RunItems(folder, {"law": "law-2026.1"}))
+        table = RunScores(RunItems(folder, MANIFEST.domains), MANIFEST, CLOSED.scale)
         for item in items:
             for mode, score in (("solo", 0.0), ("tools", 1.0)):
-                table.add(makers.trial(mode=mode, item=item["id"]), score)
+                table.add_trial(makers.trial(mode=mode, item=item["id"]), score)
         [row, _] = leaderboard_document(table, MANIFEST, CLOSED)["tools_minus_solo"]
         assert (row["diff"], row["different"]) == (1.0, False)
         assert (row["lo"] is None) == (n == 1 or cluster is not None)

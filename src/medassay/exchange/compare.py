@@ -20,8 +20,7 @@ from medassay.statistic.test.margin import check_margin
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 from medassay.summary.leaderboard import OVERALL, unranked_rows
-from medassay.summary.provenance import seed_label
-from medassay.summary.scores import LeaderboardScores
+from medassay.summary.scores import RunScores
 
 _SAME = (
     *("question", "context", "options", "expected", "range", "regex", "facts", "criteria"),
@@ -36,7 +35,7 @@ class Side:
 
     run: Run
     items: RunItems
-    table: LeaderboardScores
+    scores: RunScores
 
     @classmethod
     def of(cls, run: Run) -> "Side":
@@ -44,10 +43,10 @@ class Side:
         if not run.sealed:
             raise IncompleteError(f"{run.path}: not finished; only sealed runs are compared")
         items = RunItems(run.path, run.manifest.domains)
-        table = LeaderboardScores(items)
+        scores = RunScores(items, run.manifest, task_of_run(run.manifest).scale)
         for trial, score in read_scored_trials(run.path):
-            table.add(trial, score.score)
-        return cls(run=run, items=items, table=table)
+            scores.add_trial(trial, score.score)
+        return cls(run=run, items=items, scores=scores)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +166,7 @@ def _refuse_unlike(sides: Sequence[Side]) -> None:
                 "expected the same metric on the same scale"
             )
     for other in sides[1:]:
-        for domain in sides[0].table.domains:
+        for domain in sides[0].scores.domains:
             _refuse_other_items(sides[0], other, domain)
             _refuse_other_clusters(sides[0], other, domain)
 
@@ -189,7 +188,7 @@ def _refuse_other_clusters(first: Side, other: Side, domain: str) -> None:
     if not names:
         return
     mine, yours = (
-        s.table.clusters[domain][[s.items.place(domain, name) for name in names]]
+        s.scores.clusters[domain][[s.items.place(domain, name) for name in names]]
         for s in (first, other)
     )
     n_mine, two = (len(np.unique(labels)) for labels in (mine, yours))
@@ -213,9 +212,9 @@ def _rows(sides: Sequence[Side], only: Sequence[str]) -> list[_ComparedRow]:
     """Return the rows to compare, each with a name of its own."""
     rows = []
     for at, side in enumerate(sides):
-        for mode in sorted(side.table.modes):
-            names = side.table.rows(mode)
-            skipped = unranked_rows(side.run.manifest, names, side.table, mode=mode)
+        for mode in sorted(side.scores.modes):
+            names = side.scores.rows(mode)
+            skipped = unranked_rows(side.run.manifest, names, side.scores, mode=mode)
             rows += [
                 (at, model, setting, mode)
                 for model, setting in names
@@ -225,7 +224,7 @@ def _rows(sides: Sequence[Side], only: Sequence[str]) -> list[_ComparedRow]:
     for name in only:
         if name not in models:
             listed = sorted(
-                {m for s in sides for mode in s.table.modes for m, _ in s.table.rows(mode)}
+                {m for s in sides for mode in s.scores.modes for m, _ in s.scores.rows(mode)}
             )
             raise InputError(f"--only: no model '{name}'; there are {', '.join(listed)}")
     if only:
@@ -265,13 +264,13 @@ def _of_mode(
     roots = sorted({sides[at].run.seal["root"] for at in used})
     task = task_of_run(sides[0].run.manifest)
     strata: list[Stratum] = []
-    for domain in sides[used[0]].table.domains:
+    for domain in sides[used[0]].scores.domains:
         common = set.intersection(*(_ids(sides[at], domain) for at in used))
         if common:
             seed = seed_of(*roots, domain, mode)
             if len(used) == 1:  # as its board: no reading contradicts it
                 manifest = sides[used[0]].run.manifest
-                seed = seed_of(manifest.domains[domain], seed_label(manifest), domain, mode)
+                seed = seed_of(manifest.domains[domain], manifest.seed_label, domain, mode)
             strata.append(_stratum(sides, rows, domain, sorted(common), seed))
     if not strata:
         raise InputError("the runs have no item in common (same domain, same id)")
@@ -304,7 +303,7 @@ def _options(
     if len(used) == 1:
         manifest = sides[used[0]].run.manifest
         joined = "+".join(sorted(set(manifest.domains.values())))
-        pool_seed = seed_of(joined, seed_label(manifest), OVERALL, mode)
+        pool_seed = seed_of(joined, manifest.seed_label, OVERALL, mode)
         n_resamples = manifest.plan.n_resamples
     return Options(
         pool_seed=pool_seed, scale=task.scale, rule=SIMULTANEOUS, n_resamples=n_resamples
@@ -314,7 +313,7 @@ def _options(
 def _unread(side: Side, row: _ComparedRow, members: Sequence[Stratum]) -> float:
     """Return the unread share of a row over some domains."""
     names = [stratum.name for stratum in members]
-    return unread_share(side.table.counted(names, (row.model, row.setting), row.mode))
+    return unread_share(side.scores.outcomes.of(names, (row.model, row.setting), row.mode))
 
 
 def _stratum(
@@ -328,19 +327,19 @@ def _stratum(
     for k, row in enumerate(rows):
         side = sides[row.side]
         places = [side.items.place(domain, name) for name in names]
-        scores[k] = side.table.matrix(domain, row.mode, [(row.model, row.setting)])[0, places]
+        scores[k] = side.scores.of(domain, row.mode, [(row.model, row.setting)])[0, places]
     owner = _grouping(sides, rows)
     positions = [owner.items.place(domain, name) for name in names]
-    of = next((side for side in sides if domain in side.table.lowest), None)
+    of = next((side for side in sides if domain in side.scores.lowest), None)
     return Stratum(
         name=domain,
         scores=scores,
-        clusters=owner.table.clusters[domain][positions],
+        clusters=owner.scores.clusters[domain][positions],
         seed=seed,
         lowest=(
             None
             if of is None
-            else of.table.lowest[domain][[of.items.place(domain, name) for name in names]]
+            else of.scores.lowest[domain][[of.items.place(domain, name) for name in names]]
         ),
     )
 
@@ -353,7 +352,7 @@ def _grouping(sides: Sequence[Side], rows: Sequence[_ComparedRow]) -> Side:
     used = [sides[at] for at in sorted({row.side for row in rows})]
 
     def groups(side: Side) -> int:
-        joined = np.concatenate([side.table.clusters[d] for d in side.table.domains])
+        joined = np.concatenate([side.scores.clusters[d] for d in side.scores.domains])
         return len(np.unique(joined)) - len(joined)
 
     return min(used, key=groups)
@@ -371,7 +370,7 @@ def _notes(sides: Sequence[Side]) -> list[str]:
     ):
         notes.append("SCRIPTED: answers or judges were scripted; these numbers measure nothing")
     shared = sum(
-        len(set.intersection(*(_ids(s, d) for s in sides))) for d in sides[0].table.domains
+        len(set.intersection(*(_ids(s, d) for s in sides))) for d in sides[0].scores.domains
     )
     for side in sides:
         if n_left := len(side.items) - shared:

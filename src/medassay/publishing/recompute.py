@@ -62,7 +62,7 @@ from medassay.storage.run import (
     trial_cell,
 )
 from medassay.summary.leaderboard import leaderboard_document, without_judging
-from medassay.summary.scores import LeaderboardScores
+from medassay.summary.scores import RunScores
 
 TOLERANCE = 1e-9
 _ABSENT = object()
@@ -207,7 +207,7 @@ def _check_content(folder: Path) -> str:
     run = open_run(folder)
     task = task_of_run(run.manifest)
     items = RunItems(folder, run.manifest.domains)
-    table = LeaderboardScores(items, task.harmful)
+    scores_of_run = RunScores(items, run.manifest, task.scale, task.harmful)
     judged = VerdictReader(run, items, task) if run.manifest.bench is not None else None
     here = revisions(task, () if judged is None else judged.graders)
     others = partial(other_revisions, run.manifest, here)
@@ -225,7 +225,7 @@ def _check_content(folder: Path) -> str:
         else _scores(run, items, task, judged, same_code=same_code)
     )
     for trial, score in checked:
-        table.add(trial, score.score)
+        scores_of_run.add_trial(trial, score.score)
         for summary in further:
             summary.add(trial, score)
     withheld = "withheld" in items.forms
@@ -233,8 +233,8 @@ def _check_content(folder: Path) -> str:
         judged.check_spot_check()
     judgements = None if withheld else read_judgements(run, items)
     if other_statistics is None:
-        document = canonical(leaderboard_document(table, run.manifest, task, judgements, further))
-        _check_statistics(run, document, withheld=withheld)
+        document = leaderboard_document(scores_of_run, run.manifest, task, judgements, further)
+        _check_statistics(run, canonical(document), withheld=withheld)
     intervals = "intervals, ranks and pairs " + _recomputed(other_statistics)
     scores = f"scores {_recomputed(other_scores)}"
     if judged is not None and judged.other is not None:

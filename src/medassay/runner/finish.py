@@ -13,7 +13,7 @@ from medassay.kinds.summaries import summaries_of
 from medassay.storage.records import read_scored_trials, read_trials, read_verdicts_by_trial
 from medassay.storage.run import SALT, SPOT_CHECK, VERDICTS, Run, seal_run, write_new
 from medassay.summary.leaderboard import leaderboard_document
-from medassay.summary.scores import LeaderboardScores
+from medassay.summary.scores import RunScores
 
 
 def finish(
@@ -32,14 +32,14 @@ def finish(
     secret : what the commitments to synthetic items are salted with; None draws a new one
     """
     began = time.monotonic()
-    table = LeaderboardScores(items, task.harmful)
+    scores = RunScores(items, run.manifest, task.scale, task.harmful)
     judgements = read_judgements(run, items)
     further = summaries_of(items, run.manifest, task)
     for trial, score in read_scored_trials(run.path):
-        table.add(trial, score.score)
+        scores.add_trial(trial, score.score)
         for summary in further:
             summary.add(trial, score)
-    document = leaderboard_document(table, run.manifest, task, judgements, further)
+    document = leaderboard_document(scores, run.manifest, task, judgements, further)
     if items.withholding:
         (run.path / SALT).unlink(missing_ok=True)
         salt = {"schema_version": 1, "secret": secret or secrets.token_hex(32)}

@@ -23,6 +23,7 @@ from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES, SECTIONS
 from medassay.core.records.item import Item
 from medassay.core.records.trial import Trial
+from medassay.core.scale import Scale
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.record.medication import medication_state, stopped_names
 from medassay.kinds.record.reply import record_value
@@ -427,10 +428,10 @@ class _Study:
     def _whole(self) -> dict[ModeRow, CasePool]:
         """Return the numbers of each row, item by item, repeats averaged."""
         items = RunItems(self._run.path, self._run.manifest.domains)
-        table = ItemMatrix(items, self._run.manifest, self._numbers)
+        table = ItemMatrix(items, self._run.manifest, dict.fromkeys(self._numbers, Scale()))
         for answer in self._answers:
             model, setting, mode = answer.row
-            numbers = zip(self._numbers, self._value(answer), strict=True)
+            numbers = dict(zip(self._numbers, self._value(answer), strict=True))
             table.add((answer.domain, model, setting, mode), answer.item, numbers)
         return {
             (model, setting, mode): table.pool(table.domains, (model, setting), mode)
@@ -438,7 +439,7 @@ class _Study:
         }
 
     def _row(self, row: ModeRow) -> dict[str, Any]:
-        estimates = pooled_means(self._pools[row])
+        estimates = {n: mean.to_dict() for n, mean in pooled_means(self._pools[row]).items()}
         own_row = next(r for r in self._overall if (r["model"], r["setting"], r["mode"]) == row)
         return {
             **dict(zip(("model", "setting", "mode"), row, strict=True)),

@@ -5,6 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from medassay.core.protocols import JudgingSummary, Summary
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.answer import OUTCOMES
@@ -18,10 +20,10 @@ from medassay.statistic.draws import seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Bools
-from medassay.summary.harm import harm_of
+from medassay.summary.harm import harm_document
 from medassay.summary.pairs import relations_of
-from medassay.summary.provenance import ProvenanceBreakdown, seed_label
-from medassay.summary.scores import LeaderboardScores
+from medassay.summary.provenance import ProvenanceBreakdown
+from medassay.summary.scores import RunScores
 from medassay.summary.tool_effect import MODES, tools_minus_solo
 
 OVERALL = "overall"
@@ -31,7 +33,7 @@ UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
 def unranked_rows(
     manifest: Manifest,
     rows: Iterable[RowKey],
-    table: LeaderboardScores | None = None,
+    scores: RunScores | None = None,
     *,
     mode: str | None = None,
     domains: Sequence[str] | None = None,
@@ -57,19 +59,19 @@ def unranked_rows(
             reasons[model, setting] = "topline"
         elif setting.endswith(GENERATION_SUFFIX):
             reasons[model, setting] = "generated"
-        elif table is not None and (model, setting) in table.unequal:
+        elif scores is not None and (model, setting) in scores.outcomes.unequal:
             reasons[model, setting] = "asked_again"
-        elif table is not None and most < table.cut_off_share(
+        elif scores is not None and most < scores.outcomes.cut_off_share(
             (model, setting),
-            table.domains if domains is None else domains,
-            table.modes if mode is None else (mode,),
+            scores.domains if domains is None else domains,
+            scores.modes if mode is None else (mode,),
         ):
             reasons[model, setting] = "cut_off"
     return reasons
 
 
 def leaderboard_document(
-    table: LeaderboardScores,
+    scores: RunScores,
     manifest: Manifest,
     task: Task,
     judgements: JudgingSummary | None = None,
@@ -81,22 +83,22 @@ def leaderboard_document(
     between the rows: common items, pairs, oracle), and where there are public and synthetic items
     `by_kind`.
     """
-    if not table.modes:
+    if not scores.modes:
         raise StatisticError("the run has no trials: no data is not a score of zero")
     domains: dict[str, list[dict[str, Any]]] = {}
     fields: dict[str, dict[str, Any]] = {}
     over_all: dict[str, dict[RowKey, Bools]] = {}
-    for mode in sorted(table.modes):
-        rows = table.rows(mode)
-        groups = {name: [name] for name in table.domains}
+    for mode in sorted(scores.modes):
+        rows = scores.rows(mode)
+        groups = {name: [name] for name in scores.domains}
         names = [OVERALL, *groups] if len(groups) > 1 else list(groups)
         for name in names:
-            members = groups.get(name, table.domains)
-            document, relations, used = _ranking(table, manifest, task, mode, rows, name, members)
+            members = groups.get(name, scores.domains)
+            document, relations, used = _ranking(scores, manifest, task, mode, rows, name, members)
             if name == names[0]:  # over all domains
                 over_all[mode] = used
             if judgements is not None:
-                seed = seed_of(manifest.methodology, seed_label(manifest), name, mode)
+                seed = seed_of(manifest.methodology, manifest.seed_label, name, mode)
                 _add_judging(document, judgements, members, mode, seed, manifest)
                 relations["panel"] = judgements.panel(members, mode, seed)
             for summary in summaries:
@@ -108,13 +110,16 @@ def leaderboard_document(
             domains.setdefault(OVERALL, []).extend(domains[only][-len(rows) :])
             fields[mode][OVERALL] = fields[mode][only]
     plan = manifest.plan
-    kinds = ProvenanceBreakdown(table, manifest, task)
+    kinds = ProvenanceBreakdown(scores, manifest, task)
     apart = {}
     if kinds.both:
-        rows = sorted({row for mode in table.modes for row in table.rows(mode)})
-        groups = {OVERALL: table.domains, **{name: [name] for name in table.domains}}
-        apart = {"by_kind": kinds.document(groups, unranked_rows(manifest, rows, table))}
-    differences = _both_modes(table, manifest, task)
+        rows = sorted({row for mode in scores.modes for row in scores.rows(mode)})
+        groups = {
+            OVERALL: scores.domains,
+            **{name: [name] for name in scores.domains},
+        }
+        apart = {"by_kind": kinds.document(groups, unranked_rows(manifest, rows, scores))}
+    differences = _both_modes(scores, manifest, task)
     return {
         **apart,
         **({"tools_minus_solo": differences} if differences else {}),
@@ -136,7 +141,7 @@ def leaderboard_document(
 
 
 def _ranking(
-    table: LeaderboardScores,
+    scores: RunScores,
     manifest: Manifest,
     task: Task,
     mode: str,
@@ -147,14 +152,15 @@ def _ranking(
     versions = manifest.domains
     field = field_of(
         rows,
-        _strata(table, manifest, members, mode, rows),
+        _strata(scores, manifest, members, mode, rows),
         _options(manifest, task, mode),
-        unranked=unranked_rows(manifest, rows, table, mode=mode, domains=members),
+        unranked=unranked_rows(manifest, rows, scores, mode=mode, domains=members),
         all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
     counts_cuts = manifest.max_cut_off is not None
     document = [
-        _row(s, field, table, members, mode, task, counts_cuts=counts_cuts) for s in field.standings
+        _row(s, field, scores, members, mode, task, counts_cuts=counts_cuts)
+        for s in field.standings
     ]
     ranges = manifest.plan.rank_rule == SIMULTANEOUS
     document.sort(key=lambda row: _place(row, task, ranges=ranges))
@@ -164,20 +170,20 @@ def _ranking(
 
 
 def _strata(
-    table: LeaderboardScores,
+    scores: RunScores,
     manifest: Manifest,
     members: list[str],
     mode: str,
     rows: list[RowKey],
 ) -> list[Stratum]:
-    versions, run = manifest.domains, seed_label(manifest)
+    versions, run = manifest.domains, manifest.seed_label
     return [
         Stratum(
             name=domain,
-            scores=table.matrix(domain, mode, rows),
-            clusters=table.clusters[domain],
+            scores=scores.of(domain, mode, rows),
+            clusters=scores.clusters[domain],
             seed=seed_of(versions[domain], run, domain, mode),
-            lowest=table.lowest.get(domain),
+            lowest=scores.lowest.get(domain),
         )
         for domain in members
     ]
@@ -186,7 +192,7 @@ def _strata(
 def _options(manifest: Manifest, task: Task, mode: str) -> Options:
     plan, joined = manifest.plan, "+".join(sorted(set(manifest.domains.values())))
     return Options(
-        pool_seed=seed_of(joined, seed_label(manifest), OVERALL, mode),
+        pool_seed=seed_of(joined, manifest.seed_label, OVERALL, mode),
         scale=task.scale,
         n_resamples=plan.n_resamples,
         rule=plan.rank_rule,
@@ -196,15 +202,18 @@ def _options(manifest: Manifest, task: Task, mode: str) -> Options:
     )
 
 
-def _both_modes(table: LeaderboardScores, manifest: Manifest, task: Task) -> list[dict[str, Any]]:
+def _both_modes(scores: RunScores, manifest: Manifest, task: Task) -> list[dict[str, Any]]:
     """Return tools minus solo of every row asked both ways, over all domains and in each."""
-    if not set(MODES) <= table.modes:
+    if not set(MODES) <= scores.modes:
         return []
-    shared = sorted(set(table.rows("solo")) & set(table.rows("tools")))
+    shared = sorted(set(scores.rows("solo")) & set(scores.rows("tools")))
     row_differences = []
-    for name, members in ((OVERALL, table.domains), *((d, [d]) for d in table.domains)):
+    for name, members in (
+        (OVERALL, scores.domains),
+        *((d, [d]) for d in scores.domains),
+    ):
         differences = tools_minus_solo(
-            partial(_strata, table, manifest, members),
+            partial(_strata, scores, manifest, members),
             shared,
             _options(manifest, task, "solo"),
         )
@@ -230,14 +239,14 @@ def _place(
 def _row(
     standing: Standing,
     field: Field,
-    table: LeaderboardScores,
+    scores: RunScores,
     members: list[str],
     mode: str,
     task: Task,
     *,
     counts_cuts: bool,
 ) -> dict[str, Any]:
-    counted = table.counted(members, standing.row, mode)
+    counted = scores.outcomes.of(members, standing.row, mode)
     model, setting = standing.row
     estimate, rank = standing.estimate, standing.rank
     trials = counted["trials"]
@@ -254,7 +263,12 @@ def _row(
     }
     flags = [*(estimate.flags if estimate else ()), *standing.marks]
     flags += [mark for mark, holds in marks.items() if holds]
-    harm = harm_of(table, members, standing.row, mode, task)
+    harm = harm_document(
+        *scores.harm.of(members, standing.row, mode),
+        np.concatenate([scores.of(domain, mode, [standing.row])[0] for domain in members]),
+        np.concatenate([scores.clusters[domain] for domain in members]),
+        task.scale,
+    )
     plain = estimate.to_dict() if estimate else {}
     ranges = field.simultaneous_ranges.get(standing.row)
     of_rule: dict[str, Any] = {"simultaneous": None if ranges is None else list(ranges)}

@@ -5,11 +5,11 @@ number.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from medassay.core.records.estimate import Estimate
 from medassay.core.scale import Scale
 from medassay.statistic.draws import Floats
 from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate
@@ -30,7 +30,7 @@ class CaseStratum:
 class CasePool:
     """Cases over some domains, drawn domain by domain.
 
-    `numbers` names the columns of their values.
+    `columns` names the columns of their values, each with its scale.
     """
 
     def __init__(
@@ -39,19 +39,18 @@ class CasePool:
         *,
         pool_seed: int,
         n_resamples: int,
-        numbers: tuple[str, ...],
+        columns: Mapping[str, Scale],
     ) -> None:
         self._strata = strata
-        self._numbers = numbers
+        self.columns = columns
+        self._places = {name: at for at, name in enumerate(columns)}
         self._pool_seed = pool_seed
         self._n_resamples = n_resamples
 
     @cached_property
     def values(self) -> Floats:
         """Return all cases, shape (n_cases, numbers)."""
-        return np.concatenate(
-            [np.empty((0, len(self._numbers))), *(s.values for s in self._strata)]
-        )
+        return np.concatenate([np.empty((0, len(self.columns))), *(s.values for s in self._strata)])
 
     @property
     def domains(self) -> Sequence[CaseStratum]:
@@ -69,7 +68,7 @@ class CasePool:
 
     def column(self, number: str) -> Floats:
         """Return one number of every case."""
-        return self.values[:, self._numbers.index(number)]
+        return self.values[:, self._places[number]]
 
     def known(self, number: str) -> Bools:
         """Return for which cases a number is known."""
@@ -87,7 +86,7 @@ class CasePool:
             strata.append(part)
         return CasePool(
             strata,
-            numbers=self._numbers,
+            columns=self.columns,
             pool_seed=self._pool_seed,
             n_resamples=self._n_resamples,
         )
@@ -95,23 +94,19 @@ class CasePool:
     def alike(self) -> "list[tuple[CasePool, list[str]]]":
         """Return the numbers in groups that are known for the same cases, each with these cases."""
         groups: dict[bytes, list[str]] = {}
-        for number in self._numbers:
+        for number in self.columns:
             is_known = self.known(number)
             if is_known.any():
                 groups.setdefault(is_known.tobytes(), []).append(number)
         return [(self.only(self.known(numbers[0])), numbers) for numbers in groups.values()]
 
 
-def pooled_means(
-    pool: CasePool, scales: Mapping[str, Scale] | None = None
-) -> dict[str, dict[str, Any]]:
+def pooled_means(pool: CasePool) -> dict[str, Estimate]:
     """Return the mean of every number of a pool with its interval.
 
     What no case has, or what has no interval, is left out.
-
-    `scales` are those of numbers that are no shares.
     """
-    means: dict[str, dict[str, Any]] = {}
+    means: dict[str, Estimate] = {}
     for subpool, numbers in pool.alike():
         if not subpool.strata.has_interval:
             continue
@@ -120,8 +115,7 @@ def pooled_means(
         sums = subpool.strata.sums(np.column_stack([*columns, ones]))
         for at, (number, values) in enumerate(zip(numbers, columns, strict=True)):
             draws = sums[:, at] / sums[:, -1]
-            scale = (scales or {}).get(number, Scale())
             means[number] = ratio_estimate(
-                values, ones, draws, subpool.strata, scale=scale
-            ).to_dict()
+                values, ones, draws, subpool.strata, scale=pool.columns[number]
+            )
     return means

@@ -16,7 +16,7 @@ from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import percentile
 from medassay.statistic.ranking.field import field_of
 from medassay.statistic.ranking.pool import Options, PooledMeans, Stratum, means_of
-from medassay.summary.scores import LeaderboardScores
+from medassay.summary.scores import RunScores
 from medassay.summary.tool_effect import MODES, tools_minus_solo
 
 PUBLIC, SYNTHETIC = "public", "synthetic"
@@ -24,21 +24,14 @@ KINDS = (PUBLIC, SYNTHETIC)
 _SHOWN = ("model", "setting", "mode", "metric", "scale")
 
 
-def seed_label(manifest: Manifest) -> str:
-    """Return what stands for the run in every seed: its id, or of joined runs the hash of their
-    roots.
-    """
-    return manifest.drawn_as or manifest.run
-
-
 class ProvenanceBreakdown:
     """The items of a run by kind, ready for rankings of each."""
 
-    def __init__(self, table: LeaderboardScores, manifest: Manifest, task: Task) -> None:
-        self._table, self._manifest, self._task = table, manifest, task
+    def __init__(self, scores: RunScores, manifest: Manifest, task: Task) -> None:
+        self._scores, self._manifest, self._task = scores, manifest, task
         self._masks = {
             domain: {PUBLIC: flags == 0, SYNTHETIC: flags != 0}
-            for domain, flags in table.synthetic.items()
+            for domain, flags in scores.synthetic.items()
         }
 
     @property
@@ -60,8 +53,8 @@ class ProvenanceBreakdown:
         gaps: list[dict[str, Any]] = []
         tools: list[dict[str, Any]] = []
         for name, members in rankings.items():
-            for mode in sorted(self._table.modes):
-                rows = self._table.rows(mode)
+            for mode in sorted(self._scores.modes):
+                rows = self._scores.rows(mode)
                 for kind in KINDS:
                     strata = self._strata(members, mode, rows, kind)
                     if strata:
@@ -79,32 +72,28 @@ class ProvenanceBreakdown:
 
         The kind is part of the seed: draws of the two kinds must be independent.
         """
-        table, strata = self._table, []
+        run_scores, strata = self._scores, []
         for domain in members:
             mask = self._masks[domain][kind]
             if mask.any():
-                version, run = self._manifest.domains[domain], self._seed_label
-                lowest = table.lowest.get(domain)
+                version, run = self._manifest.domains[domain], self._manifest.seed_label
+                lowest = run_scores.lowest.get(domain)
                 strata.append(
                     Stratum(
                         name=domain,
-                        scores=table.matrix(domain, mode, rows)[:, mask],
-                        clusters=table.clusters[domain][mask],
+                        scores=run_scores.of(domain, mode, rows)[:, mask],
+                        clusters=run_scores.clusters[domain][mask],
                         seed=seed_of(version, run, f"{domain}\x1f{kind}", mode),
                         lowest=None if lowest is None else lowest[mask],
                     )
                 )
         return strata
 
-    @property
-    def _seed_label(self) -> str:
-        return seed_label(self._manifest)
-
     def _options(self, mode: str, kind: str) -> Options:
         plan = self._manifest.plan
         joined = "+".join(sorted(set(self._manifest.domains.values())))
         return Options(
-            pool_seed=seed_of(joined, self._seed_label, f"overall\x1f{kind}", mode),
+            pool_seed=seed_of(joined, self._manifest.seed_label, f"overall\x1f{kind}", mode),
             scale=self._task.scale,
             n_resamples=plan.n_resamples,
             rule=plan.rank_rule,
@@ -182,9 +171,9 @@ class ProvenanceBreakdown:
 
     def _tools(self, name: str, members: list[str], kind: str) -> Iterator[dict[str, Any]]:
         """Yield tools minus solo of every row asked both ways, paired over the items of a kind."""
-        if not set(MODES) <= self._table.modes:
+        if not set(MODES) <= self._scores.modes:
             return
-        shared = sorted(set(self._table.rows("solo")) & set(self._table.rows("tools")))
+        shared = sorted(set(self._scores.rows("solo")) & set(self._scores.rows("tools")))
         differences = tools_minus_solo(
             lambda mode, rows: self._strata(members, mode, rows, kind),
             shared,

@@ -12,13 +12,14 @@ import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.context_config import MOST_UNAVAILABLE
+from medassay.core.records.estimate import Estimate
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import Scale
 from medassay.statistic.ranking.shared import Bools
 from medassay.summary.item_matrix import ItemMatrix
-from medassay.summary.pooled import pooled_means
+from medassay.summary.pooled import CasePool, pooled_means
 
 UNAVAILABLE = "unavailable"  # the mark of a row that looked up too much in vain
 
@@ -32,19 +33,19 @@ class Lookups:
         self._manifest = manifest
         # As many calls as the plan allows: the scale of calls an answer.
         most = (manifest.tools or {}).get("rules", {}).get("max_calls", 1)
-        self._scales = {"own_source": Scale(), "calls": Scale(hi=float(most))}
-        self._table = ItemMatrix(items, manifest, tuple(self._scales))
+        columns = {"own_source": Scale(), "calls": Scale(hi=float(most))}
+        self._table = ItemMatrix(items, manifest, columns)
         self._used: dict[CellKey, Counter[str]] = {}
 
     def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial; a failed one tells nothing."""
         cell = trial.cell
-        values: list[tuple[str, float | None]] = []
+        values: dict[str, float | None] = {}
         if trial.own_source is not None:
-            values.append(("own_source", float(trial.own_source)))
+            values["own_source"] = float(trial.own_source)
         if trial.tool_use is not None:
             use = trial.tool_use
-            values.append(("calls", float(use["calls"])))
+            values["calls"] = float(use["calls"])
             counter = self._used.setdefault(cell, Counter())
             counter.update(use)
             counter.update(answers=1, with_calls=int(use["calls"] > 0))
@@ -56,7 +57,7 @@ class Lookups:
         there are any.
         """
         pool = self._table.pool(domains, row, mode)
-        means = pooled_means(pool, self._scales)
+        means = pooled_means(pool)
         columns: dict[str, Any] = {}
         if pool.known("own_source").any():
             columns["own_source"] = self._estimate(pool, means, "own_source")
@@ -70,9 +71,9 @@ class Lookups:
         return columns
 
     @staticmethod
-    def _estimate(pool: Any, means: Mapping[str, Any], name: str) -> dict[str, Any]:
+    def _estimate(pool: CasePool, means: Mapping[str, Estimate], name: str) -> dict[str, Any]:
         values = pool.column(name)[pool.known(name)]
-        plain = means.get(name, {"score": float(np.mean(values)), "lo": None, "hi": None})
+        plain = means[name].to_dict() if name in means else {"score": float(np.mean(values))}
         return {**{key: plain.get(key) for key in ("score", "lo", "hi")}, "n": len(values)}
 
     def _use_counts(self, domains: Sequence[str], row: RowKey, mode: str) -> Counter[str]:

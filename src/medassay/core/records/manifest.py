@@ -133,6 +133,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     scorers: dict[str, Any] | None = None
     readers: dict[str, str | None] = {}
 
+    @property
+    def seed_label(self) -> str:
+        """Return what stands for the run in every seed: its id, or of joined runs the hash of their
+        roots.
+        """
+        return self.drawn_as or self.run
+
     def provider_of(self, model: str) -> str:
         """Return the provider of a model, "" where the run does not know the model."""
         entry = self.models.get(model)

@@ -18,20 +18,19 @@ from medassay.statistic.metric.reliability import relative_weights, rescale
 from medassay.summary.pooled import CasePool
 
 TOPS = (1, 3, 5)
-# Both scores (0 to 16), predicted − golden severity, whether the golden diagnosis is among the
-# first k, how many names the list holds, whether these are fewer than the places that count, and
-# the semantic score over all these places.
-NUMBERS = (
-    *("semantic", "severity", "shift", *(f"top{k}" for k in TOPS)),
-    *("names", "short", "all_places"),
-)
-SCORES = ("semantic", "severity")
-# Of numbers that are neither scores nor shares; the shift is one of levels 1 to 5.
-_SCALES = {
+# Both scores, predicted − golden severity (of levels 1 to 5), whether the golden diagnosis is among
+# the first k, how many names the list holds, whether these are fewer than the places that count,
+# and the semantic score over all these places.
+COLUMNS = {
+    "semantic": Scale(hi=BEST),
+    "severity": Scale(hi=BEST),
     "shift": Scale(lo=-4.0, hi=4.0),
+    **{f"top{k}": Scale() for k in TOPS},
     "names": Scale(hi=math.inf),
+    "short": Scale(),
     "all_places": Scale(hi=BEST),
 }
+SCORES = ("semantic", "severity")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +102,7 @@ def _ratio_estimates(pool: CasePool, number: str, weighting: Weighting) -> list[
     values = pool.column(number)
     ones = np.ones(len(values))
     if number not in SCORES:
-        return [_RatioEstimate((number, "mean"), values, ones, _SCALES.get(number, Scale()), {})]
+        return [_RatioEstimate((number, "mean"), values, ones, COLUMNS[number], {})]
     scale, rescaled = weighting.scale(number), weighting.rescaled(number, values)
     weighted = [
         _RatioEstimate(
@@ -115,7 +114,7 @@ def _ratio_estimates(pool: CasePool, number: str, weighting: Weighting) -> list[
         for preset, (k, x0) in weighting.presets.items()
     ]
     return [
-        _RatioEstimate((number, "raw"), values, ones, Scale(hi=BEST), {}),
+        _RatioEstimate((number, "raw"), values, ones, COLUMNS[number], {}),
         _RatioEstimate((number, "mean"), rescaled, ones, scale, {}),
         *weighted,
     ]

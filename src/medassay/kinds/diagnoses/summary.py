@@ -16,7 +16,7 @@ from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.kinds.diagnoses.aggregates import (
-    NUMBERS,
+    COLUMNS,
     SCORES,
     TOPS,
     Weighting,
@@ -88,7 +88,7 @@ class DdxCases:
         # What a missing list gets for severity: the worst, unless nobody was asked for any.
         self.judged = manifest.task != NAMES_ALONE
         self._none_at_all = 0.0 if self.judged else None
-        self._table = ItemMatrix(items, manifest, NUMBERS)
+        self._table = ItemMatrix(items, manifest, COLUMNS)
         self._labelled: dict[CellKey, _LabelCounts] = {}
 
     @property
@@ -99,7 +99,7 @@ class DdxCases:
     def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial with its score record: null counts for nothing, no list scores 0 and 0."""
         cell = trial.cell
-        place = self._table.add(cell, trial.item, zip(NUMBERS, self.numbers(score), strict=True))
+        place = self._table.add(cell, trial.item, self.numbers(score))
         cases = self._labelled.setdefault(cell, _LabelCounts())
         parts = score.parts or {}
         cases.unjudged += parts.get("unjudged", 0)
@@ -107,25 +107,22 @@ class DdxCases:
         if parts.get("golden_severity"):
             cases.golden[place] = parts["golden_severity"]
 
-    def numbers(self, score: TrialScore) -> list[float | None]:
-        """Return the numbers of one score record, in the order of `NUMBERS`; None where unknown."""
+    def numbers(self, score: TrialScore) -> dict[str, float | None]:
+        """Return the numbers of one score record by column; None where unknown."""
         if score.score is None:
-            return [None] * len(NUMBERS)
+            return {}
         parts = score.parts or {}
-        hit = parts.get("hit")
-        return [
-            score.score,
-            parts.get("severity") if parts else self._none_at_all,
-            parts.get("severity_shift"),
-            *(
-                float(hit is not None and hit <= k) if k <= self._rules.rank_limit else None
-                for k in TOPS
-            ),
-            # A reply without a list has no parts.
-            parts.get("n") if parts else 0,
-            float(parts.get("n_considered", 0) < self._rules.rank_limit),
-            parts.get("all_places") if parts else 0.0,
-        ]
+        hit, limit = parts.get("hit"), self._rules.rank_limit
+        # A reply without a list has no parts.
+        return {
+            "semantic": score.score,
+            "severity": parts.get("severity") if parts else self._none_at_all,
+            "shift": parts.get("severity_shift"),
+            **{f"top{k}": float(hit is not None and hit <= k) for k in TOPS if k <= limit},
+            "names": parts.get("n") if parts else 0,
+            "short": float(parts.get("n_considered", 0) < limit),
+            "all_places": parts.get("all_places") if parts else 0.0,
+        }
 
     def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
         """Return what a report row says besides its rank.

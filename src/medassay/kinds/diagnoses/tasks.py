@@ -19,13 +19,12 @@ from medassay.core.records.plan import AGGREGATING, DdxRules
 from medassay.core.records.task import Task
 from medassay.core.scale import Scale
 from medassay.errors import InputError
-from medassay.kinds.diagnoses.aggregates import NUMBERS
 from medassay.kinds.diagnoses.scorer import BEST
 from medassay.kinds.diagnoses.summary import CASE_KEYS, NAMES_ALONE, DdxCases
 from medassay.storage.records import read_scored_trials, read_scores
 from medassay.storage.run import Run
 from medassay.summary.leaderboard import leaderboard_document
-from medassay.summary.scores import LeaderboardScores
+from medassay.summary.scores import RunScores
 
 DDX = Task(
     name="ddx",
@@ -76,7 +75,7 @@ def case_scores(run: Run, name: str, mode: str) -> dict[tuple[str, str], list[fl
     cases = DdxCases(RunItems(run.path, run.manifest.domains), run.manifest)
     scores: dict[tuple[str, str], list[float]] = {}
     for score in read_scores(run.path):
-        value = cases.numbers(score)[NUMBERS.index(name)]
+        value = cases.numbers(score).get(name)
         if score.mode == mode and value is not None:
             scores.setdefault((score.model, score.setting), []).append(value)
     return scores
@@ -105,11 +104,12 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
     manifest = msgspec.structs.replace(run.manifest, ddx=entry)
     items = RunItems(run.path, run.manifest.domains)
     task = {DDX.name: DDX, DDX_NAMES.name: DDX_NAMES}[run.manifest.task]
-    cases, table = DdxCases(items, manifest), LeaderboardScores(items, task.scale.lo)
+    cases = DdxCases(items, manifest)
+    scores = RunScores(items, manifest, task.scale, task.scale.lo)
     for trial, score in read_scored_trials(run.path):
-        table.add(trial, score.score)
+        scores.add_trial(trial, score.score)
         cases.add(trial, score)
-    document = leaderboard_document(table, manifest, task, None, [cases])
+    document = leaderboard_document(scores, manifest, task, None, [cases])
     kept_of = {
         (name, row["model"], row["setting"], row["mode"]): row
         for name, rows in run.statistics["domains"].items()

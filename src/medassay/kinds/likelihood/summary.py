@@ -58,8 +58,11 @@ class LikelihoodScores:
         step, last = self._setting.stride, self._setting.max_tokens
         self._positions = range(0, last + 1, step) if self._asks == "relaxed" else range(0)
         self._numbers = {number.name: number for number in self._columns()}
-        sums = _SIZES if self._asks in ("alone", "conditional") else tuple(self._numbers)
-        self._table = ItemMatrix(items, manifest, sums)
+        if self._asks in ("alone", "conditional"):
+            columns = dict.fromkeys(_SIZES, PERPLEXITY)
+        else:
+            columns = {name: number.scale for name, number in self._numbers.items()}
+        self._table = ItemMatrix(items, manifest, columns)
         self._sizes: dict[tuple[str, int], tuple[int, int]] = {}  # item → words and bytes
         self._unlike: set[CellKey] = set()  # cells whose texts are not those of the others
         self._impossible: dict[CellKey, int] = {}
@@ -91,18 +94,18 @@ class LikelihoodScores:
         parts = score.parts or {}
         cell = trial.cell
         if self._asks in ("alone", "conditional"):
-            values = [(name, parts[name]) for name in _SIZES if name in parts]
+            values = {name: parts[name] for name in _SIZES if name in parts}
             is_known = bool(values) and parts["nats"] is not None and parts["bytes"] > 0
-            place = self._table.add(cell, trial.item, values if is_known else ())
+            place = self._table.add(cell, trial.item, values if is_known else {})
             if values:
                 size = (parts["words"], parts["bytes"])
                 if self._sizes.setdefault((cell[0], place), size) != size:
                     self._unlike.add(cell)
         else:
             by_place = _by_place(parts, self._setting.stride)
-            number_values = [
-                (number.name, _at(by_place, number.path)) for number in self._numbers.values()
-            ]
+            number_values = {
+                name: _at(by_place, number.path) for name, number in self._numbers.items()
+            }
             self._table.add(cell, trial.item, number_values)
         if parts.get("impossible") or ("nats" in parts and parts["nats"] is None):
             self._impossible[cell] = self._impossible.get(cell, 0) + 1
@@ -147,15 +150,15 @@ class LikelihoodScores:
 
         A null where an item has none is counted.
         """
-        scales = {name: number.scale for name, number in self._numbers.items()}
-        estimates = pooled_means(pool, scales)
+        estimates = pooled_means(pool)
         means: dict[str, dict[str, Any]] = {}
         for name in (name for name in self._numbers if name in estimates):
             values = pool.column(name)[pool.known(name)]
-            means[name] = estimates[name] | {
-                "median": None if scales[name].unit else float(np.median(values)),
+            scale = pool.columns[name]
+            means[name] = estimates[name].to_dict() | {
+                "median": None if scale.unit else float(np.median(values)),
                 "nulls": len(pool.values) - len(values),
-                "scale": scales[name].ends,
+                "scale": scale.ends,
             }
         return means
 

@@ -45,7 +45,7 @@ COUNTED = (
 )
 STOPPED = ("stopped", "matched", "as_current", "perhaps", "changed", "old_dose")
 TASKS = ("record", "record_graph")
-_SCALES = {LENGTH: Scale(hi=sys.float_info.max)}  # all others are shares
+_LENGTHS = Scale(hi=sys.float_info.max)  # all other numbers are shares
 _FEWEST = 2  # reports of a paired comparison
 
 
@@ -86,7 +86,8 @@ class RecordScores:
                 for name in (graph_number(graph), *(_branch(graph, root) for root in roots))
             ),
         )
-        self._table = ItemMatrix(items, manifest, self._numbers)
+        columns = {name: _LENGTHS if name == LENGTH else Scale() for name in self._numbers}
+        self._table = ItemMatrix(items, manifest, columns)
         self._counted: dict[CellKey, Counter[str]] = {}
         # Cell → place → what the score says of its reference: items may be withheld or deleted by
         # now.
@@ -97,7 +98,7 @@ class RecordScores:
         parts = score.parts or {}
         cell = trial.cell
         judged = graphs_of(trial, parts, self._graphs)
-        place = self._table.add(cell, trial.item, _values(parts, judged) if parts else ())
+        place = self._table.add(cell, trial.item, dict(_values(parts, judged)) if parts else {})
         counted = self._counted.setdefault(cell, Counter())
         counted.update({name: parts[name] for name in COUNTED if name in parts})
         counted.update(_counted_drugs(parts.get("drugs")))
@@ -111,7 +112,8 @@ class RecordScores:
         """
         pool = self._table.pool(domains, row, mode)
         # Without a single reference nothing is ranked, and what was read is told of all reports.
-        estimates = pooled_means(pool.only(used) if used.any() else pool, _SCALES)
+        means = pooled_means(pool.only(used) if used.any() else pool)
+        estimates = {name: mean.to_dict() for name, mean in means.items()}
         counted: Counter[str] = Counter()
         for domain in domains:
             counted.update(self._counted.get((domain, *row, mode), {}))

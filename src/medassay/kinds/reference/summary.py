@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.estimate import Estimate
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.task import Task
@@ -43,8 +44,8 @@ class TextScores:
                 for name, ends in entry.get("columns", {}).items()
             }
         self._scales = columns
-        all_columns = (*columns, *(name + _PUBLISHED for name in columns))
-        self._table = ItemMatrix(items, manifest, all_columns)
+        as_published = {name + _PUBLISHED: scale for name, scale in columns.items()}
+        self._table = ItemMatrix(items, manifest, columns | as_published)
         self._left_out: dict[tuple[str, str, str, str], int] = {}
 
     def add(self, trial: Trial, score: TrialScore) -> None:
@@ -55,18 +56,17 @@ class TextScores:
         text_values = {**(score.parts or {}).get("text", {}), **score.measured}
         answered = trial.outcome == "answered" or bool(text_values)
         worst = {name: s.worst for name, s in self._scales.items() if math.isfinite(s.worst)}
-        values: list[tuple[str, float | None]] = []
+        values: dict[str, float | None] = {}
         for name in self._scales:
-            value = text_values.get(name) if answered else worst.get(name)
-            values += [(name, value), (name + _PUBLISHED, value if answered else None)]
+            values[name] = text_values.get(name) if answered else worst.get(name)
+            values[name + _PUBLISHED] = text_values.get(name) if answered else None
         self._table.add(cell, trial.item, values)
         self._left_out[cell] = self._left_out.get(cell, 0) + (not answered)
 
     def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
         """Return what a report row says besides its rank, under the key `text`."""
         pool = self._table.pool(domains, row, mode).only(used)
-        scales = {**self._scales, **{n + _PUBLISHED: s for n, s in self._scales.items()}}
-        estimates = pooled_means(pool, scales)
+        estimates = pooled_means(pool)
         return {
             "text": {
                 "metrics": {n: self._estimate(pool, estimates, n) for n in self._scales},
@@ -79,7 +79,7 @@ class TextScores:
         }
 
     def _estimate(
-        self, pool: CasePool, estimates: Mapping[str, dict[str, Any]], name: str
+        self, pool: CasePool, estimates: Mapping[str, Estimate], name: str
     ) -> dict[str, Any] | None:
         """Return the mean of a metric with interval, standard error and nulls.
 
@@ -89,7 +89,7 @@ class TextScores:
         if not len(values):
             return None
         several = len(values) > 1
-        plain = estimates.get(name, {"score": float(values.mean()), "lo": None, "hi": None})
+        plain = estimates[name].to_dict() if name in estimates else {"score": float(values.mean())}
         return {
             **{key: plain.get(key) for key in ("score", "lo", "hi", "second", "flags")},
             "se": float(values.std(ddof=1) / math.sqrt(len(values))) if several else None,
