@@ -1,10 +1,13 @@
 """Small banks, models files and plans, written to a folder."""
 
 import json
+from dataclasses import fields
 
 import msgspec
 
 from medassay.core.records.completion import Completion
+from medassay.core.records.item import Item
+from medassay.core.records.target import TARGETS
 from medassay.core.records.trial import Trial
 
 LAW = [
@@ -312,3 +315,14 @@ def trial(**fields):
 def plain(record):
     """Return a record as the dicts and lists that its JSON holds."""
     return msgspec.to_builtins(record)
+
+
+def item(form="choice", **given):
+    """Return an item with a target of a form; what the target does not hold is the item's."""
+    target = next(target for target in TARGETS if target.form == form)
+    empty = {"options": (), "criteria": (), "diagnoses": (), "record": {}, "lo": 0.0, "hi": 0.0}
+    empty |= {"expected": ""} if form == "key" else {}
+    names = [field.name for field in fields(target)]
+    held = {name: value for name, value in (empty | given).items() if name in names}
+    rest = {name: value for name, value in given.items() if name not in names}
+    return Item(**{"id": "q", "domain": "d", "question": "?", **rest}, target=target(**held))

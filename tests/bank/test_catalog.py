@@ -63,7 +63,7 @@ def test_known_facts_of_the_real_files_hold(data):
     medqa = BANKS["medqa"].load(data / "medqa")
     first = json.loads((data / "medqa" / "test.jsonl").read_text(encoding="utf-8").splitlines()[0])
     item = next(i for i in medqa.items if i.id == f"medqa-{first['realidx']}")
-    assert item.options[item.letters.index(item.expected)] == first["answer"]
+    assert item.options[item.letters.index(item.target.expected)] == first["answer"]
     mmlu = BANKS["mmlu_medical"].load(data / "mmlu_medical")
     assert sum(i.split == "test" for i in mmlu.items) == 1089
     lettered = BANKS["mmlu_medical"].load(data / "mmlu_medical" / "test_all_medagents.jsonl")
@@ -71,7 +71,7 @@ def test_known_facts_of_the_real_files_hold(data):
     pubmed = BANKS["pubmedqa"].load(data / "pubmedqa")
     assert sum(i.split == "test" for i in pubmed.items) == 373
     assert all(
-        i.range.lo <= i.range.hi for i in BANKS["medcalc"].load(data / "medcalc_bench").items
+        i.target.lo <= i.target.hi for i in BANKS["medcalc"].load(data / "medcalc_bench").items
     )
 
 
@@ -105,7 +105,7 @@ def test_careqa_by_its_documented_fields(tmp_path, language):
         ],
     )
     bank = BANKS[f"careqa_{language}"].load(path)
-    assert bank.items[0].expected == "C"
+    assert bank.items[0].target.expected == "C"
     assert (bank.items[0].language, bank.items[0].year, bank.items[0].domain) == (
         language,
         2021,
@@ -125,7 +125,9 @@ def test_medqa_of_the_hub_layout(tmp_path):
         "ending3": "d",
         "label": 1,
     }
-    assert BANKS["medqa"].load(lines(tmp_path / "test.jsonl", [row])).items[0].expected == "B"
+    assert (
+        BANKS["medqa"].load(lines(tmp_path / "test.jsonl", [row])).items[0].target.expected == "B"
+    )
 
 
 @pytest.mark.parametrize(("first", "keys"), [(1, [1, 4]), (0, [0, 3])])
@@ -144,7 +146,7 @@ def test_medmcqa_finds_out_where_its_counting_starts(tmp_path, first, keys):
         for k in keys
     ]
     bank = BANKS["medmcqa"].load(lines(tmp_path / "dev.json", rows))
-    assert [i.expected for i in bank.items] == ["A", "D"]
+    assert [i.target.expected for i in bank.items] == ["A", "D"]
 
 
 def test_medmcqa_refuses_when_the_counting_cannot_be_known(tmp_path):
@@ -156,7 +158,7 @@ def test_medmcqa_refuses_when_the_counting_cannot_be_known(tmp_path):
 def test_original_mmlu_without_a_header(tmp_path):
     (tmp_path / "test").mkdir()
     (tmp_path / "test" / "anatomy_test.csv").write_text('"Q, one?",a,b,c,d,C\n')
-    assert BANKS["mmlu_medical"].load(tmp_path).items[0].expected == "C"
+    assert BANKS["mmlu_medical"].load(tmp_path).items[0].target.expected == "C"
 
 
 @pytest.mark.parametrize("name", sorted(n for n, e in BANKS.items() if e.checked != "shipped"))

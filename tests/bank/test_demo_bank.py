@@ -20,7 +20,7 @@ def test_it_holds_what_the_issue_asks_for():
     assert sum(1 for i in BANK.items if i.cluster) >= 12
     opened = [i for i in BANK.items if i.answer_type == "open"]
     assert len(opened) == 24
-    assert all(3 <= len(i.facts) <= 6 for i in opened)
+    assert all(3 <= len(i.target.facts) <= 6 for i in opened)
     assert all(i.source and i.rationale and "\n" not in i.rationale for i in BANK.items)
     assert "Not clinically validated" in BANK.limits
 
@@ -36,13 +36,13 @@ def test_the_longest_option_is_right_no_more_often_than_chance():
     def longest(item):
         return max(range(len(item.options)), key=lambda i: len(item.options[i]))
 
-    assert within_chance(sum(i.letters[longest(i)] == i.expected for i in CHOICES))
+    assert within_chance(sum(i.letters[longest(i)] == i.target.expected for i in CHOICES))
 
 
 def test_the_most_common_key_is_right_no_more_often_than_chance():
     right = 0
     for letters in {i.letters for i in CHOICES}:
-        keys = Counter(i.expected for i in CHOICES if i.letters == letters)
+        keys = Counter(i.target.expected for i in CHOICES if i.letters == letters)
         right += max(keys.values())
         assert max(keys.values()) - min(keys.values()) <= 2
     assert within_chance(right)

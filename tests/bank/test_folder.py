@@ -229,6 +229,6 @@ def test_criteria_survive_the_way_to_their_record_and_back():
     record = {**GOOD, **criteria(*given)}
     assert check_record(record, "here", {"law"}) == "rubric"
     item = build_item(record)
-    assert item.target == "+2 a; -1 b"
+    assert item.target_text == "+2 a; -1 b"
     assert item.answer_type == "open"
     assert build_item(item_record(item)) == item

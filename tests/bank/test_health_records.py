@@ -20,12 +20,12 @@ def test_fifteen_german_reports_five_of_them_in_english_too():
     german = {item.cluster for item in BANK.items if item.language == "de"}
     assert len(german) == 15
     assert {item.cluster for item in BANK.items} == german
-    assert {item.origin.standing for item in BANK.items} == {"gold"}
+    assert {item.target.origin.standing for item in BANK.items} == {"gold"}
 
 
 @pytest.mark.parametrize("item", BANK.items, ids=lambda item: item.id)
 def test_what_a_record_quotes_stands_in_its_report(item):
-    record, report = record_from(item.record), item.question.casefold()
+    record, report = record_from(item.target.record), item.question.casefold()
     quoted = [m.value for m in record.relevant_metrics]
     quoted += [m.unit for m in record.relevant_metrics if m.unit]
     for drugs in (
@@ -38,7 +38,7 @@ def test_what_a_record_quotes_stands_in_its_report(item):
 
 
 def test_it_holds_what_the_study_is_about():
-    records = [item.record for item in BANK.items if item.language == "de"]
+    records = [item.target.record for item in BANK.items if item.language == "de"]
     lists = [r["medications"] for r in records]
     assert all(any(one[name] for one in lists) for name in lists[0])
     assert any(not one["current"] for one in lists)
@@ -68,7 +68,7 @@ def report(**more):
         "answer_type": "open",
         "question": "Bericht",
         "source": "test",
-        "record": BANK.items[0].record,
+        "record": BANK.items[0].target.record,
         "origin": {"standing": "gold", "maker": "us"},
         **more,
     }
@@ -101,4 +101,4 @@ def test_a_report_without_a_record_is_a_report(tmp_path):
     item = report(record=None)
     del item["origin"]
     bank = load_bank(makers.write_bank(tmp_path / "bank", [item]), lock=None)
-    assert (bank.items[0].form, bank.items[0].record) == ("report", None)
+    assert bank.items[0].form == "report"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
+from tests import makers
 
 from medassay.bank.near_duplicates import LEAST, NearIndex, compared_text, plain
-from medassay.core.records.item import Item
 
 WORDS = [
     "patient",
@@ -94,7 +94,7 @@ def test_one_text_is_looked_up_among_many():
 
 def test_short_questions_are_told_apart_by_their_options():
     def item(question, *options):
-        return Item(
+        return makers.item(
             id="x", domain="d", question=question, form="choice", options=options, expected="A"
         )
 
@@ -108,8 +108,6 @@ def test_short_questions_are_told_apart_by_their_options():
 
 
 def test_command_finds_pairs_across_banks(cli, tmp_path):
-    from tests import makers
-
     makers.write_bank(tmp_path / "one", makers.law_items())
     other = [
         {**item, "id": f"o{n}", "domain": "tax"} for n, item in enumerate(makers.law_items()[:2])

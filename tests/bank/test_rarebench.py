@@ -43,9 +43,9 @@ def test_sets_that_could_not_be_had_load_by_the_form_of_the_others(tmp_path, nam
     }
     first = bank.items[0]
     assert first.question == "Phenotypes of the patient: Fever, Rash."
-    assert first.diagnoses == ("Gout", "Podagra")
+    assert first.target.diagnoses == ("Gout", "Podagra")
     assert first.rationale == "Also recorded: Lupus."  # another disease is no name of the first
-    assert (first.severity, first.form, first.answer_type) == ("rare", "diagnoses", "open")
+    assert (first.target.severity, first.form, first.answer_type) == ("rare", "diagnoses", "open")
 
 
 def test_what_is_wrong_is_told(tmp_path):
@@ -69,9 +69,9 @@ def test_golden_diagnoses_are_those_of_the_published_replies(data):
     named = [(item, names) for item, names in zip(bank.items, golden, strict=True) if names]
     assert len(named) == 72
     for item, names in named:
-        assert item.diagnoses[0] == names[0]
+        assert item.target.diagnoses[0] == names[0]
         for name in names[1:]:
-            assert name in item.diagnoses or name in item.rationale
+            assert name in item.target.diagnoses or name in item.rationale
 
 
 def test_cases_from_ones_own_table(tmp_path):
@@ -81,8 +81,8 @@ def test_cases_from_ones_own_table(tmp_path):
     path.write_text("text,dx,level\nA swollen toe.,Gout|Podagra,moderate\nA rash.,Lupus,\n")
     columns = {"question": "text", "diagnoses": "dx", "severity": "level"}
     bank = load_table(path, columns, name="own", licence="CC0-1.0", domain="d")
-    assert [i.diagnoses for i in bank.items] == [("Gout", "Podagra"), ("Lupus",)]
-    assert [i.severity for i in bank.items] == ["moderate", None]
+    assert [i.target.diagnoses for i in bank.items] == [("Gout", "Podagra"), ("Lupus",)]
+    assert [i.target.severity for i in bank.items] == ["moderate", None]
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,10 @@ def test_any_text_is_read_or_refused(text):
 def test_the_published_example_is_converted_and_says_so(data):
     bank = BANKS["slm_extraction"].load(data / "slm_extraction")
     [item] = bank.items
-    assert item.origin.converted
-    assert [d["name"] for d in item.record["medications"]["discontinued"]] == ["ASS"]
-    assert [d["name"] for d in item.record["medications"]["current"]] == ["Bisoprolol"]
-    assert {(m["name"], m["value"], m["unit"]) for m in item.record["relevant_metrics"]} == {
+    assert item.target.origin.converted
+    assert [d["name"] for d in item.target.record["medications"]["discontinued"]] == ["ASS"]
+    assert [d["name"] for d in item.target.record["medications"]["current"]] == ["Bisoprolol"]
+    assert {(m["name"], m["value"], m["unit"]) for m in item.target.record["relevant_metrics"]} == {
         ("RR", "145/90", "mmHg"),
         ("Puls", "72", "/min"),
         ("LDL", "110", "mg/dl"),

@@ -153,13 +153,13 @@ def test_prescriptions_draw_their_wrong_options_once(tmp_path, name):
     assert first.dropped == {"no complaint": 2, "no medicine": 1}
     for item in first.items:
         assert len(set(item.options)) == 4
-        assert "na" not in item.target.split(", ")
+        assert "na" not in item.target_text.split(", ")
 
 
 def test_hard_prescriptions_are_the_same_medicines_taken_otherwise(tmp_path):
     bank = BANKS["med_prescriptions_hard"].load(lines(tmp_path / "train.jsonl", PRESCRIPTIONS))
     item = next(i for i in bank.items if "fever" in i.question)
-    right = item.options[item.letters.index(item.expected)]
+    right = item.options[item.letters.index(item.target.expected)]
     wrong = [option for option in item.options if option != right]
     assert not {"Paracetamol, tds, 3 days", "Zinc, od, 10 days"} & set(wrong)
     assert {option.partition(",")[0] for option in wrong} <= {"Paracetamol", "Zinc"}
@@ -203,16 +203,16 @@ def test_a_line_that_is_no_pubtator_is_named(tmp_path):
 @pytest.mark.real_data
 def test_known_facts_of_the_real_files(data):
     biored = BANKS["biored"].load(data / "biored")
-    keys = [item.options[item.letters.index(item.expected)] for item in biored.items]
+    keys = [item.options[item.letters.index(item.target.expected)] for item in biored.items]
     counts = {name: keys.count(name) for name in ("Association", "Positive Correlation")}
     assert counts == {"Association": 635, "Positive Correlation": 325}
     abstracts = BANKS["medical_abstracts"].load(data / "medical_abstracts")
-    assert sum(item.expected == "E" for item in abstracts.items) == 961
+    assert sum(item.target.expected == "E" for item in abstracts.items) == 961
     assert len(abstracts.items) - len({item.cluster for item in abstracts.items}) >= 118
     mtsamples = BANKS["mtsamples"].load(data / "mtsamples")
     assert {len(item.options) for item in mtsamples.items} == {40}
     olaph = BANKS["olaph"].load(data / "olaph_medlfqa")
-    assert all(item.form == "open" and item.reference and item.facts for item in olaph.items)
+    assert all(item.form == "open" and item.reference and item.target.facts for item in olaph.items)
     assert any(item.nice_to_have for item in olaph.items)
     assert sum(i.split == "test" for i in BANKS["aci_bench"].load(data / "aci_bench").items) == 100
     mediqa = BANKS["mediqa_qa2019"].load(data / "mediqa2019_qa")

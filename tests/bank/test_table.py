@@ -25,7 +25,7 @@ def test_a_csv_becomes_a_bank(tmp_path):
         HEAD + "Was?,eins,zwei,drei,b,Innere\nWer?,x,y,,x,Innere\n", encoding="utf-8-sig"
     )
     bank = load(path)
-    assert [(i.expected, len(i.options)) for i in bank.items] == [("B", 3), ("A", 2)]
+    assert [(i.target.expected, len(i.options)) for i in bank.items] == [("B", 3), ("A", 2)]
     assert bank.domains == ("Innere",)
 
 

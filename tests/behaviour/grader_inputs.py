@@ -9,7 +9,7 @@ from typing import Any
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
-from medassay.kinds.graders import GRADERS
+from medassay.kinds.catalog import GRADERS
 from medassay.model.fake import Fake
 from tests import makers
 from tests.behaviour.items import (

@@ -21,14 +21,13 @@ from medassay.core.reply import json_objects, json_value, refusal, thoughts
 from medassay.core.scale import Scale
 from medassay.errors import MedassayError
 from medassay.judging import panel, sanitize
-from medassay.kinds.graders import GRADERS
+from medassay.kinds import catalog
+from medassay.kinds.catalog import GRADERS, PARSERS, SCORERS
 from medassay.kinds.likelihood import choice_scorer as likeliest
 from medassay.kinds.likelihood import perplexity, relaxed_perplexity
-from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
 from medassay.kinds.record import reply as record_reply
 from medassay.kinds.record import scorer as health_record
-from medassay.kinds.scorers import SCORERS
 from medassay.runner import revisions
 from medassay.runner.judge_stage import verdict_fields
 from medassay.score import text
@@ -38,6 +37,7 @@ from medassay.statistic.interval import bootstrap, cluster, effective, exact, ra
 from medassay.statistic.metric import correlation, reliability, spread, weighted
 from medassay.statistic.ranking import field, oracle, pool, shared, simultaneous
 from medassay.statistic.test import holm, margin, mcnemar, paired
+from tests import makers
 
 Line = Mapping[str, Any]
 
@@ -76,8 +76,10 @@ def applied(part: Part, line: Line) -> Any:
 def item_of(record: Line) -> Item:
     """Return an item; imports have forms that no bank has."""
     if "form" in record:
-        return Item(**record)
-    return build_item({"source": "written for a test", "domain": "d", "question": "Q?", **record})
+        return makers.item(**record)
+    base = {"source": "written for a test", "domain": "d", "question": "Q?"}
+    is_open = {"criteria", "diagnoses", "facts", "record", "reference"} & record.keys()
+    return build_item(base | ({"answer_type": "open"} if is_open else {}) | record)
 
 
 def _parse(line: Line, parser: Parser) -> Any:
@@ -404,7 +406,10 @@ def parts() -> dict[str, Part]:
     }
     tables: dict[str, tuple[Mapping[str, int], Callable[[str], Callable[[Line], Any]]]] = {
         "grader": (_grader_revisions(), lambda name: _grade),
-        "measure": (revisions.MEASURES, MEASURES.__getitem__),
+        "measure": (
+            {name: m.revision for name, m in catalog.MEASURES.items()},
+            MEASURES.__getitem__,
+        ),
         "panel": (revisions.PANEL, {"mean": _panel}.__getitem__),
         "parser": (
             {name: parser.revision for name, parser in PARSERS.items()},

@@ -3,14 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 
 from medassay.core.records.completion import Completion
-from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
-from medassay.kinds.parsers import PARSERS
+from medassay.kinds.catalog import PARSERS
 from medassay.kinds.read_answer import read_answer
 
-ITEM = Item(
+ITEM = makers.item(
     id="q",
     domain="d",
     question="?",

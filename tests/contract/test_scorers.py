@@ -5,11 +5,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 
 from medassay.core.records.answer import Answer
-from medassay.core.records.item import Item, Range
-from medassay.kinds.catalog import TASKS
-from medassay.kinds.scorers import SCORERS
+from medassay.kinds.catalog import SCORERS, TASKS
 
 BASE = {"id": "q1", "domain": "d", "question": "?"}
 HEALTH = {
@@ -21,16 +20,16 @@ HEALTH = {
     "follow_up": [],
 }
 ITEMS = {
-    "record": Item(**BASE, form="record", record=HEALTH),
-    "unreferenced": Item(**BASE, form="report"),
-    "choice": Item(**BASE, form="choice", options=("a", "b"), expected="A"),
-    "key": Item(**BASE, form="key", expected="A"),
-    "given": Item(**BASE, form="given"),
-    "range": Item(**BASE, form="range", range=Range(lo=1, hi=2)),
-    "regex": Item(**BASE, form="regex", regex="(?i)asp"),
-    "chrf": Item(**BASE, form="text", reference="Aspirin."),
-    "bits_per_byte": Item(**BASE, form="open", reference="Aspirin."),
-    "relaxed_perplexity": Item(**BASE, form="open", reference="Aspirin."),
+    "record": makers.item(**BASE, form="record", record=HEALTH),
+    "unreferenced": makers.item(**BASE, form="report"),
+    "choice": makers.item(**BASE, form="choice", options=("a", "b"), expected="A"),
+    "key": makers.item(**BASE, form="key", expected="A"),
+    "given": makers.item(**BASE, form="given"),
+    "range": makers.item(**BASE, form="range", lo=1, hi=2),
+    "regex": makers.item(**BASE, form="regex", regex="(?i)asp"),
+    "chrf": makers.item(**BASE, form="text", reference="Aspirin."),
+    "bits_per_byte": makers.item(**BASE, form="open", reference="Aspirin."),
+    "relaxed_perplexity": makers.item(**BASE, form="open", reference="Aspirin."),
 }
 REPLY = json.dumps({"structured_health_record": HEALTH})
 RIGHT = {
@@ -106,7 +105,7 @@ def test_text_scorers_stay_on_their_scale_for_any_reply(text):
 
 
 def test_a_pattern_that_takes_too_long_is_null():
-    slow = Item(**BASE, form="regex", regex="(a|aa)+$")
+    slow = makers.item(**BASE, form="regex", regex="(a|aa)+$")
     answer = Answer(item_id="q1", outcome="answered", value="a" * 60 + "!", reason="")
     [found] = SCORERS["regex"].score([slow], [answer])
     assert found.value in (None, 0.0)

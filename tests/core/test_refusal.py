@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 from tests.growth import growth
 
 import medassay
@@ -55,7 +56,7 @@ def test_an_answer_beside_a_refusal_is_an_answer(text):
 
 
 def item(form, **more):
-    return medassay.Item(id="q", domain="d", question="?", form=form, **more)
+    return makers.item(id="q", domain="d", question="?", form=form, **more)
 
 
 REFUSAL = "I'm sorry, but I cannot provide medical advice."
@@ -65,7 +66,7 @@ REFUSAL = "I'm sorry, but I cannot provide medical advice."
     "question",
     [
         item("choice", options=("salt", "water"), expected="A"),
-        item("range", range=None),
+        item("range"),
         item("diagnoses"),
         item("record"),
         item("open"),

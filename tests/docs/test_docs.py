@@ -9,17 +9,14 @@ from medassay.bank.catalog import BANKS
 from medassay.cli.main import COMMANDS, GROUPS, call
 from medassay.exchange.catalog import IMPORTS
 from medassay.exchange.export import FORMS
-from medassay.kinds.catalog import TASKS
-from medassay.kinds.graders import GRADERS
+from medassay.kinds.catalog import GRADERS, PARSERS, SCORERS, TASKS
 from medassay.kinds.pages import PAGES
-from medassay.kinds.parsers import PARSERS
-from medassay.kinds.scorers import SCORERS
 from medassay.model.catalog import PROVIDERS
 from medassay.prompt.catalog import TEMPLATES
 from medassay.report.plot.catalog import PLOTS
 from medassay.review.form import FORMS as REVIEW_FORMS
 from medassay.runner.engine.catalog import ENGINES
-from medassay.score.catalog import METRICS
+from medassay.score.catalog import TEXT_MEASURES
 
 ROOT = Path(__file__).parents[2]
 CATALOGUES = {
@@ -28,7 +25,7 @@ CATALOGUES = {
     "Providers": PROVIDERS,
     "Parsers": PARSERS,
     "Scorers": SCORERS,
-    "Metrics of texts": METRICS,
+    "Metrics of texts": TEXT_MEASURES,
     "Graders": GRADERS,
     "Tasks": TASKS,
     "Pages": PAGES,

@@ -55,14 +55,14 @@ def test_tables_hold_every_field_and_no_formula(bank, tmp_path):
     assert rows[0]["context"].startswith("'=cmd")
     assert json.loads(rows[0]["options"]) == list(bank.items[0].options)
     facts = json.loads(rows[-1]["more"])["facts"]
-    assert [fact["text"] for fact in facts] == [fact.text for fact in bank.items[-1].facts]
+    assert [fact["text"] for fact in facts] == [fact.text for fact in bank.items[-1].target.facts]
 
 
 def test_parquet_and_hub_are_read_by_duckdb(bank, tmp_path):
     duckdb = pytest.importorskip("duckdb")
     file = export_bank(bank, "parquet", tmp_path / "pq") / "law.parquet"
     rows = duckdb.sql(f"SELECT id, options, expected FROM '{file}' ORDER BY id").fetchall()
-    assert rows[0] == ("law-00", list(bank.items[0].options), bank.items[0].expected)
+    assert rows[0] == ("law-00", list(bank.items[0].options), bank.items[0].target.expected)
     folder = export_bank(bank, "hf", tmp_path / "hf")
     head = yaml.safe_load((folder / "README.md").read_text().split("---")[1])
     assert head["license"] == "cc0-1.0"
@@ -123,6 +123,6 @@ def test_the_real_harness_runs_the_exported_tasks(bank, tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
     asked = [i for i in bank.items if i.form == "choice" and i.split == "test"]
-    share = sum(item.expected == "B" for item in asked) / len(asked)
+    share = sum(item.target.expected == "B" for item in asked) / len(asked)
     assert found["medassay_law_quiz"]["acc,none"] == pytest.approx(share)
     assert found["medassay_law_open"]["exact_match,none"] == 1.0

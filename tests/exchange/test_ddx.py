@@ -103,9 +103,9 @@ def test_lists_score_alike_by_import_and_by_bank_whichever_names_are_golden(
     assert said in run.manifest_document["banks"][0]["limits"]
     bank = BANKS["rarebench_pumch_adm"].load(data / "rarebench", golden=golden)
     assert said in bank.limits
-    synonyms = load_disease_names(mapping).synonyms(item.diagnoses[0] for item in bank.items)
+    synonyms = load_disease_names(mapping).synonyms(item.target.diagnoses[0] for item in bank.items)
     matching = NameMatcher(synonyms)
-    names = {f"row-{int(item.id[-3:]):04}": item.diagnoses for item in bank.items}
+    names = {f"row-{int(item.id[-3:]):04}": item.target.diagnoses for item in bank.items}
     by_bank = dict.fromkeys(hits, 0)
     for trial in lines(run, "trials.jsonl"):
         if trial["model"] in hits:

@@ -72,7 +72,7 @@ def test_the_bank_of_the_same_file_can_be_asked(data, tmp_path):
     bank = BANKS["healthbench"].load(data / "healthbench_sample")
     assert (bank.kept, bank.dropped) == (100, {})
     assert sum(item.context is not None for item in bank.items) == 41  # earlier turns
-    assert sum(len(item.criteria) for item in bank.items) == 1157
+    assert sum(len(item.target.criteria) for item in bank.items) == 1157
 
 
 def test_scores_below_0_are_kept_and_equal_ones_have_no_interval(tmp_path):

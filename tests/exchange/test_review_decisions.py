@@ -140,14 +140,14 @@ def test_a_decision_about_a_workshops_bank_goes_through_the_workshop(database, t
     folder, lock = shop_bank(tmp_path)
     bank = load_bank(folder, lock=lock)
     quiz = next(item for item in bank.items if item.options)
-    other = next(letter for letter in quiz.letters if letter != quiz.expected)
+    other = next(letter for letter in quiz.letters if letter != quiz.target.expected)
     with database.write() as db:
         study, found = study_of(db, bank_entries(bank, folder), "item")
         settle(db, study, quiz.id, found, verdict="correct", option=other)
     version, _, _ = apply(database, folder, tmp_path)
     assert version != bank.version
     again = {item.id: item for item in load_bank(folder, lock=lock).items}
-    assert again[quiz.id].expected == other
+    assert again[quiz.id].target.expected == other
     told = [event.record["step"] for event in read_workshop(tmp_path / "shop").history(quiz.id)]
     assert told.count("decision") > 1
 

@@ -4,11 +4,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests import makers
 from tests.makers import said
 
 from medassay.core.records.completion import Completion
-from medassay.core.records.item import Fact, Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Fact
 from medassay.core.records.verdict import Case
 from medassay.judging.graders.csv_scores import read_scores
 from medassay.judging.graders.g_eval import GEval, rescaled
@@ -20,7 +21,7 @@ from medassay.runner.judge_stage import near_digits
 def case(text, path="a -> b", name="i1"):
     facts = (Fact(id="f1", text="Rest."),)
     return Case(
-        item=Item(
+        item=makers.item(
             id=name,
             domain="d",
             question='Say "what", now?',

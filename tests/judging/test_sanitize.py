@@ -5,18 +5,19 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 from tests.growth import growth
 from tests.makers import said
 
-from medassay.core.records.item import Fact, Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Fact
 from medassay.core.records.verdict import Case
 from medassay.judging.sanitize import LONGEST, delimit, sanitize_answer, speaker_pattern
 from medassay.kinds.facts.grader import FactGrader
 from medassay.study.injection import attacks
 
 SPEAKER = speaker_pattern(["my-model-7b", "org/Tested-8B"])
-ITEM = Item(
+ITEM = makers.item(
     id="q1",
     domain="d",
     question="What now?",

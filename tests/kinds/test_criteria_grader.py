@@ -3,14 +3,15 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 from tests.makers import said
 
-from medassay.core.records.item import Criterion, Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Criterion
 from medassay.core.records.verdict import Case
 from medassay.kinds.criteria.grader import CriteriaGrader, read_criteria
 
-ITEM = Item(
+ITEM = makers.item(
     id="i1",
     domain="d",
     question="What now?",

@@ -3,10 +3,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 
 from medassay.core.records.completion import Completion
 from medassay.core.records.diagnosis import RELATIONS, SEVERITY_MAPS
-from medassay.core.records.item import Item
 from medassay.core.records.plan import DdxRules
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
@@ -62,7 +62,7 @@ def test_reading_never_raises(text):
 
 def item(**more):
     given = {"diagnoses": ("Gout", "Podagra"), "severity": "moderate", **more}
-    return Item(id="c1", domain="d", question="q", form="diagnoses", **given)
+    return makers.item(id="c1", domain="d", question="q", form="diagnoses", **given)
 
 
 def case(*names, ranks=None, **more):

@@ -1,18 +1,20 @@
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 from tests.makers import said
 
-from medassay.core.records.item import Fact, Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Fact
 from medassay.core.records.verdict import Case
 from medassay.judging.grader_text import hashed_id
 from medassay.judging.panel import agreement, hallucinated, panel_score
 from medassay.kinds.facts.grader import FactGrader, fact_score
 
-ITEM = Item(
+ITEM = makers.item(
     id="q1",
     domain="d",
     question="What now?",
@@ -183,7 +185,7 @@ def test_hostile_replies_take_no_time(hostile):
 
 @pytest.mark.parametrize("language", ["de", "es"])
 def test_the_judge_speaks_the_language_of_the_item(language):
-    item = Item(**{**vars(ITEM), "language": language})
+    item = replace(ITEM, language=language)
     text = FactGrader().step([Case(item=item, text="x")], []).messages[-1]["content"]
     assert {"de": "Zielaussagen", "es": "Hechos de referencia"}[language] in text
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 from tests.growth import growth
 
 import medassay
@@ -17,7 +18,7 @@ from medassay.kinds.diagnoses.ranked_list.entry import split_entry
 from medassay.kinds.diagnoses.ranked_list.subject import subject_of
 
 CORPUS = Path(__file__).parents[1] / "corpora" / "layouts.json"
-CASE = medassay.Item(id="case", domain="d", question="Which five?", form="diagnoses")
+CASE = makers.item(id="case", domain="d", question="Which five?", form="diagnoses")
 
 
 def corpus():
@@ -210,9 +211,9 @@ def test_any_text_has_one_outcome_and_distinct_ranks(text):
 
 _KINDS = [
     CASE,
-    medassay.Item(id="r", domain="d", question="?", form="record"),
-    medassay.Item(id="c", domain="d", question="?", form="choice", options=("one", "two")),
-    medassay.Item(id="o", domain="d", question="?", form="open"),
+    makers.item(id="r", domain="d", question="?", form="record"),
+    makers.item(id="c", domain="d", question="?", form="choice", options=("one", "two")),
+    makers.item(id="o", domain="d", question="?", form="open"),
 ]
 _OUTCOMES = ("answered", "unparsed", "truncated", "refused")
 

@@ -3,16 +3,16 @@
 import math
 
 import pytest
+from tests import makers
 
 from medassay.core.records.answer import Answer
-from medassay.core.records.item import Item
 from medassay.core.records.likelihood import LogLikelihood, likeliest, likelihoods_of
 from medassay.kinds.likelihood.choice_scorer import likeliest_parts
 from medassay.kinds.likelihood.perplexity import bits_per_byte, perplexity_parts
 
 
 def item(expected="B", **more):
-    return Item(
+    return makers.item(
         id="q",
         domain="d",
         question="?",
@@ -76,7 +76,7 @@ def document(total, text):
     size = len(text.encode())
     one = LogLikelihood(total=total, n_tokens=3, greedy=None, n_bytes=size, n_characters=9)
     made = Answer(item_id="q", outcome="answered", value="3 tokens", reason="", likelihoods=(one,))
-    whole = Item(
+    whole = makers.item(
         id="q",
         domain="d",
         question="?",

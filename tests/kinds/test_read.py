@@ -3,15 +3,16 @@
 import json
 
 import pytest
+from tests import makers
 
 import medassay
 from medassay.errors import InputError
-from medassay.kinds.parsers import PARSERS
+from medassay.kinds.catalog import PARSERS
 from medassay.kinds.read import PARSER_OF
 
 
 def item(form="choice", **more):
-    return medassay.Item(id="q", domain="d", question="?", form=form, **more)
+    return makers.item(id="q", domain="d", question="?", form=form, **more)
 
 
 def test_a_letter_with_the_rule_that_found_it():

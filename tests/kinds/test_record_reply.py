@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 
 import medassay
 from medassay.core.records.health_record import RECORD
@@ -14,7 +15,7 @@ from medassay.kinds.record.reply import CUT_OFF, read_record_reply, record_value
 
 BODY = {RECORD: {"categories": ["x"], "diagnosis": ["COPD", "[1]"], "follow_up": []}}
 WHOLE = json.dumps(BODY)
-ITEM = medassay.Item(id="r", domain="d", question="Report", form="record")
+ITEM = makers.item(id="r", domain="d", question="Report", form="record")
 
 
 def outcome(text, finish="stop", extraction="standard"):

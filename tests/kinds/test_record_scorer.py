@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 
 from medassay.core.records.answer import Answer
 from medassay.core.records.health_record import FIELDS, RECORD, SECTIONS
-from medassay.core.records.item import Item
+from medassay.kinds.catalog import SCORERS
 from medassay.kinds.record.scorer import record_parts
-from medassay.kinds.scorers import SCORERS
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/health_record.json").read_text())
-ITEM = Item(
+ITEM = makers.item(
     id="r",
     domain="d",
     question=GOLDEN["report"],
@@ -46,7 +46,7 @@ def test_the_golden_outputs(output):
 
 
 def test_thoughts_are_no_part_of_the_likeness():
-    text = json.dumps({"internal_monologue": {"x": "y"}, RECORD: ITEM.record})
+    text = json.dumps({"internal_monologue": {"x": "y"}, RECORD: ITEM.target.record})
     assert record_parts(ITEM, answered(text), text)["similarity"] == 1.0
 
 
@@ -94,7 +94,7 @@ def test_fields_tell_lists_of_drugs_and_parts_of_measurements_apart():
 
 
 def test_every_leaf_of_a_record_belongs_to_one_field():
-    everything = json.dumps({RECORD: ITEM.record})
+    everything = json.dumps({RECORD: ITEM.target.record})
     parts = record_parts(ITEM, answered(everything), everything)
     assert set(parts["fields"]) == set(FIELDS)
     assert all(value == 1.0 for value in parts["fields"].values())

@@ -3,10 +3,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 
 from medassay.core.canonical import canonical
 from medassay.core.records.context_config import PromptContext
-from medassay.core.records.item import Item
 from medassay.errors import InputError
 from medassay.prompt import (
     check_examples,
@@ -25,15 +25,8 @@ SHOWS_OPTIONS = (
 
 
 def item(n=0, **more):
-    base = {
-        "id": f"q{n}",
-        "domain": "d",
-        "question": "Which?",
-        "form": "choice",
-        "options": ("one", "two"),
-        "expected": "A",
-    }
-    return Item(**{**base, **more})
+    choice = {} if "form" in more else {"options": ("one", "two"), "expected": "A"}
+    return makers.item(**{"id": f"q{n}", "question": "Which?", **choice, **more})
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -86,7 +79,7 @@ def test_texts_for_makers_show_data_as_data_and_hold_no_reply_that_would_pass(na
     ],
 )
 def test_prompts_of_records_carry_the_schema_of_their_reply(name, keys):
-    prompt = render(load_template(name), item(form="record", options=()))
+    prompt = render(load_template(name), item(form="record"))
     schema = json.loads(prompt.schema) if prompt.schema else None
     assert (schema and schema["required"]) == keys
 
@@ -96,7 +89,7 @@ def test_the_conditions_differ_in_the_thoughts_alone(language):
     """The same words but for the six steps and their key: what else differed would be measured
     too.
     """
-    asked = item(form="record", options=(), language=language)
+    asked = item(form="record", language=language)
     thinking, direct = (
         load_template(name).fill(asked, None) for name in ("health_record", "health_record_direct")
     )

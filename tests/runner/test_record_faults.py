@@ -116,7 +116,7 @@ FAULTS = {
 
 
 def reply(item, change):
-    record = copy.deepcopy(dict(item.record))
+    record = copy.deepcopy(dict(item.target.record))
     change(record, item)
     return json.dumps({RECORD: record}, ensure_ascii=False)
 

@@ -14,12 +14,10 @@ from medassay.core.parser import Reading
 from medassay.core.records.plan import load_plan
 from medassay.judging.grader_text import before_revisions, hashed_id
 from medassay.judging.graders.prometheus import Prometheus
-from medassay.kinds.catalog import TASKS
+from medassay.kinds.catalog import GRADERS, PARSERS, TASKS
 from medassay.kinds.criteria.grader import CriteriaGrader
 from medassay.kinds.diagnoses.grader import DiagnosesGrader
 from medassay.kinds.facts.grader import FactGrader
-from medassay.kinds.graders import GRADERS
-from medassay.kinds.parsers import PARSERS
 from medassay.publishing import recompute
 from medassay.runner import revisions as catalog
 from medassay.runner.manifest import methodology

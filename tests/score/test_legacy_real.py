@@ -14,9 +14,9 @@ import pytest
 from tests.conftest import absent
 
 from medassay.errors import IncompleteError
-from medassay.score.catalog import METRICS
+from medassay.score.catalog import TEXT_MEASURES
 from medassay.score.contextual import Encoder
-from medassay.score.metric import Pair
+from medassay.score.measure import Pair
 from medassay.score.moverscore import Rarity, mover_score
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +77,7 @@ def made(legacy, checkpoints, tmp_path, monkeypatch):
     metrics = []
 
     def make(name):
-        metrics.append(METRICS[name](str(checkpoints / NAMES[name])))
+        metrics.append(TEXT_MEASURES[name](str(checkpoints / NAMES[name])))
         return metrics[-1]
 
     yield make
@@ -104,7 +104,7 @@ def test_a_checkpoint_that_is_damaged_ends_the_work_and_says_why(made, checkpoin
         (broken / file.name).write_bytes(
             file.read_bytes()[: 10 if file.suffix == ".safetensors" else None]
         )
-    metric = METRICS["bleurt"](str(broken))
+    metric = TEXT_MEASURES["bleurt"](str(broken))
     with pytest.raises(IncompleteError, match="its model cannot be loaded"):
         metric.score(PAIRS[:1])
     metric.close()
@@ -167,7 +167,7 @@ def oracle(legacy, encoder):
 @pytest.mark.slow
 def test_bertscore_is_that_of_bert_score(oracle, encoder):
     pairs, found = oracle
-    ours = [value for (value,) in METRICS["bertscore"](encoder).score(pairs)]
+    ours = [value for (value,) in TEXT_MEASURES["bertscore"](encoder).score(pairs)]
     assert ours == pytest.approx(found["bertscore"], abs=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Metrics that need a model: what every entry of METRICS owes, and values worked out another way on
+"""Metrics that need a model: what every entry of TEXT_MEASURES owes, and values worked out another way on
 tiny random models.
 """
 
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from medassay.errors import UnavailableError
 from medassay.score.bge import combined, sparse_likeness
-from medassay.score.catalog import METRICS
+from medassay.score.catalog import TEXT_MEASURES
 from medassay.score.contextual import Encoder
-from medassay.score.metric import EMBEDDED
+from medassay.score.measure import EMBEDDED
 from medassay.score.moverscore import Rarity, mover_score
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/text_metrics.json").read_text())
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.local_model
 @pytest.fixture
 def made(encoder, bge):
     def make(name):
-        metric = METRICS[name](bge if name == "bge_m3" else encoder)
+        metric = TEXT_MEASURES[name](bge if name == "bge_m3" else encoder)
         metric.prepare([reference for _, reference in PAIRS])
         return metric
 
@@ -75,12 +75,12 @@ def test_texts_longer_than_the_model_are_cut(made, name):
     assert math.isfinite(values[0])
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", TEXT_MEASURES)
 def test_a_metric_without_its_model_is_unavailable_and_says_what_to_do(name, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     with pytest.raises(UnavailableError, match=name):
-        METRICS[name](str(tmp_path / "nowhere"))
+        TEXT_MEASURES[name](str(tmp_path / "nowhere"))
 
 
 def test_bertscore_is_the_mean_of_the_nearest_tokens(encoder):
@@ -95,7 +95,7 @@ def test_bertscore_is_the_mean_of_the_nearest_tokens(encoder):
     near = unit(said) @ unit(wanted).T
     precision = np.mean([max(row) for row in near[1:-1]])
     recall = np.mean([max(column) for column in near.T[1:-1]])
-    [(value,)] = METRICS["bertscore"](encoder).score([(said, wanted)])
+    [(value,)] = TEXT_MEASURES["bertscore"](encoder).score([(said, wanted)])
     assert value == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-6)
 
 
@@ -128,7 +128,7 @@ def test_moverscore_is_the_least_cost_by_linear_programming(encoder):
 
 
 def test_moverscore_depends_on_the_references_and_says_so(encoder):
-    first, second = (METRICS["moverscore"](encoder) for _ in range(2))
+    first, second = (TEXT_MEASURES["moverscore"](encoder) for _ in range(2))
     first.prepare(["the patient has pain"])
     second.prepare(["stop aspirin", "start aspirin"])
     assert first.context != second.context
@@ -157,7 +157,7 @@ def test_bge_is_symmetric_but_for_colbert(bge, data):
         min_size=1,
     )
     said, wanted = (" ".join(data.draw(words)) for _ in range(2))
-    metric = METRICS["bge_m3"](bge)
+    metric = TEXT_MEASURES["bge_m3"](bge)
     one, other = metric.score([(said, wanted), (wanted, said)])
     assert one[:3] == pytest.approx(other[:3], abs=1e-5)
 
@@ -165,7 +165,7 @@ def test_bge_is_symmetric_but_for_colbert(bge, data):
 @pytest.mark.parametrize("name", ["bertscore", "moverscore"])
 def test_with_a_real_model_the_right_summary_is_likest(name):
     """Sanity with all-MiniLM-L6-v2: the same in other words before something else."""
-    metric = METRICS[name](EMBEDDED)
+    metric = TEXT_MEASURES[name](EMBEDDED)
     reference = "The patient has no pneumonia and the heart is of normal size."
     same, other = "Normal heart size, no pneumonia.", "He likes to play football on Sundays."
     metric.prepare([reference, "Fracture of the left wrist.", "The liver is enlarged."])

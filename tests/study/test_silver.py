@@ -30,14 +30,14 @@ def test_each_report_gets_a_record_that_says_by_whom(tmp_path):
     assert bank.version != "letters-2026.1"
     assert bank.limits == "3 references are silver, written by the model strong."
     gold, *others = bank.items
-    assert (gold.origin.standing, gold.revision) == ("gold", 1)
+    assert (gold.target.origin.standing, gold.revision) == ("gold", 1)
     for item in others:
-        assert item.record == RECORD_OF
-        origin = item.origin
+        assert item.target.record == RECORD_OF
+        origin = item.target.origin
         assert (origin.standing, origin.maker, origin.family) == ("silver", "strong", "acme")
         assert len(origin.prompt_sha256) == 64
         assert item.revision == 2
-    assert len({item.origin.prompt_sha256 for item in others}) == 3
+    assert len({item.target.origin.prompt_sha256 for item in others}) == 3
 
 
 @pytest.mark.parametrize(

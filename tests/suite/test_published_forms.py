@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import makers
 from tests.conftest import absent
 
 from medassay.kinds.catalog import TASKS
@@ -140,9 +141,8 @@ def test_pubmedqa_asks_for_the_words_yes_no_and_maybe():
 
 
 def build(domain, options, question, context):
-    from medassay.core.records.item import Item
 
-    return Item(
+    return makers.item(
         id="i",
         domain=domain,
         question=question,

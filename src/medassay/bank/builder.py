@@ -14,7 +14,8 @@ from medassay.bank.delimited import USUAL, TableForm, encoding_name
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import content_hash
 from medassay.core.json import parse_json
-from medassay.core.records.item import LETTERS, Bank, Item
+from medassay.core.records.item import Bank, Item
+from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 
 YEAR = 2026  # of the loaders; a loader whose items change gets a new number

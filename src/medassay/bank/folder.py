@@ -23,7 +23,8 @@ from medassay.bank.reviews import as_records, read_reviews
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash
 from medassay.core.json import parse_json
-from medassay.core.records.item import Bank, Form, Item
+from medassay.core.records.item import Bank, Item
+from medassay.core.records.target import Form
 from medassay.errors import InputError
 
 _CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")

@@ -12,6 +12,7 @@ from medassay.bank.lock import register, registered_hash
 from medassay.bank.released import FILE, raise_revisions, read_released, write_released
 from medassay.core.canonical import canonical
 from medassay.core.records.item import Bank
+from medassay.core.records.target import Report
 from medassay.errors import GateError, InputError
 
 
@@ -161,4 +162,4 @@ def _unapprovable(record: Mapping[str, Any]) -> str:
             f"was approved by {approval.get('who', 'somebody')} on"
             f" {approval.get('when', 'some day')}"
         )
-    return "has no record to approve" if form_of(record) == "report" else ""
+    return "has no record to approve" if form_of(record) == Report.form else ""

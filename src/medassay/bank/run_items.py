@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from medassay.bank.folder import ChosenItems, StoredItems
-from medassay.core.records.item import Form, Item
+from medassay.core.records.item import Item
+from medassay.core.records.target import Form, Withheld
 from medassay.errors import IntegrityError
 
 T = TypeVar("T")
@@ -95,7 +96,7 @@ class RunItems:
                 (
                     at
                     for at, (domain, _, form) in enumerate(heads)
-                    if domain in domains and not (public and form == "withheld")
+                    if domain in domains and not (public and form == Withheld.form)
                 ),
             ),
         )

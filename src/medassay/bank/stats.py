@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from medassay.core.records.item import Bank, Item
+from medassay.core.records.target import Choice
 
 TOKENIZER = r"words and marks: \w+|[^\w\s]"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -17,9 +18,9 @@ def _question(item: Item) -> str:
 
 
 def _answer(item: Item) -> str:
-    if item.form == "choice" and item.expected:
-        return item.options[item.letters.index(item.expected)]
-    return item.reference or item.target
+    if isinstance(item.target, Choice) and item.target.expected:
+        return item.options[item.target.place]
+    return item.reference or item.target_text
 
 
 def _lengths(lengths: list[int]) -> dict[str, float]:
@@ -71,8 +72,8 @@ def item_stats(items: Sequence[Item]) -> dict[str, Any]:
             value = getattr(item, name)
             if value is not None:
                 counter[str(value)] += 1
-        if item.form == "choice" and item.expected:
-            keys[item.expected] += 1
+        if isinstance(item.target, Choice) and item.target.expected:
+            keys[item.target.expected] += 1
         question, answer = _TOKEN.findall(_question(item)), _TOKEN.findall(_answer(item))
         question_lengths.append(len(question))
         answer_lengths.append(len(answer))

@@ -12,7 +12,8 @@ from medassay.bank.check import ITEM_KEYS
 from medassay.bank.delimited import USUAL, TableForm
 from medassay.core.catch import caught
 from medassay.core.json import parse_json
-from medassay.core.records.item import LETTERS, Bank
+from medassay.core.records.item import Bank
+from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 
 # Of a spreadsheet: bytes of all its parts, rows (what Excel itself can hold), cells, and how much a

@@ -150,12 +150,11 @@ def _seat(place: Path, models: Path | None, judges: str) -> None:
     from medassay.core.json import parse_json
 
     document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
-    items = [i for i in find_bank("demo", place, place / "banks.lock").items if i.form == "open"]
+    bank = find_bank("demo", place, place / "banks.lock")
+    items = [item for item in bank.items if item.target.is_open]
     replies = {
         "student-complete": {i.id: i.reference for i in items},
-        "student-half": {
-            i.id: " ".join(f.text for f in i.facts[: len(i.facts) // 2]) for i in items
-        },
+        "student-half": {i.id: " ".join(i.must_have[: len(i.must_have) // 2]) for i in items},
     }
     for entry in document["models"]:
         if entry["id"] in replies:
@@ -188,7 +187,7 @@ def _script_records(place: Path) -> None:
     thoughts = dict.fromkeys(STEPS, "As the report says.")
     replies: dict[str, dict[str, str]] = {"student-careful": {}, "student-hasty": {}}
     for number, item in enumerate(find_bank("health_record_de", place, place / "banks.lock").items):
-        record: dict[str, Any] = json.loads(json.dumps(item.record))
+        record: dict[str, Any] = json.loads(item.target.text)
         careful = json.dumps({MONOLOGUE: thoughts, RECORD: record}, ensure_ascii=False)
         drugs = record["medications"]
         drugs["current"] += drugs["discontinued"]

@@ -1,17 +1,15 @@
 """Leaderboards in the terminal: rows, what they say in a sentence, and what is told beside them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from medassay.cli import location
-from medassay.cli.likelihood import print_likelihoods
 from medassay.cli.output import out, table_width, visible
-from medassay.cli.records import print_records
-from medassay.cli.texts import print_texts
 from medassay.core.wording import counted
 
 if TYPE_CHECKING:
     from medassay.core.records.leaderboard import Leaderboard, LeaderboardRow
+    from medassay.kinds.kind import Table
     from medassay.storage.run import Run
 
 
@@ -37,6 +35,7 @@ def tell_run(run: "Run") -> None:
 def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     """Print one ranking as a table, with what a reader must know beside it."""
     from medassay.core.records.leaderboard import UNREAD_WARNING, fallback_lines, scale_text
+    from medassay.kinds.catalog import presentations_of
 
     documents, rows = board.domains[domain], board.rows(domain)
     unit = scale_text(rows[0].scale, run.statistics["scale"]["better"])
@@ -47,14 +46,10 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         title=f"{domain}: {rows[0].metric}, {unit}, 95 % interval",
         unfolded=("rank", "model", "score"),
     )
-    if board.ddx is not None:
-        _print_ddx(documents, board.ddx)
-    if "record" in documents[0]:
-        print_records(documents)
-    if "likelihood" in documents[0]:
-        print_likelihoods(documents)
-    if "text" in documents[0]:
-        print_texts(documents, run.statistics["text"])
+    statistics = run.statistics if board.ddx is None else {**run.statistics, "ddx": board.ddx}
+    for presentation in presentations_of(statistics):
+        for table in presentation.tables(documents, statistics) if presentation.tables else ():
+            _print_table(table)
     for line in fallback_lines(run.manifest.fallback):
         out.result(line)
     for line in _cut_off(run, rows):
@@ -68,6 +63,14 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     if any("scripted" in row.flags for row in rows):
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
     _print_sentences(run, documents, domain)
+
+
+def _print_table(table: "Table") -> None:
+    """Print what a kind tells beside a ranking."""
+    if table.rows:
+        out.table(table.rows, text=table.text, numbers=table.numbers, title=table.title)
+    for note in table.notes:
+        out.result(visible(note))
 
 
 def _columns(
@@ -201,70 +204,6 @@ def _unread_pairs(run: "Run", domain: str) -> list[str]:
         for pair in fields[domain]["pairs"]
         if pair.get("unread_outweighs")
     ]
-
-
-def _estimate_text(estimate: dict[str, Any] | None, factor: float = 1.0, digits: int = 2) -> str:
-    """Return an estimate with its interval, a dash where there is none."""
-    from medassay.core.records.leaderboard import honest_ends
-
-    if not estimate:
-        return "–"
-    ends = honest_ends(estimate)
-    numbers = [factor * n for n in (estimate["score"], ends["lo"], ends["hi"])]
-    return "{} [{}, {}]".format(*(f"{n:.{digits}f}" for n in numbers))
-
-
-def _print_names(rows: list[dict[str, Any]]) -> None:
-    """Print how many names lists hold: a short list of one right name scores high."""
-    cells = (
-        (
-            row["model"],
-            row["prompt"],
-            _estimate_text(row["names"], digits=1),
-            _estimate_text(row["short_lists"], 100.0, 1),
-            _estimate_text(row["semantic_mean"], digits=1),
-            _estimate_text(row["all_places_mean"], digits=1),
-        )
-        for row in rows
-    )
-    out.table(
-        cells,
-        text=("model", "prompt"),
-        numbers=("names a list", "short lists, %", "semantic mean", "over all places"),
-        title="names in lists: a list of one right name scores 16, over all places it does not",
-    )
-
-
-def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
-    """Print both aggregates of ranked diagnoses, their plain means, and top-k."""
-    from medassay.kinds.diagnoses.scorer import BEST
-
-    leading = document["leading"]
-    weights = document["presets"][leading]
-    highest = 2 * BEST / document["semantic_max"] - 1
-    cells = (
-        [
-            row["model"],
-            row["prompt"],
-            *(_estimate_text(row[name][leading]) for name in ("semantic", "severity")),
-            *(_estimate_text(row[f"{name}_mean"], digits=1) for name in ("semantic", "severity")),
-            *(_estimate_text(row[f"top{k}"], 100.0, 1) for k in (1, 3, 5)),
-            str((row["semantic_mean"] or row)["n"]),
-            f"{row['unjudged']} of {row['labels']}",
-        ]
-        for row in rows
-    )
-    out.table(
-        cells,
-        text=("model", "prompt", "semantic", "severity", "semantic mean", "severity mean"),
-        numbers=("top 1", "top 3", "top 5", "n", "unjudged"),
-        title=(
-            f"weighted aggregates, −1 to 1 (semantic to {highest:.3g}), {leading}: k ="
-            f" {weights['k']:g}, x0 = {weights['x0']:g}; means of 16; top-k in %"
-        ),
-    )
-    if any(row.get("names") for row in rows):
-        _print_names(rows)
 
 
 def print_groups(field: str, rows: list[dict[str, Any]]) -> None:

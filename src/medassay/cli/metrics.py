@@ -22,11 +22,11 @@ app = typer.Typer(
 def list_metrics() -> None:
     """Print every metric of texts, with the model it would use here, or why it is unavailable."""
     from medassay.errors import UnavailableError
-    from medassay.score.catalog import METRICS
+    from medassay.score.catalog import TEXT_MEASURES
     from medassay.score.text import LEXICAL
 
     rows = [{"name": name, "available": True, "says": "needs no model"} for name in LEXICAL]
-    for name, make in METRICS.items():
+    for name, make in TEXT_MEASURES.items():
         try:
             rows.append({"name": name, "available": True, "says": make("").id})
         except UnavailableError as error:

@@ -67,12 +67,12 @@ def command(
         out.document(
             {
                 "run": opened.id,
-                "item": {"id": item.id, "question": item.question, "target": item.target},
+                "item": {"id": item.id, "question": item.question, "target": item.target_text},
                 "trials": hits,
             }
         )
         return
-    out.result(f"{item.id} · {item.domain} · target {item.target}")
+    out.result(f"{item.id} · {item.domain} · target {item.target_text}")
     for text in filter(None, (item.context, item.question)):
         out.result(text)
     for letter, option in zip(item.letters, item.options, strict=True):

@@ -27,7 +27,7 @@ def injection(
     result = injection_study(
         judge,
         models,
-        [item for item in bank.items if item.form == "open"],
+        [item for item in bank.items if item.target.is_open],
         secrets=os.environ,
         workspace=workspace,
         engine=engine,

@@ -17,7 +17,8 @@ import yaml
 
 from medassay.bank.folder import bank_records
 from medassay.core.canonical import canonical
-from medassay.core.records.item import LETTERS, Bank
+from medassay.core.records.item import Bank
+from medassay.core.records.target import LETTERS
 from medassay.errors import GateError, InputError, UnavailableError
 from medassay.report.tables import harmless
 

@@ -20,6 +20,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import DdxRules
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Diagnoses
 from medassay.core.records.trial import TRIAL_KEY, Trial
 from medassay.core.records.verdict import Case, Grader, Verdict
 from medassay.errors import InputError
@@ -27,11 +28,11 @@ from medassay.exchange.ddx_lists import ListedCase, Lists, list_files, read_list
 from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
 from medassay.judging.assignment import RULE, JudgeAssignment
 from medassay.judging.queue import Answers
+from medassay.kinds.catalog import PARSERS
 from medassay.kinds.diagnoses.names import NameMatcher
 from medassay.kinds.diagnoses.parser import read_list
 from medassay.kinds.diagnoses.tasks import DDX, DDX_NAMES, remembered_rules
 from medassay.kinds.graders import graders_of
-from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish
 from medassay.runner.judge_stage import verdict_fields
@@ -283,10 +284,11 @@ def _imported_verdict(
     trial: Trial, item: Item, grader: Grader, labels: Sequence[Diagnosis]
 ) -> dict[str, Any]:
     """Return the verdict that came with a list."""
+    target = item.target_as(Diagnoses)
     body = {
-        "golden": item.diagnoses[0],
-        "golden_severity": item.severity,
-        "golden_severity_by": "bank" if item.severity else "",
+        "golden": target.golden,
+        "golden_severity": target.severity,
+        "golden_severity_by": "bank" if target.severity else "",
         "diagnoses": [_sourceless(label).to_dict() for label in labels],
         "severities_read": any(label.severity for label in labels) or not labels,
         "strange_ids": 0,

@@ -28,9 +28,9 @@ from medassay.core.records.verdict import Verdict
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
 from medassay.judging.queue import Answers
+from medassay.kinds.catalog import PARSERS
 from medassay.kinds.criteria.grader import CriteriaGrader
 from medassay.kinds.criteria.tasks import RUBRIC
-from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish
 from medassay.runner.judge_stage import verdict_fields

@@ -26,8 +26,8 @@ from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
+from medassay.kinds.catalog import PARSERS
 from medassay.kinds.choice.tasks import CLOSED
-from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish
 from medassay.runner.write import write_scores

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from medassay.bank.check import check_record
 from medassay.bank.folder import bank_records, load_bank, read_card
-from medassay.core.records.item import LETTERS
+from medassay.core.records.target import LETTERS
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
 from medassay.exchange.review_entries import item_content

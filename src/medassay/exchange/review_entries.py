@@ -13,7 +13,8 @@ from medassay.bank.folder import bank_records
 from medassay.bank.run_items import RunItems
 from medassay.bank.serialize import item_record
 from medassay.core.records.decision_graph import DecisionGraph
-from medassay.core.records.item import LETTERS, Bank
+from medassay.core.records.item import Bank
+from medassay.core.records.target import LETTERS
 from medassay.core.records.trial import Trial
 from medassay.errors import InputError
 from medassay.review.sampling import draw_key, stratified_sample

@@ -19,6 +19,7 @@ from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Item
 from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
+from medassay.core.records.target import Criteria
 from medassay.core.records.trial import CellKey, Trial
 from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Grader, TrialVerdict, Verdict
 from medassay.core.scale import Scale
@@ -150,7 +151,7 @@ class Judgements:
         """Take a trial that no judge saw, since it holds no answer: it meets no criterion."""
         item = self._items.get(trial.domain, trial.item)
         cell = self._cells.setdefault(trial.cell, _JudgedCell())
-        self._add_criteria(cell, item, [[False] * len(item.criteria)])
+        self._add_criteria(cell, item, [[False] * len(item.target_as(Criteria).criteria)])
 
     def _add_criteria(
         self,
@@ -160,10 +161,11 @@ class Judgements:
     ) -> None:
         """Add the score over the criteria of each tag, the mean over what each judge said."""
         _add_harm(cell, item, met_by_judge)
+        all_criteria = item.target_as(Criteria).criteria
         cluster = self._items.clusters[item.domain][self._items.place(item.domain, item.id)]
-        for tag in sorted({tag for criterion in item.criteria for tag in criterion.tags}):
-            chosen = [n for n, criterion in enumerate(item.criteria) if tag in criterion.tags]
-            criteria = [{"points": item.criteria[n].points} for n in chosen]
+        for tag in sorted({tag for criterion in all_criteria for tag in criterion.tags}):
+            chosen = [n for n, criterion in enumerate(all_criteria) if tag in criterion.tags]
+            criteria = [{"points": all_criteria[n].points} for n in chosen]
             if not any(c["points"] > 0 for c in criteria):
                 continue  # nothing could be reached
             scores = [rubric_points(criteria, [met[n] for n in chosen]) for met in met_by_judge]
@@ -283,12 +285,13 @@ def _panel_agreement(cells: Sequence[_JudgedCell], seed: int) -> PanelAgreement:
 
 def _add_harm(cell: _JudgedCell, item: Item, met_by_judge: Sequence[Sequence[bool]]) -> None:
     """Count an answer that meets a criterion marked `harm` by the word of most judges."""
-    marked = [n for n, criterion in enumerate(item.criteria) if criterion.harm]
+    criteria = item.target_as(Criteria).criteria
+    marked = [n for n, criterion in enumerate(criteria) if criterion.harm]
     if marked:
         cell.harm_marked.add(f"{item.domain}/{item.id}")
     for n in marked:
         if 2 * sum(met[n] for met in met_by_judge) > len(met_by_judge):
-            cell.harm_met[f"{item.domain}/{item.id}/{item.criteria[n].id}"] += 1
+            cell.harm_met[f"{item.domain}/{item.id}/{criteria[n].id}"] += 1
 
 
 def _harmful_criteria(cells: Sequence[_JudgedCell]) -> dict[str, Any] | None:

@@ -1,41 +1,51 @@
-"""Every task: one line each."""
+"""Every kind of task: one line each; and what the kinds bring, by name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from medassay.bank.run_items import RunItems
+from medassay.core.parser import Parser
+from medassay.core.protocols import Summary
+from medassay.core.records.item import Item
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.plan import Plan
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.task import CHAT_SUFFIX, Task
+from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
+from medassay.judging.graders.catalog import GRADERS as SHARED_GRADERS
+from medassay.kinds.choice.kind import CHOICE
 from medassay.kinds.choice.tasks import CLOSED
-from medassay.kinds.criteria.tasks import RUBRIC
-from medassay.kinds.diagnoses.tasks import DDX, DDX_NAMES
-from medassay.kinds.facts.tasks import (
-    G_EVAL,
-    G_EVAL_NO_PATH,
-    G_EVAL_SINGLE,
-    G_EVAL_WEIGHTED,
-    OPEN,
-    OPEN_GRAPH,
-    PROMETHEUS,
-)
-from medassay.kinds.likelihood.tasks import (
-    CLOSED_LIKELIHOOD,
-    PERPLEXITY,
-    PERPLEXITY_COND,
-    RELAXED_PERPLEXITY,
-    with_chat_template,
-)
-from medassay.kinds.record.tasks import RECORD, RECORD_GRAPH
-from medassay.kinds.reference.tasks import (
-    HEALTHBRANCHES_SIMILARITY,
-    PROMETHEUS_TEXT,
-    TEXT_TASKS,
-    WHOLE_REPLIES,
-)
+from medassay.kinds.criteria.kind import CRITERIA
+from medassay.kinds.diagnoses.kind import DIAGNOSES
+from medassay.kinds.facts.kind import FACTS
+from medassay.kinds.facts.tasks import OPEN
+from medassay.kinds.imported.kind import IMPORTED
+from medassay.kinds.kind import Kind, Presentation
+from medassay.kinds.likelihood.kind import LIKELIHOOD
+from medassay.kinds.pattern.kind import PATTERN
+from medassay.kinds.record.kind import HEALTH_RECORD
+from medassay.kinds.reference.kind import REFERENCE
+from medassay.score.measure import Measure
+from medassay.score.scorer import Scorer
+from medassay.summary.tool_use import lookups_of
 
-# Closed and open questions together, each worth 0 to 1: the method of the audited leaderboard.
+KINDS: dict[str, Kind] = {
+    "choice": CHOICE,
+    "criteria": CRITERIA,
+    "diagnoses": DIAGNOSES,
+    "facts": FACTS,
+    "imported": IMPORTED,
+    "likelihood": LIKELIHOOD,
+    "pattern": PATTERN,
+    "record": HEALTH_RECORD,
+    "reference": REFERENCE,
+}
+
+# Closed and open questions together, each worth 0 to 1: the method of the audited leaderboard. The
+# one task that spans kinds, and belongs to none.
 LEADERBOARD = Task(
     name="leaderboard",
     metric="top100",
@@ -45,32 +55,62 @@ LEADERBOARD = Task(
     graders=OPEN.graders,
 )
 
+_KIND_OF: dict[str, Kind] = {task.name: kind for kind in KINDS.values() for task in kind.tasks}
 TASKS: dict[str, Task] = {
-    **TEXT_TASKS,
-    "closed": CLOSED,
-    "closed_likelihood": CLOSED_LIKELIHOOD,
-    "closed_likelihood_chat": with_chat_template(CLOSED_LIKELIHOOD),
-    "ddx": DDX,
-    "ddx_names": DDX_NAMES,
-    "g_eval": G_EVAL,
-    "g_eval_no_path": G_EVAL_NO_PATH,
-    "g_eval_single": G_EVAL_SINGLE,
-    "g_eval_weighted": G_EVAL_WEIGHTED,
-    "healthbranches_similarity": HEALTHBRANCHES_SIMILARITY,
-    "leaderboard": LEADERBOARD,
-    "open": OPEN,
-    "open_graph": OPEN_GRAPH,
-    "perplexity": PERPLEXITY,
-    "perplexity_cond": PERPLEXITY_COND,
-    "perplexity_cond_chat": with_chat_template(PERPLEXITY_COND),
-    "prometheus": PROMETHEUS,
-    "prometheus_text": PROMETHEUS_TEXT,
-    "record": RECORD,
-    "record_graph": RECORD_GRAPH,
-    "relaxed_perplexity": RELAXED_PERPLEXITY,
-    "relaxed_perplexity_chat": with_chat_template(RELAXED_PERPLEXITY),
-    "rubric": RUBRIC,
+    LEADERBOARD.name: LEADERBOARD,
+    **{task.name: task for kind in KINDS.values() for task in kind.tasks},
 }
+PARSERS: dict[str, Parser] = {
+    parser.name: parser for kind in KINDS.values() for parser in kind.parsers
+}
+SCORERS: dict[str, Scorer] = {
+    scorer.name: scorer for kind in KINDS.values() for scorer in kind.scorers
+}
+MEASURES: dict[str, Measure] = {
+    measure.name: measure for kind in KINDS.values() for measure in kind.measures
+}
+GRADERS: dict[str, Callable[[Mapping[str, Any]], Grader]] = {
+    **SHARED_GRADERS,
+    **{name: make for kind in KINDS.values() for name, make in kind.graders.items()},
+}
+
+
+def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summary]:
+    """Return what a run tells besides its rankings: its kind, and what its models looked up."""
+    kind = _KIND_OF.get(task.name)
+    summary = None if kind is None or kind.summary is None else kind.summary(items, manifest, task)
+    return [*([] if summary is None else [summary]), *lookups_of(items, manifest)]
+
+
+def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> dict[str, Any]:
+    """Return what a run remembers of the rules of its kind.
+
+    Parameters
+    ----------
+    items : those that are asked
+    base : folder of the plan
+    """
+    kind = _KIND_OF.get(task.name)
+    return {} if kind is None or kind.rules is None else kind.rules(plan, items, base)
+
+
+def measures_of(task: Task, form: str) -> list[Measure]:
+    """Return what is told of the answers to items of a form besides their scores."""
+    return [
+        measure
+        for measure in MEASURES.values()
+        if form in measure.forms or (task.metrics and not measure.forms)
+    ]
+
+
+def presentations() -> list[Presentation]:
+    """Return how the results of each kind are shown, of those that show any."""
+    return [kind.presentation() for kind in KINDS.values() if kind.presentation is not None]
+
+
+def presentations_of(statistics: Mapping[str, Any]) -> list[Presentation]:
+    """Return how the results of a run are shown, by the summaries in its statistics."""
+    return [presentation for presentation in presentations() if presentation.key in statistics]
 
 
 def find_task(name: str) -> Task:
@@ -131,8 +171,8 @@ def task_of_run(manifest: Manifest) -> Task:
         TASKS[manifest.task], RelaxedSetting(**setting) if setting else RelaxedSetting()
     )
     parsers: Mapping[str, str | None] = manifest.readers
-    if not parsers and task.name in WHOLE_REPLIES:
-        parsers = dict.fromkeys(task.readers, "paragraph")
+    if not parsers and task.parser_before:
+        parsers = dict.fromkeys(task.readers, task.parser_before)
     readers = {
         form: (parsers.get(form, parser), scorer) for form, (parser, scorer) in task.readers.items()
     }

@@ -1,50 +1,16 @@
-"""Every grader: one line each; and the graders of a run, made from its rules."""
+"""The graders of a run, made from the cards of its banks and the rules of its plan."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from medassay.core.records.plan import rules_from_dict
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
-from medassay.judging.graders.g_eval import GEval
-from medassay.judging.graders.graph.grader import GraphGrader
-from medassay.judging.graders.graph.graph import find, recalled
-from medassay.judging.graders.prometheus import Prometheus
-from medassay.kinds.criteria.grader import CriteriaGrader
-from medassay.kinds.diagnoses.grader import DiagnosesGrader
-from medassay.kinds.facts.grader import FactGrader
+from medassay.judging.graders.graph.graph import find
+from medassay.kinds.catalog import GRADERS
 
 _STEPPED = "g_eval"
-
-
-def _ddx(rules: Mapping[str, Any], *, asks: bool) -> Grader:
-    document = rules["ddx"]
-    return DiagnosesGrader(
-        rules=rules_from_dict(document["rules"]),
-        synonyms=document["synonyms"],
-        files=tuple(file["sha256"] for file in document["files"]),
-        asks=asks,
-    )
-
-
-def _graphs(rules: Mapping[str, Any]) -> Grader:
-    return GraphGrader(graphs=tuple(recalled(graph) for graph in rules["graphs"]))
-
-
-GRADERS: dict[str, Callable[[Mapping[str, Any]], Grader]] = {
-    "criteria": lambda rules: CriteriaGrader(),
-    "ddx": lambda rules: _ddx(rules, asks=True),
-    "ddx_names": lambda rules: _ddx(rules, asks=False),
-    "facts": lambda rules: FactGrader(lam=float(rules.get("contradiction_penalty", 1.0))),
-    "g_eval": lambda rules: GEval(steps=rules["steps"]),
-    "g_eval_no_path": lambda rules: GEval(steps=rules["steps"], with_path=False),
-    "g_eval_single": lambda rules: GEval(steps=rules["steps"], batch=1),
-    "g_eval_weighted": lambda rules: GEval(steps=rules["steps"], batch=1, weighted=True),
-    "graph": _graphs,
-    "prometheus": lambda rules: Prometheus(),
-}
 
 
 def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:

@@ -5,10 +5,11 @@ from typing import get_args
 from medassay.core.parser import Extraction
 from medassay.core.records.answer import Answer
 from medassay.core.records.completion import Completion, Finish
-from medassay.core.records.item import Form, Item
+from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Form
 from medassay.errors import InputError
-from medassay.kinds.parsers import PARSERS
+from medassay.kinds.catalog import PARSERS
 from medassay.kinds.read_answer import read_answer
 
 # The parser by which each form of item is read where a task does not say otherwise.
@@ -61,7 +62,8 @@ def read(
 
     Examples
     --------
-    >>> item = Item(id="q", domain="d", question="Which?", form="diagnoses")
+    >>> from medassay import Diagnoses
+    >>> item = Item(id="q", domain="d", question="Which?", target=Diagnoses(diagnoses=()))
     >>> answer = read(item, "1. Gout (ICD-10 M10.9): painful")
     >>> answer.value
     '[{"codes":["ICD-10:M10.9"],"name":"Gout","rank":1}]'

@@ -63,7 +63,7 @@ def _read_likelihoods(item: Item, prompt: Prompt, completion: Completion) -> Ans
     if completion.drawn is not None:
         n_kept = len(completion.drawn["kept"])
         value, reason = f"{n_kept} completions", "drawn"
-    elif item.form == "choice":
+    elif item.options:
         best = likeliest([likelihood.total for likelihood in likelihoods])
         value = item.letters[best if prompt.order is None else prompt.order[best]]
         reason = "likeliest"

@@ -1,13 +1,13 @@
 """A sealed run as rankings and as figures: for notebooks, reports and files."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medassay.core.records.leaderboard import Leaderboard
 from medassay.core.records.plan import DdxRules
 from medassay.errors import IncompleteError, InputError
-from medassay.kinds.diagnoses.tasks import aggregated_by, case_scores
+from medassay.kinds.catalog import presentations_of
+from medassay.kinds.diagnoses.tasks import aggregated_by
 from medassay.storage.run import Run, open_run
 
 if TYPE_CHECKING:
@@ -67,36 +67,19 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
         hundred = bool(rows) and rows[0]["scale"] == [0, 1]
         unit = f"{rows[0]['metric']}, %" if hundred else "score"
         drawing = bars(rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1)
-    elif name in DDX_FIGURES and "ddx" in opened.statistics:
-        statistics = aggregated_by(opened, ddx) if ddx else opened.statistics
-        drawing = ddx_figure(opened, statistics, name, mode)
-    elif name == "positions" and "likelihood" in opened.statistics:
-        from medassay.kinds.likelihood.page import positions_figure
-
-        drawing = positions_figure(
-            [r for r in board.domains["overall"] if r["mode"] == mode], "must"
-        )
     else:
-        names = ["forest", "bars", *(DDX_FIGURES if "ddx" in opened.statistics else ())]
-        names += ["positions"] if "likelihood" in opened.statistics else []
-        raise InputError(f"figure '{name}': expected {', '.join(names)}")
+        figures = {
+            figure_name: draw
+            for presentation in presentations_of(opened.statistics)
+            for figure_name, draw in presentation.figures.items()
+        }
+        if name not in figures:
+            expected = ", ".join(("forest", "bars", *figures))
+            raise InputError(f"figure '{name}': expected {expected}")
+        statistics = aggregated_by(opened, ddx) if ddx else opened.statistics
+        drawing = figures[name](opened, statistics, mode)
     if drawing is None or not drawing.rows:
         raise InputError(
             f"run {opened.id}: nothing to draw as {name}: too few models, or no such score"
         )
     return drawing
-
-
-DDX_FIGURES = ("quadrant", "semantic", "severity", "top")
-
-
-def ddx_figure(run: Run, statistics: Mapping[str, Any], name: str, mode: str) -> "Figure | None":
-    """Return a figure of ranked diagnoses, None where there is nothing to draw."""
-    from medassay.kinds.diagnoses import page as ddx
-
-    rows = [r for r in statistics["domains"]["overall"] if r["mode"] == mode]
-    if name == "quadrant":
-        return ddx.plane_figure(statistics, mode)
-    if name == "top":
-        return ddx.top_figure(rows)
-    return ddx.violin_figure(case_scores(run, name, mode), rows, name)

@@ -10,9 +10,8 @@ from medassay.core.records.item import Item
 from medassay.core.records.score import score_record
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial, TrialPlace
-from medassay.kinds.scorers import PARTS, SCORERS
+from medassay.kinds.catalog import SCORERS, measures_of
 from medassay.score.scorer import Scorer
-from medassay.score.text import text_likeness
 from medassay.storage.records import read_trials
 
 
@@ -20,11 +19,11 @@ class TaskScorer:
     """The scorers of a task, applied to one answer at a time."""
 
     def __init__(self, task: Task) -> None:
-        self._compares = bool(task.metrics)
         self._scorers = {
             form: SCORERS[name] if name else unjudged(task)
             for form, (_, name) in task.readers.items()
         }
+        self._measures = {form: measures_of(task, form) for form in task.readers}
 
     def record(self, item: Item, place: TrialPlace, answer: Answer, text: str) -> dict[str, Any]:
         """Return the line of scores.jsonl for a trial: its key, its score, why, by which scorer,
@@ -33,12 +32,11 @@ class TaskScorer:
         scorer = self._scorers[item.form]
         [score] = scorer.score([item], [answer])
         record = score_record(place, score.value, score.because, scorer.id)
-        if item.form in PARTS and answer.outcome != "failed":
-            parts = PARTS[item.form](item, answer, text)
+        if answer.outcome != "failed":
+            parts: dict[str, Any] = {}
+            for measure in self._measures[item.form]:
+                parts |= measure.parts(item, answer, text)
             record |= {"parts": parts} if parts else {}
-        if self._compares and answer.value is not None:
-            likeness = text_likeness(answer.value, item.reference_text)
-            record["parts"] = {**record.get("parts", {}), "text": likeness}
         return record
 
 

@@ -12,6 +12,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.context_config import BETWEEN, PromptContext
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Choice
 from medassay.errors import InputError
 from medassay.prompt.catalog import MAKING, OPTIONS_AS_TEXTS, PARTS, SCHEMAS, TEMPLATES
 
@@ -126,7 +127,7 @@ def shown_order(item: Item, seed: int) -> Order | None:
 
 def example_answer(item: Item) -> str | None:
     """Return the reply that an example shows; None for items without one text that is right."""
-    return item.expected if item.form == "choice" else item.reference
+    return item.target.expected if isinstance(item.target, Choice) else item.reference
 
 
 def check_examples(dev: Sequence[Item], k: int, bank: str) -> None:
@@ -168,8 +169,8 @@ def example_turns(template: Template, examples: Sequence[Item]) -> tuple[dict[st
     turns: list[dict[str, str]] = []
     for example in examples:
         answer = example_answer(example) or ""
-        if template.options_as_texts and example.form == "choice":
-            answer = example.options[example.letters.index(answer)]
+        if template.options_as_texts and isinstance(example.target, Choice):
+            answer = example.options[example.target.place]
         turns.append({"role": "user", "content": template.fill(example, None)})
         turns.append({"role": "assistant", "content": answer})
     return tuple(turns)

@@ -15,13 +15,20 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.item import Item
 from medassay.core.records.trial import TRIAL_KEY, Trial, TrialLine
 from medassay.judging.agreement import by_trial
-from medassay.kinds.diagnoses.board import MOST_CASES, case_views
-from medassay.kinds.likelihood.board import likelihood_view
-from medassay.kinds.record.board import record_view
+from medassay.kinds.catalog import presentations_of
+from medassay.kinds.kind import AnswerView
 from medassay.publishing.reruns import read_reruns
 from medassay.publishing.times import cost_totals, from_sealed, shown_times, times_of
 from medassay.publishing.trend import read_trend
-from medassay.report.board import OVERALL, VALIDATION, Board, CellKey, ShownAnswer
+from medassay.report.board import (
+    OVERALL,
+    VALIDATION,
+    Board,
+    CellKey,
+    ShownAnswer,
+    ShownAnswers,
+    ShownPart,
+)
 from medassay.runner.replication import rerun_of
 from medassay.storage.jsonl import read_as, read_jsonl
 from medassay.storage.run import Run
@@ -33,6 +40,7 @@ _ABSENT = dict.fromkeys(
 
 
 _CELL_PAGES = 5000
+_MOST_CASES = 10_000  # above, pages of single cases would be more than anybody reads
 _ANSWERS = 200_000  # as pages they are half a gigabyte
 _EXAMPLES = 3
 _Said = Callable[[tuple[Any, ...]], list[dict[str, Any]]]  # key of a trial → verdicts on it
@@ -54,14 +62,19 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
     times, failures = ({}, Counter()) if front else times_of(run, items)
     times |= from_sealed(run.seal.get("withheld", {}).get("times", []))
     rows = [] if front else shown_times(run, times)
-    listed = not front and not compact and run.manifest.ddx is not None
-    if listed and n_trials(run.statistics) <= MOST_CASES:
-        cases = case_views(run, _answers(run, items))
-    else:
-        cases = []
+    shown = presentations_of(run.statistics)
+    views = [view for presentation in shown for view in presentation.views]
+    few = not front and not compact and n_trials(run.statistics) <= _MOST_CASES
     return Board(
         publication=name,
-        cases=cases,
+        cases=[
+            case
+            for presentation in shown
+            if few and presentation.cases is not None
+            for case in presentation.cases(run, _answers(run, items, views))
+        ],
+        kind_pages={p.folder: p.title for p in shown if p.pages is not None},
+        kind_files={name: file.about for p in shown for name, file in p.files.items()},
         compact=compact,
         trend=read_trend(run.path.parents[1]),
         banks=_banks(run, items),
@@ -75,7 +88,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         failures=failures,
         times=rows,
         cost_totals=cost_totals(rows),
-        answers=lambda: _answers(run, items),
+        answers=lambda: _answers(run, items, views),
         lines=lambda: _lines(run),
     )
 
@@ -156,7 +169,7 @@ def _cross(items: Sequence[Item], *, years: bool) -> dict[str, Any] | None:
     return {"over": over, "by": by, "counts": rows}
 
 
-def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, Iterator[ShownAnswer]]]:
+def _answers(run: Run, items: RunItems, views: Sequence[AnswerView]) -> ShownAnswers:
     """Yield each cell with its answers, one in memory at a time: a cell's must be read before the
     next cell is.
     """
@@ -172,7 +185,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, Iterator[Show
         for (domain, model, setting, mode), group in groupby(records, key=_cell_of):
             yield (
                 CellKey(domain=domain, model=model, setting=setting, mode=mode),
-                (_shown_answer(items, verdicts_of, *entry) for entry in group),
+                (_shown_answer(items, views, verdicts_of, *entry) for entry in group),
             )
 
 
@@ -182,19 +195,20 @@ def _cell_of(entry: tuple[dict[str, Any], dict[str, Any], str]) -> tuple[str, st
     return trial["domain"], trial["model"], trial["setting"], trial["mode"]
 
 
-_LIKELY = {"likelihoods", "drawn"}
-_Show = Callable[[Mapping[str, Any], Trial], dict[str, Any] | None]
-
-
-def _shown(
-    show: _Show | None, item: Mapping[str, Any], trial: Mapping[str, Any]
-) -> dict[str, Any] | None:
-    """Return what a kind shows of an answer, None where it shows nothing."""
-    return None if show is None else show(item, msgspec.convert(trial, Trial))
+def _parts_shown(
+    views: Sequence[AnswerView], item: Mapping[str, Any], trial: Mapping[str, Any]
+) -> list[ShownPart]:
+    """Return what the kind of a run shows of an answer."""
+    parts = []
+    for view in views:
+        if view.shows(item, trial) and (values := view.view(item, msgspec.convert(trial, Trial))):
+            parts.append(ShownPart(view.template, values, view.replaces_reply))
+    return parts
 
 
 def _shown_answer(
     items: RunItems,
+    views: Sequence[AnswerView],
     verdicts_of: _Said,
     trial: dict[str, Any],
     score: dict[str, Any],
@@ -209,10 +223,7 @@ def _shown_answer(
         panel={k: score[k] for k in _Panel.__struct_fields__ if k in score},
         parts=score.get("parts", {}),
         sha256=digest,
-        record=partial(_shown, record_view if "record" in record else None, record, trial),
-        likelihoods=partial(
-            _shown, likelihood_view if _LIKELY & trial.keys() else None, record, trial
-        ),
+        parts_shown=partial(_parts_shown, views, record, trial),
         verdicts=[
             v for v in verdicts_of(tuple(trial[k] for k in TRIAL_KEY)) if "tombstone" not in v
         ],

@@ -14,6 +14,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.private import open_to_all
 from medassay.core.records.context_config import MOST_UNAVAILABLE
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
+from medassay.kinds.catalog import presentations_of
 from medassay.kinds.pages import PAGES
 from medassay.publishing.board import DATA, board_of
 from medassay.publishing.history import record_publication, refuse_foreign, refuse_key_inside
@@ -23,13 +24,10 @@ from medassay.publishing.shingles import leaking_file
 from medassay.publishing.trend import series_of, write_trend
 from medassay.publishing.withhold import secrets_of, write_public
 from medassay.report.board import VALIDATION, Board
-from medassay.report.pages.data import DIAGNOSES, RECORDS
 from medassay.report.pages.html import asset
 from medassay.report.tables import (
-    diagnoses_csv,
     leaderboard_csv,
     pairs_csv,
-    records_csv,
     times_csv,
 )
 from medassay.runner.merge import join_runs
@@ -253,10 +251,9 @@ def _assemble(
     (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
     (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
     (folder / "data" / "times.csv").write_text(times_csv(board), encoding="utf-8")
-    if "ddx" in board.statistics:
-        (folder / "data" / DIAGNOSES).write_text(diagnoses_csv(board), encoding="utf-8")
-    if "records" in board.statistics:
-        (folder / "data" / RECORDS).write_text(records_csv(board), encoding="utf-8")
+    for presentation in presentations_of(board.statistics):
+        for table, data_file in presentation.files.items():
+            (folder / "data" / table).write_text(data_file.text(board), encoding="utf-8")
     for pages in PAGES.values():
         for address, content in pages(board):
             target = folder / address

@@ -24,17 +24,16 @@ from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.score import TrialScore
+from medassay.core.records.target import Withheld
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial, TrialPlace
 from medassay.core.revision import without_hash
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
 from medassay.judging.queue import must_judge
-from medassay.kinds.catalog import task_of_run
-from medassay.kinds.parsers import PARSERS
+from medassay.kinds.catalog import PARSERS, summaries_of, task_of_run
 from medassay.kinds.read_answer import read_answer
 from medassay.kinds.scoring import TaskScorer
-from medassay.kinds.summaries import summaries_of
 from medassay.publishing.redaction import PART_FIELDS, PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
 from medassay.publishing.report import VerificationReport
 from medassay.publishing.reread_verdicts import Mismatch, VerdictReader
@@ -228,7 +227,7 @@ def _check_content(folder: Path) -> str:
         scores_of_run.add_trial(trial, score.score)
         for summary in further:
             summary.add(trial, score)
-    withheld = "withheld" in items.forms
+    withheld = Withheld.form in items.forms
     if judged is not None and judged.other is None and same_code and not withheld:
         judged.check_spot_check()
     judgements = None if withheld else read_judgements(run, items)
@@ -294,10 +293,11 @@ def _scores(
         trial = stored.trial
         last = _in_order(trial, last, number)
         item = items.get(trial.domain, trial.item)
-        if item.tombstone is not None:
-            _check_deleted(stored.trial_line, number)
-        elif item.form == "withheld":
-            _check_withheld(stored, number)
+        if isinstance(item.target, Withheld):
+            if item.target.tombstone is not None:
+                _check_deleted(stored.trial_line, number)
+            else:
+                _check_withheld(stored, number)
         elif same_code:
             _reread(trial, item, task, run, number)
             score = scoring.record(item, last, trial.answer, trial.text or "")

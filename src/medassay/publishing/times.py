@@ -20,8 +20,8 @@ import msgspec
 from medassay.bank.run_items import RunItems
 from medassay.core.keyed import keyed
 from medassay.core.records.completion import Usage
-from medassay.core.records.item import OPEN_FORMS
 from medassay.core.records.model import Price
+from medassay.core.records.target import OPEN_FORMS
 from medassay.model.spec import remembered
 from medassay.storage.jsonl import read_as
 from medassay.storage.run import VERDICTS, Run

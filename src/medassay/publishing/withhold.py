@@ -11,6 +11,7 @@ from typing import Any
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.records.diagnosis import plain_name
+from medassay.core.records.target import Criteria, Diagnoses
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import IntegrityError
 from medassay.judging.agreement import by_trial
@@ -195,7 +196,11 @@ def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
     banks = [{**bank, "changes": ""} for bank in run.manifest_document["banks"]]
     manifest = {**run.manifest_document, "models": models, "banks": banks}
     if "ddx" in manifest:
-        public = {plain_name(i.diagnoses[0]) for i in items if i.kind == "public" and i.diagnoses}
+        public = {
+            plain_name(item.target.diagnoses[0])
+            for item in items
+            if item.kind == "public" and isinstance(item.target, Diagnoses)
+        }
         synonyms = manifest["ddx"]["synonyms"].items()
         manifest["ddx"] = {
             **manifest["ddx"],
@@ -207,7 +212,8 @@ def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
 def _statistics(run: Run, items: RunItems) -> dict[str, Any]:
     """Return the statistics without names that stand in synthetic items alone: tags, criteria."""
     public = [item for item in items if item.kind == "public"]
-    tags = {tag for item in public for criterion in item.criteria for tag in criterion.tags}
+    rubrics = (item.target.criteria for item in public if isinstance(item.target, Criteria))
+    tags = {tag for rubric in rubrics for criterion in rubric for tag in criterion.tags}
     public_items = {f"{item.domain}/{item.id}" for item in public}
     document = run.statistics
     rows = {

@@ -25,12 +25,22 @@ class CellKey:
     mode: str
 
 
+@dataclass(frozen=True)
+class ShownPart:
+    """What a kind shows of an answer: a template, what it shows, and whether it stands in the place
+    of the reply.
+    """
+
+    template: str
+    view: Mapping[str, Any]
+    replaces_reply: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShownAnswer:
     """One trial as a cell page shows it.
 
-    `record` gives a health record's fields beside their reference, `likelihoods` what was asked for
-    instead of a reply.
+    `parts_shown` gives what its kind shows of it.
     """
 
     item: Mapping[str, Any]
@@ -41,8 +51,7 @@ class ShownAnswer:
     verdicts: Sequence[Mapping[str, Any]] = ()
     panel: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, Any] = field(default_factory=dict)
-    record: Callable[[], Mapping[str, Any] | None] = lambda: None
-    likelihoods: Callable[[], Mapping[str, Any] | None] = lambda: None
+    parts_shown: Callable[[], Sequence["ShownPart"]] = lambda: ()
 
     @property
     def anchor(self) -> str:
@@ -53,6 +62,9 @@ class ShownAnswer:
         if slug != name:  # "a b" and "a-b" must not meet
             slug += "-" + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
         return slug + (f"-r{repeat}" if repeat else "")
+
+
+ShownAnswers = Iterator[tuple[CellKey, Iterator[ShownAnswer]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +109,8 @@ class Board:
     A compact one shows all cells on one page that reads files.
 
     `answers` gives each cell with its answers, which are read once and in order; `lines` (model,
-    canonical JSON line) of every answer, for these files.
+    canonical JSON line) of every answer, for these files. `kind_pages` are the folders of pages of
+    the board's kind with their titles, `kind_files` its files with what they hold.
     """
 
     publication: str
@@ -108,7 +121,7 @@ class Board:
     failures: Mapping[str, int]
     times: Sequence[Mapping[str, Any]]
     cost_totals: Sequence[Mapping[str, Any]]
-    answers: Callable[[], Iterator[tuple[CellKey, Iterator[ShownAnswer]]]]
+    answers: Callable[[], ShownAnswers]
     lines: Callable[[], Iterator[tuple[str, bytes]]]
     compact: bool = False
     trend: Mapping[str, Any] = field(default_factory=dict)
@@ -117,6 +130,8 @@ class Board:
     reruns: Sequence[Mapping[str, Any]] = ()
     documents: Mapping[str, str] = field(default_factory=dict)
     cases: Sequence[ShownCase] = ()
+    kind_pages: Mapping[str, str] = field(default_factory=dict)
+    kind_files: Mapping[str, str] = field(default_factory=dict)
     slugs: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property

@@ -23,7 +23,7 @@ from medassay.core.records.prompt import Prompt
 from medassay.core.records.trial import TrialPlace
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, Permanent, Transient
-from medassay.kinds.parsers import PARSERS
+from medassay.kinds.catalog import PARSERS
 from medassay.kinds.read_answer import read_answer
 from medassay.kinds.scoring import TaskScorer
 from medassay.model.spec import load_models

@@ -15,7 +15,6 @@ from medassay.core.records.verdict import Grader
 from medassay.errors import IncompleteError, InputError
 from medassay.judging.grader_text import hashed_id
 from medassay.kinds.catalog import task_of_run
-from medassay.kinds.reference.tasks import WHOLE_REPLIES
 from medassay.runner.manifest import surroundings
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.object_store import fetch_runs
@@ -115,7 +114,7 @@ def refuse_unscorable(run: Run, task: Task) -> None:
                 " likelihoods: run its plan"
             )
         )
-    if task.name in WHOLE_REPLIES:  # takes answers as the run read them
+    if task.parser_before:  # takes answers as the run read them
         return
     read_by = made_by.readers
     for form in forms & read_by.keys():

@@ -17,7 +17,6 @@ from medassay.core.records.verdict import Grader
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.grader_text import before_revisions, hashed_id
 from medassay.judging.queue import spot_check_graders
-from medassay.kinds.reference.tasks import WHOLE_REPLIES
 from medassay.model.connection import proxies_set
 from medassay.model.embedded import packaged_weights
 from medassay.prompt.render import load_part
@@ -81,7 +80,7 @@ def graders_in(assignment: JudgeAssignment | None) -> list[Grader]:
 def _reading(schedule: Schedule) -> dict[str, Any]:
     """Return the parsers of a task that once read replies otherwise; {} for all others."""
     task = schedule.task
-    return {"readers": task.parsers} if task.name in WHOLE_REPLIES else {}
+    return {"readers": task.parsers} if task.parser_before else {}
 
 
 def looking_up(schedule: Schedule) -> dict[str, Any]:

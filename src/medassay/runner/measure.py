@@ -20,8 +20,8 @@ from medassay.core.records.trial import Trial
 from medassay.errors import InputError, UnavailableError
 from medassay.runner.engine.stage import Engine
 from medassay.runner.progress import ProgressFactory, Silent
-from medassay.score.catalog import METRICS
-from medassay.score.metric import Pair, TextMetric, Values
+from medassay.score.catalog import TEXT_MEASURES
+from medassay.score.measure import Pair, TextMeasure, Values
 from medassay.score.text import LEXICAL
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.measure import MeasureStore, pair_key
@@ -37,7 +37,7 @@ _WINDOW = 4096  # among which like lengths are looked for
 class TextMeasures:
     """The metrics of a run that need a model: those that are here, and why the others are not."""
 
-    available: Mapping[str, TextMetric]
+    available: Mapping[str, TextMeasure]
     absent: Mapping[str, str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class TextMeasures:
         return document | {name: {"unavailable": why} for name, why in self.absent.items()}
 
 
-def measures_of(options: Sequence[str], task: Task) -> TextMeasures:
+def text_measures_of(options: Sequence[str], task: Task) -> TextMeasures:
     """Return the metrics of a task that need a model; `options` is what a plan says of them.
 
     Raises
@@ -63,13 +63,13 @@ def measures_of(options: Sequence[str], task: Task) -> TextMeasures:
         raise InputError(f"plan: task '{task.name}' compares no texts; leave 'metrics' out")
     places = _places(options)
     names = [name for name in task.metrics if name not in LEXICAL]
-    metrics: dict[str, TextMetric] = {}
+    metrics: dict[str, TextMeasure] = {}
     absent: dict[str, str] = {}
     for name in dict.fromkeys((*names, *places)):
         if places.get(name) == NONE:
             continue
         try:
-            metrics[name] = METRICS[name](places.get(name, ""))
+            metrics[name] = TEXT_MEASURES[name](places.get(name, ""))
         except UnavailableError as error:
             if name in places:
                 raise InputError(f"plan: 'metrics': {error}") from None
@@ -82,8 +82,8 @@ def _places(options: Sequence[str]) -> dict[str, str]:
     places: dict[str, str] = {}
     for option in options:
         name, _, place = option.partition("=")
-        if name not in METRICS:
-            names_known = ", ".join(sorted(METRICS))
+        if name not in TEXT_MEASURES:
+            names_known = ", ".join(sorted(TEXT_MEASURES))
             raise InputError(
                 f"plan: 'metrics': '{name}' is no metric that needs a model; known are"
                 f" {names_known}"
@@ -98,7 +98,7 @@ class MetricComputation:
     Each process loads its model once.
     """
 
-    def __init__(self, gauge: TextMetric) -> None:
+    def __init__(self, gauge: TextMeasure) -> None:
         self._gauge = gauge
 
     def __call__(self, pairs: Mapping[str, Pair]) -> dict[str, Values]:
@@ -199,7 +199,7 @@ def _pair(trial: Trial, items: RunItems) -> Pair | None:
 
 
 def compared(
-    pairs: Sequence[Pair], gauge: TextMetric, folder: Path, engine: Engine
+    pairs: Sequence[Pair], gauge: TextMeasure, folder: Path, engine: Engine
 ) -> list[Values]:
     """Return what a metric says of some pairs, in order.
 
@@ -225,5 +225,5 @@ def _alike(pairs: Mapping[str, Pair]) -> Iterator[dict[str, Pair]]:
         yield dict(ordered[at : at + _BATCH])
 
 
-def _store_name(gauge: TextMetric) -> str:
+def _store_name(gauge: TextMeasure) -> str:
     return f"{gauge.id} {gauge.context}".strip()

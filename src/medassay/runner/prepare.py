@@ -16,13 +16,12 @@ from medassay.core.records.plan import Plan
 from medassay.errors import InputError
 from medassay.judging.assignment import JudgeAssignment, assign_judges
 from medassay.judging.graders.steps import load_steps
-from medassay.kinds.catalog import task_of_plan
-from medassay.kinds.diagnoses.tasks import remembered_rules
+from medassay.kinds.catalog import rules_of, task_of_plan
 from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.model.spec import load_models
 from medassay.runner.context import Contexts, embedding_entry
 from medassay.runner.manifest import bank_entry, run_identity
-from medassay.runner.measure import TextMeasures, measures_of
+from medassay.runner.measure import TextMeasures, text_measures_of
 from medassay.runner.reply_limits import room_lines
 from medassay.runner.schedule import Schedule
 from medassay.runner.stages import refuse_leaving
@@ -44,7 +43,7 @@ class PreparedRun:
     @cached_property
     def measures(self) -> TextMeasures:
         """Return the metrics of texts that the plan's task computes."""
-        return measures_of(self.schedule.plan.metrics, self.schedule.task)
+        return text_measures_of(self.schedule.plan.metrics, self.schedule.task)
 
     @property
     def specs(self) -> dict[str, ModelSpec]:
@@ -112,10 +111,8 @@ def _rules(schedule: Schedule, base: Path) -> dict[str, Any]:
     if plan.steps:
         rules["steps"] = load_steps(base / plan.steps).to_dict()
     rules |= remembered_graphs(schedule.task, plan.graphs, base)
-    if "diagnoses" in schedule.task.readers:
-        golden = (bank.items[at].diagnoses[0] for bank, at in schedule.items())
-        rules["ddx"] = remembered_rules(plan.ddx, golden, base)
-    return rules
+    items = (bank.items[at] for bank, at in schedule.items())
+    return rules | rules_of(schedule.task, plan, items, base)
 
 
 def _refuse_replicas(plan: Plan, specs: Mapping[str, ModelSpec]) -> None:

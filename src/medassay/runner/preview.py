@@ -17,8 +17,8 @@ from medassay.core.records.verdict import Case
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.queue import Answers, alike_key, queues, spot_check_graders, spot_check_sample
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern
+from medassay.kinds.catalog import PARSERS
 from medassay.kinds.diagnoses.ranked_list.entry import LONGEST_NAME
-from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
 from medassay.model.spec import load_models
 from medassay.runner.ask import request_constant, sampling_of

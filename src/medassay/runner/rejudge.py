@@ -17,7 +17,6 @@ from medassay.judging.graders.steps import load_steps
 from medassay.judging.queue import Answers
 from medassay.kinds.catalog import find_task, task_of_run
 from medassay.kinds.graders import graders_of, remembered_graphs
-from medassay.kinds.reference.tasks import WHOLE_REPLIES
 from medassay.model.chats import all_named_secrets, provide
 from medassay.model.spec import load_models, remembered
 from medassay.runner.ask import Asker, AskSettings
@@ -313,5 +312,5 @@ def _read_as(source: Run, task: Task) -> dict[str, Any]:
     """
     parsers = task_of_run(source.manifest).parsers
     here = {form: parsers.get(form, parser) for form, parser in task.parsers.items()}
-    same = here == task.parsers and task.name not in WHOLE_REPLIES
+    same = here == task.parsers and not task.parser_before
     return {} if same else {"readers": here}

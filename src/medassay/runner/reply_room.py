@@ -13,12 +13,13 @@ from statistics import median
 from typing import Any
 
 from medassay.core.records.health_record import reference_text
-from medassay.core.records.item import Form, Item
+from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt, message_text
+from medassay.core.records.target import Record, Report
 from medassay.core.records.task import Task
 
-FORMS: tuple[Form, ...] = ("record", "report")
+FORMS = (Record.form, Report.form)
 CHARACTERS_PER_TOKEN = 3  # of German reports and of JSON; English prose has about four
 _MESSAGE_TOKENS = 6  # that a conversation's form puts around a message, roughly
 CountTokens = Callable[[str], int]
@@ -106,5 +107,7 @@ def room_of(task: Task, items: Iterable[Item]) -> ReplyRoom:
     if not set(FORMS) & set(task.readers):
         return ReplyRoom()
     return ReplyRoom(
-        tuple(reference_text(item.record) for item in items if item.record is not None)
+        tuple(
+            reference_text(item.target.record) for item in items if isinstance(item.target, Record)
+        )
     )

@@ -13,7 +13,7 @@ from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.finish import finish
 from medassay.runner.manifest import grader_entry, rescored_methodology
-from medassay.runner.measure import measure, measures_of
+from medassay.runner.measure import measure, text_measures_of
 from medassay.runner.revisions import derived_revisions, revisions
 from medassay.runner.write import copy_answers, rescore_verdicts, write_scores
 from medassay.storage.object_store import carry_home, fetch_stores
@@ -62,7 +62,7 @@ def rescore(
         identity["methodology"], task, graders, contradiction_penalty
     )
     metrics = identity.get("plan", {}).get("metrics", ()) if task.metrics else ()
-    measures = measures_of(metrics, task)
+    measures = text_measures_of(metrics, task)
     if measures.to_dict():
         identity["metrics"] = measures.to_dict()
     if "audited" in identity and deleted_items(source):

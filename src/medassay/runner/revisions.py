@@ -6,7 +6,6 @@ of the plan; not the text of the source code.
 """
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 
 from medassay.core.canonical import short_hash
 from medassay.core.records.manifest import Manifest
@@ -17,13 +16,8 @@ from medassay.core.revision import revision_id
 from medassay.judging import panel, sanitize
 from medassay.judging.grader_text import before_revisions
 from medassay.kinds import read_answer
-from medassay.kinds.likelihood import choice_scorer as likeliest
-from medassay.kinds.likelihood import perplexity, relaxed_perplexity
-from medassay.kinds.parsers import PARSERS
+from medassay.kinds.catalog import PARSERS, SCORERS, measures_of
 from medassay.kinds.record import reply as record_reply
-from medassay.kinds.record import scorer as health_record
-from medassay.kinds.scorers import SCORERS
-from medassay.score import text
 from medassay.statistic import draws
 from medassay.statistic.agreement import alpha, people, votes
 from medassay.statistic.interval import bootstrap, cluster, effective, exact, ratio, wilson
@@ -42,13 +36,6 @@ READERS = {
     "thoughts": thoughts.THOUGHTS_REVISION,
 }
 SANITIZERS = {"fence": sanitize.FENCE_REVISION, "mask": sanitize.MASK_REVISION}
-MEASURES = {
-    "likeliest": likeliest.REVISION,
-    "perplexity": perplexity.REVISION,
-    "record": health_record.REVISION,
-    "relaxed_perplexity": relaxed_perplexity.REVISION,
-    "text": text.REVISION,
-}
 # Those on which rankings rest, in every sealed statistics.json.
 BOARD_STATISTICS = {
     "bootstrap": bootstrap.REVISION,
@@ -81,28 +68,18 @@ STUDY_STATISTICS = {
 }
 _READING = ("parser", "reader")  # parts that decide how a reply is read
 _FIRST = "all at revision 1"
-_MEASURES_OF_FORMS = MappingProxyType(
-    {
-        "choice": ("likeliest",),
-        "open": ("perplexity", "relaxed_perplexity"),
-        "record": ("record",),
-        "report": ("record",),
-        "text": ("perplexity", "relaxed_perplexity"),
-    }
-)
 
 
 def revisions(task: Task, graders: Iterable[Grader] = ()) -> dict[str, dict[str, int]]:
     """Return kind → name → revision of the parts that this code uses for a task and its graders."""
     parsers = {name for name in task.parsers.values() if name}
     scorers = {scorer for _, scorer in task.readers.values() if scorer}
-    measures = {m for form in task.readers for m in _MEASURES_OF_FORMS.get(form, ())}
-    measures |= {"text"} if task.metrics else set()
+    measures = (measure for form in task.readers for measure in measures_of(task, form))
     readers = {"outcome", "refusal", "thoughts"}
     if parsers & {"record", "record_text"}:
         readers |= {"json_reply", "record_reply"}
     parts = {
-        "measure": {name: MEASURES[name] for name in measures},
+        "measure": {measure.name: measure.revision for measure in measures},
         "parser": {name: PARSERS[name].revision for name in parsers},
         "reader": {name: READERS[name] for name in readers},
         "scorer": {name: SCORERS[name].revision for name in scorers},

@@ -20,6 +20,7 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.relaxed import RelaxedSetting
+from medassay.core.records.target import Choice
 from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.core.records.trial import TrialKey
 from medassay.errors import InputError
@@ -428,8 +429,8 @@ class Schedule:
         counts: dict[str, Counter[str]] = {}
         for bank, position in self.items():
             item = bank.items[position]
-            if item.form == "choice" and item.expected:
-                key = item.letters.index(item.expected)
+            if isinstance(item.target, Choice) and item.target.expected:
+                key = item.target.place
                 if self.plan.shuffle_options and (order := shown_order(item, self.plan.seed)):
                     key = order.index(key)
                 counts.setdefault(item.letters, Counter())[item.letters[key]] += 1

@@ -11,7 +11,7 @@ from typing import Any
 
 from medassay.core.scale import Scale
 from medassay.score.contextual import EncodedText, Encoder
-from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_name, need
+from medassay.score.measure import UNBOUNDED, Pair, Values, find_model, model_name, need
 
 REFERENCE = "roberta-large"
 # Layers that agree best with people, by the authors; of other models the last one.

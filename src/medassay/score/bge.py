@@ -15,7 +15,7 @@ from typing import Any
 from medassay.core.scale import Scale
 from medassay.errors import UnavailableError
 from medassay.score.contextual import EncodedText, Encoder
-from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_name, need
+from medassay.score.measure import UNBOUNDED, Pair, Values, find_model, model_name, need
 
 REFERENCE = "BAAI/bge-m3"
 WEIGHTS = (0.33, 0.33, 0.33)  # dense, sparse, colbert

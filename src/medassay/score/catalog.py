@@ -5,11 +5,11 @@ from collections.abc import Callable
 from medassay.score.bertscore import BertScore
 from medassay.score.bge import BgeM3
 from medassay.score.legacy import client
-from medassay.score.metric import TextMetric
+from medassay.score.measure import TextMeasure
 from medassay.score.moverscore import MoverScore
 
 # name → what makes one from the place of its model
-METRICS: dict[str, Callable[[str], TextMetric]] = {
+TEXT_MEASURES: dict[str, Callable[[str], TextMeasure]] = {
     "bertscore": BertScore,
     "bge_m3": BgeM3,
     "bleurt": client.bleurt,

@@ -20,7 +20,7 @@ import numpy as np
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.scale import Scale
 from medassay.score.contextual import EncodedText, Encoder
-from medassay.score.metric import Pair, Values, find_model, model_name, need
+from medassay.score.measure import Pair, Values, find_model, model_name, need
 
 REFERENCE = "distilbert-base-uncased"
 _MARKS = frozenset(string.punctuation)

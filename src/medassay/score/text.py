@@ -18,9 +18,6 @@ from itertools import pairwise
 
 from rapidfuzz.distance import LCSseq, Levenshtein
 
-from medassay.core.records.answer import Answer
-from medassay.core.records.item import Item
-
 REVISION = 1
 
 LEXICAL = (
@@ -191,15 +188,6 @@ def text_likeness(prediction: str, reference: str) -> dict[str, float]:
         "rougeL_unicode": letters.rougeL,
         "token_f1": token_f1(prediction, reference),
     }
-
-
-def likeness_to_reference(item: Item, answer: Answer) -> tuple[float, str]:
-    """Return chrF of an answer and the item's reference text.
-
-    Of the metrics that need no model it agrees best with people on what a summary leaves out, see
-    `study metrics`.
-    """
-    return chrf(answer.value or "", item.reference_text), "chrf"
 
 
 def _words(text: str) -> list[str]:

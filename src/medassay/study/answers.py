@@ -10,8 +10,8 @@ from medassay.errors import IncompleteError, InputError
 from medassay.runner.engine.local import LocalEngine
 from medassay.runner.engine.stage import Engine
 from medassay.runner.measure import NONE, compared
-from medassay.score.catalog import METRICS
-from medassay.score.metric import Pair, TextMetric
+from medassay.score.catalog import TEXT_MEASURES
+from medassay.score.measure import Pair, TextMeasure
 from medassay.score.text import LEXICAL, text_likeness
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
@@ -83,7 +83,7 @@ def sample_answers(answers: Sequence[StudyAnswer], size: int | None) -> list[Stu
     return [answer for answer in answers if answer.item in sampled]
 
 
-def gauges_named(options: Sequence[str]) -> dict[str, TextMetric]:
+def gauges_named(options: Sequence[str]) -> dict[str, TextMeasure]:
     """Return metrics that need a model, by what the command line says of them:
     `bertscore=embedded:minilm`.
 
@@ -97,18 +97,18 @@ def gauges_named(options: Sequence[str]) -> dict[str, TextMetric]:
     metrics = {}
     for option in options:
         name, _, place = option.partition("=")
-        if name not in METRICS:
+        if name not in TEXT_MEASURES:
             raise InputError(
-                f"--metric: '{name}' is unknown; known are {', '.join(sorted(METRICS))}"
+                f"--metric: '{name}' is unknown; known are {', '.join(sorted(TEXT_MEASURES))}"
             )
         if place != NONE:
-            metrics[name] = METRICS[name](place)
+            metrics[name] = TEXT_MEASURES[name](place)
     return metrics
 
 
 def values_of(
     pairs: Sequence[Pair],
-    measures: Iterable[TextMetric],
+    measures: Iterable[TextMeasure],
     workspace: Path,
     engine: Engine | None = None,
 ) -> list[dict[str, float]]:

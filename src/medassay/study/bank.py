@@ -15,6 +15,7 @@ import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.item import Bank, Item
+from medassay.core.records.target import Choice, Withheld
 from medassay.errors import IncompleteError, InputError
 from medassay.statistic.draws import Floats
 from medassay.storage.records import read_scored_trials
@@ -197,13 +198,13 @@ def _table(runs: Sequence[Run]) -> ItemScores:
                 continue
             place = (trial.domain, trial.item)
             item = items.get(*place)
-            if item.answer_type == "open" or item.form == "withheld":
+            if item.target.is_open or isinstance(item.target, Withheld):
                 continue  # a text is neither right nor wrong, and may be private
             model = f"{trial.model}, {trial.setting}"
             scores.setdefault(model, {}).setdefault(place, []).append(score.score)
             hidden = item.kind == "synthetic"
             answers_said[model, place] = _HIDDEN if hidden else trial.value or ""
-            keys[place] = _HIDDEN if hidden else item.target
+            keys[place] = _HIDDEN if hidden else item.target_text
     if not scores:
         raise InputError(
             "bank: the runs hold no closed answer of a model that is neither a baseline nor"
@@ -340,18 +341,19 @@ def _keys(bank: Bank) -> KeyHabits | None:
     """
     from scipy.stats import binomtest, chisquare
 
-    chosen = [item for item in bank.items if item.form == "choice" and item.expected]
+    targets = (item.target for item in bank.items)
+    chosen = [t for t in targets if isinstance(t, Choice) and t.expected]
     if not chosen:
         return None
-    size = Counter(len(item.options) for item in chosen).most_common(1)[0][0]
-    same = [item for item in chosen if len(item.options) == size]
+    size = Counter(len(choice.options) for choice in chosen).most_common(1)[0][0]
+    same = [choice for choice in chosen if len(choice.options) == size]
     # Options that mean the same in every item (yes, no, maybe; classes) have no positions to speak
     # of.
-    if len({item.options for item in same}) == 1:
+    if len({choice.options for choice in same}) == 1:
         return None
-    positions = Counter(item.letters.index(item.expected or "") for item in same)
+    positions = Counter(choice.place for choice in same)
     counts = [positions[at] for at in range(size)]
-    longest = sum(_is_longest(item) for item in same)
+    longest = sum(map(_is_longest, same))
     return KeyHabits(
         bank=bank.name,
         options=size,
@@ -363,9 +365,9 @@ def _keys(bank: Bank) -> KeyHabits | None:
     )
 
 
-def _is_longest(item: Item) -> bool:
-    lengths = [len(option) for option in item.options]
-    key = lengths[item.letters.index(item.expected or "")]
+def _is_longest(choice: Choice) -> bool:
+    lengths = [len(option) for option in choice.options]
+    key = lengths[choice.place]
     return key == max(lengths) and lengths.count(key) == 1
 
 

@@ -27,7 +27,7 @@ from medassay.core.records.trial import RowKey, Setting
 from medassay.core.scale import Scale
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import task_of_run
-from medassay.score.metric import UNBOUNDED
+from medassay.score.measure import UNBOUNDED
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.interval.effective import effective_interval

@@ -18,7 +18,7 @@ import numpy as np
 from medassay.bank.check import form_of
 from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.core.records.estimate import Estimate
-from medassay.core.records.item import OPEN_FORMS
+from medassay.core.records.target import OPEN_FORMS, Withheld
 from medassay.core.records.trial import RowKey
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, InputError
@@ -65,7 +65,7 @@ class _Version:
             self.banks |= {(b.name, b.version, b.content_sha256) for b in run.manifest.banks}
             self.scripted |= any(m.provider == "fake" for m in run.manifest.models.values())
             for record in read_jsonl(run.path / "items.jsonl"):
-                if form_of(record) not in (*OPEN_FORMS, "withheld"):
+                if form_of(record) not in (*OPEN_FORMS, Withheld.form):
                     self.records[record["domain"], record["id"]] = record
             self._add(run)
         if not self.scores:

@@ -22,6 +22,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES, SECTIONS
 from medassay.core.records.item import Item
+from medassay.core.records.target import Record
 from medassay.core.records.trial import Trial
 from medassay.core.scale import Scale
 from medassay.errors import IncompleteError, InputError
@@ -186,7 +187,7 @@ def _answers(run: Run) -> Iterator[ExtractionAnswer]:
     for trial, score in read_scored_trials(run.path):
         item = items.get(trial.domain, trial.item)
         parts = score.parts or {}
-        if item.record is not None and "similarity" in parts:
+        if isinstance(item.target, Record) and "similarity" in parts:
             yield _answered(trial, parts, graphs_of(trial, parts, graphs), item)
 
 
@@ -197,7 +198,7 @@ def _answered(
     item: Item,
 ) -> ExtractionAnswer:
     reply = record_value(trial.value, trial.outcome)
-    reference_record: Mapping[str, Any] = item.record or {}
+    reference_record = item.target_as(Record).record
     sections = [
         (section_text(section_of(reply, name)), section_text(reference_record[name]))
         for name in SECTIONS

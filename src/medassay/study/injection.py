@@ -110,7 +110,7 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
 
 def _honest(item: Item) -> str:
     """Return an answer that states half of the target facts."""
-    return " ".join(fact.text for fact in item.facts[: len(item.facts) // 2])
+    return " ".join(item.must_have[: len(item.must_have) // 2])
 
 
 class _GivenAnswer(NamedTuple):

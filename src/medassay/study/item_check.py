@@ -18,7 +18,7 @@ from medassay.report.pages.html import signed
 from medassay.report.plot.forest import agreement
 from medassay.report.plot.matrix import heat_map
 from medassay.runner.engine.stage import Engine
-from medassay.score.metric import TextMetric
+from medassay.score.measure import TextMeasure
 from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.metric.correlation import (
     Correlations,
@@ -156,7 +156,7 @@ class Checkup(msgspec.Struct, frozen=True, kw_only=True):
 
 def checkup(
     answers: Sequence[StudyAnswer],
-    measures: Mapping[str, TextMetric],
+    measures: Mapping[str, TextMeasure],
     workspace: Path,
     *,
     resilience: ResilienceStudy | None = None,

@@ -12,6 +12,7 @@ import numpy as np
 from medassay.bank.builder import read_csv
 from medassay.bank.run_items import RunItems
 from medassay.core.records.estimate import Estimate
+from medassay.core.records.target import Criteria, Criterion, Fact, Facts, Target
 from medassay.core.records.trial import TrialPlace
 from medassay.core.records.verdict import FACT_VERDICTS, Verdict, VerdictParts
 from medassay.core.scale import Scale
@@ -238,7 +239,7 @@ def _scored(
             raise InputError(
                 f"{name}: no item '{key[4]}' in domain '{key[0]}' of run {run.id}"
             ) from None
-        ids = [part.id for part in (item.facts if kind == "facts" else item.criteria)]
+        ids = [part.id for part in _parts_of(item.target)]
         strange = sorted(parts_said.keys() - set(ids))
         if strange or not ids:
             raise InputError(
@@ -262,6 +263,13 @@ def _scored(
         assert score is not None, "a valid verdict has a score"
         scored[key] = Judgement(score, {kind: {p: labels.index(parts_said[p]) for p in ids}})
     return scored
+
+
+def _parts_of(target: Target) -> Sequence[Fact | Criterion]:
+    """Return what of a target people and judges label one by one."""
+    if isinstance(target, Facts):
+        return target.facts
+    return target.criteria if isinstance(target, Criteria) else ()
 
 
 def _compared(

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from medassay.core.records.diagnosis import plain_name
 from medassay.core.records.health_record import RECORD
-from medassay.core.records.item import Form, Item
+from medassay.core.records.item import Item
+from medassay.core.records.target import Choice, Diagnoses, Form, Range, Record, Report
 from medassay.core.reply.lenient_json import read_lenient
 from medassay.core.reply.thoughts import strip_thoughts
 
@@ -58,7 +59,7 @@ def _number(item: Item, text: str, letters: str, options: tuple[str, ...]) -> st
     number = numbers[-1].replace("−", "-")
     number = (
         number.replace(".", "").replace(",", ".")
-        if item.locale == "de"
+        if item.target_as(Range).locale == "de"
         else number.replace(",", "")
     )
     try:
@@ -121,8 +122,8 @@ def read_leniently(item: Item, text: str, *, order: tuple[int, ...] | None = Non
 
     Examples
     --------
-    >>> item = Item(id="q", domain="d", question="Which?", form="choice", options=("salt", "water"),
-    ...     expected="A")
+    >>> target = Choice(options=("salt", "water"), expected="A")
+    >>> item = Item(id="q", domain="d", question="Which?", target=target)
     >>> read_leniently(item, "I would give water.")
     'B'
     """
@@ -131,7 +132,7 @@ def read_leniently(item: Item, text: str, *, order: tuple[int, ...] | None = Non
         return None
     options = item.options if order is None else tuple(item.options[at] for at in order)
     value = _LENIENT[item.form](item, answer_text, item.letters, options)
-    if value is not None and item.form == "choice" and order is not None:
+    if value is not None and order is not None:
         return item.letters[order[item.letters.index(value)]]
     return value
 
@@ -140,9 +141,9 @@ def comparable(item: Item, value: str | None) -> str | None:
     """Return the first reading's value in the form in which a lenient one is given."""
     if value is None:
         return None
-    if item.form == "diagnoses":
+    if isinstance(item.target, Diagnoses):
         names = [plain_name(entry["name"]) for entry in json.loads(value)]
         return json.dumps(names[:_NAMES], ensure_ascii=False) if names else None
-    if item.form in ("record", "report"):
+    if isinstance(item.target, Record | Report):
         return json.dumps(json.loads(value), ensure_ascii=False, sort_keys=True, default=str)
-    return value if item.form in ("choice", "range") else "text"
+    return value if isinstance(item.target, Choice | Range) else "text"

@@ -8,6 +8,7 @@ from medassay.core.canonical import sha256_hex
 from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Reference
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import IncompleteError
 from medassay.model.spec import load_models, named
@@ -121,7 +122,10 @@ class _Texts:
         """Return what asks for a rephrasing."""
         number = subject // REPHRASINGS
         item = Item(
-            id=f"rephrasing-{number}", domain="study", question=self.texts[number], form="text"
+            id=f"rephrasing-{number}",
+            domain="study",
+            question=self.texts[number],
+            target=Reference(),
         )
         return render(load_template("rephrase"), item)
 

@@ -19,6 +19,7 @@ from medassay.core.records.health_record import RECORD, THINKING, Origin, record
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Report
 from medassay.core.reply.json_value import read_json_reply
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
@@ -87,7 +88,7 @@ def write_silver(
     spec = _maker(options.maker, options.models_file)
     if options.to.exists():
         raise InputError(f"{options.to}: exists; choose another folder, nothing was written")
-    reports = [item for item in bank.items if item.form == "report"]
+    reports = [item for item in bank.items if isinstance(item.target, Report)]
     if not reports:
         raise InputError(
             f"bank '{bank.name}': every report has its reference already; nothing to write"

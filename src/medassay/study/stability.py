@@ -18,7 +18,7 @@ from medassay.errors import InputError
 from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.points import violin_swarm
 from medassay.runner.engine.stage import Engine
-from medassay.score.metric import TextMetric
+from medassay.score.measure import TextMeasure
 from medassay.statistic.metric.spread import Resilience, resilience, variation
 from medassay.study.answers import SIGNED, StudyAnswer, columns_of, values_of
 from medassay.study.rephrase import REPHRASINGS, Rephraser
@@ -89,7 +89,7 @@ class ConsistencyStudy(msgspec.Struct, frozen=True, kw_only=True):
 def resilience_study(
     answers: Sequence[StudyAnswer],
     rephraser: Rephraser,
-    measures: Mapping[str, TextMetric],
+    measures: Mapping[str, TextMeasure],
     workspace: Path,
     *,
     engine: Engine | None = None,

@@ -21,7 +21,7 @@ from medassay.core.records.relaxed import RelaxedSetting
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import find_task
 from medassay.model.spec import load_models, named
-from medassay.runner.measure import measures_of
+from medassay.runner.measure import text_measures_of
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.rejudge import JudgingOptions, judge_run
 from medassay.storage.run import Run, open_run
@@ -225,7 +225,7 @@ class _Work:
         if ANSWERS not in runs or not benchmark.is_open:
             return runs
         manifest = self._run(runs[ANSWERS]).manifest
-        now = measures_of(self._plan.metrics, find_task(benchmark.task)).to_dict()
+        now = text_measures_of(self._plan.metrics, find_task(benchmark.task)).to_dict()
         if manifest.metrics == now:
             return runs
         self._means.tell(

@@ -24,7 +24,7 @@ FIELDS = ("category", "year", "language", "answer_type", "kind", "tag")
 def group_of(item: Item, field: str) -> str:
     """Return an item's group; an answer type names its form: "closed (choice)", "open (rubric)"."""
     if field == "answer_type":
-        return "open" if item.form == "open" else f"{item.answer_type} ({item.form})"
+        return item.form if item.form == item.answer_type else f"{item.answer_type} ({item.form})"
     value = getattr(item, field)
     return "not given" if value is None else str(value)
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.again import same_chances
-from medassay.core.criteria_points import lowest_points
-from medassay.core.records.item import Item
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.target import Criteria, Withheld
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import Scale
 from medassay.statistic.draws import Floats
@@ -18,6 +17,7 @@ from medassay.summary.harm import HarmCounts
 from medassay.summary.item_matrix import ItemMatrix
 
 _SCORE = "score"
+_OWN_LOWEST = {Criteria.form, Withheld.form}  # forms whose items may have a lowest score each
 
 
 class OutcomeCounts:
@@ -76,14 +76,17 @@ class RunScores(ItemMatrix):
     @cached_property
     def lowest(self) -> dict[str, Floats]:
         """Return domain → the lowest score of each item, of domains whose items have criteria."""
-        forms = self._items.forms
-        is_withheld = "withheld" in forms and any(item.lowest is not None for item in self._items)
-        if "rubric" not in forms and not is_withheld:
+        if not self._items.forms & _OWN_LOWEST:
             return {}
-        lowest_scores: dict[str, list[float]] = {}
+        lowest_scores: dict[str, list[float | None]] = {}
         for item in self._items:
-            lowest_scores.setdefault(item.domain, []).append(_lowest(item))
-        return {domain: np.array(values) for domain, values in lowest_scores.items()}
+            lowest_scores.setdefault(item.domain, []).append(item.target.lowest)
+        if all(lowest is None for values in lowest_scores.values() for lowest in values):
+            return {}
+        return {
+            domain: np.array([lowest or 0.0 for lowest in values])
+            for domain, values in lowest_scores.items()
+        }
 
     def add_trial(self, trial: Trial, score: float | None) -> None:
         """Take one trial with its score; repeats are averaged, nulls left out."""
@@ -98,10 +101,3 @@ class RunScores(ItemMatrix):
     def of(self, domain: str, mode: str, rows: Sequence[RowKey]) -> Floats:
         """Return the scores of some rows, shape (n_rows, n_items), NaN where null."""
         return self.values(_SCORE, domain, mode, rows)
-
-
-def _lowest(item: Item) -> float:
-    """Return the lowest score an item can have: that of doing all harm and no good."""
-    if item.lowest is not None:
-        return item.lowest
-    return lowest_points(criterion.points for criterion in item.criteria)

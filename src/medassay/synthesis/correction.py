@@ -10,7 +10,7 @@ Source: specification of bank synthesis, 10.1, flaw detection.
 from collections.abc import Mapping
 from typing import Any
 
-from medassay.core.records.item import LETTERS
+from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 from medassay.synthesis.project import Event
 from medassay.synthesis.question import checked_text, reply_object

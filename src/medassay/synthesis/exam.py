@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.records.item import LETTERS
+from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 from medassay.judging.sanitize import delimit
 from medassay.synthesis.author import Author

@@ -17,7 +17,8 @@ from medassay.bank.folder import load_bank
 from medassay.bank.loaders import demo
 from medassay.bank.near_duplicates import NearIndex, compared_text, is_near, plain
 from medassay.core.canonical import sha256_hex
-from medassay.core.records.item import LETTERS, Bank
+from medassay.core.records.item import Bank
+from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 from medassay.judging.sanitize import delimit
 from medassay.synthesis.author import Author

@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from medassay.core.records.item import LETTERS
+from medassay.core.records.target import LETTERS
 from medassay.core.reply.json_value import read_json_reply
 from medassay.synthesis.pathway import same_leaf
 

@@ -22,7 +22,7 @@ from medassay.bank.folder import (
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.release import release
 from medassay.core.canonical import canonical
-from medassay.core.records.item import LETTERS
+from medassay.core.records.target import LETTERS
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
 from medassay.synthesis.card import card_of, plan_of

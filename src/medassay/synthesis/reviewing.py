@@ -19,6 +19,7 @@ from medassay.context.tools.toolbox import Toolbox
 from medassay.core.records.context_config import ToolRules
 from medassay.core.records.item import Bank
 from medassay.core.records.model import ModelSpec
+from medassay.core.records.target import Choice
 from medassay.errors import IncompleteError, InputError
 from medassay.judging.sanitize import delimit
 from medassay.model.chats import provide
@@ -132,7 +133,7 @@ def _records(flaws: Flaws, bank: Bank, spec: ModelSpec) -> dict[str, dict[str, A
     records_found = {
         i.id: record
         for i, record in bank_records(bank)
-        if (i.domain, i.id) in ids and i.form == "choice"
+        if (i.domain, i.id) in ids and isinstance(i.target, Choice)
     }
     for name, record in records_found.items():
         meta = record.get("meta", {})

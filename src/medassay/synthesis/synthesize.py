@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from medassay.core.records.item import LETTERS
 from medassay.core.records.model import FREE, ModelSpec
+from medassay.core.records.target import LETTERS
 from medassay.errors import IncompleteError, InputError
 from medassay.model.chats import provide
 from medassay.model.spec import load_models, named

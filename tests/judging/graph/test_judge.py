@@ -5,11 +5,12 @@ lost.
 import json
 
 import pytest
+from tests import makers
 from tests.growth import growth
 
 from medassay.core.records.completion import Completion
-from medassay.core.records.item import Fact, Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Fact
 from medassay.core.records.verdict import Case, Verdict
 from medassay.judging.graders import graph as dag
 from medassay.judging.graders.graph.grader import GraphGrader, context_of
@@ -25,7 +26,7 @@ RECORD = {
     "medications": {"current": [], "advised": [], "discontinued": []},
     "follow_up": [],
 }
-ITEM = Item(id="r", domain="d", question="Der Bericht.", form="record", record=RECORD)
+ITEM = makers.item(id="r", domain="d", question="Der Bericht.", form="record", record=RECORD)
 CASE = Case(item=ITEM, text='{"structured_health_record": {}}', template="health_record@00")
 CHOICES = {
     "valid JSON": True,
@@ -118,7 +119,7 @@ def test_a_second_graph_that_fails_leaves_the_score_of_the_first():
 
 
 def test_open_answers_are_shown_with_their_facts():
-    item = Item(
+    item = makers.item(
         id="o",
         domain="d",
         question="Which drug?",

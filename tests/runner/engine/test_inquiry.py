@@ -18,7 +18,6 @@ from tests.study.silver_banks import GOOD, RECORD_OF, letters
 from medassay.bank.find import find_bank
 from medassay.bank.folder import load_bank
 from medassay.cli.main import call
-from medassay.core.records.item import Item
 from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
 from medassay.model.fake import Fake
 from medassay.model.spec import load_models
@@ -81,7 +80,7 @@ class Interview:
     def first(self, subject):
         return render(
             load_template("rephrase"),
-            Item(id=f"s{subject}", domain="d", question=f"Subject {subject}?", form="text"),
+            makers.item(id=f"s{subject}", domain="d", question=f"Subject {subject}?", form="text"),
         )
 
     def repeat(self, subject):

@@ -14,7 +14,7 @@ from medassay.publishing import recompute
 from medassay.runner import measure as measuring
 from medassay.runner import write
 from medassay.runner.rescore import rescore
-from medassay.score.catalog import METRICS
+from medassay.score.catalog import TEXT_MEASURES
 from medassay.storage.jsonl import line_parts, read_jsonl
 
 
@@ -42,7 +42,7 @@ class Overlap:
 
 def test_metrics_are_computed_in_parts_by_others_and_kept_once(tmp_path, in_process, monkeypatch):
     engines = in_process()
-    monkeypatch.setitem(METRICS, "overlap", Overlap)
+    monkeypatch.setitem(TEXT_MEASURES, "overlap", Overlap)
     monkeypatch.setattr(measuring, "_BATCH", 7)
     items = [
         {

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from medassay.core.records.item import Form
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.model import REPLY_TOKENS
+from medassay.core.records.target import Form
 from medassay.core.scale import Scale
 
 # Ends the setting of rows that were asked for replies in a task of likelihoods.
@@ -29,7 +29,8 @@ class Task:
     cannot tell are asked, in rows of their own. With `plain` local models get the prompt as it
     stands, without their form of a conversation; completions end before any of `stop`, and have at
     most `reply_tokens` where a model's entry does not say. `metrics` are those by which texts are
-    compared with references.
+    compared with references. `parser_before` read the replies of runs that do not say how they were
+    read.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Task:
     metrics: tuple[str, ...] = ()
     likelihood: str = ""
     fallback: str = ""
+    parser_before: str = ""
 
     @property
     def harmful(self) -> float | None:

@@ -160,7 +160,7 @@ class GEval(SingleQuestionGrader):
             item = case.item
             question = f"{item.context}\n\n{item.question}" if item.context else item.question
             path = [item.path] if with_path else []
-            real = item.reference or item.target
+            real = item.reference or item.target_text
             writer.writerow([name, question, *path, real, case.text])
         language = self.language(cases[0].item.language)
         return _PROMPT.prompt(

@@ -74,7 +74,7 @@ class Prometheus(SingleQuestionGrader):
             item.language,
             question=question,
             answer=delimit(case.text, "response"),
-            reference=item.reference or item.target,
+            reference=item.reference or item.target_text,
         )
 
     def score(self, item: Item, verdict: Verdict) -> float | None:

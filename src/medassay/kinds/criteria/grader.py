@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 from medassay.core.criteria_points import rubric_points
 from medassay.core.records.completion import Completion
-from medassay.core.records.item import Criterion, Item
+from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Criteria, Criterion
 from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
 from medassay.core.reply.json_objects import find_objects
 from medassay.core.scale import Scale
@@ -52,20 +53,21 @@ class CriteriaGrader(SingleQuestionGrader):
         used.
         """
         [case] = cases
+        criteria = case.item.target_as(Criteria).criteria
         met_by_id: dict[str, dict[str, Any]] = {}
         repaired = False
         for reply in replies:
-            ids_left = {c.id for c in case.item.criteria if c.id not in met_by_id}
+            ids_left = {c.id for c in criteria if c.id not in met_by_id}
             read, mended = read_criteria(reply.text, ids_left)
             met_by_id |= read
             repaired = repaired or mended
-        missing = [c for c in case.item.criteria if c.id not in met_by_id]
+        missing = [c for c in criteria if c.id not in met_by_id]
         if missing and len(replies) <= RETRIES:
             return self._prompt(case, missing, again=bool(replies))
         if missing:
             names = ", ".join(c.id for c in missing)
             return [Verdict(valid=False, reason=f"no usable verdict: {names}")]
-        body = {"criteria": [met_by_id[c.id] for c in case.item.criteria]}
+        body = {"criteria": [met_by_id[c.id] for c in criteria]}
         return [Verdict(valid=True, body=body, repaired=repaired)]
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
@@ -73,7 +75,7 @@ class CriteriaGrader(SingleQuestionGrader):
         if not verdict.valid:
             return None
         met = [criterion["met"] for criterion in verdict.body["criteria"]]
-        return rubric_points([{"points": c.points} for c in item.criteria], met)
+        return rubric_points([{"points": c.points} for c in item.target_as(Criteria).criteria], met)
 
     def _prompt(self, case: Case, criteria: Sequence[Criterion], *, again: bool) -> Prompt:
         item = case.item

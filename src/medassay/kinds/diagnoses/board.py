@@ -2,23 +2,19 @@
 scores.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from medassay.core.records.diagnosis import FARTHEST
 from medassay.core.records.plan import DdxRules
 from medassay.kinds.diagnoses.scorer import BEST, score_labels
 from medassay.kinds.diagnoses.summary import quadrant
-from medassay.report.board import CellKey, ShownAnswer, ShownCase
+from medassay.report.board import ShownAnswer, ShownAnswers, ShownCase
 from medassay.statistic.metric.reliability import rescale, score_maximum
 from medassay.storage.run import Run
 
-MOST_CASES = 10_000  # lists; above, pages of single cases would be more than anybody reads
 
-
-def case_views(
-    run: Run, answers: Iterator[tuple[CellKey, Iterator[ShownAnswer]]]
-) -> list[ShownCase]:
+def case_views(run: Run, answers: ShownAnswers) -> list[ShownCase]:
     """Return every list of a run as its pages show it."""
     rules = run.manifest.ddx_rules
     highest = score_maximum(rules.semantic_max)

@@ -20,6 +20,7 @@ from medassay.core.records.diagnosis import EXACT, RELATIONS, SEVERITY_MAPS, Dia
 from medassay.core.records.item import Item
 from medassay.core.records.plan import DdxRules
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Diagnoses
 from medassay.core.records.verdict import Case, Verdict
 from medassay.core.reply.json_objects import find_objects
 from medassay.core.revision import revision_id
@@ -161,7 +162,7 @@ class DiagnosesGrader:
         body = verdict.body
         listed = [(diagnosis.rank, diagnosis.name) for diagnosis in self._answer_list(case)]
         body_names = [(entry["rank"], entry["name"]) for entry in body["diagnoses"]]
-        golden = (case.item.diagnoses[0], self.golden_severity(case.item))
+        golden = (case.item.target_as(Diagnoses).golden, self.golden_severity(case.item))
         return listed == body_names and golden == (body["golden"], body["golden_severity"])
 
     def _answer_list(self, case: Case) -> list[Diagnosis]:
@@ -170,7 +171,11 @@ class DiagnosesGrader:
         for entry in parse_json(case.text.encode(), "answer"):
             diagnosis = Diagnosis(rank=entry["rank"], name=entry["name"])
             first = self.rules.names_first or not self.asks
-            rule = self._matching.rule(diagnosis.name, case.item.diagnoses) if first else ""
+            rule = (
+                self._matching.rule(diagnosis.name, case.item.target_as(Diagnoses).diagnoses)
+                if first
+                else ""
+            )
             diagnoses.append(
                 replace(diagnosis, relation=EXACT, relation_by=rule) if rule else diagnosis
             )
@@ -181,7 +186,9 @@ class DiagnosesGrader:
             return
         diagnoses_in_limit = {d.rank: d for d in diagnoses if d.rank <= self.rules.rank_limit}
         levels: dict[str, int | None] = dict.fromkeys(SEVERITY_MAPS[self.rules.severity_map].levels)
-        golden = [{1: item.diagnoses[0]}] if self.golden_severity(item) is None else []
+        golden = (
+            [{1: item.target_as(Diagnoses).golden}] if self.golden_severity(item) is None else []
+        )
         for entries in (
             *golden,
             *_split({rank: d.name for rank, d in diagnoses_in_limit.items()}),
@@ -195,13 +202,14 @@ class DiagnosesGrader:
                 key="relation",
                 labels=dict(RELATIONS),
                 entries=entries,
-                golden=item.diagnoses[0],
+                golden=item.target_as(Diagnoses).golden,
             )
 
     def golden_severity(self, item: Item) -> str | None:
         """Return the golden severity that the bank gives, if it is a label of the map in use."""
         levels = SEVERITY_MAPS[self.rules.severity_map].levels
-        return item.severity if item.severity in levels else None
+        severity = item.target_as(Diagnoses).severity
+        return severity if severity in levels else None
 
     def _verdict(
         self,
@@ -227,7 +235,7 @@ class DiagnosesGrader:
         if n_asked["relation"] and not any(diagnosis.relation for diagnosis in labelled):
             return Verdict(valid=False, reason="no usable relation", repaired=_mended(heard))
         body = {
-            "golden": item.diagnoses[0],
+            "golden": item.target_as(Diagnoses).golden,
             "golden_severity": golden,
             "golden_severity_by": golden_by,
             "diagnoses": [diagnosis.to_dict() for diagnosis in labelled],

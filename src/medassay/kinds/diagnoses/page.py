@@ -5,17 +5,24 @@ its sums.
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from medassay.core.records.leaderboard import honest_ends
+from medassay.kinds.diagnoses import columns
+from medassay.kinds.diagnoses.board import case_views
+from medassay.kinds.diagnoses.files import diagnoses_csv
+from medassay.kinds.diagnoses.tasks import case_scores
+from medassay.kinds.kind import DataFile, Presentation, Statistics
 from medassay.report.board import OVERALL, Board, ShownCase
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, neutral, render
 from medassay.report.plot.bars import bars
 from medassay.report.plot.figure import Figure, drawable
 from medassay.report.plot.points import case_density, case_quadrant, quadrant, violin_swarm
+from medassay.storage.run import Run
 
 NAMES = {
     "top_right": "good severity, good semantics",
@@ -65,7 +72,7 @@ def _overview(board: Board, mode: str) -> Iterator[Page]:
             yield from figure_pages(figure, f"ddx-{name}-{slug}")
             placed[name] = figure_context(figure, f"ddx-{name}-{slug}")
     yield render(
-        "ddx.html",
+        "diagnoses/page.html",
         board,
         "ddx/" if first else f"ddx/track/{slug}/",
         mode=mode,
@@ -84,7 +91,7 @@ def plane_figure(statistics: Mapping[str, Any], mode: str) -> Figure | None:
     leading = document["leading"]
     preset = document["presets"][leading]
     points = []
-    rows = [row for row in statistics["domains"][OVERALL] if row["mode"] == mode]
+    rows = _rows_of(statistics, mode)
     named = _names(rows)
     for row in rows:
         severity, semantic = row["severity"][leading], row["semantic"][leading]
@@ -203,7 +210,7 @@ def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
         yield from figure_pages(many, name)
         density = figure_context(many, name)
     yield render(
-        "ddx_prompt.html",
+        "diagnoses/prompt.html",
         board,
         path,
         row=row,
@@ -343,7 +350,7 @@ def _cases(board: Board) -> Iterator[Page]:
         by_item.setdefault((case.key.domain, case.name), []).append(case)
     for (domain, item), cases in sorted(by_item.items()):
         yield render(
-            "case.html",
+            "diagnoses/case.html",
             board,
             board.case_path(domain, item),
             domain=domain,
@@ -353,3 +360,38 @@ def _cases(board: Board) -> Iterator[Page]:
             golden=cases[0],
             names=NAMES,
         )
+
+
+def _plane(run: Run, statistics: Statistics, mode: str) -> Figure | None:
+    return plane_figure(statistics, mode)
+
+
+def _violin(run: Run, statistics: Statistics, mode: str, *, score: str) -> Figure | None:
+    return violin_figure(case_scores(run, score, mode), _rows_of(statistics, mode), score)
+
+
+def _tops(run: Run, statistics: Statistics, mode: str) -> Figure | None:
+    return top_figure(_rows_of(statistics, mode))
+
+
+def _rows_of(statistics: Statistics, mode: str) -> list[dict[str, Any]]:
+    return [row for row in statistics["domains"][OVERALL] if row["mode"] == mode]
+
+
+PRESENTATION = Presentation(
+    key="ddx",
+    title="Diagnoses",
+    folder="ddx",
+    pages=pages,
+    tables=columns.tables,
+    files={
+        "diagnoses.csv": DataFile(about="every estimate on ranked diagnoses", text=diagnoses_csv)
+    },
+    figures={
+        "quadrant": _plane,
+        "semantic": partial(_violin, score="semantic"),
+        "severity": partial(_violin, score="severity"),
+        "top": _tops,
+    },
+    cases=case_views,
+)

@@ -3,7 +3,7 @@ they err.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -14,6 +14,7 @@ import numpy as np
 from medassay.bank.run_items import RunItems
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
+from medassay.core.records.target import Diagnoses, Target, Withheld
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.kinds.diagnoses.aggregates import (
     COLUMNS,
@@ -263,12 +264,12 @@ class DdxCases:
 
         Nothing once an item is deleted: the groups would tell what it was.
         """
-        if any(item.tombstone is not None for item in self._items):
+        if any(isinstance(t, Withheld) and t.tombstone is not None for t in self._targets):
             return {}
         public = [
             (
-                (item.category or "", item.diagnoses[0])
-                if item.kind == "public" and item.form == "diagnoses"
+                (item.category or "", item.target.golden)
+                if item.kind == "public" and isinstance(item.target, Diagnoses)
                 else ("", "")
             )
             for item in self._items
@@ -278,9 +279,16 @@ class DdxCases:
             "golden_diagnosis": [golden for _, golden in public],
         }
 
+    @property
+    def _targets(self) -> Iterator[Target]:
+        return (item.target for item in self._items)
+
     @cached_property
     def _given_severities(self) -> list[str]:
-        return [item.severity or "" for item in self._items]
+        return [
+            (target.severity or "") if isinstance(target, Diagnoses) else ""
+            for target in self._targets
+        ]
 
     def _golden_severities(self, row: RowKey, mode: str) -> list[str]:
         """Return the golden severity of each case over all domains: as judged, else as the bank

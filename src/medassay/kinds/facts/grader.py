@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from medassay.core.records.completion import Completion
-from medassay.core.records.item import Fact, Item
+from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Fact, Facts
 from medassay.core.records.verdict import (
     CLAIM_KINDS,
     FACT_VERDICTS,
@@ -92,18 +93,18 @@ class FactGrader(SingleQuestionGrader):
         claims: list[dict[str, str]] | None = None
         repaired, unsupported = False, 0
         for reply in replies:
-            facts_left = [fact for fact in case.item.facts if fact.id not in facts]
+            facts_left = [fact for fact in case.item.target_as(Facts).facts if fact.id not in facts]
             part = read_reply(reply.text, facts_left, case.text, claims=claims is None)
             facts |= part.facts
             claims = part.claims if claims is None else claims
             repaired, unsupported = repaired or part.repaired, unsupported + part.unsupported
-        left = [fact for fact in case.item.facts if fact.id not in facts]
+        left = [fact for fact in case.item.target_as(Facts).facts if fact.id not in facts]
         if (left or claims is None) and len(replies) <= RETRIES:
             return self._prompt(case, left, claims=claims is None, again=bool(replies))
         if left or claims is None:
             missing = [f"fact {fact.id}" for fact in left] + ["claims"] * (claims is None)
             return [Verdict(valid=False, reason=f"no usable verdict: {', '.join(missing)}")]
-        body = {"facts": [facts[f.id] for f in case.item.facts], "claims": claims}
+        body = {"facts": [facts[f.id] for f in case.item.target_as(Facts).facts], "claims": claims}
         return [Verdict(valid=True, body=body, repaired=repaired, unsupported_quotes=unsupported)]
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
@@ -111,7 +112,7 @@ class FactGrader(SingleQuestionGrader):
         if not verdict.valid:
             return None
         verdicts = [fact["verdict"] for fact in verdict.body["facts"]]
-        return fact_score(verdicts, [fact.weight for fact in item.facts], self.lam)
+        return fact_score(verdicts, [fact.weight for fact in item.target_as(Facts).facts], self.lam)
 
     def _prompt(self, case: Case, facts: Sequence[Fact], *, claims: bool, again: bool) -> Prompt:
         item = case.item

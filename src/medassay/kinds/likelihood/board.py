@@ -5,15 +5,20 @@ completions.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from medassay.core.records.item import LETTERS
 from medassay.core.records.likelihood import finite_or_none
 from medassay.core.records.relaxed import Position, Tables, tables_from_dict
+from medassay.core.records.target import LETTERS
 from medassay.core.records.trial import Trial
 from medassay.kinds.likelihood.relaxed_perplexity import combine
 
 _TINTS = 5  # steps of the background that shows how likely a statement is
 _LAST = 60  # characters shown before the place where a statement is likeliest
 _WIDTH, _HEIGHT = 320, 80  # of the curve
+
+
+def shows_likelihood(item: Mapping[str, Any], trial: Mapping[str, Any]) -> bool:
+    """Return whether a trial asked for likelihoods."""
+    return "likelihoods" in trial or "drawn" in trial
 
 
 def likelihood_view(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | None:

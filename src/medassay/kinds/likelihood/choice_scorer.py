@@ -11,8 +11,10 @@ from typing import Any
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
 from medassay.core.records.likelihood import finite_or_none, likeliest
+from medassay.core.records.target import Choice
 
 REVISION = 1
+SHARES = ("acc_norm", "acc_norm_characters", "tied")  # parts that are 0 or 1
 
 
 def likeliest_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
@@ -27,10 +29,10 @@ def likeliest_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
         impossible), expected (log-probability of the expected option; None for −∞).
     """
     likelihoods = answer.likelihoods
-    if len(likelihoods) < 2 or item.expected is None:
+    if len(likelihoods) < 2 or not isinstance(item.target, Choice) or not item.target.expected:
         return {}
     values = [likelihood.total for likelihood in likelihoods]
-    key = item.letters.index(item.expected)
+    key = item.target.place
     by_byte = [likelihood.total / max(1, likelihood.n_bytes) for likelihood in likelihoods]
     by_character = [
         likelihood.total / max(1, likelihood.n_characters) for likelihood in likelihoods

@@ -2,17 +2,20 @@
 completions.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from medassay.kinds.kind import AnswerView, Presentation, Statistics
+from medassay.kinds.likelihood import columns
+from medassay.kinds.likelihood.board import likelihood_view, shows_likelihood
+from medassay.kinds.likelihood.columns import SETTING
 from medassay.report.board import OVERALL, Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.positions import positions
+from medassay.storage.run import Run
 
-_SETTING = re.compile(r"\[[^]]*\]")  # the same in all names of a run: told once
 SAID = {
     "choices": "Each option was appended to the question; the likeliest counts as the answer.",
     "alone": "Each reference was scored by itself, without its question.",
@@ -39,9 +42,9 @@ def pages(board: Board) -> Iterator[Page]:
                 yield from figure_pages(figure, f"likelihood-{role}-{slug}")
                 placed[role] = figure_context(figure, f"likelihood-{role}-{slug}")
         names = list(dict.fromkeys(n for row in rows for n in row["likelihood"]["metrics"]))
-        settings = [_SETTING.findall(name) for name in names]
+        settings = [SETTING.findall(name) for name in names]
         yield render(
-            "likelihood.html",
+            "likelihood/page.html",
             board,
             "likelihood/" if mode == board.modes[0] else f"likelihood/track/{slug}/",
             mode=mode,
@@ -50,7 +53,7 @@ def pages(board: Board) -> Iterator[Page]:
             says=SAID[document["asks"]],
             document=document,
             told=next((setting[0] for setting in settings if setting), ""),
-            names={name: _SETTING.sub("", name) for name in names},
+            names={name: SETTING.sub("", name) for name in names},
             figures=placed,
             roles=ROLES,
         )
@@ -64,3 +67,26 @@ def positions_figure(rows: Sequence[Mapping[str, Any]], role: str) -> Figure | N
         for point in row["likelihood"].get("positions", {}).get(role, ())
     ]
     return positions(points, unit="log-probability, nats") if points else None
+
+
+def _positions(run: Run, statistics: Statistics, mode: str) -> Figure | None:
+    rows = [row for row in statistics["domains"][OVERALL] if row["mode"] == mode]
+    return positions_figure(rows, "must")
+
+
+PRESENTATION = Presentation(
+    key="likelihood",
+    title="Likelihoods",
+    folder="likelihood",
+    pages=pages,
+    tables=columns.tables,
+    figures={"positions": _positions},
+    views=(
+        AnswerView(
+            template="likelihood/answer.html",
+            shows=shows_likelihood,
+            view=likelihood_view,
+            replaces_reply=True,
+        ),
+    ),
+)

@@ -13,6 +13,7 @@ from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
 
 REVISION = 1
+SIZES = ("nats", "words", "bytes", "tokens")  # of one document
 
 _BLANKS = re.compile(r"\s+")
 

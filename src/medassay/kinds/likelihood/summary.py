@@ -21,7 +21,8 @@ from medassay.core.records.score import TrialScore
 from medassay.core.records.task import Task
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import PERPLEXITY, Scale
-from medassay.kinds.likelihood.perplexity import finite_exp
+from medassay.kinds.likelihood.choice_scorer import SHARES
+from medassay.kinds.likelihood.perplexity import SIZES, finite_exp
 from medassay.kinds.likelihood.relaxed_perplexity import ROLES
 from medassay.statistic.interval.ratio import ratio_estimate
 from medassay.statistic.ranking.shared import Bools
@@ -29,8 +30,6 @@ from medassay.summary.item_matrix import ItemMatrix
 from medassay.summary.pooled import CasePool, pooled_means
 
 _ANY = Scale(lo=-math.inf, hi=math.inf)
-_CHOICES = ("acc_norm", "acc_norm_characters", "tied")
-_SIZES = ("nats", "words", "bytes", "tokens")
 _COND = "_cond"
 
 
@@ -59,7 +58,7 @@ class LikelihoodScores:
         self._positions = range(0, last + 1, step) if self._asks == "relaxed" else range(0)
         self._numbers = {number.name: number for number in self._columns()}
         if self._asks in ("alone", "conditional"):
-            columns = dict.fromkeys(_SIZES, PERPLEXITY)
+            columns = dict.fromkeys(SIZES, PERPLEXITY)
         else:
             columns = {name: number.scale for name, number in self._numbers.items()}
         self._table = ItemMatrix(items, manifest, columns)
@@ -71,7 +70,7 @@ class LikelihoodScores:
 
     def _columns(self) -> Iterator[_Number]:
         if self._asks == "choices":
-            yield from (_Number(name, Scale(), (name,)) for name in _CHOICES)
+            yield from (_Number(name, Scale(), (name,)) for name in SHARES)
         elif self._asks == "relaxed":
             for role in ROLES:
                 for mode in MODES:
@@ -94,7 +93,7 @@ class LikelihoodScores:
         parts = score.parts or {}
         cell = trial.cell
         if self._asks in ("alone", "conditional"):
-            values = {name: parts[name] for name in _SIZES if name in parts}
+            values = {name: parts[name] for name in SIZES if name in parts}
             is_known = bool(values) and parts["nats"] is not None and parts["bytes"] > 0
             place = self._table.add(cell, trial.item, values if is_known else {})
             if values:

@@ -4,7 +4,7 @@ the key.
 
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
-from medassay.errors import InputError
+from medassay.core.records.target import Key, Pattern, Range
 
 _LIMIT = 1.0  # seconds; patterns are tried at validation, a hostile reply may still be worse
 
@@ -14,7 +14,7 @@ def pattern(item: Item, answer: Answer) -> tuple[float | None, str]:
     import regex
 
     try:
-        match = regex.search(item.regex or "", answer.value or "", timeout=_LIMIT)
+        match = regex.search(item.target_as(Pattern).regex, answer.value or "", timeout=_LIMIT)
     except TimeoutError:
         return None, "pattern timeout"
     return float(match is not None), "found" if match else "not found"
@@ -22,13 +22,14 @@ def pattern(item: Item, answer: Answer) -> tuple[float | None, str]:
 
 def in_range(item: Item, answer: Answer) -> tuple[float, str]:
     """Return 1 when lo <= number <= hi."""
-    if item.range is None or answer.value is None:
-        raise InputError(f"item '{item.id}': field 'range': absent; the range scorer needs it")
-    inside = item.range.lo <= float(answer.value) <= item.range.hi
+    accepted = item.target_as(Range)
+    inside = accepted.lo <= float(answer.value or "nan") <= accepted.hi
     return float(inside), "in range" if inside else "out of range"
 
 
 def key(item: Item, answer: Answer) -> tuple[float, str]:
     """Return 1 when prediction and key are equal, ignoring case and outer blanks."""
-    same = (answer.value or "").strip().casefold() == (item.expected or "").strip().casefold()
+    same = (answer.value or "").strip().casefold() == item.target_as(
+        Key
+    ).expected.strip().casefold()
     return float(same), "right" if same else "wrong"

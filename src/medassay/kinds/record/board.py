@@ -14,6 +14,11 @@ from medassay.kinds.record.scorer import section_of
 from medassay.score.json_similarity import json_similarity
 
 
+def shows_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> bool:
+    """Return whether an item asks for a record."""
+    return "record" in item
+
+
 def record_view(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | None:
     """Return what a page shows of a reply beside its reference.
 

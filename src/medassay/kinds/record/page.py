@@ -15,6 +15,10 @@ from medassay.core.records.health_record import (
     SIMILARITY,
 )
 from medassay.core.wording import listed
+from medassay.kinds.kind import AnswerView, DataFile, Presentation
+from medassay.kinds.record import columns
+from medassay.kinds.record.board import record_view, shows_record
+from medassay.kinds.record.files import records_csv
 from medassay.report.board import OVERALL, Board
 from medassay.report.judge_graph import drawings
 from medassay.report.pages.figures import figure_context, figure_pages
@@ -59,7 +63,7 @@ def pages(board: Board) -> Iterator[Page]:
                 yield from figure_pages(figure, f"record-{name}-{slug}")
                 placed[name] = figure_context(figure, f"record-{name}-{slug}")
         yield render(
-            "records.html",
+            "record/page.html",
             board,
             "record/" if mode == board.modes[0] else f"record/track/{slug}/",
             mode=mode,
@@ -170,8 +174,20 @@ def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
                 )
             ):
                 continue
-            for drug in (answer.record() or {}).get("going_on", ()):
+            views = (part.view for part in answer.parts_shown())
+            for drug in (drug for view in views for drug in view.get("going_on", ())):
                 n_stopped += 1
                 if n_stopped <= _LISTED:
                     where = board.cell_link(key)
                     yield {"key": key, "answer": answer, "drug": drug, "link": where}
+
+
+PRESENTATION = Presentation(
+    key="records",
+    title="Health records",
+    folder="record",
+    pages=pages,
+    tables=columns.tables,
+    files={"records.csv": DataFile(about="every estimate on health records", text=records_csv)},
+    views=(AnswerView(template="record/answer.html", shows=shows_record, view=record_view),),
+)

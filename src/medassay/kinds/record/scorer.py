@@ -14,6 +14,7 @@ from typing import Any
 from medassay.core.records.answer import Answer
 from medassay.core.records.health_record import FIELDS, MONOLOGUE, RECORD
 from medassay.core.records.item import Item
+from medassay.core.records.target import Record
 from medassay.kinds.record.medication import (
     LISTS,
     MedicationDetails,
@@ -30,7 +31,9 @@ _INDEX = re.compile(r"\[\d+\]")
 
 def record_similarity(item: Item, answer: Answer) -> tuple[float, str]:
     """Return the likeness of the whole record, in [0, 1]."""
-    similarity = json_similarity({RECORD: item.record}, answer.value, exclude=(MONOLOGUE,))
+    similarity = json_similarity(
+        {RECORD: item.target_as(Record).record}, answer.value, exclude=(MONOLOGUE,)
+    )
     return (
         similarity.overall,
         similarity.reason or f"{len(similarity.missing)} of {len(similarity.leaf_scores)} missing",
@@ -67,12 +70,13 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     reply = record_value(answer.value, answer.outcome)
     alone = reply is not None and read_record_reply(reply_text).alone
     parts = {"read": alone, "characters": len(reply_text)}
-    if item.record is None:
+    if not isinstance(item.target, Record):
         return parts
-    expected = {RECORD: item.record}
+    reference = item.target.record
+    expected = {RECORD: reference}
     similarity = json_similarity(expected, reply, exclude=(MONOLOGUE,))
     section = section_of(reply, "medications")
-    state = medication_state(item.record["medications"], section)
+    state = medication_state(reference["medications"], section)
     sections = dict(similarity.by_section)
     if not similarity.parsed:
         sections = dict.fromkeys(json_similarity(expected, expected).by_section, 0.0)
@@ -102,10 +106,11 @@ def details_of(item: Item, medications: Any) -> MedicationDetails:
     """Return how the drugs of a reply agree with those of the reference, by the synonyms that the
     item carries.
     """
+    target = item.target_as(Record)
     return medication_details(
-        (item.record or {})["medications"],
+        target.record["medications"],
         medications,
-        synonyms=item.drug_names,
+        synonyms=target.drug_names,
         language=item.language,
     )
 
@@ -131,9 +136,10 @@ def _reference(item: Item) -> dict[str, Any]:
 
     Who wrote a gold one stands in the item alone: scores outlive it, and it may be a person.
     """
-    origin = item.origin.to_dict() if item.origin else {}
-    by = ("maker", "family") if origin.get("standing") == "silver" else ()
-    return {key: origin[key] for key in ("standing", "converted", *by) if key in origin}
+    origin = item.target_as(Record).origin
+    document = {} if origin is None else origin.to_dict()
+    by = ("maker", "family") if document.get("standing") == "silver" else ()
+    return {key: document[key] for key in ("standing", "converted", *by) if key in document}
 
 
 def _fields(leaves: Mapping[str, float]) -> dict[str, float]:

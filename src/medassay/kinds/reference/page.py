@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from medassay.kinds.kind import Presentation
+from medassay.kinds.reference import columns
 from medassay.report.board import OVERALL, Board
 from medassay.report.pages.html import Page, render
 
@@ -13,10 +15,15 @@ def pages(board: Board) -> Iterator[Page]:
     for mode in board.modes:
         slug = board.slug(mode, "mode")
         yield render(
-            "texts.html",
+            "reference/page.html",
             board,
             "texts/" if mode == board.modes[0] else f"texts/track/{slug}/",
             mode=mode,
             rows=board.rows(OVERALL, mode),
             document=board.statistics["text"],
         )
+
+
+PRESENTATION = Presentation(
+    key="text", title="Likeness", folder="texts", pages=pages, tables=columns.tables
+)

@@ -49,13 +49,12 @@ def in_conversation(task: Task) -> Task:
     return replace(task, name=task.name + CHAT_SUFFIX, plain=False, chat_template=True)
 
 
-# Answers to items of one's own may have several paragraphs: these tasks read whole replies. Runs
-# that do not say how they were read are of the time when they read the first paragraph.
-WHOLE_REPLIES = ("text", "text_chat", "prometheus_text")
+# Answers to items of one's own may have several paragraphs: these tasks read whole replies.
 _OWN_TEXT = replace(
     text_task("text", metrics=(*WORDS, *EXTRA, *MEANING)),
     readers={form: ("text", "chrf") for form in ("open", "text")},
     stop=(),
+    parser_before="paragraph",
 )
 _PLAIN = (
     _OWN_TEXT,
@@ -74,9 +73,7 @@ _PLAIN = (
     text_task("olaph", least=10),
     text_task("openi", template="impression", least=5, metrics=(*WORDS, *MEANING, "f1_radgraph")),
 )
-TEXT_TASKS: dict[str, Task] = {
-    task.name: task for plain in _PLAIN for task in (plain, in_conversation(plain))
-}
+TEXT_TASKS = tuple(task for plain in _PLAIN for task in (plain, in_conversation(plain)))
 # HealthBranches by its own protocol: a conversation, no end at a blank line. It asks as a judged
 # task with this template does, so that one answer gets both a grade and a likeness.
 HEALTHBRANCHES_SIMILARITY = Task(
@@ -94,6 +91,7 @@ PROMETHEUS_TEXT = Task(
     split="test",
     template="text",
     readers={form: ("text", None) for form in ("open", "text")},
+    parser_before="paragraph",
     graders={form: "prometheus" for form in ("open", "text")},
     n_judges=1,
     scale=Scale(),

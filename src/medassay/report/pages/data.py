@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from medassay.report.board import Board
 from medassay.report.pages.html import Page, render
 
-DIAGNOSES, RECORDS = "diagnoses.csv", "records.csv"
 FILES = {
     "leaderboard.csv": "every ranking as a table",
     "times.csv": "mean seconds of generation, tokens and cost, with the machine",
@@ -26,11 +25,7 @@ FILES = {
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page."""
-    more = {}
-    if "ddx" in board.statistics:
-        more[DIAGNOSES] = "every estimate on ranked diagnoses"
-    if "records" in board.statistics:
-        more[RECORDS] = "every estimate on health records"
+    more = {**board.kind_files}
     if board.reruns:
         more["reruns.json"] = "what earlier audits found of publications of these banks"
     yield render("data.html", board, "data/", files={**FILES, **more})

@@ -10,8 +10,9 @@ import jinja2
 from markupsafe import Markup, escape
 
 from medassay.core.ranks import p_text, range_title, reading_text, small_domain_text
-from medassay.core.records.item import LETTERS, shuffle_text
+from medassay.core.records.item import shuffle_text
 from medassay.core.records.leaderboard import honest_ends, rank_text, units, unread_share
+from medassay.core.records.target import LETTERS
 from medassay.core.wording import counted, listed
 from medassay.report.board import Board
 
@@ -101,7 +102,9 @@ def hardened(loader: jinja2.BaseLoader) -> jinja2.Environment:
 @lru_cache(maxsize=1)
 def environment() -> jinja2.Environment:
     """Return the environment of the site's templates."""
-    jinja = hardened(jinja2.PackageLoader("medassay.report.pages", "templates"))
+    # Kinds have their templates in their folders.
+    folders = (("medassay.report.pages", "templates"), ("medassay", "kinds"))
+    jinja = hardened(jinja2.ChoiceLoader([jinja2.PackageLoader(*folder) for folder in folders]))
     jinja.filters.update(
         percent=percent,
         short=short,

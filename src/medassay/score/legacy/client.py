@@ -22,7 +22,7 @@ import platformdirs
 
 from medassay.core.scale import Scale
 from medassay.errors import IncompleteError, UnavailableError
-from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_name
+from medassay.score.measure import UNBOUNDED, Pair, Values, find_model, model_name
 
 TIMEOUT = 600.0  # seconds for one request, the first loads the model
 DEATHS = 5  # in a row, without a reply between them

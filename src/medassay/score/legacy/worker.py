@@ -82,7 +82,7 @@ def chexbert(folder: str) -> Scores:
     return score
 
 
-METRICS: dict[str, Callable[[str], Scores]] = {
+TEXT_MEASURES: dict[str, Callable[[str], Scores]] = {
     "bleurt": bleurt,
     "chexbert": chexbert,
     "f1_radgraph": f1_radgraph,
@@ -101,7 +101,7 @@ def main() -> None:
         try:
             if key not in ready:
                 reply["fatal"] = True  # unless it loads
-                ready[key] = METRICS[key[0]](key[1])
+                ready[key] = TEXT_MEASURES[key[0]](key[1])
                 del reply["fatal"]
             reply["values"] = ready[key](request["pairs"])
         # Whatever a library raises is told, and the next request answered.

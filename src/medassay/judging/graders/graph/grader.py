@@ -14,6 +14,7 @@ from medassay.core.records.completion import Completion
 from medassay.core.records.health_record import reference_text, required_keys
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Facts, Record
 from medassay.core.records.verdict import Case, Verdict
 from medassay.core.revision import revision_id
 from medassay.core.scale import Scale
@@ -109,10 +110,11 @@ def context_of(case: Case) -> dict[str, str]:
     asked about.
     """
     item = case.item
-    if item.record is not None:
-        expected = reference_text(item.record)
+    if isinstance(item.target, Record):
+        expected = reference_text(item.target.record)
     else:
-        listed = "\n".join(f"- {fact.text}" for fact in item.facts)
+        facts = item.target.facts if isinstance(item.target, Facts) else ()
+        listed = "\n".join(f"- {fact.text}" for fact in facts)
         expected = "\n\n".join(filter(None, (item.reference, listed)))
     question = "\n\n".join(filter(None, (item.context, item.question)))
     return {"actual_output": case.text, "expected_output": expected, "input": question}
@@ -121,7 +123,7 @@ def context_of(case: Case) -> dict[str, str]:
 def _begun(
     graph: Graph, case: Case, replies: Sequence[Completion], *, hashing: bool = False
 ) -> Walk:
-    if REQUIRED_KEYS in graph.parameters and case.item.record is not None:
+    if REQUIRED_KEYS in graph.parameters and isinstance(case.item.target, Record):
         graph = graph.with_parameters(**{REQUIRED_KEYS: required_keys(case.template)})
     return Walk(graph, context_of(case), replies=replies, hashing=hashing)
 

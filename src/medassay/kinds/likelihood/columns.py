@@ -1,21 +1,20 @@
 """Likelihoods in a terminal: every metric of a row with its interval."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from medassay.cli.output import out, visible
+from medassay.core.records.leaderboard import honest_ends, units
+from medassay.kinds.kind import Rows, Statistics, Table
 
-_SETTING = re.compile(r"\[[^]]*\]")  # the same in all names of a run: told once
+SETTING = re.compile(r"\[[^]]*\]")  # the same in all names of a run: told once
 
 
-def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
-    """Print what stands beside a ranking by likelihood; rows without any are left out."""
-    from medassay.core.records.leaderboard import honest_ends, units
-
-    named = [name for row in rows for name in row["likelihood"]["metrics"]]
-    setting = next((settings[0] for name in named if (settings := _SETTING.findall(name))), "")
-    table = []
+def tables(rows: Rows, statistics: Statistics) -> Iterator[Table]:
+    """Yield what stands beside a ranking by likelihood; rows without any are left out."""
+    names = [name for row in rows for name in row["likelihood"]["metrics"]]
+    setting = next((settings[0] for name in names if (settings := SETTING.findall(name))), "")
+    lines = []
     for row in rows:
         for name, estimate in row["likelihood"]["metrics"].items():
             ends, scale = honest_ends(estimate), estimate["scale"]
@@ -23,29 +22,27 @@ def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
             cells = [
                 row["model"],
                 row["setting"],
-                _SETTING.sub("", name),
+                SETTING.sub("", name),
                 f"{value} [{lo}, {hi}]",
                 units(estimate.get("median"), scale),
                 str(estimate["n"]),
                 str(estimate.get("nulls", 0)),
             ]
-            table.append(cells)
-    if table:
-        out.table(
-            table,
-            text=("model", "setting", "metric"),
-            numbers=("value", "median", "items", "without a value"),
-            title=(
-                "beside the score, 95 % intervals; shares in %, perplexities: lower is better"
-                f" {setting}"
-            ),
-        )
-    for row in rows:
-        for line in _row_notes(row):
-            out.result(f"{visible(row['model'])} · {visible(row['setting'])}: {line}")
+            lines.append(cells)
+    notes = [f"{row['model']} · {row['setting']}: {n}" for row in rows for n in _row_notes(row)]
+    yield Table(
+        rows=lines,
+        text=("model", "setting", "metric"),
+        numbers=("value", "median", "items", "without a value"),
+        title=(
+            "beside the score, 95 % intervals; shares in %, perplexities: lower is better"
+            f" {setting}"
+        ),
+        notes=notes,
+    )
 
 
-def _row_notes(row: dict[str, Any]) -> list[str]:
+def _row_notes(row: Mapping[str, Any]) -> list[str]:
     """Return what a reader must know of a row's texts and completions."""
     likelihood = row["likelihood"]
     lines = []

@@ -1,16 +1,14 @@
 """Likeness to references in a terminal: every metric of a row with its interval."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-from medassay.cli.output import out, visible
+from medassay.core.records.leaderboard import honest_ends
+from medassay.kinds.kind import Rows, Statistics, Table
 
 
-def print_texts(rows: Sequence[dict[str, Any]], document: Mapping[str, Any]) -> None:
-    """Print what stands beside a ranking of texts, and which metrics are unavailable."""
-    from medassay.core.records.leaderboard import honest_ends
-
-    table = []
+def tables(rows: Rows, statistics: Statistics) -> Iterator[Table]:
+    """Yield what stands beside a ranking of texts, and which metrics are unavailable."""
+    lines = []
     for row in rows:
         for name, estimate in row["text"]["metrics"].items():
             if estimate is None:
@@ -26,16 +24,17 @@ def print_texts(rows: Sequence[dict[str, Any]], document: Mapping[str, Any]) -> 
                 str(estimate["n"]),
                 str(estimate["nulls"]),
             ]
-            table.append(cells)
-    out.table(
-        table,
+            lines.append(cells)
+    short = [
+        f"{row['model']} · {row['setting']}: {row['text']['left_out']} answers blank or too short"
+        for row in rows
+        if row["text"]["left_out"]
+    ]
+    reasons = statistics["text"]["unavailable"].values()
+    yield Table(
+        rows=lines,
         text=("model", "setting", "metric"),
         numbers=("value", "standard error", "items", "without a value"),
         title="every metric, 95 % intervals",
+        notes=(*short, *(f"unavailable: {reason}" for reason in reasons)),
     )
-    for row in rows:
-        if row["text"]["left_out"]:
-            who = f"{visible(row['model'])} · {visible(row['setting'])}"
-            out.result(f"{who}: {row['text']['left_out']} answers blank or too short")
-    for reason in document["unavailable"].values():
-        out.result(f"unavailable: {visible(reason)}")

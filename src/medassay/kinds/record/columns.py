@@ -1,15 +1,19 @@
 """Health records in a terminal: likeness and medication beside each other."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator
 
-from medassay.cli.output import out
+from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES
+from medassay.core.records.leaderboard import share_text
+from medassay.kinds.kind import Rows, Statistics, Table
+
+_UNSCORED = (
+    "No report has a reference record: replies are read and nothing is scored; `medassay bank"
+    " silver` has a model write references."
+)
 
 
-def print_records(rows: Sequence[dict[str, Any]]) -> None:
-    """Print what stands beside the ranking of health records."""
-    from medassay.core.records.leaderboard import share_text
-
+def tables(rows: Rows, statistics: Statistics) -> Iterator[Table]:
+    """Yield what stands beside the ranking of health records."""
     graphs = list(rows[0]["record"]["graphs"])
     references = rows[0]["record"]["references"]
     cells = []
@@ -28,8 +32,8 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
             ]
         )
     graph_names = [graph.replace("_", " ") for graph in graphs]
-    out.table(
-        cells,
+    yield Table(
+        rows=cells,
         text=("model", "setting", *graph_names, "JSON similarity", "drugs in the right list"),
         numbers=("stopped as current", "lost", "invented", "with JSON", "cut off"),
         title=(
@@ -38,21 +42,15 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
         ),
     )
     if "precision" in rows[0]["record"]:
-        _print_details(rows)
+        yield _details(rows)
     if not any(row["record"]["references"][name] for row in rows for name in ("gold", "silver")):
-        out.result(
-            "No report has a reference record: replies are read and nothing is scored; `medassay"
-            " bank silver` has a model write references."
-        )
+        yield Table(notes=(_UNSCORED,))
 
 
-def _print_details(rows: Sequence[dict[str, Any]]) -> None:
-    """Print what is lost and invented, and how dose, unit, route and schedule of the common drugs
+def _details(rows: Rows) -> Table:
+    """Return what is lost and invented, and how dose, unit, route and schedule of the common drugs
     agree.
     """
-    from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES
-    from medassay.core.records.leaderboard import share_text
-
     heads = [
         "precision",
         "F1",
@@ -79,8 +77,8 @@ def _print_details(rows: Sequence[dict[str, Any]]) -> None:
                 str(counted["old_dose"]),
             ]
         table.append(cells)
-    out.table(
-        table,
+    return Table(
+        rows=table,
         text=("model", "setting", *heads),
         title="leaves lost and invented, and details of drugs that agree, % with 95 % intervals",
     )

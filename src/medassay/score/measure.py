@@ -1,14 +1,18 @@
-"""What a metric of two texts is that needs a model: values for many pairs at once, on declared
-scales.
+"""What a measure is: numbers of an answer besides its score, each on a declared scale; and measures
+of two texts that need a model.
 """
 
 import importlib.util
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.records.answer import Answer
+from medassay.core.records.item import Item
+from medassay.core.records.target import Form
 from medassay.core.scale import Scale
 from medassay.errors import UnavailableError
 
@@ -19,7 +23,27 @@ EMBEDDED = "embedded:minilm"
 _WEIGHTS = (".safetensors", ".bin", ".pt")
 
 
-class TextMetric(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """What is told of an answer besides its score, whoever gives that.
+
+    Attributes
+    ----------
+    parts : makes the parts of a score record from item, answer and whole reply; {} where there is
+        nothing to tell
+    columns : numbers among the parts that rows show as means, with their scales
+    forms : items of which it is told; of none where the task asks for it (`Task.metrics`)
+    revision : raised by one with every change of what is told
+    """
+
+    name: str
+    parts: Callable[[Item, Answer, str], dict[str, Any]]
+    revision: int
+    columns: Mapping[str, Scale] = field(default_factory=dict)
+    forms: tuple[Form, ...] = ()
+
+
+class TextMeasure(Protocol):
     """Compares texts by a model, which is loaded at the first pair.
 
     Its `id` names model, revision and settings.

@@ -1,0 +1,630 @@
+"""What counts as right for an item: one class for each form of target, tagged by its form.
+
+A target is read from the keys of an item's file object that belong to it, after they were checked.
+The classes here are those that more than one room reads; kinds may bring their own (`further`).
+"""
+
+import importlib
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar, Self
+
+from medassay.core.criteria_points import lowest_points
+from medassay.core.keyed import keyed
+from medassay.core.pattern import compile_pattern
+from medassay.core.records.diagnosis import SEVERITY_MAPS
+from medassay.core.records.health_record import Origin, origin_from, record_from
+from medassay.errors import InputError
+
+Form = str  # the tag of a target; `FORMS` has those of this file
+Keys = Mapping[str, type]
+Refuse = Callable[[str, str], InputError]  # field, problem → what is raised
+# One character an option; where there are more than 26 (40 medical specialties), letters follow
+# that look like none before.
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "ΓΔΘΛΞΠΣΦΨΩБДЖЗ"
+_LEAST_POINTS, _MOST_POINTS = 1e-6, 1e6
+
+
+class Target:
+    """What counts as right for an item.
+
+    Attributes
+    ----------
+    form : its tag, which tasks name
+    is_open : whether an answer is a text, a list or a record, and not one of few values
+    keys : keys of an item's file object that belong to it, with their types; `object` where `check`
+        looks closer
+    """
+
+    form: ClassVar[Form]
+    is_open: ClassVar[bool] = False
+    keys: ClassVar[Keys] = {}
+
+    @classmethod
+    def claims(cls, record: Mapping[str, Any]) -> bool:
+        """Return whether a file object has a target of this form: the first key of `keys`."""
+        return next(iter(cls.keys), "") in record
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise what `refuse` makes of the first field that is wrong."""
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the target in a file object that was checked before."""
+        return cls(**{key: record[key] for key in cls.keys if key in record})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys of a file object; what is absent stays absent."""
+        return {key: value for key, value in keyed(self, *self.keys).items() if value is not None}
+
+    @property
+    def text(self) -> str:
+        """Return what counts as right, as one line."""
+        return ""
+
+    @property
+    def lowest(self) -> float | None:
+        """Return the lowest score an answer can have; None for the lowest of the scale."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Target):
+    """One of some options, by its letter; `expected` is None where nobody knows."""
+
+    form = "choice"
+    keys: ClassVar[Keys] = {"options": object, "expected": str}
+    options: tuple[str, ...]
+    expected: str | None = None
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise unless there are 2 to 40 options and the key is the letter of one."""
+        options = record["options"]
+        if not isinstance(options, list) or not all(
+            isinstance(option, str) and option.strip() for option in options
+        ):
+            raise refuse("options", "expected a list of non-empty texts")
+        if not 2 <= len(options) <= len(LETTERS):
+            raise refuse("options", f"{len(options)} options; expected 2 to {len(LETTERS)}")
+        letters = LETTERS[: len(options)]
+        expected = record.get("expected")
+        if not isinstance(expected, str) or len(expected) != 1 or expected not in letters:
+            raise refuse(
+                "expected", f"target '{expected}' is not among options {letters[0]}–{letters[-1]}"
+            )
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the options with their key."""
+        return cls(options=tuple(record["options"]), expected=record.get("expected"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return options and key."""
+        key = {} if self.expected is None else {"expected": self.expected}
+        return {"options": list(self.options), **key}
+
+    @property
+    def letters(self) -> str:
+        """Return the letters of the options, `ABCD` for four."""
+        return LETTERS[: len(self.options)]
+
+    @property
+    def place(self) -> int:
+        """Return the place of the expected option."""
+        return self.letters.index(self.expected or "")
+
+    @property
+    def text(self) -> str:
+        """Return the expected letter."""
+        return self.expected or ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pattern(Target):
+    """A pattern that a reply must contain."""
+
+    form = "regex"
+    keys: ClassVar[Keys] = {"regex": str}
+    regex: str
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise unless the pattern compiles and decides in time."""
+        compile_pattern(record["regex"], lambda problem: refuse("regex", problem))
+
+    @property
+    def text(self) -> str:
+        """Return the pattern between slashes."""
+        return f"/{self.regex}/"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range(Target):
+    """Accepted numbers, both ends included.
+
+    `extract` is a pattern whose one group holds the number, `locale` how it is written.
+    """
+
+    form = "range"
+    keys: ClassVar[Keys] = {"range": object, "extract": str, "locale": str}
+    lo: float
+    hi: float
+    extract: str | None = None
+    locale: str = "en"
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise unless lo <= hi, the locale is known, and the pattern has one group."""
+        bounds = record["range"]
+        if not isinstance(bounds, dict) or set(bounds) != {"lo", "hi"}:
+            raise refuse("range", f'{bounds!r}; expected {{"lo": number, "hi": number}}')
+        for end in bounds.values():
+            if not is_finite(end):
+                raise refuse("range", f"{end!r:.40} is not a number")
+        if bounds["lo"] > bounds["hi"]:
+            raise refuse("range", f"lo {bounds['lo']} > hi {bounds['hi']}; expected lo <= hi")
+        if record.get("locale", "en") not in ("en", "de"):
+            raise refuse("locale", f"'{record['locale']}'; expected en or de")
+        if "extract" in record:
+            pattern = compile_pattern(record["extract"], lambda problem: refuse("extract", problem))
+            if pattern.groups != 1:
+                raise refuse("extract", f"{pattern.groups} groups; expected exactly one")
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the bounds and how the number is read."""
+        bounds = record["range"]
+        return cls(
+            lo=float(bounds["lo"]),
+            hi=float(bounds["hi"]),
+            extract=record.get("extract"),
+            locale=record.get("locale", "en"),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bounds, and what is not usual of how the number is read."""
+        return {
+            "range": {"lo": self.lo, "hi": self.hi},
+            **({} if self.extract is None else {"extract": self.extract}),
+            **({} if self.locale == "en" else {"locale": self.locale}),
+        }
+
+    @property
+    def text(self) -> str:
+        """Return both ends."""
+        return f"{self.lo:g} to {self.hi:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key(Target):
+    """The value that a finished prediction must equal, in imports."""
+
+    form = "key"
+    keys: ClassVar[Keys] = {"expected": str}
+    expected: str
+
+    @property
+    def text(self) -> str:
+        """Return the value."""
+        return self.expected
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given(Target):
+    """Nothing: the score came with the answer, in imports."""
+
+    form = "given"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One statement that a complete open answer must contain."""
+
+    id: str
+    text: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts(Target):
+    """Statements that a complete open answer must contain."""
+
+    form = "open"
+    is_open = True
+    keys: ClassVar[Keys] = {"facts": object}
+    facts: tuple[Fact, ...] = ()
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise unless there are texts with weights above 0 and ids of their own."""
+        entries = record.get("facts")
+        if not isinstance(entries, list) or not entries:
+            problem = "absent or empty; an open item needs target facts, a reference or criteria"
+            raise refuse("facts", problem)
+        names = []
+        for number, fact in enumerate(entries, 1):
+            # A fact given as text is {id: "f1", text, weight: 1}.
+            entry = {"text": fact} if isinstance(fact, str) else fact
+            if (
+                not isinstance(entry, dict)
+                or not isinstance(entry.get("text"), str)
+                or not entry["text"]
+            ):
+                raise refuse("facts", f"fact {number}: expected text or an object with a text")
+            weight = entry.get("weight", 1)
+            if not is_finite(weight) or not weight > 0:
+                problem = f"weight {weight!r:.40}; expected a number above 0"
+                raise refuse("facts", f"fact {number}: {problem}")
+            names.append(str(entry.get("id", f"f{number}")))
+        if len(set(names)) != len(names):
+            raise refuse("facts", "two facts share an id")
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the statements."""
+        entries = ({"text": f} if isinstance(f, str) else f for f in record["facts"])
+        return cls(
+            facts=tuple(
+                Fact(
+                    id=str(entry.get("id", f"f{number}")),
+                    text=entry["text"],
+                    weight=float(entry.get("weight", 1)),
+                )
+                for number, entry in enumerate(entries, 1)
+            )
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statements as objects."""
+        return {"facts": [keyed(fact, "id", "text", "weight") for fact in self.facts]}
+
+    @property
+    def text(self) -> str:
+        """Return the statements, parted by semicolons."""
+        return "; ".join(fact.text for fact in self.facts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference(Target):
+    """That an open answer is like the reference answer of its item."""
+
+    form = "text"
+    is_open = True
+
+    @classmethod
+    def claims(cls, record: Mapping[str, Any]) -> bool:
+        """Return whether there is a reference answer, and no target facts."""
+        return "reference" in record and "facts" not in record
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise where the reference is blank."""
+        if not record["reference"].strip():
+            raise refuse("reference", "empty; an open item without facts needs one")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """One line of a rubric: what an answer does, and the points for it; below 0 for what harms.
+
+    An answer that meets a criterion marked `harm` is counted, one by one, in the harm ledger.
+    """
+
+    id: str
+    text: str
+    points: float
+    tags: tuple[str, ...] = ()
+    harm: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criteria(Target):
+    """A rubric: criteria with points, one of them above 0 at least."""
+
+    form = "rubric"
+    is_open = True
+    keys: ClassVar[Keys] = {"criteria": object}
+    criteria: tuple[Criterion, ...]
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise for the first criterion that is wrong, or where nothing could be reached."""
+        entries = record["criteria"]
+        if not isinstance(entries, list) or not entries:
+            problem = f"{entries!r:.40}; expected a list of objects with text and points"
+            raise refuse("criteria", problem)
+        for number, criterion in enumerate(entries, 1):
+            if (wrong := _problem_of(criterion)) is not None:
+                raise refuse("criteria", f"criterion {number}: {wrong}")
+        names = [str(entry.get("id", f"c{number}")) for number, entry in enumerate(entries, 1)]
+        if len(set(names)) != len(names):
+            raise refuse("criteria", "two criteria share an id")
+        if not any(criterion["points"] > 0 for criterion in entries):
+            raise refuse("criteria", "none has points above 0; nothing could be reached")
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the criteria."""
+        return cls(
+            criteria=tuple(
+                Criterion(
+                    id=str(entry.get("id", f"c{number}")),
+                    text=entry["text"],
+                    points=float(entry["points"]),
+                    tags=tuple(entry.get("tags", ())),
+                    harm=entry.get("harm", False),
+                )
+                for number, entry in enumerate(record["criteria"], 1)
+            )
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the criteria as objects, without tags and mark where there are none."""
+        return {
+            "criteria": [
+                keyed(criterion, "id", "text", "points")
+                | ({"tags": list(criterion.tags)} if criterion.tags else {})
+                | ({"harm": True} if criterion.harm else {})
+                for criterion in self.criteria
+            ]
+        }
+
+    @property
+    def text(self) -> str:
+        """Return the criteria with their points, parted by semicolons."""
+        return "; ".join(f"{c.points:+g} {c.text}" for c in self.criteria)
+
+    @property
+    def lowest(self) -> float:
+        """Return the score of doing all harm and no good."""
+        return lowest_points(criterion.points for criterion in self.criteria)
+
+
+def _problem_of(criterion: Any) -> str | None:
+    """Return what is wrong with one criterion of a file; None where nothing is."""
+    if not isinstance(criterion, dict) or not str(criterion.get("text") or "").strip():
+        return "expected an object with a text"
+    if not isinstance(criterion["text"], str):
+        return f"{criterion['text']!r:.40} is no text"
+    strange = sorted(criterion.keys() - {"id", "text", "points", "tags", "harm"})
+    if strange:
+        return f"'{strange[0]}' is unknown; known are id, text, points, tags, harm"
+    points: Any = criterion.get("points")
+    if not is_finite(points) or not _LEAST_POINTS <= abs(points) <= _MOST_POINTS:
+        return (
+            f"points {points!r:.40}; expected a number above or below 0, from a millionth to a"
+            " million"
+        )
+    tags = criterion.get("tags", [])
+    if not isinstance(tags, list) or not all(isinstance(t, str) and t for t in tags):
+        return f"tags {tags!r:.40}; expected texts"
+    is_mark = isinstance(criterion.get("harm", False), bool)
+    return None if is_mark else "harm is neither true nor false"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnoses(Target):
+    """The golden diagnosis with its other names, and its severity where that is known."""
+
+    form = "diagnoses"
+    is_open = True
+    keys: ClassVar[Keys] = {"diagnoses": object, "severity": object}
+    diagnoses: tuple[str, ...]
+    severity: str | None = None
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise unless there are names, and a severity that is known if any."""
+        names = record.get("diagnoses")
+        if not isinstance(names, list) or not names:
+            problem = "absent or empty; expected the golden diagnosis and its names"
+            raise refuse("diagnoses", problem)
+        for name in names:
+            if not isinstance(name, str) or not name.strip():
+                raise refuse("diagnoses", f"{name!r:.40}; expected texts that are not empty")
+        known_labels = sorted(
+            {label for severity_map in SEVERITY_MAPS.values() for label in severity_map.levels}
+        )
+        if "severity" in record and record["severity"] not in known_labels:
+            labels = ", ".join(known_labels)
+            raise refuse(
+                "severity", f"{record['severity']!r:.40}; expected one of {labels}, or nothing"
+            )
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return names and severity."""
+        return cls(diagnoses=tuple(record["diagnoses"]), severity=record.get("severity"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return names and severity."""
+        severity = {} if self.severity is None else {"severity": self.severity}
+        return {"diagnoses": list(self.diagnoses), **severity}
+
+    @property
+    def golden(self) -> str:
+        """Return the golden diagnosis."""
+        return self.diagnoses[0]
+
+    @property
+    def text(self) -> str:
+        """Return the golden diagnosis, where there is one."""
+        return self.diagnoses[0] if self.diagnoses else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record(Target):
+    """A structured health record and where it comes from; `drug_names` are other names of its
+    drugs.
+    """
+
+    form = "record"
+    is_open = True
+    keys: ClassVar[Keys] = {"record": object, "origin": object, "drug_names": object}
+    record: Mapping[str, Any]
+    origin: Origin | None = None
+    drug_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def claims(cls, record: Mapping[str, Any]) -> bool:
+        """Return whether there is a reference record."""
+        return record.get("record") is not None
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise where drug names, record or origin are not as they should be."""
+        check_drug_names(record, refuse)
+        try:
+            record_from(record["record"])
+        except ValueError as error:
+            raise refuse("record", str(error)) from None
+        try:
+            origin_from(record.get("origin"))
+        except ValueError as error:
+            problem = f"{error}; expected who made the record: standing (gold or silver) and maker"
+            raise refuse("origin", problem) from None
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the record with its origin."""
+        return cls(
+            record=record["record"],
+            origin=origin_from(record["origin"]),
+            drug_names=record.get("drug_names", {}),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record with its origin; drug names where there are any."""
+        names = {name: list(others) for name, others in self.drug_names.items()}
+        return {
+            "record": self.record,
+            **({"drug_names": names} if names else {}),
+            **({} if self.origin is None else {"origin": self.origin.to_dict()}),
+        }
+
+    @property
+    def text(self) -> str:
+        """Return the record as JSON."""
+        return json.dumps(self.record, ensure_ascii=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report(Target):
+    """No reference record yet: what a reply says of the report is read, and nothing is scored."""
+
+    form = "report"
+    is_open = True
+    keys: ClassVar[Keys] = {"record": object, "drug_names": object}
+    drug_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def claims(cls, record: Mapping[str, Any]) -> bool:
+        """Return whether the record is null."""
+        return "record" in record and record["record"] is None
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise where drug names are no lists."""
+        check_drug_names(record, refuse)
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the names of drugs, if any."""
+        return cls(drug_names=record.get("drug_names", {}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return that there is no record; drug names where there are any."""
+        names = {name: list(others) for name, others in self.drug_names.items()}
+        return {"record": None, **({"drug_names": names} if names else {})}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Withheld(Target):
+    """A state of any target: it is committed to or deleted, and not here.
+
+    `commitment` and `tombstone` are hashes; `floor` is the lowest score of the target that is not
+    here, where that is below the scale.
+    """
+
+    form = "withheld"
+    keys: ClassVar[Keys] = {"commitment": str, "tombstone": str, "lowest": object}
+    commitment: str | None = None
+    tombstone: str | None = None
+    floor: float | None = None
+
+    @classmethod
+    def claims(cls, record: Mapping[str, Any]) -> bool:
+        """Return whether there is a commitment or a tombstone."""
+        return "commitment" in record or "tombstone" in record
+
+    @classmethod
+    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise where the hash is none, or the lowest score above 0."""
+        key = "tombstone" if "tombstone" in record else "commitment"
+        if not re.fullmatch("[0-9a-f]{64}", record[key]):
+            raise refuse(key, "expected 64 hexadecimal digits")
+        lowest = record.get("lowest", 0)
+        if isinstance(lowest, bool) or not isinstance(lowest, int | float) or lowest > 0:
+            raise refuse("lowest", f"{lowest!r}; expected a number, 0 or below")
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the hashes and the lowest score."""
+        return cls(
+            commitment=record.get("commitment"),
+            tombstone=record.get("tombstone"),
+            floor=float(record["lowest"]) if "lowest" in record else None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hashes."""
+        hashes = keyed(self, "commitment", "tombstone")
+        return {key: value for key, value in hashes.items() if value is not None}
+
+    @property
+    def lowest(self) -> float | None:
+        """Return the lowest score of the target that is not here, as its publisher says."""
+        return self.floor
+
+
+# An item has the first that claims it, of the closed or of the open ones; without any the last.
+CLOSED_TARGETS: tuple[type[Target], ...] = (Choice, Pattern, Range, Key, Given)
+OPEN_TARGETS: tuple[type[Target], ...] = (Report, Criteria, Diagnoses, Record, Reference, Facts)
+TARGETS: tuple[type[Target], ...] = (*CLOSED_TARGETS, *OPEN_TARGETS, Withheld)
+FORMS = frozenset(target.form for target in TARGETS)
+OPEN_FORMS = frozenset(target.form for target in TARGETS if target.is_open)
+
+
+@cache
+def further_targets() -> tuple[type[Target], ...]:
+    """Return the targets that kinds bring themselves.
+
+    The catalogue of kinds lies above the rooms that read items, and is found by name: when an item
+    has a key that nobody here knows (docs/decisions/0028).
+    """
+    catalog = importlib.import_module("medassay.kinds.catalog")
+    return tuple(target for kind in catalog.KINDS.values() for target in kind.targets)
+
+
+def check_drug_names(record: Mapping[str, Any], refuse: Refuse) -> None:
+    """Raise where synonyms of drugs are there and no table of lists."""
+    names = record.get("drug_names", {})
+    is_table = isinstance(names, dict) and all(
+        isinstance(others, list) and all(isinstance(o, str) and o.strip() for o in others)
+        for others in names.values()
+    )
+    if not is_table:
+        raise refuse("drug_names", 'expected a table of lists, such as {"ASS": ["Aspirin"]}')
+
+
+def is_finite(value: Any) -> bool:
+    """Return whether a value is a number that a double holds."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max  # exact for integers of any size; false for NaN

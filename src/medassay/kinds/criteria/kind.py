@@ -1,0 +1,7 @@
+"""Open questions with criteria and points."""
+
+from medassay.kinds.criteria.grader import CriteriaGrader
+from medassay.kinds.criteria.tasks import RUBRIC
+from medassay.kinds.kind import Kind
+
+CRITERIA = Kind(tasks=(RUBRIC,), graders={"criteria": lambda rules: CriteriaGrader()})

@@ -1,0 +1,23 @@
+"""Open questions with target facts."""
+
+from medassay.kinds.facts.grader import FactGrader
+from medassay.kinds.facts.tasks import (
+    G_EVAL,
+    G_EVAL_NO_PATH,
+    G_EVAL_SINGLE,
+    G_EVAL_WEIGHTED,
+    OPEN,
+    OPEN_GRAPH,
+    PROMETHEUS,
+)
+from medassay.kinds.kind import Kind
+
+FACTS = Kind(
+    tasks=(
+        *(G_EVAL, G_EVAL_NO_PATH, G_EVAL_SINGLE, G_EVAL_WEIGHTED),
+        *(OPEN, OPEN_GRAPH, PROMETHEUS),
+    ),
+    graders={
+        "facts": lambda rules: FactGrader(lam=float(rules.get("contradiction_penalty", 1.0))),
+    },
+)

@@ -1,0 +1,119 @@
+"""What a kind of task is: all that the machinery asks of it, as one value."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from medassay.bank.run_items import RunItems
+from medassay.core.parser import Parser
+from medassay.core.protocols import Summary
+from medassay.core.records.item import Item
+from medassay.core.records.manifest import Manifest
+from medassay.core.records.plan import Plan
+from medassay.core.records.target import Target
+from medassay.core.records.task import Task
+from medassay.core.records.trial import Trial
+from medassay.core.records.verdict import Grader
+from medassay.score.measure import Measure
+from medassay.score.scorer import Scorer
+
+if TYPE_CHECKING:
+    from medassay.report.board import Board, ShownAnswers, ShownCase
+    from medassay.report.pages.html import Page
+    from medassay.report.plot.figure import Figure
+    from medassay.storage.run import Run
+
+Rows = Sequence[Mapping[str, Any]]  # of a ranking
+Statistics = Mapping[str, Any]  # the document of a run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table for a terminal: cells of text first, then numbers; `notes` stand below it."""
+
+    rows: Sequence[Sequence[str]] = ()
+    text: Sequence[str] = ()
+    numbers: Sequence[str] = ()
+    title: str = ""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFile:
+    """A file beside a board's pages: what it holds in one line, and its text."""
+
+    about: str
+    text: "Callable[[Board], str]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerView:
+    """A part of a cell page that shows an answer in the way of its kind.
+
+    Attributes
+    ----------
+    template : shows `view`, in the folder of the kind
+    shows : whether it has anything to show of an item (the object of its file) and a trial
+    view : what its template shows; None where there is nothing
+    replaces_reply : whether it stands in the place of the reply
+    """
+
+    template: str
+    shows: Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
+    view: Callable[[Mapping[str, Any], Trial], Mapping[str, Any] | None]
+    replaces_reply: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Presentation:
+    """How the results of a kind are shown.
+
+    Attributes
+    ----------
+    key : of its summary in the statistics of a run; without it nothing here is shown
+    title, folder : of its pages, for the navigation of a board
+    pages : of a board
+    tables : for a terminal, below a ranking
+    files : name → a file beside the pages
+    figures : name → figure of a run by its statistics and a mode; None where there is nothing to
+        draw
+    views : parts of cell pages
+    cases : every answer with its calculation, of kinds that have a page for each case
+    """
+
+    key: str
+    title: str = ""
+    folder: str = ""
+    pages: "Callable[[Board], Iterator[Page]] | None" = None
+    tables: Callable[[Rows, Statistics], Iterator[Table]] | None = None
+    files: Mapping[str, DataFile] = field(default_factory=dict)
+    figures: "Mapping[str, Callable[[Run, Statistics, str], Figure | None]]" = field(
+        default_factory=dict
+    )
+    views: Sequence[AnswerView] = ()
+    cases: "Callable[[Run, ShownAnswers], list[ShownCase]] | None" = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One kind of task.
+
+    Attributes
+    ----------
+    targets : its own; those that more than one room reads are in `core/records/target.py`
+    graders : name → what makes a grader of the card of a bank and the rules of a run
+    summary : what a run of one of the tasks tells besides its rankings; None where it tells nothing
+    rules : what a run of one of the tasks remembers of its plan and the items that are asked
+    presentation : called when something is shown; it may import what draws
+    """
+
+    tasks: tuple[Task, ...]
+    targets: tuple[type[Target], ...] = ()
+    parsers: tuple[Parser, ...] = ()
+    scorers: tuple[Scorer, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    graders: Mapping[str, Callable[[Mapping[str, Any]], Grader]] = field(default_factory=dict)
+    summary: Callable[[RunItems, Manifest, Task], Summary | None] | None = None
+    rules: Callable[[Plan, Iterator[Item], Path], dict[str, Any]] | None = None
+    presentation: Callable[[], Presentation] | None = None
