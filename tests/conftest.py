@@ -19,6 +19,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 settings.register_profile("medassay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("medassay")
 
+# Files that a test lays over a copy of the package.
+collect_ignore_glob = ["contributing/additions/*"]
+
 ROOT = Path(__file__).parents[1]
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -89,7 +89,8 @@ def hashed_id(grader: Grader) -> str:
 
     Methodologies are made of it, and draws of judged boards are seeded by methodologies. So the
     source of then is kept: with it a grader at revision 1 has the id, and a run the methodology,
-    that they had.
+    that they had. A grader that was added since never had a source: its texts make its id.
     """
-    source = before_revisions()["graders"][grader.name.removesuffix("_names")].encode()
+    sources: dict[str, str] = before_revisions()["graders"]
+    source = sources.get(grader.name.removesuffix("_names"), "").encode()
     return f"{grader.name}@{sha256_hex(b''.join([*grader.texts, source]))[:12]}"

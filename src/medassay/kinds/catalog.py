@@ -14,6 +14,7 @@ from medassay.core.records.plan import Plan
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.task import CHAT_SUFFIX, Task
 from medassay.core.records.verdict import Grader
+from medassay.core.scale import Scale
 from medassay.errors import InputError
 from medassay.judging.graders.catalog import GRADERS as SHARED_GRADERS
 from medassay.kinds.choice.kind import CHOICE
@@ -30,6 +31,7 @@ from medassay.kinds.record.kind import HEALTH_RECORD
 from medassay.kinds.reference.kind import REFERENCE
 from medassay.score.measure import Measure
 from medassay.score.scorer import Scorer
+from medassay.summary.columns import ColumnSummary
 from medassay.summary.tool_use import lookups_of
 
 KINDS: dict[str, Kind] = {
@@ -55,7 +57,7 @@ LEADERBOARD = Task(
     graders=OPEN.graders,
 )
 
-_KIND_OF: dict[str, Kind] = {task.name: kind for kind in KINDS.values() for task in kind.tasks}
+_KIND_OF = {task.name: name for name, kind in KINDS.items() for task in kind.tasks}
 TASKS: dict[str, Task] = {
     LEADERBOARD.name: LEADERBOARD,
     **{task.name: task for kind in KINDS.values() for task in kind.tasks},
@@ -77,9 +79,19 @@ GRADERS: dict[str, Callable[[Mapping[str, Any]], Grader]] = {
 
 def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summary]:
     """Return what a run tells besides its rankings: its kind, and what its models looked up."""
-    kind = _KIND_OF.get(task.name)
-    summary = None if kind is None or kind.summary is None else kind.summary(items, manifest, task)
+    name = _KIND_OF.get(task.name)
+    kind = Kind(tasks=()) if name is None else KINDS[name]
+    summary: Summary | None = None
+    if kind.summary is not None:
+        summary = kind.summary(items, manifest, task)
+    elif name is not None and (columns := _columns(kind)):
+        summary = ColumnSummary(name, items, manifest, columns)
     return [*([] if summary is None else [summary]), *lookups_of(items, manifest)]
+
+
+def _columns(kind: Kind) -> dict[str, Scale]:
+    """Return the columns of a kind's measures with their scales."""
+    return {name: scale for measure in kind.measures for name, scale in measure.columns.items()}
 
 
 def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> dict[str, Any]:
@@ -90,8 +102,8 @@ def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> dict[
     items : those that are asked
     base : folder of the plan
     """
-    kind = _KIND_OF.get(task.name)
-    return {} if kind is None or kind.rules is None else kind.rules(plan, items, base)
+    rules = KINDS[_KIND_OF[task.name]].rules if task.name in _KIND_OF else None
+    return {} if rules is None else rules(plan, items, base)
 
 
 def measures_of(task: Task, form: str) -> list[Measure]:
@@ -104,8 +116,16 @@ def measures_of(task: Task, form: str) -> list[Measure]:
 
 
 def presentations() -> list[Presentation]:
-    """Return how the results of each kind are shown, of those that show any."""
-    return [kind.presentation() for kind in KINDS.values() if kind.presentation is not None]
+    """Return how the results of each kind are shown, of those that show any: in their own way, or
+    the columns of their measures.
+    """
+    from medassay.kinds.columns import shown_columns
+
+    return [
+        shown_columns(name) if kind.presentation is None else kind.presentation()
+        for name, kind in KINDS.items()
+        if kind.presentation is not None or _columns(kind)
+    ]
 
 
 def presentations_of(statistics: Mapping[str, Any]) -> list[Presentation]:

@@ -103,9 +103,11 @@ class Kind:
     ----------
     targets : its own; those that more than one room reads are in `core/records/target.py`
     graders : name → what makes a grader of the card of a bank and the rules of a run
-    summary : what a run of one of the tasks tells besides its rankings; None where it tells nothing
+    summary : what a run of one of the tasks tells besides its rankings; without one the columns of
+        its measures
     rules : what a run of one of the tasks remembers of its plan and the items that are asked
-    presentation : called when something is shown; it may import what draws
+    presentation : called when something is shown; it may import what draws; without one the columns
+        of its measures are shown
     """
 
     tasks: tuple[Task, ...]

@@ -9,20 +9,16 @@ from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Form
 from medassay.errors import InputError
-from medassay.kinds.catalog import PARSERS
+from medassay.kinds.catalog import PARSERS, TASKS
 from medassay.kinds.read_answer import read_answer
 
-# The parser by which each form of item is read where a task does not say otherwise.
+# The parser by which each form of item is read where a task does not say otherwise: that of the
+# first task which takes such items.
 PARSER_OF: dict[Form, str] = {
-    "choice": "choice",
-    "regex": "text",
-    "range": "number",
-    "open": "text",
-    "text": "text",
-    "rubric": "text",
-    "diagnoses": "diagnoses",
-    "record": "record",
-    "report": "record",
+    form: parser
+    for task in reversed(TASKS.values())
+    for form, parser in task.parsers.items()
+    if parser
 }
 
 

@@ -1,0 +1,8 @@
+"""`medassay hello`: say hello."""
+
+from medassay.cli.output import out
+
+
+def command() -> None:
+    """Say hello."""
+    out.result("hello")

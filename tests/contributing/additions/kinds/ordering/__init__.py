@@ -1,0 +1,1 @@
+"""Steps to be put into their order."""
