@@ -165,6 +165,10 @@ def test_a_new_kind_has_score_column_figure_and_page_and_is_recomputed(extended,
     assert '<a href="./ordering/index.html">Ordering</a>' in front
     assert "pairs_in_order" in (board / "site/p/first/data/ordering.csv").read_text()
     assert "Made by a test" in (board / "site/p/first/colophon/index.html").read_text()
+    lines = (board / "site/p/first/data/run/items.jsonl").read_text().splitlines()
+    withheld = [item for item in map(json.loads, lines) if "commitment" in item]
+    assert len(withheld) == 4
+    assert not any({"order", "question"} & item.keys() for item in withheld)
     verified = medassay(extended, board, "verify", "site")
     assert "scores recomputed" in verified
     scores = run / "scores.jsonl"

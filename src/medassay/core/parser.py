@@ -1,8 +1,8 @@
 """What a parser is, and what it says of one reply."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
@@ -39,12 +39,14 @@ class ReadReply(Protocol):
 class Parser:
     """Takes the value out of a reply.
 
-    `revision` is raised by one with every change of what is read.
+    `revision` is raised by one with every change of what is read. `longest` makes the longest value
+    of the rules of a run, for previews, where it is shorter than a reply may be.
     """
 
     name: str
     read: ReadReply
     revision: int
+    longest: Callable[[Mapping[str, Any]], str] | None = None
 
     @property
     def id(self) -> str:

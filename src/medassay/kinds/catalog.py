@@ -46,6 +46,12 @@ KINDS: dict[str, Kind] = {
     "reference": REFERENCE,
 }
 
+
+def _columns(kind: Kind) -> dict[str, Scale]:
+    """Return the columns of a kind's measures with their scales."""
+    return {name: scale for measure in kind.measures for name, scale in measure.columns.items()}
+
+
 # Closed and open questions together, each worth 0 to 1: the method of the audited leaderboard. The
 # one task that spans kinds, and belongs to none.
 LEADERBOARD = Task(
@@ -71,6 +77,11 @@ SCORERS: dict[str, Scorer] = {
 MEASURES: dict[str, Measure] = {
     measure.name: measure for kind in KINDS.values() for measure in kind.measures
 }
+RULES = {kind.rules.key: kind.rules for kind in KINDS.values() if kind.rules is not None}
+# Parts of scores that are published of withheld items.
+PUBLIC_PARTS: tuple[str, ...] = tuple(
+    part for kind in KINDS.values() for part in (*kind.public_parts, *_columns(kind))
+)
 GRADERS: dict[str, Callable[[Mapping[str, Any]], Grader]] = {
     **SHARED_GRADERS,
     **{name: make for kind in KINDS.values() for name, make in kind.graders.items()},
@@ -89,11 +100,6 @@ def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summar
     return [*([] if summary is None else [summary]), *lookups_of(items, manifest)]
 
 
-def _columns(kind: Kind) -> dict[str, Scale]:
-    """Return the columns of a kind's measures with their scales."""
-    return {name: scale for measure in kind.measures for name, scale in measure.columns.items()}
-
-
 def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> dict[str, Any]:
     """Return what a run remembers of the rules of its kind.
 
@@ -103,7 +109,7 @@ def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> dict[
     base : folder of the plan
     """
     rules = KINDS[_KIND_OF[task.name]].rules if task.name in _KIND_OF else None
-    return {} if rules is None else rules(plan, items, base)
+    return {} if rules is None else {rules.key: rules.remember(plan, items, base)}
 
 
 def measures_of(task: Task, form: str) -> list[Measure]:

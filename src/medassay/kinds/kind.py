@@ -1,6 +1,6 @@
 """What a kind of task is: all that the machinery asks of it, as one value."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,6 +96,21 @@ class Presentation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KindRules:
+    """What a run remembers of how its kind is judged, under one key of its manifest.
+
+    Attributes
+    ----------
+    remember : makes it of the plan, the items that are asked, and the folder of the plan
+    publish : what of it may be published beside the public ones of some items
+    """
+
+    key: str
+    remember: Callable[[Plan, Iterator[Item], Path], Mapping[str, Any]]
+    publish: Callable[[Mapping[str, Any], Iterable[Item]], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Kind:
     """One kind of task.
 
@@ -105,7 +120,8 @@ class Kind:
     graders : name → what makes a grader of the card of a bank and the rules of a run
     summary : what a run of one of the tasks tells besides its rankings; without one the columns of
         its measures
-    rules : what a run of one of the tasks remembers of its plan and the items that are asked
+    public_parts : parts of scores that are published of withheld items, besides the columns of
+        measures: numbers, never words of an item or an answer
     presentation : called when something is shown; it may import what draws; without one the columns
         of its measures are shown
     """
@@ -117,5 +133,6 @@ class Kind:
     measures: tuple[Measure, ...] = ()
     graders: Mapping[str, Callable[[Mapping[str, Any]], Grader]] = field(default_factory=dict)
     summary: Callable[[RunItems, Manifest, Task], Summary | None] | None = None
-    rules: Callable[[Plan, Iterator[Item], Path], dict[str, Any]] | None = None
+    rules: KindRules | None = None
+    public_parts: tuple[str, ...] = ()
     presentation: Callable[[], Presentation] | None = None

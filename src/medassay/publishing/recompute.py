@@ -31,10 +31,10 @@ from medassay.core.revision import without_hash
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
 from medassay.judging.queue import must_judge
-from medassay.kinds.catalog import PARSERS, summaries_of, task_of_run
+from medassay.kinds.catalog import PARSERS, PUBLIC_PARTS, summaries_of, task_of_run
 from medassay.kinds.read_answer import read_answer
 from medassay.kinds.scoring import TaskScorer
-from medassay.publishing.redaction import PART_FIELDS, PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
+from medassay.publishing.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
 from medassay.publishing.report import VerificationReport
 from medassay.publishing.reread_verdicts import Mismatch, VerdictReader
 from medassay.publishing.tombstone import read_tombstones
@@ -407,7 +407,7 @@ def _check_withheld(stored: StoredTrial, number: int) -> None:
     allowed = {*TRIAL_FIELDS, "reason", "commitment"}
     for name in trial.keys() - allowed:
         raise Mismatch(f"trials.jsonl line {number}: '{name}' of a synthetic item is not withheld")
-    strange = {f"parts.{name}" for name in score.get("parts", {}).keys() - {*PART_FIELDS}}
+    strange = {f"parts.{name}" for name in score.get("parts", {}).keys() - {*PUBLIC_PARTS}}
     for name in strange | (score.keys() - {*SCORE_FIELDS, *PUBLIC_FIELDS}):
         raise Mismatch(f"scores.jsonl line {number}: '{name}' of a synthetic item is not withheld")
     if trial.get("reason", "ambiguous") != "ambiguous":

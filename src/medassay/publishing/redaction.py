@@ -12,9 +12,10 @@ import hmac
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from medassay.bank.check import build_item
 from medassay.core.canonical import canonical
-from medassay.core.criteria_points import lowest_points
 from medassay.core.records.trial import TRIAL_KEY
+from medassay.kinds.catalog import PUBLIC_PARTS
 
 ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm", "severity")
 TRIAL_FIELDS = (
@@ -29,37 +30,6 @@ TRIAL_FIELDS = (
 )
 TOOL_FIELDS = ("calls", "failed", "unavailable")
 SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts", "measured")
-# Numbers of a ranked list, a health record, likelihoods or likeness to a reference, and the
-# severity of a golden diagnosis; never a name.
-PART_FIELDS = (
-    *(
-        "severity",
-        "severity_shift",
-        "golden_severity",
-        "all_places",
-        "hit",
-        "n",
-        "n_considered",
-        "unjudged",
-    ),
-    *(
-        "reference",
-        "read",
-        "as_published",
-        "similarity",
-        "sections",
-        "fields",
-        "leaves",
-        "missing",
-        "extra",
-        "graphs",
-    ),
-    *("characters", "correct", "total", "stopped_as_current", "lost", "invented"),
-    "drugs",
-    *("acc_norm", "acc_norm_characters", "tied", "nats", "words", "bytes", "tokens"),
-    "text",
-    *("must", "nice", "per_position", "log_p", "above_one", "impossible", "kept", "distinct"),
-)
 # Of a record in the form that the specification's golden file has.
 PUBLIC_FIELDS = (
     "run_id",
@@ -103,9 +73,8 @@ def numbers_of(item: Mapping[str, Any]) -> dict[str, Any]:
     allows.
     """
     numbers = select_fields(item, ITEM_FIELDS)
-    if "criteria" in item:
-        numbers["lowest"] = lowest_points(float(c["points"]) for c in item["criteria"])
-    return numbers
+    lowest = build_item(item).target.lowest
+    return numbers if lowest is None else {**numbers, "lowest": lowest}
 
 
 class Redactor:
@@ -149,7 +118,7 @@ class Redactor:
         """Return what is published of a score: numbers, those of the panel among them."""
         public = select_fields(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
         if "parts" in public:
-            public["parts"] = select_fields(public["parts"], PART_FIELDS)
+            public["parts"] = select_fields(public["parts"], PUBLIC_PARTS)
         return public
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
-from medassay.core.records.diagnosis import plain_name
-from medassay.core.records.target import Criteria, Diagnoses
+from medassay.core.records.target import TARGETS, Criteria, further_targets
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import IntegrityError
 from medassay.judging.agreement import by_trial
+from medassay.kinds.catalog import RULES
 from medassay.publishing.redaction import FINDING_FIELDS, Redactor, select_fields
 from medassay.publishing.shingles import PrivateShingles
 from medassay.publishing.times import times_of, to_sealed
@@ -37,7 +37,6 @@ from medassay.storage.run import (
 _ITEM_TEXT = (
     "question",
     "context",
-    "expected",
     "reference",
     "rationale",
     "path",
@@ -151,7 +150,8 @@ def _add_item(secrets_found: PrivateShingles, item: dict[str, Any]) -> None:
 
 def _item_texts(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (field, text) of what a reader of an item reads."""
-    for key in (*_ITEM_TEXT, "options", "facts", "criteria", "diagnoses", "record"):
+    targets = (key for target in (*TARGETS, *further_targets()) for key in target.keys)
+    for key in dict.fromkeys((*_ITEM_TEXT, *targets)):
         for text in _texts(item.get(key, [])):
             yield key, text
 
@@ -195,17 +195,9 @@ def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
     # What changed from version to version is told in words of the items, as often as not.
     banks = [{**bank, "changes": ""} for bank in run.manifest_document["banks"]]
     manifest = {**run.manifest_document, "models": models, "banks": banks}
-    if "ddx" in manifest:
-        public = {
-            plain_name(item.target.diagnoses[0])
-            for item in items
-            if item.kind == "public" and isinstance(item.target, Diagnoses)
-        }
-        synonyms = manifest["ddx"]["synonyms"].items()
-        manifest["ddx"] = {
-            **manifest["ddx"],
-            "synonyms": {k: v for k, v in synonyms if k in public},
-        }
+    public = [item for item in items if item.kind == "public"]
+    for key in RULES.keys() & manifest.keys():
+        manifest[key] = RULES[key].publish(manifest[key], public)
     return {**manifest, "judges": judges} if judges else manifest
 
 

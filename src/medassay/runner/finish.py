@@ -7,6 +7,7 @@ from typing import Any
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.log import log
+from medassay.core.records.target import Criteria
 from medassay.core.records.task import Task
 from medassay.judging.agreement import Judgements
 from medassay.kinds.catalog import summaries_of
@@ -67,9 +68,9 @@ def read_judgements(run: Run, items: RunItems) -> Judgements | None:
         if waiting is not None and waiting[0] == key:
             judgements.add_spot_check(verdicts, waiting[1])
             waiting = next(again, None)
-    if "rubric" in items.forms:
+    if Criteria.form in items.forms:
         for trial in read_trials(run.path):
-            rubric = items.form(trial.domain, trial.item) == "rubric"
+            rubric = items.form(trial.domain, trial.item) == Criteria.form
             if rubric and trial.outcome not in ("answered", "failed"):
                 judgements.add_unanswered(trial)
     return judgements

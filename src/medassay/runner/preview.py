@@ -18,7 +18,6 @@ from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.queue import Answers, alike_key, queues, spot_check_graders, spot_check_sample
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern
 from medassay.kinds.catalog import PARSERS
-from medassay.kinds.diagnoses.ranked_list.entry import LONGEST_NAME
 from medassay.kinds.read_answer import read_answer
 from medassay.model.spec import load_models
 from medassay.runner.ask import request_constant, sampling_of
@@ -124,9 +123,6 @@ def judged_cases(
     """
     entries = [*schedule.specs.values(), *assignment.models.values()]
     speaker = speaker_pattern({name for spec_ in entries for name in (spec_.id, spec_.model)})
-    rules = assignment.rules.get("ddx", {}).get("rules", {})
-    ranks = range(1, rules.get("rank_limit", 0) + 1)
-    longest_reply = canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()
     cases: dict[int, tuple[Case, bool]] = {}
     for name, spec in schedule.specs.items():
         longest = "x" * (spec.reply_tokens * CHARACTERS_PER_TOKEN)
@@ -135,15 +131,15 @@ def judged_cases(
             cell, item, repeat = schedule.trial(number)
             if item.form not in schedule.task.graders:
                 continue
+            parser = PARSERS[schedule.task.readers[item.form][0] or ""]
             stored = None
             if not spec.is_baseline and cell.mode == "solo":
                 prompt = schedule.prompt(cell, item)
                 stored = store.get(request_key(constant, prompt.asked, repeat))
             if stored is None:
-                text = longest_reply if item.form == "diagnoses" else longest
+                text = parser.longest(assignment.rules) if parser.longest else longest
                 cases[number] = Case(item=item, text=text), False
                 continue
-            parser = PARSERS[schedule.task.readers[item.form][0] or ""]
             answer = read_answer(item, prompt, stored, parser, schedule.plan.extraction)
             if answer.outcome == "answered":
                 text = sanitize_answer(answer.value or "", speaker).text

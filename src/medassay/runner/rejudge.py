@@ -15,7 +15,7 @@ from medassay.errors import InputError
 from medassay.judging.assignment import RULE, JudgeAssignment, assign_judges
 from medassay.judging.graders.steps import load_steps
 from medassay.judging.queue import Answers
-from medassay.kinds.catalog import find_task, task_of_run
+from medassay.kinds.catalog import RULES, find_task, task_of_run
 from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.model.chats import all_named_secrets, provide
 from medassay.model.spec import load_models, remembered
@@ -273,8 +273,7 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
         seed=int(manifest["plan"]["seed"]),
     )
     rules = {"steps": load_steps(options.steps).to_dict()} if options.steps else {}
-    if "ddx" in manifest:
-        rules["ddx"] = manifest["ddx"]
+    rules |= {key: manifest[key] for key in RULES if key in manifest}
     rules |= remembered_graphs(task, options.graphs, Path.cwd())
     if "graphs" in manifest and task.graphs and not options.graphs:
         rules["graphs"] = manifest["graphs"]

@@ -1,11 +1,12 @@
 """Ranked lists of diagnoses."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser
+from medassay.core.records.diagnosis import plain_name
 from medassay.core.records.item import Item
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.plan import Plan, rules_from_dict
@@ -13,10 +14,10 @@ from medassay.core.records.target import Diagnoses
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.kinds.diagnoses.grader import DiagnosesGrader
-from medassay.kinds.diagnoses.parser import read_diagnoses
+from medassay.kinds.diagnoses.parser import longest_list, read_diagnoses
 from medassay.kinds.diagnoses.summary import DdxCases
 from medassay.kinds.diagnoses.tasks import DDX, DDX_NAMES, remembered_rules
-from medassay.kinds.kind import Kind, Presentation
+from medassay.kinds.kind import Kind, KindRules, Presentation
 
 
 def _grader(rules: Mapping[str, Any], *, asks: bool) -> Grader:
@@ -33,12 +34,16 @@ def _summary(items: RunItems, manifest: Manifest, task: Task) -> DdxCases:
     return DdxCases(items, manifest)
 
 
-def _rules(plan: Plan, items: Iterator[Item], base: Path) -> dict[str, Any]:
-    return {
-        "ddx": remembered_rules(
-            plan.ddx, (item.target_as(Diagnoses).golden for item in items), base
-        )
-    }
+def _remember(plan: Plan, items: Iterator[Item], base: Path) -> dict[str, Any]:
+    golden = (item.target_as(Diagnoses).golden for item in items)
+    return remembered_rules(plan.ddx, golden, base)
+
+
+def _publish(rules: Mapping[str, Any], items: Iterable[Item]) -> dict[str, Any]:
+    """Return rules with the synonyms of the golden diagnoses of some items alone."""
+    targets = (item.target for item in items)
+    names = {plain_name(target.golden) for target in targets if isinstance(target, Diagnoses)}
+    return {**rules, "synonyms": {k: v for k, v in rules["synonyms"].items() if k in names}}
 
 
 def _presentation() -> Presentation:
@@ -49,12 +54,16 @@ def _presentation() -> Presentation:
 
 DIAGNOSES = Kind(
     tasks=(DDX, DDX_NAMES),
-    parsers=(Parser("diagnoses", read_diagnoses, revision=1),),
+    parsers=(Parser("diagnoses", read_diagnoses, revision=1, longest=longest_list),),
     graders={
         "ddx": lambda rules: _grader(rules, asks=True),
         "ddx_names": lambda rules: _grader(rules, asks=False),
     },
     summary=_summary,
-    rules=_rules,
+    rules=KindRules(key="ddx", remember=_remember, publish=_publish),
+    public_parts=(
+        *("severity", "severity_shift", "golden_severity", "all_places", "hit"),
+        *("n", "n_considered", "unjudged"),
+    ),
     presentation=_presentation,
 )

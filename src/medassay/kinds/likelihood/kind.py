@@ -56,5 +56,9 @@ LIKELIHOOD = Kind(
         ),
     ),
     summary=LikelihoodScores,
+    public_parts=(
+        *("must", "nice", "per_position", "log_p", "above_one", "impossible"),
+        *("kept", "distinct"),
+    ),
     presentation=_presentation,
 )

@@ -42,5 +42,10 @@ HEALTH_RECORD = Kind(
         ),
     ),
     summary=_summary,
+    public_parts=(
+        *("reference", "read", "characters", "as_published", "similarity", "sections", "fields"),
+        *("leaves", "missing", "extra", "graphs", "drugs"),
+        *("correct", "total", "stopped_as_current", "lost", "invented"),
+    ),
     presentation=_presentation,
 )

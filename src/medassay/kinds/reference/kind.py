@@ -43,5 +43,6 @@ REFERENCE = Kind(
         ),
     ),
     summary=_summary,
+    public_parts=("text",),
     presentation=_presentation,
 )
