@@ -12,9 +12,13 @@ def load(root: Path) -> Bank:
         "first_aid", licence="CC0-1.0", source="written for a test", title="First aid"
     )
     for number in range(20):
-        order = ["A", "B", "C"] if number % 2 else ["C", "A", "B"]
-        question = f"Case {number}: order A (call), B (compress) and C (look)."
         draft.add(
-            {"id": f"s{number:02}", "domain": draft.name, "question": question, "order": order}
+            {
+                "id": f"s{number:02}",
+                "domain": draft.name,
+                "question": f"Case {number}: order A (call), B (compress) and C (look).",
+                "order": ["A", "B", "C"] if number % 2 else ["C", "A", "B"],
+                "kind": "synthetic" if number % 5 == 0 else "public",
+            }
         )
     return draft.bank()
