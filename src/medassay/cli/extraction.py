@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from medassay.cli.options import listed
 from medassay.cli.output import out
@@ -10,7 +12,9 @@ from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.errors import UsageError
 
 if TYPE_CHECKING:
+    from medassay.core.records.estimate import Estimate
     from medassay.storage.run import Run
+    from medassay.study.extraction import ExtractionRow, ExtractionStudy, Metric
 
 STUDIES = ("extraction",)
 _ABREAST = 6  # rows of the ranking side by side
@@ -42,60 +46,53 @@ def report_extraction(
 
     if to is not None:
         new_folder(to)
-    document = extraction_study(run, embeddings=embeddings, thresholds=thresholds)
+    study = extraction_study(run, embeddings=embeddings, thresholds=thresholds)
     if to is not None:
-        write_folder(to, files_of(document))
+        write_folder(to, files_of(study))
     if out.json:
-        out.document(document)
+        out.document(msgspec.to_builtins(study))
         return
-    _print(document)
-    if document["scripted"]:
+    _print(study)
+    if study.scripted:
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
     if to is not None:
         out.result(f"study {to / 'index.html'}")
 
 
-def _print(document: Mapping[str, Any]) -> None:
-    from medassay.core.records.leaderboard import share_text
+def _print(study: "ExtractionStudy") -> None:
+    from medassay.core.records.estimate import percent_text
     from medassay.study.extraction_files import reading
 
-    rows = document["rows"]
-    families = [*document["families"]]
+    rows, families = study.rows, [*study.families]
     table = []
     for row in rows:
-        estimates = [*(row["families"][name] for name in families), row["metrics"]["composite"]]
-        table.append((row["model"], row["setting"], str(row["n"]), *map(share_text, estimates)))
+        estimates = [*(row.families[name] for name in families), row.metrics["composite"]]
+        table.append((row.model, row.setting, str(row.n), *map(percent_text, estimates)))
     out.table(
         table,
         text=("model", "setting", "reports", *families, "composite"),
         title="families, % with 95 % intervals",
     )
     for at in range(0, len(rows), _ABREAST):
-        _metrics(document["metrics"], rows[at : at + _ABREAST])
-    for pair in document["thinking"]:
+        _metrics(study.metrics, rows[at : at + _ABREAST])
+    for pair in study.thinking:
         for name in ("json_similarity", "medication", "composite"):
-            if name in pair["differences"]:
-                out.result(f"thinking − direct, {pair['model']}, {name}: {_gain(pair, name)}")
-    clusters = "; ".join(", ".join(c) for c in document["correlation"]["clusters"])
+            if (gain := pair.differences.get(name)) is not None:
+                verdict = SHOWN if gain.different else NOT_SHOWN
+                told = f"{gain.points} points, {verdict}, n={gain.n}"
+                out.result(f"thinking − direct, {pair.model}, {name}: {told}")
+    clusters = "; ".join(", ".join(c) for c in study.correlation.clusters)
     out.result(f"metrics that say the same (1 − |r| below 0.5): {clusters}")
-    out.result(reading(document))
+    out.result(reading(study))
 
 
-def _gain(pair: Mapping[str, Any], name: str) -> str:
-    difference = pair["differences"][name]
-    verdict = SHOWN if difference["different"] else NOT_SHOWN
-    ends = f"[{100 * difference['lo']:+.1f}, {100 * difference['hi']:+.1f}]"
-    return f"{100 * difference['difference']:+.1f} {ends} points, {verdict}, n={difference['n']}"
-
-
-def _metrics(metrics: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> None:
+def _metrics(metrics: "Sequence[Metric]", rows: "Sequence[ExtractionRow]") -> None:
     """Print every metric of some rows: mean, and how many reports reach its threshold."""
-    heads = [f"{row['model']} {row['setting'].partition(':')[2] or row['setting']}" for row in rows]
+    heads = [f"{row.model} {row.setting.partition(':')[2] or row.setting}" for row in rows]
     table = []
     for metric in metrics:
-        name = metric["name"]
-        cells = (_short(row["metrics"][name], row["pass"][name]) for row in rows)
-        table.append((name.replace("_", " "), f"{metric['threshold']:g}", *cells))
+        cells = (_short(row.metrics[metric.name], row.passed[metric.name]) for row in rows)
+        table.append((metric.name.replace("_", " "), f"{metric.threshold:g}", *cells))
     out.table(
         table,
         text=("metric", "threshold", *heads),
@@ -103,7 +100,7 @@ def _metrics(metrics: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, A
     )
 
 
-def _short(estimate: Mapping[str, Any] | None, passed: Mapping[str, Any] | None) -> str:
+def _short(estimate: "Estimate | None", passed: "Estimate | None") -> str:
     if estimate is None or passed is None:
         return "–"
-    return f"{100 * estimate['score']:.1f} ({100 * passed['score']:.0f})"
+    return f"{100 * estimate.value:.1f} ({100 * passed.value:.0f})"

@@ -16,10 +16,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
+from medassay.core.records.estimate import Estimate
 from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES, SECTIONS
 from medassay.core.records.item import Item
 from medassay.core.records.target import Record
@@ -31,6 +33,7 @@ from medassay.kinds.record.reply import record_value
 from medassay.kinds.record.scorer import details_of, section_of, section_text
 from medassay.kinds.record.summary import (
     TASKS,
+    ThinkingDifference,
     graph_number,
     graphs_of,
     paired_differences,
@@ -72,11 +75,11 @@ THRESHOLDS: Mapping[str, float] = {
     COMPOSITE: 0.8,
 }
 _OF_GRAPHS = 0.7  # threshold of a graph's score
-ModeRow = tuple[str, str, str]  # model, setting, mode
+ModeRow = tuple[str, str, str]
+ROW_KEYS = ("model", "setting", "mode")  # of a ModeRow
 
 
-@dataclass(frozen=True, kw_only=True)
-class Metric:
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
     """One metric of the study: its family, from which value on a reply passes, and its id with
     settings.
     """
@@ -85,6 +88,129 @@ class Metric:
     family: str
     threshold: float
     id: str
+
+
+class ExtractionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The estimates of one row.
+
+    Attributes
+    ----------
+    passed : share of reports from the threshold of a metric on
+    beside : what is lost and invented, and what differs in drugs, on the reports that the run's
+        board ranks
+    n : reports
+    """
+
+    model: str
+    setting: str
+    mode: str
+    metrics: dict[str, Estimate | None]
+    families: dict[str, Estimate | None]
+    passed: dict[str, Estimate | None] = msgspec.field(name="pass")
+    beside: dict[str, Estimate | None]
+    stopped_as_current: int
+    n: int
+    flags: list[str]
+
+    @property
+    def name(self) -> str:
+        """Return model and setting, with the mode where that is not solo."""
+        mode = "" if self.mode == "solo" else f", {self.mode}"
+        return f"{self.model} ({self.setting}{mode})"
+
+
+class CompositeRank(msgspec.Struct, frozen=True, kw_only=True):
+    """The range of ranks of one row by its composite."""
+
+    model: str
+    setting: str
+    mode: str
+    rank_lo: int | None
+    rank_hi: int | None
+
+
+class CompositeOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """The order of rows by their composites, all pairs tested at once on `n` reports."""
+
+    n: int
+    rows: list[CompositeRank]
+
+
+class MetricCorrelation(msgspec.Struct, frozen=True, kw_only=True):
+    """Pearson's r between metrics over all answers, and how metrics group by it.
+
+    Attributes
+    ----------
+    pearson, n : a line for each metric
+    order : places of the metrics in the tree; `merges` joins its branches
+    """
+
+    metrics: list[str]
+    pearson: list[list[float | None]]
+    n: list[list[int]]
+    order: list[int]
+    merges: list[list[Any]]
+    clusters: list[list[str]]
+
+
+class ThinkingPair(msgspec.Struct, frozen=True, kw_only=True):
+    """One model with thinking minus the same model without, by number."""
+
+    model: str
+    mode: str
+    thinking: str
+    direct: str
+    differences: dict[str, ThinkingDifference]
+
+
+class StoppedDrug(msgspec.Struct, frozen=True, kw_only=True):
+    """A drug that was stopped and is listed as current; of a synthetic report without its name."""
+
+    model: str
+    setting: str
+    mode: str
+    domain: str
+    item: str
+    drug: str | None
+
+
+class ReportCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many reports the rows have in common, and how many there are."""
+
+    common: int
+    all: int
+
+
+class ReferenceCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many references of each standing there are, and how many were converted."""
+
+    gold: int
+    silver: int
+    converted: int
+
+
+class ExtractionStudy(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables of the study for one run.
+
+    Attributes
+    ----------
+    families : family → its metrics
+    composite : None where reports are too few to order rows
+    """
+
+    run: str
+    seal: str
+    code: dict[str, Any]
+    scripted: bool
+    references: ReferenceCounts
+    reports: ReportCounts
+    metrics: list[Metric]
+    families: dict[str, list[str]]
+    rows: list[ExtractionRow]
+    composite: CompositeOrder | None
+    correlation: MetricCorrelation
+    thinking: list[ThinkingPair]
+    stopped: list[StoppedDrug]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +231,7 @@ class ExtractionAnswer:
 
 def extraction_study(
     run: Run, *, embeddings: str = "", thresholds: Mapping[str, float] | None = None
-) -> dict[str, Any]:
+) -> ExtractionStudy:
     """Return the tables of the study for one sealed run of health records.
 
     Parameters
@@ -113,18 +239,6 @@ def extraction_study(
     embeddings : folder of a sentence-transformers model, or `embedded:minilm`; empty leaves that
         family out
     thresholds : metric → value from which on a reply passes, in place of `THRESHOLDS`
-
-    Returns
-    -------
-    dict
-        metrics (name, family, threshold, id), families, rows (estimates by metric and family,
-        composite, pass rates; `beside` these what is lost and invented, and what differs in drugs,
-        on the reports that the run's board ranks), composite (rank ranges of the rows by their
-        composites, and of how many reports; null where these are too few), correlation (Pearson
-        over all answers, with n, order and clusters), thinking (paired differences), stopped (drugs
-        that were stopped and are listed as current, by report and row; those of synthetic reports
-        without a name), reports (how many the rows have in common, how many there are), and run,
-        seal, code, scripted, references.
 
     Raises
     ------
@@ -149,7 +263,7 @@ def extraction_study(
         )
     if embedder is not None:
         answers = _embedded(answers, embedder)
-    return _Study(run, metrics, answers).document()
+    return _StudyTables(run, metrics, answers).study()
 
 
 def _metrics(run: Run, embedder: Embedder | None, thresholds: Mapping[str, float]) -> list[Metric]:
@@ -239,13 +353,6 @@ def _going_on(record: Mapping[str, Any]) -> int:
     return int(counted["as_current"] + counted["old_dose"])
 
 
-def _of_drugs(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of drugs of a row; runs of earlier versions have none."""
-    return {
-        f"{name} of drugs": record.get("drugs", {}).get(name) for name in (*DRUG_DETAILS, GOING_ON)
-    }
-
-
 def _embedded(answers: Sequence[ExtractionAnswer], embedder: Embedder) -> list[ExtractionAnswer]:
     """Return the answers with the mean cosine over the sections that reply or reference fill."""
     filled = [[pair for pair in answer.sections if any(pair)] for answer in answers]
@@ -258,7 +365,7 @@ def _embedded(answers: Sequence[ExtractionAnswer], embedder: Embedder) -> list[E
     return answers_made
 
 
-class _Study:
+class _StudyTables:
     """The answers of a run as a table of numbers, and everything that is said of it."""
 
     def __init__(
@@ -277,39 +384,34 @@ class _Study:
             *(f"pass {name}" for name in self._metrics),
         )
 
-    def document(self) -> dict[str, Any]:
+    def study(self) -> ExtractionStudy:
         rows = sorted({answer.row for answer in self._answers})
-        return {
-            "run": self._run.id,
-            "seal": self._run.seal["hash"],
-            "code": self._run.manifest_document["code"],
-            "scripted": any("scripted" in row["flags"] for row in self._overall),
-            "references": self._references,
-            "reports": {"common": int(self._common.sum()), "all": self._n_reports},
-            "metrics": [
-                {"name": m.name, "family": m.family, "threshold": m.threshold, "id": m.id}
-                for m in self._metrics.values()
+        return ExtractionStudy(
+            run=self._run.id,
+            seal=self._run.seal["hash"],
+            code=self._run.manifest_document["code"],
+            scripted=any("scripted" in row["flags"] for row in self._overall),
+            references=self._references,
+            reports=ReportCounts(common=int(self._common.sum()), all=self._n_reports),
+            metrics=list(self._metrics.values()),
+            families=self._families,
+            rows=[self._row(row) for row in rows],
+            composite=self._order_of_composites(rows),
+            correlation=self._correlation(),
+            thinking=[pair for mode in sorted({r[2] for r in rows}) for pair in self._pairs(mode)],
+            stopped=[
+                StoppedDrug(
+                    **dict(zip(ROW_KEYS, answer.row, strict=True)),
+                    domain=answer.domain,
+                    item=answer.item,
+                    drug=None if answer.synthetic else drug,
+                )
+                for answer in self._answers
+                for drug in answer.stopped
             ],
-            "families": self._families,
-            "rows": [self._row(row) for row in rows],
-            "composite": self._order_of_composites(rows),
-            "correlation": self._correlation(),
-            "thinking": [
-                pair for mode in sorted({r[2] for r in rows}) for pair in self._pairs(mode)
-            ],
-            "stopped": [
-                dict(zip(("model", "setting", "mode"), a.row, strict=True))
-                | {
-                    "domain": a.domain,
-                    "item": a.item,
-                    "drug": None if a.synthetic else drug,
-                }
-                for a in self._answers
-                for drug in a.stopped
-            ],
-        }
+        )
 
-    def _order_of_composites(self, rows: Sequence[ModeRow]) -> dict[str, Any] | None:
+    def _order_of_composites(self, rows: Sequence[ModeRow]) -> CompositeOrder | None:
         """Return the rank ranges of the rows by their composites, all pairs tested at once on the
         reports that all have.
 
@@ -350,22 +452,23 @@ class _Study:
             ),
             step_down=len(among) <= ALL_PAIRS_UP_TO,
         )
-        return {
-            "n": ranked_pairs.n,
-            "rows": [
-                {
-                    **dict(zip(("model", "setting", "mode"), rows[k], strict=True)),
-                    "rank_lo": ranked_pairs.ranks[place].lo,
-                    "rank_hi": ranked_pairs.ranks[place].hi,
-                }
+        return CompositeOrder(
+            n=ranked_pairs.n,
+            rows=[
+                CompositeRank(
+                    **dict(zip(ROW_KEYS, rows[k], strict=True)),
+                    rank_lo=ranked_pairs.ranks[place].lo,
+                    rank_hi=ranked_pairs.ranks[place].hi,
+                )
                 for place, k in enumerate(among)
             ],
-        }
+        )
 
     @property
-    def _references(self) -> dict[str, int]:
+    def _references(self) -> ReferenceCounts:
         counts = [row["record"]["references"] for row in self._overall]
-        return {n: max(count[n] for count in counts) for n in ("gold", "silver", "converted")}
+        most = {n: max(count[n] for count in counts) for n in ("gold", "silver", "converted")}
+        return ReferenceCounts(**most)
 
     @property
     def _overall(self) -> list[dict[str, Any]]:
@@ -439,47 +542,50 @@ class _Study:
             for model, setting, mode in {answer.row for answer in self._answers}
         }
 
-    def _row(self, row: ModeRow) -> dict[str, Any]:
-        estimates = {n: mean.to_dict() for n, mean in pooled_means(self._pools[row]).items()}
+    def _row(self, row: ModeRow) -> ExtractionRow:
+        estimates = pooled_means(self._pools[row])
         own_row = next(r for r in self._overall if (r["model"], r["setting"], r["mode"]) == row)
-        return {
-            **dict(zip(("model", "setting", "mode"), row, strict=True)),
-            "metrics": {name: estimates.get(name) for name in self._metrics},
-            "families": {family: estimates.get(f"family {family}") for family in self._families},
-            "pass": {name: estimates.get(f"pass {name}") for name in self._metrics},
-            "beside": {
-                **{name: own_row["record"].get(name) for name in LEAVES},
-                **_of_drugs(own_row["record"]),
-            },
-            "stopped_as_current": _going_on(own_row["record"]),
-            "n": int(self._pools[row].known("json_similarity").sum()),
-            "flags": own_row["flags"],
+        record = own_row["record"]
+        drugs = record.get("drugs", {})  # runs of earlier versions have none
+        beside = {
+            **{name: record.get(name) for name in LEAVES},
+            **{f"{name} of drugs": drugs.get(name) for name in (*DRUG_DETAILS, GOING_ON)},
         }
+        return ExtractionRow(
+            **dict(zip(ROW_KEYS, row, strict=True)),
+            metrics={name: estimates.get(name) for name in self._metrics},
+            families={family: estimates.get(f"family {family}") for family in self._families},
+            passed={name: estimates.get(f"pass {name}") for name in self._metrics},
+            beside=msgspec.convert(beside, dict[str, Estimate | None]),
+            stopped_as_current=_going_on(record),
+            n=int(self._pools[row].known("json_similarity").sum()),
+            flags=own_row["flags"],
+        )
 
-    def _correlation(self) -> dict[str, Any]:
+    def _correlation(self) -> MetricCorrelation:
         """Return Pearson's r between metrics over all answers, whichever model gave them."""
         names = [name for name in self._metrics if name != COMPOSITE]
         table = np.array([[a.values.get(n, np.nan) for n in names] for a in self._answers])
         matrix = pearson(table)
         joined = tree(matrix.values)
-        return {
-            "metrics": names,
-            "pearson": [list(line) for line in matrix.values],
-            "n": [list(line) for line in matrix.n],
-            "order": list(joined.order),
-            "merges": [list(merge) for merge in joined.merges],
-            "clusters": [[names[at] for at in cluster] for cluster in joined.clusters],
-        }
+        return MetricCorrelation(
+            metrics=names,
+            pearson=[list(line) for line in matrix.values],
+            n=[list(line) for line in matrix.n],
+            order=list(joined.order),
+            merges=[list(merge) for merge in joined.merges],
+            clusters=[[names[at] for at in cluster] for cluster in joined.clusters],
+        )
 
-    def _pairs(self, mode: str) -> Iterator[dict[str, Any]]:
+    def _pairs(self, mode: str) -> Iterator[ThinkingPair]:
         rows = {(model, setting) for model, setting, pool_mode in self._pools if pool_mode == mode}
         numbers = [n for n in self._numbers if not n.startswith("pass ")]
         for model, thinking, direct in thinking_pairs(rows):
             pools = [self._pools[model, setting, mode] for setting in (thinking, direct)]
-            yield {
-                "model": model,
-                "mode": mode,
-                "thinking": thinking,
-                "direct": direct,
-                "differences": dict(paired_differences(pools[0], pools[1], numbers)),
-            }
+            yield ThinkingPair(
+                model=model,
+                mode=mode,
+                thinking=thinking,
+                direct=direct,
+                differences=dict(paired_differences(pools[0], pools[1], numbers)),
+            )

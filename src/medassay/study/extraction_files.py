@@ -1,20 +1,27 @@
 """The extraction study as files: a page with figures, Markdown, CSV, JSON."""
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from medassay.core.ranks import NOT_SHOWN, SHOWN, ranking_sentence
-from medassay.core.records.leaderboard import share_text
+from medassay.core.records.estimate import Estimate, percent_text
+from medassay.errors import StatisticError
 from medassay.kinds.record.page import thinking_figure
 from medassay.report.document import markdown_table, markdown_text
 from medassay.report.pages.html import asset, environment
 from medassay.report.plot.figure import Figure, drawable
 from medassay.report.plot.matrix import heat_map
-from medassay.report.tables import harmless
-from medassay.study.extraction import COMPOSITE
+from medassay.report.tables import csv_text
+from medassay.study.extraction import (
+    COMPOSITE,
+    ExtractionRow,
+    ExtractionStudy,
+    MetricCorrelation,
+    ThinkingPair,
+)
 
 _ALONE = "Each interval is of its difference alone: among twenty, one excludes 0 by chance."
 _BESIDE = (
@@ -24,25 +31,27 @@ _BESIDE = (
 _SCRIPTED = "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
 
 
-def files_of(document: Mapping[str, Any]) -> dict[str, bytes]:
+def files_of(study: ExtractionStudy) -> dict[str, bytes]:
     """Return the files of a study by name; figures are left out where they cannot be drawn."""
-    figures = {"correlation": correlation_figure(document["correlation"])}
-    columns_shown = [*(f"family {name}" for name in document["families"]), COMPOSITE]
-    if (gain := thinking_figure(document["thinking"], columns_shown)) is not None:
+    figures = {"correlation": correlation_figure(study.correlation)}
+    columns_shown = [*(f"family {name}" for name in study.families), COMPOSITE]
+    pairs = [(pair.model, pair.differences) for pair in study.thinking]
+    if (gain := thinking_figure(pairs, columns_shown)) is not None:
         figures["thinking"] = gain
     page = environment().get_template("extraction.html")
     content = page.render(
-        **document,
-        groups=_groups(document),
+        study=study,
+        groups=_groups(study),
         figures=figures,
         drawn=drawable(),
-        reading=reading(document),
+        reading=reading(study),
     )
+    document = {"schema_version": 1, **msgspec.to_builtins(study)}
     files = {
         "index.html": content.encode(),
-        "extraction.md": markdown(document).encode(),
-        "extraction.csv": csv_text(document).encode(),
-        "extraction.json": json.dumps({"schema_version": 1, **document}, indent=1).encode() + b"\n",
+        "extraction.md": markdown(study).encode(),
+        "extraction.csv": csv_of(study).encode(),
+        "extraction.json": json.dumps(document, indent=1).encode() + b"\n",
         "style.css": asset("style.css"),
     }
     for name, figure in figures.items() if drawable() else ():
@@ -51,197 +60,173 @@ def files_of(document: Mapping[str, Any]) -> dict[str, bytes]:
     return files
 
 
-def correlation_figure(correlation: Mapping[str, Any]) -> Figure:
+def correlation_figure(correlation: MetricCorrelation) -> Figure:
     """Return the heat map of the metrics in the order of their tree."""
     return heat_map(
-        [name.replace("_", " ") for name in correlation["metrics"]],
-        correlation["pearson"],
-        order=correlation["order"],
-        merges=[tuple(merge) for merge in correlation["merges"]],
+        [name.replace("_", " ") for name in correlation.metrics],
+        correlation.pearson,
+        order=correlation.order,
+        merges=[tuple(merge) for merge in correlation.merges],
         linkage="average linkage of 1 − |Pearson|",
     )
 
 
-def reading(document: Mapping[str, Any]) -> str:
+def _composite(row: ExtractionRow) -> Estimate:
+    estimate = row.metrics[COMPOSITE]
+    if estimate is None:
+        raise StatisticError(f"{row.name}: has no composite")
+    return estimate
+
+
+def reading(study: ExtractionStudy) -> str:
     """Return the study in a few sentences: the composite, whether rows are shown to differ by it,
     and what it hides.
     """
-    rows = [row for row in document["rows"] if row["metrics"][COMPOSITE]]
+    rows = [row for row in study.rows if row.metrics[COMPOSITE] is not None]
     if not rows:
         return (
             "There is no composite with an interval: too few reports, or a family of metrics is"
             " absent."
         )
-    rows.sort(key=lambda row: (-row["metrics"][COMPOSITE]["score"], _name(row)))
-    stopped, first_row = sum(row["stopped_as_current"] for row in document["rows"]), rows[0]
+    rows.sort(key=lambda row: (-_composite(row).value, row.name))
+    stopped, first_row = sum(row.stopped_as_current for row in study.rows), rows[0]
     sentences = (
-        f"{_name(first_row)} has a composite of {share_text(first_row['metrics'][COMPOSITE])}, and"
-        f" lists {first_row['stopped_as_current']} stopped drugs as current; all rows together list"
+        f"{first_row.name} has a composite of {_composite(first_row).percent}, and lists"
+        f" {first_row.stopped_as_current} stopped drugs as current; all rows together list"
         f" {stopped}."
     )
     if len(rows) == 1:
         return sentences
-    order = document["composite"]
-    if order is None:
+    if study.composite is None:
         return (
             f"{sentences} Too few reports to say whether the composites of the {len(rows)} rows"
             " differ."
         )
-    lowest = {_name(row): row["rank_lo"] for row in order["rows"]}
-    ranked = [name for name in map(_name, rows) if name in lowest]
-    first = [name for name in ranked if lowest[name] == 1]
-    others = [name for name in ranked if lowest[name] > 1]
+    places = {(row.model, row.setting, row.mode): row.rank_lo for row in study.composite.rows}
+    lowest = {row.name: places.get((row.model, row.setting, row.mode)) for row in rows}
+    first = [name for name, place in lowest.items() if place == 1]
+    others = [name for name, place in lowest.items() if place is not None and place > 1]
     return (
         f"{sentences} By the composite: {ranking_sentence(first, others, graded=True, who='row')}"
     )
 
 
-def _name(row: Mapping[str, Any]) -> str:
-    name = row["setting"] if row["mode"] == "solo" else f"{row['setting']}, {row['mode']}"
-    return f"{row['model']} ({name})"
+_COLUMNS = (
+    *("model", "setting", "mode", "kind", "name", "threshold", "estimate", "lo", "hi"),
+    *("second_method", "second_lo", "second_hi", "n", "n_clusters", "gold", "silver", "flags"),
+)
 
 
-def csv_text(document: Mapping[str, Any]) -> str:
+def csv_of(study: ExtractionStudy) -> str:
     """Return every estimate: a line for each row, metric, family and pass rate."""
-    text = io.StringIO()
-    columns = [
-        *("model", "setting", "mode", "kind", "name", "threshold", "estimate", "lo", "hi"),
-        *(
-            "second_method",
-            "second_lo",
-            "second_hi",
-            "n",
-            "n_clusters",
-            "gold",
-            "silver",
-            "flags",
-        ),
-    ]
-    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    thresholds = {m["name"]: m["threshold"] for m in document["metrics"]}
-    references = {name: document["references"][name] for name in ("gold", "silver")}
-    for row in document["rows"]:
-        marks = {**references, "flags": " ".join(row["flags"])}
-        for kind, key in (
-            *(("metric", "metrics"), ("family", "families")),
-            *(("pass rate", "pass"), ("beside", "beside")),
+    thresholds = {metric.name: metric.threshold for metric in study.metrics}
+    lines = []
+    for row in study.rows:
+        for kind, estimates in (
+            *(("metric", row.metrics), ("family", row.families)),
+            *(("pass rate", row.passed), ("beside", row.beside)),
         ):
-            for name, estimate in row[key].items():
-                if estimate is None:
-                    continue
-                second = {f"second_{k}": v for k, v in (estimate["second"] or {}).items()}
-                threshold = thresholds.get(name) if kind == "pass rate" else None
-                cells = {"kind": kind, "name": name, "threshold": threshold}
-                line = {
-                    **row,
-                    **estimate,
-                    **cells,
-                    "estimate": estimate["score"],
-                    **second,
-                    **marks,
-                }
-                writer.writerow({k: harmless(v) for k, v in line.items()})
-    return text.getvalue()
+            for name, estimate in estimates.items():
+                if estimate is not None:
+                    threshold = thresholds.get(name) if kind == "pass rate" else None
+                    who = (row.model, row.setting, row.mode, kind, name, threshold)
+                    lines.append((*who, *_cells(study, row, estimate)))
+    return csv_text(_COLUMNS, (dict(zip(_COLUMNS, line, strict=True)) for line in lines))
 
 
-def markdown(document: Mapping[str, Any]) -> str:
+def _cells(study: ExtractionStudy, row: ExtractionRow, estimate: Estimate) -> tuple[Any, ...]:
+    """Return the cells of an estimate, from the number on."""
+    second = estimate.second
+    return (
+        *(estimate.value, estimate.lo, estimate.hi),
+        *((None,) * 3 if second is None else (second.method, second.lo, second.hi)),
+        *(estimate.n, estimate.n_clusters, study.references.gold, study.references.silver),
+        " ".join(row.flags),
+    )
+
+
+def markdown(study: ExtractionStudy) -> str:
     """Return the tables of the study."""
-    references = document["references"]
+    references, reports = study.references, study.reports
     parts = [
-        f"# Extraction study of run {document['run']}",
+        f"# Extraction study of run {study.run}",
         "",
         (
-            f"{markdown_text(reading(document))} References: {references['gold']} gold,"
-            f" {references['silver']} silver, {references['converted']} converted. Percent with 95"
-            f" % intervals, over {document['reports']['common']} of {document['reports']['all']}"
-            f" reports that the rows have in common. Seal {document['seal'][:16]}."
+            f"{markdown_text(reading(study))} References: {references.gold} gold,"
+            f" {references.silver} silver, {references.converted} converted. Percent with 95"
+            f" % intervals, over {reports.common} of {reports.all} reports that the rows have in"
+            f" common. Seal {study.seal[:16]}."
         ),
         "",
-        *([_SCRIPTED, ""] if document["scripted"] else []),
+        *([_SCRIPTED, ""] if study.scripted else []),
         "## Families",
         "",
-        *_table(document, "families", [*document["families"]]),
+        *_table(study, "families", [*study.families]),
     ]
-    for family, names in _groups(document).items():
-        parts += ["", f"## {family.capitalize()}", "", *_table(document, "metrics", names)]
+    for family, names in _groups(study).items():
+        parts += ["", f"## {family.capitalize()}", "", *_table(study, "metrics", names)]
     parts += ["", "## Lost, invented, and details of drugs", "", _BESIDE, ""]
-    parts += _table(document, "beside", [*document["rows"][0]["beside"]])
-    thresholds = {m["name"]: m["threshold"] for m in document["metrics"]}
-    declared = ", ".join(f"{markdown_text(name)} {value:g}" for name, value in thresholds.items())
+    parts += _table(study, "beside", [*study.rows[0].beside])
+    declared = ", ".join(f"{markdown_text(m.name)} {m.threshold:g}" for m in study.metrics)
     parts += ["", "## Passes", "", f"Thresholds: {declared}.", ""]
-    parts += _table(document, "pass", list(thresholds))
-    parts += ["", "## Pearson's r over all answers", "", *_correlation(document["correlation"])]
-    if document["thinking"]:
-        parts += [
-            "",
-            "## Thinking minus no thinking, points of 100",
-            "",
-            _ALONE,
-            "",
-            *_thinking(document),
-        ]
+    parts += _table(study, "passed", [metric.name for metric in study.metrics])
+    parts += ["", "## Pearson's r over all answers", "", *_correlation(study.correlation)]
+    if study.thinking:
+        heading = "## Thinking minus no thinking, points of 100"
+        parts += ["", heading, "", _ALONE, "", *_thinking(study.thinking)]
     parts += ["", "## Stopped drugs listed as current", ""]
     heads = ["report", "drug", "model", "setting"]
     lines = (
-        [s["item"], s["drug"] or "not named: synthetic", s["model"], s["setting"]]
-        for s in document["stopped"]
+        [drug.item, drug.drug or "not named: synthetic", drug.model, drug.setting]
+        for drug in study.stopped
     )
-    parts += list(markdown_table(heads, lines)) if document["stopped"] else ["None."]
+    parts += list(markdown_table(heads, lines)) if study.stopped else ["None."]
     return "\n".join(parts) + "\n"
 
 
-def _groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
+def _groups(study: ExtractionStudy) -> dict[str, list[str]]:
     """Return family → its metrics, those that enter no composite too; the composite last."""
     names_by_group: dict[str, list[str]] = {}
-    for metric in document["metrics"]:
-        names_by_group.setdefault(metric["family"] or COMPOSITE, []).append(metric["name"])
+    for metric in study.metrics:
+        names_by_group.setdefault(metric.family or COMPOSITE, []).append(metric.name)
     return names_by_group
 
 
-def _table(document: Mapping[str, Any], key: str, names: Sequence[str]) -> Iterator[str]:
+def _table(study: ExtractionStudy, key: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield a table of the estimates that rows have under a field."""
     rows = (
         [
-            row["model"],
-            row["setting"],
-            str(row["n"]),
-            *(share_text(row[key][name]) for name in names),
+            row.model,
+            row.setting,
+            str(row.n),
+            *(percent_text(getattr(row, key)[name]) for name in names),
         ]
-        for row in document["rows"]
+        for row in study.rows
     )
     yield from markdown_table(["model", "setting", "reports", *names], rows)
 
 
-def _correlation(correlations: Mapping[str, Any]) -> Iterator[str]:
-    names = [correlations["metrics"][at] for at in correlations["order"]]
-    rows = (
-        [
-            correlations["metrics"][i],
-            *(_number(correlations["pearson"][i][j]) for j in correlations["order"]),
-        ]
-        for i in correlations["order"]
-    )
-    yield from markdown_table(["metric", *names], rows)
+def _correlation(correlation: MetricCorrelation) -> Iterator[str]:
+    names, order = correlation.metrics, correlation.order
+    rows = ([names[i], *(_number(correlation.pearson[i][j]) for j in order)] for i in order)
+    yield from markdown_table(["metric", *(names[at] for at in order)], rows)
 
 
 def _number(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.2f}"
 
 
-def _thinking(document: Mapping[str, Any]) -> Iterator[str]:
+def _thinking(pairs: Sequence[ThinkingPair]) -> Iterator[str]:
     rows = (
         [
-            pair["model"],
+            pair.model,
             name,
-            *(f"{100 * difference[side]:.1f}" for side in ("thinking", "direct")),
-            (
-                f"{100 * difference['difference']:+.1f} [{100 * difference['lo']:+.1f},"
-                f" {100 * difference['hi']:+.1f}]"
-            ),
-            SHOWN if difference["different"] else NOT_SHOWN,
+            *(f"{100 * side:.1f}" for side in (difference.thinking, difference.direct)),
+            difference.points,
+            SHOWN if difference.different else NOT_SHOWN,
         ]
-        for pair in document["thinking"]
-        for name, difference in pair["differences"].items()
+        for pair in pairs
+        for name, difference in pair.differences.items()
     )
     heads = ["model", "metric", "with thinking", "without", "difference", "reading"]
     yield from markdown_table(heads, rows)

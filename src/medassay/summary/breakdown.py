@@ -1,10 +1,10 @@
 """Scores by a property of the items (category, year, language …), each with its interval."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS

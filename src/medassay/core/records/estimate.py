@@ -1,11 +1,11 @@
 """Numbers with their uncertainty."""
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, kw_only=True)
-class Second:
+
+class Second(msgspec.Struct, frozen=True, kw_only=True):
     """A second interval by another method, which covers better where the first is too short."""
 
     method: str
@@ -13,9 +13,8 @@ class Second:
     hi: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """A number, its interval, how it was made and from how much.
+class Estimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "score"}):
+    """A number, its interval, how it was made and from how much; files call the value `score`.
 
     `value`, `lo`, `hi` are on the metric's scale (shares in [0, 1], never percentages). `best` and
     `worst` bound the value when scores are missing. `interval` names how lo and hi were made where
@@ -25,18 +24,34 @@ class Estimate:
     value: float
     lo: float
     hi: float
+    second: Second | None = None
+    level: float = 0.95
     n: int
     n_clusters: int
-    level: float = 0.95
-    second: Second | None = None
     coverage: float = 1.0
     worst: float | None = None
     best: float | None = None
     flags: tuple[str, ...] = ()
-    interval: str = ""
+    interval: str | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return the interval to show: the second one where the first has no width.
+
+        None of 24 answers is no proof of none at all; the bootstrap cannot say so, Wilson's
+        interval can.
+        """
+        if "degenerate" in self.flags and self.second is not None:
+            return self.second.lo, self.second.hi
+        return self.lo, self.hi
 
     def __str__(self) -> str:
         return f"{100 * self.value:.1f} [{100 * self.lo:.1f}, {100 * self.hi:.1f}] n={self.n}"
+
+    @property
+    def percent(self) -> str:
+        """Return a share in percent with the interval to show: `61.2 [57.9, 64.4]`."""
+        return "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * n for n in (self.value, *self.ends)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as plain JSON values."""
@@ -59,3 +74,8 @@ class Estimate:
             "flags": list(self.flags),
             **({"interval": self.interval} if self.interval else {}),
         }
+
+
+def percent_text(estimate: Estimate | None) -> str:
+    """Return a share in percent with its interval, a dash where nothing is known."""
+    return "–" if estimate is None else estimate.percent

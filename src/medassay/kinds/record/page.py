@@ -5,6 +5,8 @@ what could harm.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from medassay.core.records.health_record import (
     DRUG_DETAILS,
     FIELDS,
@@ -19,6 +21,7 @@ from medassay.kinds.kind import AnswerView, DataFile, Presentation
 from medassay.kinds.record import columns
 from medassay.kinds.record.board import record_view, shows_record
 from medassay.kinds.record.files import records_csv
+from medassay.kinds.record.summary import ThinkingDifference
 from medassay.report.board import OVERALL, Board
 from medassay.report.judge_graph import drawings
 from medassay.report.pages.figures import figure_context, figure_pages
@@ -56,7 +59,8 @@ def pages(board: Board) -> Iterator[Page]:
     for mode in board.modes:
         rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
         pairs = [_page_order(p) for p in board.statistics["records"]["thinking"].get(mode, [])]
-        figures = {"fields": fields_figure(rows), "thinking": thinking_figure(pairs, gained)}
+        gains = [(p["model"], _differences(p["differences"])) for p in pairs]
+        figures = {"fields": fields_figure(rows), "thinking": thinking_figure(gains, gained)}
         placed = {}
         for name, figure in figures.items():
             if figure is not None:
@@ -129,18 +133,28 @@ def field_name(field: str) -> str:
     return field.replace(".", ": ").replace("_", " ")
 
 
-def thinking_figure(pairs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Figure | None:
+def thinking_figure(
+    pairs: Sequence[tuple[str, Mapping[str, ThinkingDifference]]], names: Sequence[str]
+) -> Figure | None:
     """Return what thinking first adds to the numbers named, model by model, at most forty rows;
     None where there are no pairs.
+
+    Parameters
+    ----------
+    pairs : model, and its differences by number
     """
     shares = [
-        {"name": f"{pair['model']}: {SAID.get(name, name)}", "diff": difference["difference"]}
-        | {key: difference[key] for key in ("lo", "hi", "different")}
-        for pair in pairs
+        {"name": f"{model}: {SAID.get(name, name)}", "diff": difference.difference}
+        | {"lo": difference.lo, "hi": difference.hi, "different": difference.different}
+        for model, differences in pairs
         for name in names
-        if (difference := pair["differences"].get(name))
+        if (difference := differences.get(name)) is not None
     ]
     return forest(shares[:_SHOWN], unit="points of 100", factor=100.0) if shares else None
+
+
+def _differences(document: Mapping[str, Any]) -> dict[str, ThinkingDifference]:
+    return msgspec.convert(document, dict[str, ThinkingDifference])
 
 
 def _page_order(pair: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
@@ -194,7 +195,10 @@ class RecordScores:
                 self._table.pool(self._table.domains, (model, setting), mode).only(common)
                 for setting in (thinking, direct)
             ]
-            differences = dict(paired_differences(pools[0], pools[1], self._numbers))
+            differences = {
+                number: msgspec.to_builtins(difference)
+                for number, difference in paired_differences(pools[0], pools[1], self._numbers)
+            }
             yield {
                 "model": model,
                 "thinking": thinking,
@@ -203,9 +207,30 @@ class RecordScores:
             }
 
 
+class ThinkingDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A number's means with thinking and without, and their paired difference, with minus
+    without.
+    """
+
+    thinking: float
+    direct: float
+    difference: float
+    lo: float
+    hi: float
+    p: float
+    different: bool
+    n: int
+
+    @property
+    def points(self) -> str:
+        """Return the difference in points of 100 with its interval: `+4.0 [-1.0, +9.0]`."""
+        values = (100 * n for n in (self.difference, self.lo, self.hi))
+        return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*values)
+
+
 def paired_differences(
     first: CasePool, second: CasePool, numbers: Iterable[str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[tuple[str, ThinkingDifference]]:
     """Yield each number's mean in both pools, and the paired difference, with thinking minus
     without.
     """
@@ -219,16 +244,16 @@ def paired_differences(
         difference = difference_from_draws(values, other, draws, clusters=pool.strata.clusters)
         yield (
             number,
-            {
-                "thinking": float(values.mean()),
-                "direct": float(other.mean()),
-                "difference": difference.value,
-                "lo": difference.lo,
-                "hi": difference.hi,
-                "p": ratio_p(values - other, pool.strata),
-                "different": difference.different,
-                "n": len(values),
-            },
+            ThinkingDifference(
+                thinking=float(values.mean()),
+                direct=float(other.mean()),
+                difference=difference.value,
+                lo=difference.lo,
+                hi=difference.hi,
+                p=ratio_p(values - other, pool.strata),
+                different=difference.different,
+                n=len(values),
+            ),
         )
 
 

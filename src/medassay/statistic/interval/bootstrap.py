@@ -1,8 +1,7 @@
 """Percentile and BCa intervals from given draws, and the mean with both of its intervals."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 
 from medassay.core.records.estimate import Estimate, Second

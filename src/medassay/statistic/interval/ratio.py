@@ -7,11 +7,12 @@ of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from medassay.core.records.estimate import Estimate, Second

@@ -6,9 +6,10 @@ paired test of a pool) is decided in `docs/decisions/0002-pooled-intervals.md`.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from medassay.core.records.estimate import Estimate, Second
 from medassay.core.records.trial import RowKey
