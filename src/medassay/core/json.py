@@ -1,5 +1,6 @@
 """Reading JSON that may be broken or hostile: one error, whatever is wrong with it."""
 
+from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -113,3 +114,13 @@ def _with_floats(value: Any) -> Any:
         return [_with_floats(inner) for inner in value]
     large = isinstance(value, int) and abs(value) > _SAFE_INTEGER
     return float(value) if large else value
+
+
+def without_twins(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return pairs as an object; ValueError where a key stands twice."""
+    unique: dict[Any, Any] = {}
+    for key, value in pairs:
+        if key in unique:
+            raise ValueError(f"the key '{key}' stands twice in one object")
+        unique[key] = value
+    return unique

@@ -24,15 +24,10 @@ def append_line(file: int, line: bytes) -> None:
     OSError
         When the disk takes only a part of it, or nothing.
     """
-    before = os.fstat(file).st_size
-    try:
-        if os.write(file, line) != len(line):
-            raise OSError(
-                errno.ENOSPC, "the disk took only part of a line; free some space and resume"
-            )
-    except OSError:
-        os.ftruncate(file, before)
-        raise
+    written = os.write(file, line)
+    if written != len(line):
+        os.ftruncate(file, os.fstat(file).st_size - written)
+        raise OSError(errno.ENOSPC, "the disk took only part of a line; free some space and resume")
 
 
 def read_as(path: Path, kind: type[T]) -> Iterator[T]:

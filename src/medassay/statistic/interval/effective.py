@@ -145,10 +145,11 @@ def effective_interval(
     n_star = n_effective if chance <= _FLAT else chance / variance
     if binary:
         n_star = min(n_star, float(len(all_scores)))
-    method, quantile = SCORE, _t_quantile(n_effective, level)
     if binary and alone:
         method, n_star = WILSON, float(len(all_scores))
         quantile = NormalDist().inv_cdf((1 + level) / 2)
+    else:
+        method, quantile = SCORE, _t_quantile(n_effective, level)
     lo, hi = _score_ends(mean, n_star, quantile)
     return Effective(
         method=method,

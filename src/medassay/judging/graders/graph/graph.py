@@ -1,16 +1,15 @@
 """Graphs of judge questions as data: read from JSON or YAML, refused with every fault at once."""
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.json import without_twins
 from medassay.errors import InputError
 from medassay.judging.graders.graph.fault import Fault, faults
 
@@ -245,48 +244,14 @@ def _faults_text(where: str, faults_found: Iterable[Fault]) -> str:
     return f"{where}: {len(lines)} faults\n{lines_shown}"
 
 
-def _once(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    unique: dict[Any, Any] = {}
-    for key, value in pairs:
-        if key in unique:
-            raise ValueError(f"the key '{key}' stands twice in one object")
-        unique[key] = value
-    return unique
-
-
 def _read_json(text: str, where: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_once)
+        return json.loads(text, object_pairs_hook=without_twins)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not valid JSON: {error}") from None
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML of plain data: keys as written (`true` and `yes` are words), none twice, and no
-    aliases.
-    """
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise ValueError("aliases are not read; write the node out")
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        return _once(self._pairs(node))
-
-    def _pairs(self, node: yaml.MappingNode) -> Iterator[tuple[str, Any]]:
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise ValueError("a key is no text")
-            yield key.value, self.construct_object(value, deep=True)
-
-
 def _read_yaml(text: str, where: str) -> Any:
-    try:
-        return yaml.load(text, Loader=_Loader)  # a SafeLoader
-    # Odd scalars (`!!int "+"`, `!!timestamp x`) break the reader itself, in many ways.
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise InputError(f"{where}: not valid YAML: {error}") from None
-    except (RecursionError, yaml.YAMLError) as error:
-        message = " ".join(str(error).split())
-        raise InputError(f"{where}: not valid YAML: {message}") from None
+    from medassay.judging.graders.graph.yaml_text import read_yaml
+
+    return read_yaml(text, where)
