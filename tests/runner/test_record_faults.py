@@ -52,7 +52,7 @@ def once_more(drug):
 
 def otherwise(name, item, at):
     """Return a drug's name in the at-th of eight spellings."""
-    others = item.drug_names.get(name, [name])
+    others = item.target.drug_names.get(name, [name])
     return (
         name.upper(),
         f"{name} 100 mg",

@@ -11,7 +11,7 @@ from tests.runner.text_plans import GOOD, POOR, REFERENCE, fake, items
 import medassay
 from medassay.errors import InputError
 from medassay.kinds.catalog import TASKS
-from medassay.runner.measure import measures_of
+from medassay.runner.measure import text_measures_of
 from medassay.runner.rescore import rescore
 from medassay.score.text import chrf
 from medassay.storage.measure import MeasureStore, pair_key
@@ -148,7 +148,7 @@ def test_metrics_that_cannot_be_are_refused_before_any_call(plan, keys, says):
 
 def test_metrics_of_a_task_that_compares_no_texts_are_refused():
     with pytest.raises(InputError, match="task 'closed' compares no texts; leave 'metrics' out"):
-        measures_of(("bleurt",), TASKS["closed"])
+        text_measures_of(("bleurt",), TASKS["closed"])
 
 
 def test_a_metric_can_be_left_out(plan):

@@ -160,14 +160,14 @@ def test_a_correction_is_undone_by_no_later_release(corrected_shop, tmp_path):
     with open_workshop(tmp_path / "fixes") as fixes:
         decide(fixes, "accept", [f"review:{name}"], who="B. Corrector")
     release_fixes(tmp_path)
-    assert (item_of(tmp_path, name).expected, item_of(tmp_path, name).revision) == (key, 2)
+    assert (item_of(tmp_path, name).target.expected, item_of(tmp_path, name).revision) == (key, 2)
     assert item_of(tmp_path, name.replace("-quiz", "-open")).reference != "right 0"
     with pytest.raises(GateError, match="nothing to release"):
         release_fixes(tmp_path)
     left = [e.place[1] for e in present_items(read_workshop(tmp_path / "shop"))][2]
     decided(tmp_path, "accept", left)
     released(tmp_path, reason="one more")
-    assert (item_of(tmp_path, name).expected, item_of(tmp_path, name).revision) == (key, 2)
+    assert (item_of(tmp_path, name).target.expected, item_of(tmp_path, name).revision) == (key, 2)
     decided(tmp_path, "change", name, change={"question": "Asked anew by hand?"})
     released(tmp_path, reason="by hand")
     with pytest.raises(InputError, match="no longer what was reviewed"):
@@ -260,7 +260,7 @@ def test_an_item_whose_review_failed_may_stay(runs, tmp_path):
         decide(shop, "change", ["review:q1-quiz"], who="A", change={"expected": "C"})
         release_items(shop, reason="one", lock=tmp_path / "banks.lock", today=TODAY)
     bank = {item.id: item for item in load_bank(tmp_path / "bank").items}
-    assert (bank["q0-quiz"].expected, bank["q1-quiz"].expected) == ("B", "C")
+    assert (bank["q0-quiz"].target.expected, bank["q1-quiz"].target.expected) == ("B", "C")
 
 
 def test_a_workshop_is_of_one_thing(runs, tmp_path):

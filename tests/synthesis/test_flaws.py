@@ -90,7 +90,7 @@ def test_no_item_changes_without_a_person_and_then_as_decided(runs, tmp_path):
         _, version, _ = release_items(opened, reason="flaws", lock=lock, today=TODAY)
     bank = {item.id: item for item in load_bank(tmp_path / "bank", lock=lock).items}
     assert version == "salt-2026.2"
-    assert (bank["q0-quiz"].expected, bank["q0-quiz"].revision) == ("A", 2)
+    assert (bank["q0-quiz"].target.expected, bank["q0-quiz"].revision) == ("A", 2)
     assert (bank["q0-open"].reference, bank["q0-open"].revision) == (
         "one 0",
         2,
