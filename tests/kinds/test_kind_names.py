@@ -55,7 +55,7 @@ def comparisons(tree, names):
 
 
 def found():
-    names = {*KINDS, *FORMS, *RULES, *(p.key for p in presentations())}
+    names = {*KINDS, *FORMS, *RULES, *presentations()}
     for path in sorted(PACKAGE.rglob("*.py")):
         where = path.relative_to(PACKAGE).as_posix()
         if not where.startswith(FREE):

@@ -47,7 +47,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         unfolded=("rank", "model", "score"),
     )
     statistics = run.statistics if board.ddx is None else {**run.statistics, "ddx": board.ddx}
-    for presentation in presentations_of(statistics):
+    for presentation in presentations_of(statistics).values():
         for table in presentation.tables(documents, statistics) if presentation.tables else ():
             _print_table(table)
     for line in fallback_lines(run.manifest.fallback):

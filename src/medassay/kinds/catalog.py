@@ -121,22 +121,25 @@ def measures_of(task: Task, form: str) -> list[Measure]:
     ]
 
 
-def presentations() -> list[Presentation]:
-    """Return how the results of each kind are shown, of those that show any: in their own way, or
-    the columns of their measures.
+def presentations() -> dict[str, Presentation]:
+    """Return key of a summary → how it is shown, of the kinds that show any."""
+    return presentations_of({kind.key or name: None for name, kind in KINDS.items()})
+
+
+def presentations_of(statistics: Mapping[str, Any]) -> dict[str, Presentation]:
+    """Return how the results of a run are shown, by the keys of the summaries in its statistics: in
+    the way of their kind, or as columns of measures.
     """
-    from medassay.kinds.columns import shown_columns
+    shown: dict[str, Presentation] = {}
+    for name, kind in KINDS.items():
+        key = kind.key or name
+        if key in statistics and kind.presentation is not None:
+            shown[key] = kind.presentation()
+        elif key in statistics and _columns(kind):
+            from medassay.kinds.columns import shown_columns
 
-    return [
-        shown_columns(name) if kind.presentation is None else kind.presentation()
-        for name, kind in KINDS.items()
-        if kind.presentation is not None or _columns(kind)
-    ]
-
-
-def presentations_of(statistics: Mapping[str, Any]) -> list[Presentation]:
-    """Return how the results of a run are shown, by the summaries in its statistics."""
-    return [presentation for presentation in presentations() if presentation.key in statistics]
+            shown[key] = shown_columns(name)
+    return shown
 
 
 def find_task(name: str) -> Task:

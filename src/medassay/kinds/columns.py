@@ -32,7 +32,6 @@ def shown_columns(key: str) -> Presentation:
     """
     title = key.replace("_", " ")
     return Presentation(
-        key=key,
         title=title.capitalize(),
         folder=key,
         pages=partial(_pages, key),

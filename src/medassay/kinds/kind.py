@@ -71,7 +71,6 @@ class Presentation:
 
     Attributes
     ----------
-    key : of its summary in the statistics of a run; without it nothing here is shown
     title, folder : of its pages, for the navigation of a board
     pages : of a board
     tables : for a terminal, below a ranking
@@ -82,7 +81,6 @@ class Presentation:
     cases : every answer with its calculation, of kinds that have a page for each case
     """
 
-    key: str
     title: str = ""
     folder: str = ""
     pages: "Callable[[Board], Iterator[Page]] | None" = None
@@ -118,6 +116,7 @@ class Kind:
     ----------
     targets : its own; those that more than one room reads are in `core/records/target.py`
     graders : name → what makes a grader of the card of a bank and the rules of a run
+    key : of its summary in the statistics of a run; without one the kind's name
     summary : what a run of one of the tasks tells besides its rankings; without one the columns of
         its measures
     public_parts : parts of scores that are published of withheld items, besides the columns of
@@ -132,6 +131,7 @@ class Kind:
     scorers: tuple[Scorer, ...] = ()
     measures: tuple[Measure, ...] = ()
     graders: Mapping[str, Callable[[Mapping[str, Any]], Grader]] = field(default_factory=dict)
+    key: str = ""
     summary: Callable[[RunItems, Manifest, Task], Summary | None] | None = None
     rules: KindRules | None = None
     public_parts: tuple[str, ...] = ()

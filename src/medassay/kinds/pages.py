@@ -9,5 +9,5 @@ from medassay.report.pages.html import Page
 
 PAGES: dict[str, Callable[[Board], Iterator[Page]]] = {
     **catalog.PAGES,
-    **{p.folder: p.pages for p in presentations() if p.pages is not None},
+    **{p.folder: p.pages for p in presentations().values() if p.pages is not None},
 }

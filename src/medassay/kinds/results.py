@@ -70,7 +70,7 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
     else:
         figures = {
             figure_name: draw
-            for presentation in presentations_of(opened.statistics)
+            for presentation in presentations_of(opened.statistics).values()
             for figure_name, draw in presentation.figures.items()
         }
         if name not in figures:

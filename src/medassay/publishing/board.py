@@ -62,7 +62,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
     times, failures = ({}, Counter()) if front else times_of(run, items)
     times |= from_sealed(run.seal.get("withheld", {}).get("times", []))
     rows = [] if front else shown_times(run, times)
-    shown = presentations_of(run.statistics)
+    shown = presentations_of(run.statistics).values()
     views = [view for presentation in shown for view in presentation.views]
     few = not front and not compact and n_trials(run.statistics) <= _MOST_CASES
     return Board(

@@ -251,7 +251,7 @@ def _assemble(
     (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
     (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
     (folder / "data" / "times.csv").write_text(times_csv(board), encoding="utf-8")
-    for presentation in presentations_of(board.statistics):
+    for presentation in presentations_of(board.statistics).values():
         for table, data_file in presentation.files.items():
             (folder / "data" / table).write_text(data_file.text(board), encoding="utf-8")
     for pages in PAGES.values():

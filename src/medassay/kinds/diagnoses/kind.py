@@ -5,19 +5,31 @@ from pathlib import Path
 from typing import Any
 
 from medassay.bank.run_items import RunItems
-from medassay.core.parser import Parser
+from medassay.core.parser import Extraction, Parser, Reading
 from medassay.core.records.diagnosis import plain_name
 from medassay.core.records.item import Item
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.plan import Plan, rules_from_dict
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Diagnoses
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.kinds.diagnoses.grader import DiagnosesGrader
-from medassay.kinds.diagnoses.parser import longest_list, read_diagnoses
 from medassay.kinds.diagnoses.summary import DdxCases
 from medassay.kinds.diagnoses.tasks import DDX, DDX_NAMES, remembered_rules
 from medassay.kinds.kind import Kind, KindRules, Presentation
+
+
+def _read(item: Item, prompt: Prompt, text: str, mode: Extraction, *, cut: bool = False) -> Reading:
+    from medassay.kinds.diagnoses.parser import read_diagnoses  # compiles a hundred patterns
+
+    return read_diagnoses(item, prompt, text, mode, cut=cut)
+
+
+def _longest(rules: Mapping[str, Any]) -> str:
+    from medassay.kinds.diagnoses.parser import longest_list
+
+    return longest_list(rules)
 
 
 def _grader(rules: Mapping[str, Any], *, asks: bool) -> Grader:
@@ -54,11 +66,12 @@ def _presentation() -> Presentation:
 
 DIAGNOSES = Kind(
     tasks=(DDX, DDX_NAMES),
-    parsers=(Parser("diagnoses", read_diagnoses, revision=1, longest=longest_list),),
+    parsers=(Parser("diagnoses", _read, revision=1, longest=_longest),),
     graders={
         "ddx": lambda rules: _grader(rules, asks=True),
         "ddx_names": lambda rules: _grader(rules, asks=False),
     },
+    key="ddx",
     summary=_summary,
     rules=KindRules(key="ddx", remember=_remember, publish=_publish),
     public_parts=(

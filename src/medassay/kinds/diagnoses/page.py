@@ -379,7 +379,6 @@ def _rows_of(statistics: Statistics, mode: str) -> list[dict[str, Any]]:
 
 
 PRESENTATION = Presentation(
-    key="ddx",
     title="Diagnoses",
     folder="ddx",
     pages=pages,

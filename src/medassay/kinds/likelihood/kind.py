@@ -55,6 +55,7 @@ LIKELIHOOD = Kind(
             forms=("open", "text"),
         ),
     ),
+    key="likelihood",
     summary=LikelihoodScores,
     public_parts=(
         *("must", "nice", "per_position", "log_p", "above_one", "impossible"),

@@ -75,7 +75,6 @@ def _positions(run: Run, statistics: Statistics, mode: str) -> Figure | None:
 
 
 PRESENTATION = Presentation(
-    key="likelihood",
     title="Likelihoods",
     folder="likelihood",
     pages=pages,

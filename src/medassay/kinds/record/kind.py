@@ -41,6 +41,7 @@ HEALTH_RECORD = Kind(
             forms=("record", "report"),
         ),
     ),
+    key="records",
     summary=_summary,
     public_parts=(
         *("reference", "read", "characters", "as_published", "similarity", "sections", "fields"),

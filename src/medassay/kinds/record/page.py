@@ -197,7 +197,6 @@ def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
 
 
 PRESENTATION = Presentation(
-    key="records",
     title="Health records",
     folder="record",
     pages=pages,

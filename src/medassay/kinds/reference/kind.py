@@ -42,6 +42,7 @@ REFERENCE = Kind(
             columns=dict.fromkeys(text.LEXICAL, Scale()),
         ),
     ),
+    key="text",
     summary=_summary,
     public_parts=("text",),
     presentation=_presentation,

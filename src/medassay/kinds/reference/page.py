@@ -24,6 +24,4 @@ def pages(board: Board) -> Iterator[Page]:
         )
 
 
-PRESENTATION = Presentation(
-    key="text", title="Likeness", folder="texts", pages=pages, tables=columns.tables
-)
+PRESENTATION = Presentation(title="Likeness", folder="texts", pages=pages, tables=columns.tables)
