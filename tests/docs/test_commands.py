@@ -56,9 +56,8 @@ ELSEWHERE = {
     ),
     "medassay demo rag": "minutes: tests/study/test_contexts.py",
     "medassay review serve": "a server that stays: tests/web/review/test_serve.py",
-    "medassay run --suite": "half an hour of a small model: tests/suite/test_suite.py",
-    "medassay report suites/<id>": "of such a run: tests/suite/test_suite.py",
-    "medassay run plans/careqa_suite.toml": "models on a GPU: tests/runner/test_plans.py",
+    "medassay suite run": "half an hour of a small model: tests/suite/test_suite.py",
+    "medassay suite report": "of such a run: tests/suite/test_suite.py",
 }
 
 

@@ -476,4 +476,7 @@ def test_several_runs_are_joined_for_the_study(tmp_path, cli):
         assert name in (tmp_path / "study/extraction.md").read_text().replace("\\_", "_")
     assert "Lost, invented, and details of drugs" in (tmp_path / "study/index.html").read_text()
     code, _, errors = cli("report", *paths)
-    assert (code, "several runs are joined for --study extraction alone" in errors) == (2, True)
+    assert (code, "several runs are joined for `medassay study extraction` alone" in errors) == (
+        2,
+        True,
+    )

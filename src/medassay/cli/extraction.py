@@ -1,11 +1,13 @@
-"""`medassay report RUN --study extraction`: the study's tables in a terminal, and its files."""
+"""`medassay study extraction`: the study's tables in a terminal, and its files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import typer
 
+from medassay.cli import location
 from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.core.ranks import NOT_SHOWN, SHOWN
@@ -18,6 +20,44 @@ if TYPE_CHECKING:
 
 STUDIES = ("extraction",)
 _ABREAST = 6  # rows of the ranking side by side
+
+
+def extraction(
+    runs: list[Path] = typer.Argument(
+        ...,
+        parser=location.read,
+        metavar="run",
+        help="A run of health records by its folder or address; several are joined.",
+    ),
+    to: Path | None = typer.Option(None, help="New folder for page, figures, Markdown, CSV, JSON."),
+    embeddings: str = typer.Option(
+        "",
+        help="A sentence-transformers folder for the metric of meaning, or embedded:minilm.",
+    ),
+    passes: str = typer.Option(
+        "", "--pass", help="Thresholds, comma-separated: json_similarity=0.9,medication=1."
+    ),
+) -> None:
+    """Tell what health records are worth by every metric at once: families, passes, correlations,
+    thinking or not.
+    """
+    report_extraction(opened_or_joined(runs), to, embeddings, thresholds_of(passes))
+
+
+def opened_or_joined(runs: "Sequence[Path]", *, for_study: bool = True) -> "Run":
+    """Return a run, or several joined, which only the study takes."""
+    from medassay.runner.merge import join_runs
+    from medassay.storage.run import open_run
+
+    opened = [open_run(run) for run in runs]
+    if len(opened) == 1:
+        return opened[0]
+    if not for_study:
+        raise UsageError(
+            "several runs are joined for `medassay study extraction` alone; name one run, or see"
+            " `medassay compare`"
+        )
+    return join_runs(opened, opened[0].path.resolve().parent)
 
 
 def thresholds_of(text: str) -> dict[str, float]:

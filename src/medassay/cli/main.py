@@ -35,6 +35,7 @@ from medassay.cli import (
     spend,
     status,
     study,
+    suite,
     verify,
 )
 from medassay.cli.output import out, visible
@@ -71,6 +72,7 @@ GROUPS = {
     "metrics": metrics.app,
     "review": review.app,
     "study": study.app,
+    "suite": suite.app,
 }
 _FLAGS = {"--json": "json", "--quiet": "quiet", "--debug": "debug"}
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli import location
+from medassay.cli.extraction import opened_or_joined
 from medassay.cli.leaderboard import print_groups, print_leaderboard
 from medassay.cli.output import out
 from medassay.cli.rules import HELP
@@ -21,7 +22,7 @@ _RUNS = typer.Argument(
     ...,
     parser=location.read,
     metavar="run",
-    help="The folder or address of a run, or the folder of a suite; several runs for --study.",
+    help="The folder or address of a run.",
 )
 _DOMAIN = typer.Option("overall", help="The domain to show as text; 'all' for every one.")
 _FIGURE = typer.Option(
@@ -31,7 +32,7 @@ _FIGURE = typer.Option(
         " quadrant, semantic, severity, top; of Relaxed Perplexity positions; needs --to."
     ),
 )
-_TO = typer.Option(None, help="The figure's file, .svg, .png or .pdf; with --study a new folder.")
+_TO = typer.Option(None, help="The figure's file, .svg, .png or .pdf.")
 _BY = typer.Option(
     "",
     help="Break down by category, year, language, answer_type, kind or tag (comma-separated).",
@@ -39,35 +40,12 @@ _BY = typer.Option(
 _RULES = typer.Option(
     "", help=f"Ranked diagnoses: aggregate by other rules, comma-separated: {HELP}."
 )
-_STUDY = typer.Option(
-    "",
-    help=(
-        "extraction: health records by every metric, with families, passes, correlations,"
-        " thinking or not."
-    ),
-)
-_EMBEDDINGS = typer.Option(
-    "",
-    help=("--study: a sentence-transformers folder for the metric of meaning, or embedded:minilm."),
-)
-_PASSES = typer.Option(
-    "",
-    "--pass",
-    help="--study: thresholds, comma-separated: json_similarity=0.9,medication=1.",
-)
-_SUITE = typer.Option(
-    False,
-    "--suite",
-    help=(
-        "The folder is one of a suite: all tables, ranks by metric, model cards; --to writes"
-        " Markdown, CSV, LaTeX and a page."
-    ),
-)
-_AS_PUBLISHED = typer.Option(
-    False,
-    "--as-published",
-    help="--suite: ± standard errors; answers that are too short are left out of means.",
-)
+# Spellings of before `medassay study extraction` and `medassay suite report`.
+_STUDY = typer.Option("", hidden=True)
+_EMBEDDINGS = typer.Option("", hidden=True)
+_PASSES = typer.Option("", "--pass", hidden=True)
+_SUITE = typer.Option(False, "--suite", hidden=True)
+_AS_PUBLISHED = typer.Option(False, "--as-published", hidden=True)
 
 
 def command(
@@ -94,7 +72,7 @@ def command(
     if suite or as_published or is_suite_folder(run):
         _suite(run, to, as_published=as_published, others=any(of_runs))
         return
-    chosen = _run_to_report(runs, study)
+    chosen = opened_or_joined(runs, for_study=bool(study))
     if study:
         if figure or by or rules or domain != "overall":
             raise UsageError("--study goes with --to, --embeddings and --pass alone")
@@ -123,22 +101,6 @@ def command(
         print_leaderboard(board, chosen, name)
     for field, rows in (groups or {}).items():
         print_groups(field, rows)
-
-
-def _run_to_report(runs: list[Path], study: str) -> "Run":
-    """Return the run to report on; several are joined for a study."""
-    from medassay.runner.merge import join_runs
-    from medassay.storage.run import open_run
-
-    opened = [open_run(run) for run in runs]
-    if len(opened) == 1:
-        return opened[0]
-    if not study:
-        raise UsageError(
-            "several runs are joined for --study extraction alone; name one run, or see `medassay"
-            " compare`"
-        )
-    return join_runs(opened, opened[0].path.resolve().parent)
 
 
 def _every(board: "Leaderboard") -> list[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from medassay.storage.run import Run
 
 
-_PLAN = typer.Argument(None, help="The plan, a TOML file; of one task, or of a suite.")
+_PLAN = typer.Argument(None, help="The plan, a TOML file.")
 _PREVIEW = typer.Option(False, "--plan", help="Say what the run would ask and cost; call nothing.")
 _YES = typer.Option(False, "--yes", help="Do not ask before paid calls.")
 _FRESH = typer.Option(
@@ -50,25 +50,13 @@ _WORKSPACE = typer.Option(
         " the plan's folder."
     ),
 )
-_SUITE = typer.Option(
-    "", help="Without a plan: suites or benchmarks, comma-separated, as careqa_suite_open."
-)
-_MODEL = typer.Option(
-    "",
-    help=(
-        "--suite: models, comma-separated: entries of models.json, folders of weights,"
-        " embedded:smollm2."
-    ),
-)
-_LIMIT = typer.Option(None, help="--suite: test items of each benchmark; default: all.")
-_DATA = typer.Option(
-    None, envvar="MEDASSAY_DATA", help="--suite: the folder of data sets; default: data."
-)
-_JUDGE = typer.Option("", help="--suite: a model that grades open answers as Prometheus does.")
-_METRIC = typer.Option(
-    "",
-    help=("--suite: where models of metrics are, comma-separated: bertscore=FOLDER, bleurt=none."),
-)
+# Spellings of before `medassay suite run`.
+_SUITE = typer.Option("", hidden=True)
+_MODEL = typer.Option("", hidden=True)
+_LIMIT = typer.Option(None, hidden=True)
+_DATA = typer.Option(None, envvar="MEDASSAY_DATA", hidden=True)
+_JUDGE = typer.Option("", hidden=True)
+_METRIC = typer.Option("", hidden=True)
 
 
 def command(
@@ -87,7 +75,7 @@ def command(
     judge: str = _JUDGE,
     metric: str = _METRIC,
 ) -> None:
-    """Ask all models of a plan, or of a whole suite; the same command resumes what was cut off."""
+    """Ask all models of a plan; the same command resumes what was cut off."""
     from medassay import pipeline
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.suite import SuiteOptions, run_command

@@ -1,6 +1,6 @@
 """`medassay study …`: of judges, metrics, benchmarks and banks.
 
-Those of judges and metrics stand in modules of their own.
+Those of judges, metrics and extraction stand in modules of their own.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from medassay.cli import study_judges, study_metrics
+from medassay.cli import extraction, study_judges, study_metrics
 from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.errors import InputError
@@ -22,7 +22,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Studies of judges, metrics, benchmarks and banks themselves.",
 )
-_OF_JUDGES_AND_METRICS: dict[str, Callable[..., None]] = {
+_ELSEWHERE: dict[str, Callable[..., None]] = {
+    "extraction": extraction.extraction,
     "injection": study_judges.injection,
     "judges": study_judges.judges,
     "steps": study_judges.steps,
@@ -30,7 +31,7 @@ _OF_JUDGES_AND_METRICS: dict[str, Callable[..., None]] = {
     "metrics": study_metrics.metrics,
     "resilience": study_metrics.resilience,
 }
-for _name, _command in _OF_JUDGES_AND_METRICS.items():
+for _name, _command in _ELSEWHERE.items():
     app.command(_name)(_command)
 
 

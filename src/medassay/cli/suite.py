@@ -1,13 +1,97 @@
-"""`medassay run --suite …` and `medassay report SUITE --suite`."""
+"""`medassay suite run | report | list`: benchmarks together, over some models."""
 
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import typer
+
+from medassay.cli import location
 from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.errors import InputError, UsageError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Suites of benchmarks: ask models all of them, report every metric.",
+)
+
+
+@app.command("run")
+def run(
+    suite: str = typer.Argument(
+        ...,
+        help="A plan of a suite, a TOML file; or suites and benchmarks, comma-separated.",
+    ),
+    model: str = typer.Option(
+        "",
+        help=(
+            "Without a plan: models, comma-separated: entries of models.json, folders of weights,"
+            " embedded:smollm2."
+        ),
+    ),
+    limit: int | None = typer.Option(
+        None, help="Without a plan: test items of each benchmark; default: all."
+    ),
+    data: Path = typer.Option(
+        Path("data"), envvar="MEDASSAY_DATA", help="The folder of data sets."
+    ),
+    judge: str = typer.Option(
+        "", help="Without a plan: a model that grades open answers as Prometheus does."
+    ),
+    metric: str = typer.Option(
+        "",
+        help=(
+            "Without a plan: where models of metrics are, comma-separated: bertscore=FOLDER,"
+            " bleurt=none."
+        ),
+    ),
+    workspace: Path | None = typer.Option(
+        None, help="Folder of suites/, runs/ and responses/; default: the plan's folder."
+    ),
+    accept_failures: bool = typer.Option(
+        False, "--accept-failures", help="Seal although trials failed; they are null and counted."
+    ),
+) -> None:
+    """Ask models every task of a suite; the same command resumes what was cut off."""
+    options = SuiteOptions(model=model, limit=limit, judge=judge, metric=metric)
+    plan = Path(suite) if suite.endswith(".toml") else None
+    if plan is None:
+        options = replace(options, suite=suite)
+    run_command(plan, options, data, workspace, accept_failures=accept_failures)
+
+
+@app.command("report")
+def report(
+    folder: Path = typer.Argument(
+        ..., parser=location.read, metavar="suite", help="The folder or address of a suite."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, Markdown, CSV, LaTeX and model cards."
+    ),
+    as_published: bool = typer.Option(
+        False,
+        "--as-published",
+        help="± standard errors; answers that are too short are left out of means.",
+    ),
+) -> None:
+    """Print all tables of a suite, with ranks by metric."""
+    report_suite(folder, to, as_published=as_published)
+
+
+@app.command("list")
+def list_suites() -> None:
+    """Print the suites with their benchmarks."""
+    from medassay.suite.catalog import BENCHMARKS, SUITES
+
+    if out.json:
+        out.document({"suites": {name: list(names) for name, names in SUITES.items()}})
+        return
+    for suite, names in SUITES.items():
+        rows = [(name, BENCHMARKS[name].title, BENCHMARKS[name].group) for name in names]
+        out.table(rows, text=("benchmark", "data set", "kind"), title=suite)
 
 
 @dataclass(frozen=True)
@@ -39,7 +123,7 @@ def run_command(
 
     if path is None:
         if not options.suite or not options.model:
-            raise UsageError("name a plan, or --suite and --model; see --help")
+            raise UsageError("name a plan, or a suite and --model; see `medassay suite run --help`")
         named = listed(options.model)
         models = Path("models.json")
         specs = suite_models(models, (*named, *listed(options.judge)))
@@ -52,10 +136,10 @@ def run_command(
                 metrics=tuple(listed(options.metric)),
             )
         except RecordError as error:
-            raise InputError(f"--suite: {error.problem}") from None
+            raise InputError(f"suite: {error.problem}") from None
     else:
         if options != SuiteOptions():
-            raise UsageError("--suite, --model, --limit, --judge and --metric go without a plan")
+            raise UsageError("--model, --limit, --judge and --metric go without a plan")
         plan = load_suite_plan(path)
         models = path.resolve().parent / plan.models_file
         specs = suite_models(models, (*plan.models, *listed(plan.judge)))
@@ -71,8 +155,8 @@ def run_command(
     tell_sheet(replace(suite_sheet(result), sections=[whole_table(result)]), None)
     if not out.json:
         out.result(
-            f"suite {result.folder}; page, files and cards: medassay report {result.folder} --suite"
-            " --to FOLDER"
+            f"suite {result.folder}; page, files and cards: medassay suite report"
+            f" {result.folder} --to FOLDER"
         )
 
 

@@ -91,7 +91,9 @@ def open_suite(folder: Path) -> SuiteRun:
     """
     path = folder / RECORD
     if not path.is_file():
-        raise InputError(f"{folder}: no {RECORD}; `medassay run --suite NAME` makes a suite")
+        raise InputError(
+            f"{folder}: no {RECORD}; `medassay suite run NAME --model …` makes a suite"
+        )
     record = parse_json(path.read_bytes(), str(path))
     if not isinstance(record, dict) or "parts" not in record:
         raise InputError(f"{path}: not the record of a suite")

@@ -1,0 +1,62 @@
+"""Groups of commands and their earlier spellings: both do the same."""
+
+import json
+
+from tests import makers
+
+
+def suite_folder(cli, tmp_path, *command):
+    """Run a suite of one benchmark over two scripted models; return its folder."""
+    code, told, error = cli("--json", *command)
+    assert code == 0, error
+    [folder] = (tmp_path / "suites").iterdir()
+    assert json.loads(told)
+    return folder
+
+
+def test_a_suite_is_run_and_reported_by_its_group_and_by_the_earlier_spelling(
+    cli, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MEDASSAY_DATA", raising=False)
+    folder = tmp_path / "data/medtext"
+    folder.mkdir(parents=True)
+    rows = "".join(f"Case {n}?,Answer {n} at length.\n" for n in range(12))
+    (folder / "completed.csv").write_text(f"Prompt,Completion\n{rows}")
+    makers.write_models(tmp_path, makers.fake("good", reply="Answer 1."), makers.fake("poor"))
+    options = ("--model", "good,poor", "--metric", "bertscore=none,moverscore=none,bleurt=none")
+    suite = suite_folder(cli, tmp_path, "suite", "run", "medtext", *options)
+    assert suite_folder(cli, tmp_path, "run", "--suite", "medtext", *options) == suite
+    new = cli("suite", "report", str(suite), "--as-published")
+    assert new == cli("report", str(suite), "--suite", "--as-published")
+    assert new[0] == 0
+    assert "MedText" in new[1]
+
+
+def test_a_suite_without_models_or_of_an_unknown_name_says_what_is_expected(cli, tmp_path):
+    assert cli("suite", "run", "medtext")[0] == 2
+    makers.write_models(tmp_path, makers.fake("m"))
+    code, _, error = cli("suite", "run", "nowhere", "--model", "m")
+    assert (code, "'nowhere'" in error, error.count("\n")) == (3, True, 1)
+    code, _, error = cli("suite", "run", "plan.toml", "--model", "m")
+    assert (code, "without a plan" in error) == (2, True)
+
+
+def test_suites_are_listed_with_their_benchmarks(cli):
+    code, told, _ = cli("--json", "suite", "list")
+    assert code == 0
+    assert "careqa_open" in json.loads(told)["suites"]["careqa_suite_open"]
+
+
+def test_the_extraction_study_has_a_command_and_its_earlier_spelling(cli, tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.record_items(12), domains=("records",))
+    makers.write_models(tmp_path, makers.record_student(12))
+    plan = makers.write_plan(tmp_path, task="record")
+    assert cli("run", plan)[0] == 0
+    [run] = (tmp_path / "runs").iterdir()
+    new = cli("--json", "study", "extraction", str(run), "--pass", "medication=0.5")
+    assert new[0] == 0, new
+    assert new == cli(
+        "--json", "report", str(run), "--study", "extraction", "--pass", "medication=0.5"
+    )
+    assert cli("report", str(run), str(run))[0] == 2
