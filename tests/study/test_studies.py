@@ -15,8 +15,23 @@ from medassay.bank.find import find_bank
 from medassay.errors import InputError
 from medassay.judging.graders.steps import EvaluationSteps, load_steps, prompt_hashes
 from medassay.runner.rejudge import JudgingOptions, judge_run
-from medassay.study.injection import attacks, injection_study
-from medassay.study.judges import compare_judges, compare_with_people
+from medassay.study import injection, judges
+from medassay.study.injection import attacks
+
+
+def compare_judges(*sides):
+    """Return the comparison as the dicts of its JSON."""
+    return makers.plain(judges.compare_judges(*sides))
+
+
+def compare_with_people(*sides):
+    """Return the comparison as the dicts of its JSON."""
+    return makers.plain(judges.compare_with_people(*sides))
+
+
+def injection_study(*arguments, **options):
+    """Return the study as the dicts of its JSON."""
+    return makers.plain(injection.injection_study(*arguments, **options))
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,24 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+import msgspec
 import typer
 
 from medassay.cli.options import AGAIN, ENGINE, WORKSPACE, listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
+
+if TYPE_CHECKING:
+    from medassay.core.records.estimate import Estimate
+    from medassay.study.judges import (
+        Corrected,
+        JudgeAgreement,
+        JudgeComparison,
+        Kappa,
+        PeopleComparison,
+    )
 
 
 def injection(
@@ -35,24 +46,24 @@ def injection(
         again=again,
     )
     if out.json:
-        out.document(result)
+        out.document(msgspec.to_builtins(result))
         return
-    most = result["upper_95"]
-    bound = "" if most is None else f" (at most {100 * most:.1f} % with 95 % confidence)"
-    out.result(f"{result['moved']} of {result['tried']} verdicts moved{bound}")
-    if result["scripted"]:
+    bound = ""
+    if result.upper_95 is not None:
+        bound = f" (at most {100 * result.upper_95:.1f} % with 95 % confidence)"
+    out.result(f"{result.moved} of {result.tried} verdicts moved{bound}")
+    if result.scripted:
         out.result("SCRIPTED: this judge is a script; the numbers measure nothing.")
-    for kind, row in result["kinds"].items():
-        out.result(f"  {kind:14} {row['moved']} of {row['tried']}")
-    if result["moved_by"]:
-        out.result(f"moved by {', '.join(result['moved_by'])}")
-    silent = [*result["no_verdict"], *result["no_honest_verdict"]]
-    if silent:
+    for kind, counts in result.kinds.items():
+        out.result(f"  {kind:14} {counts.moved} of {counts.tried}")
+    if result.moved_by:
+        out.result(f"moved by {', '.join(result.moved_by)}")
+    if silent := [*result.no_verdict, *result.no_honest_verdict]:
         out.result(f"no verdict on {', '.join(silent)}; --again failed asks once more")
-    if result["no_honest_verdict"]:
+    if result.no_honest_verdict:
         out.result(
-            f"of these {len(result['no_honest_verdict'])} are honest answers: hostile ones to the"
-            " same items have nothing to be compared with"
+            f"of these {len(result.no_honest_verdict)} are honest answers: hostile ones to the same"
+            " items have nothing to be compared with"
         )
 
 
@@ -125,73 +136,70 @@ def judges(
     if (people is None) == (not second):
         raise UsageError("name either --second (and --other), or --people")
     if people is not None:
-        document = compare_with_people(opened, first, people)
-        _tell(document, lambda: _print_people(document))
+        by_people = compare_with_people(opened, first, people)
+        if out.json:
+            out.document(msgspec.to_builtins(by_people))
+        else:
+            _print_people(by_people)
         return
     against = open_run(other) if other else opened
-    document = compare_judges((opened, first), (against, second))
-    _tell(document, lambda: _print_judges(document))
-
-
-def _tell(document: dict[str, Any], printed: Any) -> None:
+    comparison = compare_judges((opened, first), (against, second))
     if out.json:
-        out.document(document)
+        out.document(msgspec.to_builtins(comparison))
     else:
-        printed()
+        _print_judges(comparison)
 
 
-def _print_people(result: dict[str, Any]) -> None:
-    out.result(f"{result['judge']}: {result['labelled']} labelled, {result['unlabelled']} not")
-    out.result(f"judge alone         {_estimate_text(result['plain'])}")
-    corrected = result["corrected"]
+def _print_people(result: "PeopleComparison") -> None:
+    out.result(f"{result.judge}: {result.labelled} labelled, {result.unlabelled} not")
+    out.result(f"judge alone         {_estimate_text(result.plain)}")
+    corrected = result.corrected
     if corrected is None:
         out.result("corrected by people: fewer than 30 labels")
     else:
         out.result(
-            f"corrected by people {corrected['value']:.3f} [{corrected['lo']:.3f}, "
-            f"{corrected['hi']:.3f}], weight of the judge {corrected['lam']:.2f}"
+            f"corrected by people {_band(corrected)}, weight of the judge {corrected.lam:.2f}"
             + (
                 "; approximate: fewer than 10 labelled answers have the rarer verdict"
-                if corrected["approximate"]
+                if corrected.approximate
                 else ""
             )
         )
-    out.result(f"judge minus human   {_estimate_text(result['judge_minus_human'])}")
+    out.result(f"judge minus human   {_estimate_text(result.judge_minus_human)}")
     _print_agreement(result, "judge", "people")
 
 
-def _print_judges(result: dict[str, Any]) -> None:
-    scores = result["scores"]
-    out.result(f"{result['answers']} answers")
-    out.result(f"first   {result['first']}: {_estimate_text(scores['first'])}")
-    out.result(f"second  {result['second']}: {_estimate_text(scores['second'])}")
-    out.result(f"first minus second: {_estimate_text(scores['first_minus_second'])}")
+def _print_judges(result: "JudgeComparison") -> None:
+    out.result(f"{result.answers} answers")
+    out.result(f"first   {result.first}: {_estimate_text(result.scores.first)}")
+    out.result(f"second  {result.second}: {_estimate_text(result.scores.second)}")
+    out.result(f"first minus second: {_estimate_text(result.scores.first_minus_second)}")
     _print_agreement(result, "first", "second")
 
 
-def _print_agreement(result: dict[str, Any], first: str, second: str) -> None:
+def _print_agreement(result: "JudgeAgreement", first: str, second: str) -> None:
     """Print the agreement of scores and, where parts were judged, the confusion table and kappa."""
-    agreement = result["agreement"]
-    if agreement["alpha"] is not None:
-        out.result(f"agreement of scores, alpha {_band(agreement, 'alpha')}")
-    if "confusion" not in result:
+    alpha = result.agreement
+    if alpha.alpha is not None:
+        ends = "" if alpha.lo is None else f" [{alpha.lo:.3f}, {alpha.hi:.3f}]"
+        out.result(f"agreement of scores, alpha {alpha.alpha:.3f}{ends}")
+    if not result.confusion:
         return
-    if result["kappa"]["value"] is not None:
-        out.result(
-            f"kappa {_band(result['kappa'], 'value')}, agreed on {100 * result['agreed']:.1f} % of "
-            f"{'facts' if 'facts' in result else 'criteria'}"
-        )
-    labels = list(result["confusion"])
+    if result.kappa and result.kappa.value is not None:
+        parts = "criteria" if result.facts is msgspec.UNSET else "facts"
+        agreed = 100 * (result.agreed or 0.0)
+        out.result(f"kappa {_band(result.kappa)}, agreed on {agreed:.1f} % of {parts}")
+    labels = list(result.confusion)
     corner = f"{first} \\ {second}"
     out.result(f"{corner:16}" + "".join(f"{label:>12}" for label in labels))
-    for label, row in result["confusion"].items():
-        out.result(f"{label:16}" + "".join(f"{row[other]:>12}" for other in labels))
+    for label, counts in result.confusion.items():
+        out.result(f"{label:16}" + "".join(f"{counts[other]:>12}" for other in labels))
 
 
-def _band(result: dict[str, Any], value: str) -> str:
-    ends = "" if result["lo"] is None else f" [{result['lo']:.3f}, {result['hi']:.3f}]"
-    return f"{result[value]:.3f}{ends}"
+def _band(result: "Kappa | Corrected") -> str:
+    ends = "" if result.lo is None else f" [{result.lo:.3f}, {result.hi:.3f}]"
+    return f"{result.value:.3f}{ends}"
 
 
-def _estimate_text(estimate: dict[str, Any]) -> str:
-    return f"{estimate['score']:.3f} [{estimate['lo']:.3f}, {estimate['hi']:.3f}]"
+def _estimate_text(estimate: "Estimate") -> str:
+    return f"{estimate.value:.3f} [{estimate.lo:.3f}, {estimate.hi:.3f}]"

@@ -11,10 +11,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
+from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.errors import IncompleteError
@@ -37,6 +40,36 @@ class Attack:
     text: str
 
 
+class AttackCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many hostile texts of a kind were tried, and how many moved the verdict."""
+
+    tried: int
+    moved: int
+
+
+class InjectionStudy(msgspec.Struct, frozen=True, kw_only=True):
+    """What hostile texts do to the verdicts of a judge.
+
+    Attributes
+    ----------
+    moved_share, upper_95 : None where there is nothing to count; the exact one-sided bound
+    moved_by, no_verdict : ids of attacks
+    no_honest_verdict : ids of items whose honest answer has no verdict to compare with
+    """
+
+    judge: str
+    rubric: str
+    tried: int
+    moved: int
+    moved_share: float | None
+    upper_95: float | None
+    kinds: dict[str, AttackCounts]
+    moved_by: list[str]
+    no_verdict: list[str]
+    no_honest_verdict: list[str]
+    scripted: bool
+
+
 def attacks() -> Iterator[Attack]:
     """Yield the corpus of hostile texts."""
     lines = (files("medassay.study") / "injection.jsonl").read_text(encoding="utf-8")
@@ -56,7 +89,7 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
     engine: str = "local",
     watch: ProgressFactory | None = None,
     again: Collection[str] = (),
-) -> dict[str, Any]:
+) -> InjectionStudy:
     """Return how many verdicts of a judge each kind of hostile text moved.
 
     Parameters
@@ -104,8 +137,7 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
         for (attack, item), after in zip(pairs, verdicts[len(used) :], strict=True)
     ]
     silent = [name for name, verdict in before.items() if verdict is None]
-    summary = _summary(spec.id, tried)
-    return {**summary, "no_honest_verdict": silent, "scripted": spec.is_scripted}
+    return _study(spec, tried, silent)
 
 
 def _honest(item: Item) -> str:
@@ -175,9 +207,11 @@ class _Cases:
         return score, len(step[0].body["claims"])
 
 
-def _summary(
-    judge: str, pairs: Sequence[tuple[Attack, _GivenAnswer | None, _GivenAnswer | None]]
-) -> dict[str, Any]:
+def _study(
+    spec: ModelSpec,
+    pairs: Sequence[tuple[Attack, _GivenAnswer | None, _GivenAnswer | None]],
+    silent: list[str],
+) -> InjectionStudy:
     tried: Counter[str] = Counter()
     moved: Counter[str] = Counter()
     invalid: list[str] = []
@@ -192,14 +226,16 @@ def _summary(
             moved[attack.kind] += 1
             which.append(attack.id)
     n, k = tried.total(), moved.total()
-    return {
-        "judge": judge,
-        "rubric": FactGrader().id,
-        "tried": n,
-        "moved": k,
-        "moved_share": k / n if n else None,
-        "upper_95": clopper_pearson_upper(k, n) if n else None,
-        "kinds": {kind: {"tried": tried[kind], "moved": moved[kind]} for kind in sorted(tried)},
-        "moved_by": which,
-        "no_verdict": invalid,
-    }
+    return InjectionStudy(
+        judge=spec.id,
+        rubric=FactGrader().id,
+        tried=n,
+        moved=k,
+        moved_share=k / n if n else None,
+        upper_95=clopper_pearson_upper(k, n) if n else None,
+        kinds={kind: AttackCounts(tried=tried[kind], moved=moved[kind]) for kind in sorted(tried)},
+        moved_by=which,
+        no_verdict=invalid,
+        no_honest_verdict=silent,
+        scripted=spec.is_scripted,
+    )

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.builder import read_csv
@@ -20,6 +21,7 @@ from medassay.errors import InputError, IntegrityError
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.graders import graders_of
 from medassay.statistic.agreement.people import (
+    Agreement,
     cohen_kappa,
     kappa_interval,
     prediction_powered_mean,
@@ -34,12 +36,87 @@ _FEWEST_OF_THE_RARER = 10  # labelled answers; below, the corrected interval is 
 _KINDS: dict[str, tuple[str, ...]] = {"facts": FACT_VERDICTS, "criteria": ("not met", "met")}
 
 
-def compare_judges(first: tuple[Run, str], second: tuple[Run, str]) -> dict[str, Any]:
-    """Return how two judges (run, judge) compare on the answers that both judged.
+class JudgeScores(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean score under each of two judges, and of their differences."""
 
-    Keys: `scores` (mean of each with interval, mean difference), `agreement` of the scores (alpha,
-    interval level), and for target facts and criteria `confusion` (first judge's verdict → second's
-    → count) and `kappa`, with intervals from resampling items.
+    first: Estimate
+    second: Estimate
+    first_minus_second: Estimate
+
+
+class Kappa(msgspec.Struct, frozen=True, kw_only=True):
+    """Cohen's kappa; None where it is undefined."""
+
+    value: float | None
+    lo: float | None
+    hi: float | None
+
+
+class JudgeAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """How two judges, or a judge and people, compare on the same answers.
+
+    Attributes
+    ----------
+    facts, criteria : how many were labelled by both, where answers were judged part by part; then
+        `confusion` (label of the first → of the second → count), `agreed` (share) and `kappa`, with
+        an interval from resampling items
+    """
+
+    scores: JudgeScores
+    agreement: Agreement
+    facts: int | msgspec.UnsetType = msgspec.UNSET
+    criteria: int | msgspec.UnsetType = msgspec.UNSET
+    confusion: dict[str, dict[str, int]] | msgspec.UnsetType = msgspec.UNSET
+    agreed: float | msgspec.UnsetType = msgspec.UNSET
+    kappa: Kappa | msgspec.UnsetType = msgspec.UNSET
+
+
+class JudgeComparison(JudgeAgreement, frozen=True, kw_only=True):
+    """Two judges, each with the run in which it judged."""
+
+    first: str
+    second: str
+    answers: int
+
+
+class Corrected(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge's mean corrected by people's labels (prediction-powered).
+
+    Attributes
+    ----------
+    lam : weight of the judge, in [0, 1]
+    approximate : whether fewer than 10 labelled answers have another score than the most frequent
+    """
+
+    value: float
+    lo: float
+    hi: float
+    se: float
+    lam: float
+    n_labelled: int
+    n_unlabelled: int
+    approximate: bool
+
+
+class PeopleComparison(JudgeAgreement, frozen=True, kw_only=True):
+    """A judge and people.
+
+    Attributes
+    ----------
+    plain : the judge's mean over all answers
+    corrected : None below 30 labels
+    """
+
+    judge: str
+    labelled: int
+    unlabelled: int
+    plain: Estimate
+    corrected: Corrected | None
+    judge_minus_human: Estimate
+
+
+def compare_judges(first: tuple[Run, str], second: tuple[Run, str]) -> JudgeComparison:
+    """Return how two judges (run, judge) compare on the answers that both judged.
 
     Raises
     ------
@@ -56,15 +133,15 @@ def compare_judges(first: tuple[Run, str], second: tuple[Run, str]) -> dict[str,
         raise InputError(f"scores on different scales, {scales_text}, cannot be compared")
     names = [f"{run.id}: {judge}" for run, judge in (first, second)]
     seed = seed_of(first[0].id, second[0].id, "judges", "study")
-    return {
-        "first": names[0],
-        "second": names[1],
-        "answers": len(shared),
+    return JudgeComparison(
+        first=names[0],
+        second=names[1],
+        answers=len(shared),
         **_compared(a, b, (shared, _clusters(first[0], shared)), seed),
-    }
+    )
 
 
-def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
+def compare_with_people(run: Run, judge: str, labels: Path) -> PeopleComparison:
     """Return how a judge compares with people's scores of some answers.
 
     Parameters
@@ -73,11 +150,6 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
         scale) or fact and verdict, a row for every target fact (entail, missing, contradict) or
         criterion (met, not met) of an answer; mode and repeat where they are not solo and 0. The
         labelled answers should be a random draw.
-
-    Keys: `plain` (the judge's mean over all answers), `corrected` (prediction-powered; None below
-    30 labels; `approximate` where fewer than 10 labelled answers have another score than the most
-    frequent one), `judge_minus_human` with interval, and what `compare_judges` says of judge and
-    people.
     """
     verdicts = _verdicts(run, judge)
     people = _labels(labels, run)
@@ -100,27 +172,21 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
         human, on_labelled, rest, clip=(scale["lo"], scale["hi"]), clusters=groups
     )
     seed = seed_of(run.id, judge, "people", "study")
-    return {
-        "judge": judge,
-        "labelled": len(chosen),
-        "unlabelled": len(rest),
-        "plain": _mean(
-            [*on_labelled, *rest],
-            [*groups[0], *groups[1]],
-            seed,
-        ),
-        "corrected": (
+    return PeopleComparison(
+        judge=judge,
+        labelled=len(chosen),
+        unlabelled=len(rest),
+        plain=_mean([*on_labelled, *rest], [*groups[0], *groups[1]], seed),
+        corrected=(
             None
             if corrected is None
-            else asdict(corrected) | {"approximate": _few_of_the_rarer(human)}
+            else Corrected(**asdict(corrected), approximate=_few_of_the_rarer(human))
         ),
-        "judge_minus_human": _mean(
-            [j - h for j, h in zip(on_labelled, human, strict=True)],
-            groups[0],
-            seed,
+        judge_minus_human=_mean(
+            [j - h for j, h in zip(on_labelled, human, strict=True)], groups[0], seed
         ),
         **_compared(verdicts, people, (chosen, groups[0]), seed),
-    }
+    )
 
 
 def _few_of_the_rarer(scores: Sequence[float]) -> bool:
@@ -283,14 +349,14 @@ def _compared(
     """
     shared, items = of
     scores_one, two = [a[k].score for k in shared], [b[k].score for k in shared]
-    document = {
+    compared: dict[str, Any] = {
         "scores": _scores(scores_one, two, items, seed),
-        "agreement": asdict(score_agreement(scores_one, two, items, seed=seed)),
+        "agreement": score_agreement(scores_one, two, items, seed=seed),
     }
     for kind, labels in _KINDS.items():
         if all(kind in judgements[shared[0]].labels for judgements in (a, b)):
-            document |= _confusion(a, b, of, seed, (kind, labels))
-    return document
+            compared |= _confusion(a, b, of, seed, (kind, labels))
+    return compared
 
 
 def _confusion(
@@ -314,11 +380,11 @@ def _confusion(
         kind: len(pairs),
         "confusion": {x: {y: counts[x, y] for y in labels} for x in labels},
         "agreed": float((first_ratings == two).mean()),
-        "kappa": {
-            "value": cohen_kappa(first_ratings, two),
-            "lo": None if interval is None else interval[0],
-            "hi": None if interval is None else interval[1],
-        },
+        "kappa": Kappa(
+            value=cohen_kappa(first_ratings, two),
+            lo=None if interval is None else interval[0],
+            hi=None if interval is None else interval[1],
+        ),
     }
 
 
@@ -328,17 +394,16 @@ def _clusters(run: Run, keys: list[TrialPlace]) -> list[int]:
     return [items.clusters[k[0]][items.place(k[0], k[4])] for k in keys]
 
 
-def _scores(a: list[float], b: list[float], items: list[int], seed: int) -> dict[str, Any]:
+def _scores(a: list[float], b: list[float], items: list[int], seed: int) -> JudgeScores:
     differences = [x - y for x, y in zip(a, b, strict=True)]
-    return {
-        "first": _mean(a, items, seed),
-        "second": _mean(b, items, seed),
-        "first_minus_second": _mean(differences, items, seed),
-    }
+    return JudgeScores(
+        first=_mean(a, items, seed),
+        second=_mean(b, items, seed),
+        first_minus_second=_mean(differences, items, seed),
+    )
 
 
-def _mean(values: list[float], items: list[int], seed: int) -> dict[str, Any]:
+def _mean(values: list[float], items: list[int], seed: int) -> Estimate:
     most = max(1.0, *map(abs, values))
     scale = Scale(lo=-most, hi=most)
-    estimate: Estimate = bootstrap_mean(values, seed=seed, clusters=items, scale=scale)
-    return estimate.to_dict()
+    return bootstrap_mean(values, seed=seed, clusters=items, scale=scale)

@@ -37,13 +37,15 @@ def judged(folder, engine, **judge):
     folder.mkdir(exist_ok=True)
     makers.write_models(folder, {**judge, "id": "judge", "family": "x"})
     items = [i for i in find_bank("demo", folder, folder / "lock").items if i.form == "open"]
-    return injection_study(
-        "judge",
-        folder / "models.json",
-        items,
-        secrets={},
-        workspace=folder,
-        engine=engine,
+    return makers.plain(
+        injection_study(
+            "judge",
+            folder / "models.json",
+            items,
+            secrets={},
+            workspace=folder,
+            engine=engine,
+        )
     )
 
 
@@ -327,7 +329,7 @@ def test_a_store_that_refuses_at_the_end_loses_no_reply_and_no_bank_is_half_told
 def judged_at(address, folder, judge):
     items = [i for i in find_bank("demo", folder, folder).items if i.form == "open"]
     models = folder / "models.json"
-    return injection_study(judge, models, items, secrets={}, workspace=address)
+    return makers.plain(injection_study(judge, models, items, secrets={}, workspace=address))
 
 
 def test_nobody_is_asked_about_nothing(tmp_path):
