@@ -1,4 +1,4 @@
-"""What the machinery calls and the kinds of items, graders and summaries provide."""
+"""What the machinery calls and the kinds of task, graders and summaries provide."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol

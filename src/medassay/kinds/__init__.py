@@ -1,1 +1,1 @@
-"""Kinds of items, a folder each: how they are read, scored and reported."""
+"""Kinds of task, a folder each: what is asked, how it is read, scored and shown."""

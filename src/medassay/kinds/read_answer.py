@@ -1,4 +1,4 @@
-"""Completion → `Answer`, with exactly one outcome, whatever the kind of item."""
+"""Completion → `Answer`, with exactly one outcome, whatever the kind of task."""
 
 from dataclasses import replace
 from typing import Literal

@@ -1,1 +1,1 @@
-"""Graders that serve more than one kind of item."""
+"""Graders that serve more than one kind of task."""

@@ -1,4 +1,4 @@
-"""Graders that serve more than one kind of item: one line each.
+"""Graders that serve more than one kind of task: one line each.
 
 A grader is made of the card of a bank and the rules of a run.
 """

@@ -1,4 +1,4 @@
-"""Every page that does not belong to one kind of item: one line each."""
+"""Every page that does not belong to one kind of task: one line each."""
 
 from collections.abc import Callable, Iterator
 
