@@ -46,21 +46,17 @@ _BANK = typer.Argument(..., help="A bank's folder, or 'demo'.")
 def validate(bank: str = _BANK) -> None:
     """Check every row of a bank; exit 3 names the first that is wrong."""
     bank_read = load_bank_argument(bank)
-    if out.json:
-        out.document(
-            {
-                "ok": True,
-                "bank": bank_read.name,
-                "version": bank_read.version,
-                "content_sha256": bank_read.content_hash,
-                "items": len(bank_read.items),
-            }
-        )
-    else:
-        out.result(
-            f"ok: {bank_read.version}, {counted(len(bank_read.items), 'item')}, content"
-            f" {bank_read.content_hash}"
-        )
+    out.tell(
+        {
+            "ok": True,
+            "bank": bank_read.name,
+            "version": bank_read.version,
+            "content_sha256": bank_read.content_hash,
+            "items": len(bank_read.items),
+        },
+        f"ok: {bank_read.version}, {counted(len(bank_read.items), 'item')}, content"
+        f" {bank_read.content_hash}",
+    )
 
 
 @app.command()
@@ -142,17 +138,11 @@ def release(
 
     if (bank / JOURNAL).is_file():
         released = synthesis.release_workshop(bank, reason)
-        if out.json:
-            out.document(released)
-        else:
-            out.result(f"{released['version']} {released['content_sha256']} {released['bank']}")
+        out.tell(released, f"{released['version']} {released['content_sha256']} {released['bank']}")
         return
     today = dt.datetime.now(dt.UTC).date()
     version, content = make(bank, reason=reason, lock=Path("banks.lock"), today=today)
-    if out.json:
-        out.document({"version": version, "content_sha256": content})
-    else:
-        out.result(f"{version} {content}")
+    out.tell({"version": version, "content_sha256": content}, f"{version} {content}")
 
 
 @app.command()
@@ -168,10 +158,7 @@ def approve(
 
     today = dt.datetime.now(dt.UTC).date()
     version, content = note(bank, items or [], who=by, lock=Path("banks.lock"), today=today)
-    if out.json:
-        out.document({"version": version, "content_sha256": content})
-    else:
-        out.result(f"{version} {content}")
+    out.tell({"version": version, "content_sha256": content}, f"{version} {content}")
 
 
 _MAKER = typer.Option(..., help="The model that writes the references.")
@@ -461,10 +448,10 @@ def fetch(
     files = download(name, to)
     if not files:
         raise GateError(f"bank fetch: {name} brought no file that its loader reads")
-    if out.json:
-        out.document({"files": [str(path) for path in files]})
-    else:
-        out.result(f"{len(files)} files in {to}; now: medassay bank import {name} {to}")
+    out.tell(
+        {"files": [str(path) for path in files]},
+        f"{len(files)} files in {to}; now: medassay bank import {name} {to}",
+    )
 
 
 def read_columns(text: str) -> dict[str, str]:

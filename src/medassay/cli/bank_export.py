@@ -25,7 +25,4 @@ def export(
     files = sorted(
         str(path.relative_to(exported)) for path in exported.rglob("*") if path.is_file()
     )
-    if out.json:
-        out.document({"path": str(exported), "files": files})
-    else:
-        out.result(f"{exported}: {', '.join(files)}")
+    out.tell({"path": str(exported), "files": files}, f"{exported}: {', '.join(files)}")

@@ -68,10 +68,10 @@ def command(
             f"Remove these {len(chosen)} for good ({_units(size)})?", abort=True, err=True
         )
     freed = remove(chosen)
-    if out.json:
-        out.document({"removed": [str(leftover.path) for leftover in chosen], "bytes": freed})
-    elif chosen:
-        out.result(f"{len(chosen)} removed, {_units(freed)} freed")
+    out.tell(
+        {"removed": [str(leftover.path) for leftover in chosen], "bytes": freed},
+        *([f"{len(chosen)} removed, {_units(freed)} freed"] if chosen else []),
+    )
 
 
 def _units(size: int) -> str:

@@ -58,10 +58,10 @@ def decide(
     with open_workshop(folder) as workshop:
         handles = note(workshop, matches[0], names, who=by, reason=reason, change=change)
         head = workshop.events[-1].hash
-    if out.json:
-        out.document({"decided": handles, "verb": verb, "by": by, "journal": head})
-    else:
-        out.result(f"{verb}: {len(handles)} noted, by {by}; journal {head}")
+    out.tell(
+        {"decided": handles, "verb": verb, "by": by, "journal": head},
+        f"{verb}: {len(handles)} noted, by {by}; journal {head}",
+    )
 
 
 def votes(

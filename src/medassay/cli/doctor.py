@@ -58,20 +58,21 @@ def command(
         "models_file": str(models) if models.exists() else None,
         "models": rows,
     }
-    if out.json:
-        out.document(report)
-    else:
-        out.result(f"medassay {report['version']}, Python {report['python']}")
-        for name, present in installed.items():
-            out.result(f"  {name}: {'installed' if present else 'not installed'}")
-        for name, digest in report["weights"].items():
-            out.result(f"  {name}: weights with SHA-256 {digest}")
-        for name in report["proxies"]:
-            out.result(f"  {name} is set; models are asked directly, never through a proxy")
-        if not models.exists():
-            out.result(f"  {models}: not here; `medassay init` writes one")
-        for row in rows:
-            out.result(f"  {row['model']}: {row['state']}")
+    out.tell(
+        report,
+        f"medassay {report['version']}, Python {report['python']}",
+        *(
+            f"  {name}: {'installed' if present else 'not installed'}"
+            for name, present in installed.items()
+        ),
+        *(f"  {name}: weights with SHA-256 {digest}" for name, digest in report["weights"].items()),
+        *(
+            f"  {name} is set; models are asked directly, never through a proxy"
+            for name in report["proxies"]
+        ),
+        *([f"  {models}: not here; `medassay init` writes one"] if not models.exists() else []),
+        *(f"  {row['model']}: {row['state']}" for row in rows),
+    )
     if any(not row["ok"] for row in rows):
         raise typer.Exit(1)
 

@@ -28,7 +28,4 @@ def command(
     with open_places([run]) as [source]:
         target = to or Path(source.path.name if "-" in form else f"{source.path.name}.{form}")
         path = export(source, form, target)
-    if out.json:
-        out.document({"path": str(path)})
-    else:
-        out.result(f"wrote {path}")
+    out.tell({"path": str(path)}, f"wrote {path}")

@@ -20,8 +20,8 @@ def command(folder: Path = typer.Argument(Path(), help="Where; made if need be."
     folder.mkdir(parents=True, exist_ok=True)
     for name in _FILES:
         (folder / name).write_text((source / name).read_text(encoding="utf-8"), encoding="utf-8")
-    if out.json:
-        out.document({"path": str(folder), "files": list(_FILES)})
-        return
-    out.result(f"{folder}: wrote {' and '.join(_FILES)}")
-    out.result('Set "enabled": true for the models you have, then: medassay run plan.toml --plan')
+    out.tell(
+        {"path": str(folder), "files": list(_FILES)},
+        f"{folder}: wrote {' and '.join(_FILES)}",
+        'Set "enabled": true for the models you have, then: medassay run plan.toml --plan',
+    )

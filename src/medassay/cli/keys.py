@@ -38,7 +38,4 @@ def show(file: Path = typer.Argument(..., help="A private key.")) -> None:
 
 
 def _tell(public: str, file: Path) -> None:
-    if out.json:
-        out.document({"public_key": public, "file": str(file)})
-    else:
-        out.result(f"public key {public}")
+    out.tell({"public_key": public, "file": str(file)}, f"public key {public}")

@@ -110,10 +110,7 @@ def _options(
     if version:
         from importlib.metadata import version as installed
 
-        if out.json:
-            out.document({"version": installed("medassay")})
-        else:
-            out.result(f"medassay {installed('medassay')}")
+        out.tell({"version": installed("medassay")}, f"medassay {installed('medassay')}")
         raise typer.Exit
 
 

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from medassay.core.secret import secrets
 
 if TYPE_CHECKING:
@@ -29,6 +31,13 @@ class Output:
         """Print one JSON document."""
         # Built whole before anything is written; ASCII, since any text must survive any terminal.
         sys.stdout.write(json.dumps({"schema_version": 1, **document}, indent=1) + "\n")
+
+    def tell(self, record: "Mapping[str, Any] | msgspec.Struct", *lines: str) -> None:
+        """Print a result: with --json the record as one document, else its lines."""
+        if self.json:
+            self.document(msgspec.to_builtins(record))
+        for line in () if self.json else lines:
+            self.result(line)
 
     def say(self, text: str) -> None:
         """Print a message for people, unless --quiet."""

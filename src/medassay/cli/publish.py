@@ -74,12 +74,10 @@ def command(
         page = publish(opened, folder, publication=called, signer=signer, about=about)
     if not asks:
         out.say(f"now public: {_what_is_public(opened)}")
-    if out.json:
-        out.document(
-            {"path": location.location_text(page.parent), "page": location.location_text(page)}
-        )
-    else:
-        out.result(f"board {location.location_text(page)}")
+    out.tell(
+        {"path": location.location_text(page.parent), "page": location.location_text(page)},
+        f"board {location.location_text(page)}",
+    )
 
 
 def _what_is_public(runs: "Sequence[Run]") -> str:

@@ -144,7 +144,6 @@ def _draw(run: "Run", target: Path, name: str, rules: "DdxRules | None") -> None
     if target.exists():
         raise InputError(f"{target}: exists; nothing is overwritten")
     drawing.save(target)
-    if out.json:
-        out.document({"figure": str(target), "caption": drawing.caption})
-    else:
-        out.result(f"drew {target}: {drawing.caption}")
+    out.tell(
+        {"figure": str(target), "caption": drawing.caption}, f"drew {target}: {drawing.caption}"
+    )

@@ -60,10 +60,7 @@ def serve(
 
 
 def _tell_link(link: str) -> None:
-    if out.json:
-        out.document({"link": link})
-    else:
-        out.result(link)
+    out.tell({"link": link}, link)
 
 
 _SOURCE = typer.Argument(

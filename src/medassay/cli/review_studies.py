@@ -55,10 +55,7 @@ def assign(
 
         with opened.write() as db:
             n_assigned = studies.assign_all(db, named_study(db, name), who=WHO)
-        if out.json:
-            out.document({"study": name, "assignments": n_assigned})
-        else:
-            out.result(f"{n_assigned} assignments made")
+        out.tell({"study": name, "assignments": n_assigned}, f"{n_assigned} assignments made")
 
 
 @study.command("close")
@@ -79,10 +76,7 @@ def close(
             raise typer.Exit(1)
         with opened.write() as db:
             closed = frozen.close(db, named_study(db, name), who=WHO)
-        if out.json:
-            out.document({"study": name, "sha256": closed})
-        else:
-            out.result(closed)
+        out.tell({"study": name, "sha256": closed}, closed)
 
 
 @study.command("due")

@@ -26,7 +26,6 @@ def command(
     signer = None if key is None else Signer(key)
     with location.changing(site, last=LEDGER) as folder:
         set_status(folder, publication, state, reason=reason, following=following, signer=signer)
-    if out.json:
-        out.document({"publication": publication, "status": state, "reason": reason})
-    else:
-        out.result(f"{publication} is {state}")
+    out.tell(
+        {"publication": publication, "status": state, "reason": reason}, f"{publication} is {state}"
+    )
