@@ -100,12 +100,14 @@ class KindRules:
     Attributes
     ----------
     remember : makes it of the plan, the items that are asked, and the folder of the plan
-    publish : what of it may be published beside the public ones of some items
+    publish : what of it may be published beside some items alone
+    forget : what of the summary may stay once an item is deleted; its key is the same
     """
 
     key: str
     remember: Callable[[Plan, Iterator[Item], Path], Mapping[str, Any]]
     publish: Callable[[Mapping[str, Any], Iterable[Item]], Mapping[str, Any]]
+    forget: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from medassay.bank.check import build_item
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
-from medassay.core.records.diagnosis import plain_name
 from medassay.errors import InputError
+from medassay.kinds.catalog import RULES
 from medassay.publishing.redaction import TRIAL_FIELDS, numbers_of, select_fields
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.merkle import leaf_hash
@@ -151,26 +152,20 @@ def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> No
 
 
 def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str, Any]]:
-    """Return the documents of a run that name golden diagnoses, without what would tell the item's.
-
-    Groups by category and diagnosis go as a whole: one that shrinks tells who has left it.
+    """Return the documents of a run in which the rules and the summary of its kind name items,
+    without what would tell of the item; nothing for kinds that name none.
     """
-    if run.manifest.ddx is None:
-        return {}
-    plain_names_left = {
-        plain_name(record["diagnoses"][0])
-        for record in read_jsonl(run.path / "items.jsonl")
-        if "diagnoses" in record and not (record["id"] == item and record["domain"] in domains)
-    }
+    keys = [key for key in RULES if key in run.manifest_document]
+    items_left = [
+        build_item(record)
+        for record in (read_jsonl(run.path / "items.jsonl") if keys else ())
+        if record["id"] != item or record["domain"] not in domains
+    ]
     manifest, statistics = dict(run.manifest_document), dict(run.statistics)
-    synonyms = manifest["ddx"]["synonyms"].items()
-    manifest["ddx"] = {
-        **manifest["ddx"],
-        "synonyms": {k: v for k, v in synonyms if k in plain_names_left},
-    }
-    errors = [e for e in statistics["ddx"]["errors"] if e["by"] == "golden_severity"]
-    statistics["ddx"] = {**statistics["ddx"], "errors": errors}
-    return {"manifest.json": manifest, "statistics.json": statistics}
+    for key in keys:
+        manifest[key] = RULES[key].publish(manifest[key], items_left)
+        statistics[key] = RULES[key].forget(statistics[key])
+    return {"manifest.json": manifest, "statistics.json": statistics} if keys else {}
 
 
 def _buried(path: Path, name: str, item: str, domains: set[str]) -> list[bytes]:

@@ -58,6 +58,14 @@ def _publish(rules: Mapping[str, Any], items: Iterable[Item]) -> dict[str, Any]:
     return {**rules, "synonyms": {k: v for k, v in rules["synonyms"].items() if k in names}}
 
 
+def _forget(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a summary without the groups by category and diagnosis, all of them: one that shrinks
+    tells who has left it.
+    """
+    errors = [error for error in summary["errors"] if error["by"] == "golden_severity"]
+    return {**summary, "errors": errors}
+
+
 def _presentation() -> Presentation:
     from medassay.kinds.diagnoses.page import PRESENTATION
 
@@ -73,7 +81,7 @@ DIAGNOSES = Kind(
     },
     key="ddx",
     summary=_summary,
-    rules=KindRules(key="ddx", remember=_remember, publish=_publish),
+    rules=KindRules(key="ddx", remember=_remember, publish=_publish, forget=_forget),
     public_parts=(
         *("severity", "severity_shift", "golden_severity", "all_places", "hit"),
         *("n", "n_considered", "unjudged"),
