@@ -160,7 +160,7 @@ def test_peoples_labels_correct_the_judge(judged, database, tmp_path):
         "entail",
         "missing",
     }  # the majority, not the third
-    compared = compare_with_people(judged, "judge-alpha", path)
+    compared = makers.plain(compare_with_people(judged, "judge-alpha", path))
     assert compared["labelled"] == 40
     assert compared["corrected"]["n_unlabelled"] == 40
     assert (
