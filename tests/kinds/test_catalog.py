@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from medassay.bank.check import ITEM_KEYS
 from medassay.core.records.target import FORMS
 from medassay.judging.graders.catalog import GRADERS as SHARED_GRADERS
 from medassay.kinds.catalog import KINDS, PARSERS, SCORERS, TASKS
@@ -31,6 +32,12 @@ _TAKEN = {
 )
 def test_no_two_kinds_bring_the_same_name(names):
     assert [name for name, times in Counter(names).items() if times > 1] == []
+
+
+def test_targets_of_kinds_are_told_by_keys_of_their_own():
+    for kind in KINDS.values():
+        for target in kind.targets:
+            assert next(iter(target.keys)) not in ITEM_KEYS
 
 
 def test_every_task_reads_and_scores_by_what_some_kind_brings():

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import growth
 
-from medassay.score.json_similarity import json_similarity
-from medassay.score.json_similarity import leaf_similarity, path_text
+from medassay.score.json_similarity import json_similarity, leaf_similarity, path_text
 
 texts = st.text(max_size=6)
 scalars = st.none() | st.booleans() | st.integers(-99, 99) | texts

@@ -116,7 +116,8 @@ class Kind:
 
     Attributes
     ----------
-    targets : its own; those that more than one room reads are in `core/records/target.py`
+    targets : its own, each told by a key that no other target has; those that more than one room
+        reads are in `core/records/target.py`
     graders : name → what makes a grader of the card of a bank and the rules of a run
     key : of its summary in the statistics of a run; without one the kind's name
     summary : what a run of one of the tasks tells besides its rankings; without one the columns of
