@@ -16,7 +16,7 @@ from medassay.errors import GateError, InputError, UsageError
 if TYPE_CHECKING:
     from medassay.storage.run import Run
 
-KINDS: dict[str, tuple[str, str]] = {  # what → folder of its plan, where it works
+DEMOS: dict[str, tuple[str, str]] = {  # what → folder of its plan, where it works
     "closed": ("demo_plan", "demo"),
     "ddx": ("demo_ddx", "demo-ddx"),
     "judge": ("demo_judge", "demo-judge"),
@@ -59,10 +59,10 @@ def command(
     generator: str = typer.Option("", help="synthesis: an entry of --models that writes."),
 ) -> None:
     """Run a demo plan and write its board."""
-    if what not in KINDS:
-        raise UsageError(f"demo '{what}' is unknown; known are {', '.join(KINDS)}")
+    if what not in DEMOS:
+        raise UsageError(f"demo '{what}' is unknown; known are {', '.join(DEMOS)}")
     _refuse_missing(what)
-    plan, workspace = KINDS[what]
+    plan, workspace = DEMOS[what]
     place = folder or Path(workspace)
     place.mkdir(parents=True, exist_ok=True)
     source = files("medassay.cli") / plan

@@ -158,27 +158,27 @@ class Board:
         relations_of: Mapping[str, Any] = self.statistics["fields"][mode][domain]
         return relations_of
 
-    def kinds(self, domain: str, mode: str, model: str = "") -> list[dict[str, Any]]:
+    def by_provenance(self, domain: str, mode: str, model: str = "") -> list[dict[str, Any]]:
         """Return rows of one ranking with public and synthetic items apart, and the gap; empty
         where a board has one kind only.
         """
         by_kind = self.statistics.get("by_kind")
         if by_kind is None:
             return []
-        kinds: dict[tuple[str, str], dict[str, Any]] = {}
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
         for kind in ("public", "synthetic"):
             for row in by_kind[kind].get(domain, []):
                 if row["mode"] == mode and model in ("", row["model"]):
-                    place = kinds.setdefault((row["model"], row["setting"]), {"row": row})
+                    place = rows.setdefault((row["model"], row["setting"]), {"row": row})
                     place[kind] = row
         for gap in by_kind["gap"]:
             if (gap["domain"], gap["mode"]) == (domain, mode):
-                kinds.get((gap["model"], gap["setting"]), {})["gap"] = gap
+                rows.get((gap["model"], gap["setting"]), {})["gap"] = gap
         for tools in by_kind["tools_minus_solo"]:
             if (tools["domain"], tools["mode"]) == (domain, mode):
                 key = (tools["model"], tools["setting"])
-                kinds.get(key, {}).setdefault("tools", {})[tools["kind"]] = tools
-        return list(kinds.values())
+                rows.get(key, {}).setdefault("tools", {})[tools["kind"]] = tools
+        return list(rows.values())
 
     def slug(self, text: str, kind: str = "") -> str:
         """Return the part of an address for a name of some kind, unique within that kind.

@@ -33,7 +33,7 @@ from medassay.storage.records import read_verdicts
 from medassay.storage.run import Run
 
 _FEWEST_OF_THE_RARER = 10  # labelled answers; below, the corrected interval is often too short
-_KINDS: dict[str, tuple[str, ...]] = {"facts": FACT_VERDICTS, "criteria": ("not met", "met")}
+_LABELS: dict[str, tuple[str, ...]] = {"facts": FACT_VERDICTS, "criteria": ("not met", "met")}
 
 
 class JudgeScores(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,7 +199,7 @@ def _few_of_the_rarer(scores: Sequence[float]) -> bool:
 @dataclass(frozen=True)
 class Judgement:
     """What a judge, or people, say of one answer: its score and, where its parts were judged, facts
-    or criteria → id of the part → place of its label in `_KINDS`.
+    or criteria → id of the part → place of its label in `_LABELS`.
     """
 
     score: float
@@ -290,7 +290,7 @@ def _scored(
     """Return labels of facts or criteria with the score that the run's rubric gives them."""
     manifest = run.manifest
     task = task_of_run(manifest)
-    kind = next((k for k in _KINDS if k in task.graders.values()), None)
+    kind = next((k for k in _LABELS if k in task.graders.values()), None)
     if kind is None:
         raise InputError(
             f"{name}: labels of facts, but task '{task.name}' is judged as a whole; expected scores"
@@ -312,7 +312,7 @@ def _scored(
                 f"{name}: item '{item.id}' has no {', '.join(strange) or kind}; expected a row for "
                 f"each of {', '.join(ids) or 'none'}"
             )
-        labels = _KINDS[kind]
+        labels = _LABELS[kind]
         for part in ids:
             if parts_said.get(part) not in labels:
                 raise InputError(
@@ -353,7 +353,7 @@ def _compared(
         "scores": _scores(scores_one, two, items, seed),
         "agreement": score_agreement(scores_one, two, items, seed=seed),
     }
-    for kind, labels in _KINDS.items():
+    for kind, labels in _LABELS.items():
         if all(kind in judgements[shared[0]].labels for judgements in (a, b)):
             compared |= _confusion(a, b, of, seed, (kind, labels))
     return compared

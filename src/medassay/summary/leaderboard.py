@@ -110,15 +110,15 @@ def leaderboard_document(
             domains.setdefault(OVERALL, []).extend(domains[only][-len(rows) :])
             fields[mode][OVERALL] = fields[mode][only]
     plan = manifest.plan
-    kinds = ProvenanceBreakdown(scores, manifest, task)
+    provenance = ProvenanceBreakdown(scores, manifest, task)
     apart = {}
-    if kinds.both:
+    if provenance.both:
         rows = sorted({row for mode in scores.modes for row in scores.rows(mode)})
         groups = {
             OVERALL: scores.domains,
             **{name: [name] for name in scores.domains},
         }
-        apart = {"by_kind": kinds.document(groups, unranked_rows(manifest, rows, scores))}
+        apart = {"by_kind": provenance.document(groups, unranked_rows(manifest, rows, scores))}
     differences = _both_modes(scores, manifest, task)
     return {
         **apart,

@@ -20,7 +20,7 @@ from medassay.summary.scores import RunScores
 from medassay.summary.tool_effect import MODES, tools_minus_solo
 
 PUBLIC, SYNTHETIC = "public", "synthetic"
-KINDS = (PUBLIC, SYNTHETIC)
+PROVENANCES = (PUBLIC, SYNTHETIC)
 _SHOWN = ("model", "setting", "mode", "metric", "scale")
 
 
@@ -37,7 +37,7 @@ class ProvenanceBreakdown:
     @property
     def both(self) -> bool:
         """Return whether there are items of both kinds."""
-        return all(any(m[kind].any() for m in self._masks.values()) for kind in KINDS)
+        return all(any(m[kind].any() for m in self._masks.values()) for kind in PROVENANCES)
 
     def document(
         self, rankings: Mapping[str, list[str]], unranked: Mapping[RowKey, str]
@@ -49,19 +49,19 @@ class ProvenanceBreakdown:
         rankings : name of a ranking → its domains
         unranked : rows that never rank, with the reason
         """
-        document: dict[str, Any] = {kind: {} for kind in KINDS}
+        document: dict[str, Any] = {kind: {} for kind in PROVENANCES}
         gaps: list[dict[str, Any]] = []
         tools: list[dict[str, Any]] = []
         for name, members in rankings.items():
             for mode in sorted(self._scores.modes):
                 rows = self._scores.rows(mode)
-                for kind in KINDS:
+                for kind in PROVENANCES:
                     strata = self._strata(members, mode, rows, kind)
                     if strata:
                         kind_rankings = self._ranked(strata, rows, mode, kind, unranked)
                         document[kind].setdefault(name, []).extend(kind_rankings)
                 gaps += self._gaps(name, members, mode, rows)
-            for kind in KINDS:
+            for kind in PROVENANCES:
                 tools += self._tools(name, members, kind)
         return {**document, "gap": gaps, "tools_minus_solo": tools}
 
@@ -145,13 +145,13 @@ class ProvenanceBreakdown:
 
         Other domains would add what sets domains apart, not kinds.
         """
-        members = [d for d in members if all(self._masks[d][kind].any() for kind in KINDS)]
+        members = [d for d in members if all(self._masks[d][kind].any() for kind in PROVENANCES)]
         if not members:
             return
         for at, row in enumerate(rows):
             sides = [
                 _means(self._strata(members, mode, rows, kind), at, self._options(mode, kind))
-                for kind in KINDS
+                for kind in PROVENANCES
             ]
             if sides[0] is None or sides[1] is None:
                 continue
