@@ -10,7 +10,7 @@ from medassay.cli.output import out
 from medassay.errors import InputError, UsageError
 
 
-class Kind(StrEnum):
+class LeftoverKind(StrEnum):
     """What is looked for."""
 
     unfinished = "unfinished"
@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 def command(
     workspace: Path = typer.Argument(Path(), help="The folder of runs/ and responses/."),
-    only: Kind | None = typer.Option(None, help="Only what is of this kind."),
+    only: LeftoverKind | None = typer.Option(None, help="Only what is of this kind."),
     site: list[Path] = typer.Option(
         [],
         help="A site elsewhere whose runs are kept, as those of sites below the workspace are.",
