@@ -438,7 +438,7 @@ def test_who_is_stopped_keeps_everything_exits_130_and_resumes(
     log = tmp_path / "asked"
     plan = workspace(
         tmp_path,
-        makers.many_items(100),
+        makers.many_items(250),  # six seconds: the signal comes in time on a loaded machine
         makers.endpoint(mock_server("--delay-ms", 100, "--log", log), concurrency=4),
     )
     process = start(plan)
@@ -452,7 +452,7 @@ def test_who_is_stopped_keeps_everything_exits_130_and_resumes(
     assert "the same command resumes" in errors
     assert errors.count("\n") == 1
     assert start(plan).communicate(timeout=60) is not None
-    asked_twice = len(log.read_text().split()) - 100
+    asked_twice = len(log.read_text().split()) - 250
     assert asked_twice == 0 if len(signals) == 1 else asked_twice <= 4
 
 
