@@ -3,12 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict
 
 from medassay.bank.builder import read_csv
 from medassay.bank.run_items import RunItems
@@ -22,6 +23,7 @@ from medassay.kinds.catalog import task_of_run
 from medassay.kinds.graders import graders_of
 from medassay.statistic.agreement.people import (
     Agreement,
+    CorrectedMean,
     cohen_kappa,
     kappa_interval,
     prediction_powered_mean,
@@ -79,22 +81,11 @@ class JudgeComparison(JudgeAgreement, frozen=True, kw_only=True):
     answers: int
 
 
-class Corrected(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's mean corrected by people's labels (prediction-powered).
-
-    Attributes
-    ----------
-    lam : weight of the judge, in [0, 1]
-    approximate : whether fewer than 10 labelled answers have another score than the most frequent
+class Corrected(CorrectedMean, frozen=True, kw_only=True):
+    """A judge's mean corrected by people's labels; `approximate` where fewer than 10 labelled
+    answers have another score than the most frequent.
     """
 
-    value: float
-    lo: float
-    hi: float
-    se: float
-    lam: float
-    n_labelled: int
-    n_unlabelled: int
     approximate: bool
 
 

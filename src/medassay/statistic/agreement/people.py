@@ -9,6 +9,7 @@ doi:10.1126/science.adi6000, and "PPI++", arXiv:2311.01453.
 from dataclasses import dataclass
 from math import sqrt
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -21,8 +22,7 @@ REVISION = 1
 LEAST_LABELLED = 30
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorrectedMean:
+class CorrectedMean(msgspec.Struct, frozen=True, kw_only=True):
     """A prediction-powered mean with its interval.
 
     `lam` is the weight given to the judge, in [0, 1].
