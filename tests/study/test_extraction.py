@@ -17,8 +17,9 @@ from medassay import pipeline
 from medassay.errors import IncompleteError, InputError, MedassayError
 from medassay.model.embedder import EMBEDDED, Embedder
 from medassay.storage.run import Run
-from medassay.study.extraction import COMPOSITE, ExtractionStudy, extraction_study
+from medassay.study.extraction import COMPOSITE, extraction_study
 from medassay.study.extraction_files import files_of, markdown, reading
+from medassay.study.extraction_tables import ExtractionStudy
 
 N = 12
 THINKS, DIRECT = "zero_shot:health_record", "zero_shot:health_record_direct"

@@ -16,7 +16,7 @@ from medassay.errors import UsageError
 if TYPE_CHECKING:
     from medassay.core.records.estimate import Estimate
     from medassay.storage.run import Run
-    from medassay.study.extraction import ExtractionRow, ExtractionStudy, Metric
+    from medassay.study.extraction_tables import ExtractionRow, ExtractionStudy, Metric
 
 STUDIES = ("extraction",)
 _ABREAST = 6  # rows of the ranking side by side

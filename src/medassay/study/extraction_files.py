@@ -15,8 +15,8 @@ from medassay.report.pages.html import asset, environment
 from medassay.report.plot.figure import Figure, drawable
 from medassay.report.plot.matrix import heat_map
 from medassay.report.tables import csv_text
-from medassay.study.extraction import (
-    COMPOSITE,
+from medassay.study.extraction import COMPOSITE
+from medassay.study.extraction_tables import (
     ExtractionRow,
     ExtractionStudy,
     MetricCorrelation,
