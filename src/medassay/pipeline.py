@@ -39,7 +39,8 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     engine: str = "local",
     tell: Callable[[str], None] = lambda line: None,
 ) -> Run:
-    """Ask all models of a plan and return the sealed run; the same call resumes what was cut off.
+    """Ask all models of a plan and return the sealed run; the same call resumes an
+    interrupted run.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
     changes, bank = _revised(folder, bank, is_known=previous_hash is not None)
     version = bank.version if previous_hash is None else next_version(bank.version, today.year)
     while registered_hash(lock, version) not in (None, bank.content_hash):
-        version = next_version(version, today.year)  # taken by a release that was cut off
+        version = next_version(version, today.year)  # taken by an interrupted release
     register(lock, version, bank.content_hash)
     new_card = {**card, "question_bank_version": version, "content_sha256": bank.content_hash}
     (folder / "bank.toml").write_text(card_text(new_card), encoding="utf-8")

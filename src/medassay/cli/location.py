@@ -46,7 +46,7 @@ def changing(place: str, *, last: str = "") -> Iterator[Path]:
 
 
 def _remove_unpublished(site: Path) -> None:
-    """Remove publications of which the ledger knows nothing: carrying them over was cut off."""
+    """Remove publications of which the ledger knows nothing: carrying them over was interrupted."""
     from medassay.storage.ledger import read_ledger
 
     publications = {entry.record.get("publication") for entry in read_ledger(site)}

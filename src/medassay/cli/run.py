@@ -75,7 +75,7 @@ def command(
     judge: str = _JUDGE,
     metric: str = _METRIC,
 ) -> None:
-    """Ask all models of a plan; the same command resumes what was cut off."""
+    """Ask all models of a plan; the same command resumes what was interrupted."""
     from medassay import pipeline
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.suite import SuiteOptions, run_command

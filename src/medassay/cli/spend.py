@@ -50,8 +50,8 @@ def command(
     out.table(cells, text=(by.value,), numbers=("requests", "tokens", "money", "of it open"))
     if any(row.open.calls for row in rows):
         out.say(
-            "open: requests that timed out or were cut off, at their upper bound, since vendors"
-            " bill what was generated for them"
+            "open: requests that timed out or lost their connection, at their upper bound,"
+            " since vendors bill what was generated for them"
         )
     for name, bound in bounds.items():
         out.say(f"bound of the workspace, {name}: {bound:g} (medassay.toml)")

@@ -55,7 +55,7 @@ def run(
         False, "--accept-failures", help="Seal although trials failed; they are null and counted."
     ),
 ) -> None:
-    """Ask models every task of a suite; the same command resumes what was cut off."""
+    """Ask models every task of a suite; the same command resumes what was interrupted."""
     options = SuiteOptions(model=model, limit=limit, judge=judge, metric=metric)
     plan = Path(suite) if suite.endswith(".toml") else None
     if plan is None:

@@ -45,7 +45,9 @@ def synthesize(
         ),
     ),
 ) -> None:
-    """Make items by a plan: every step is journalled, the same command resumes what was cut off."""
+    """Make items by a plan: every step is journalled, and the same command resumes an interrupted
+    one.
+    """
     from medassay.cli.progress import watch
     from medassay.synthesis.project import by_person
     from medassay.synthesis.synthesize import synthesize as make

@@ -273,7 +273,7 @@ def _take(
     record = records.get(decision.item)
     if record is None:
         if decision.verdict == "remove" and f"{decision.item} removed" in _history(bank):
-            return  # done by a call that was cut off
+            return  # done by a call that was interrupted
         raise InputError(
             f"{bank}: has no item '{decision.item}'; is it the bank that was reviewed?"
         )
@@ -365,7 +365,7 @@ def _is_approved(record: Mapping[str, Any], decision: Decision) -> bool:
 
 
 def _is_made(record: Mapping[str, Any], decision: Decision) -> bool:
-    """Return whether a decision stands in an item already: a call before was cut off behind the
+    """Return whether a decision stands in an item already: a call before was interrupted behind the
     bank's release.
     """
     return record.get("approval", {}).get("who") == decision.by and all(

@@ -19,7 +19,7 @@ from medassay.errors import Permanent, Transient
 from medassay.model.openai_compatible import OpenAICompatible
 
 _BATCH = 64  # texts of a request
-_ATTEMPTS = 6
+_MOST_SENDS = 6
 _FARTHEST = 1e9  # length of a vector
 # A retry is not news: what failed in the end is told.
 stamina.instrumentation.set_on_retry_hooks([])
@@ -30,7 +30,7 @@ class Books(Protocol):
     used.
     """
 
-    async def reserve(self, spec: ModelSpec, most: Usage, key: str, attempt: int) -> Any:
+    async def reserve(self, spec: ModelSpec, most: Usage, key: str, retry: int) -> Any:
         """Return a booking; raise `OverBudget` where a bound forbids it."""
 
     def settle(self, booking: Any, usage: Usage, *, calls: int | None = None) -> None:
@@ -71,24 +71,24 @@ class EndpointEmbedder(OpenAICompatible):
         body = canonical(
             {"input": list(texts), "model": self._spec.sent_name, **self._spec.extra_body}
         )
-        sent = 0
+        sends = 0
         async for attempt in stamina.retry_context(
-            on=Transient, attempts=_ATTEMPTS, timeout=None, wait_initial=0.4, wait_max=30.0
+            on=Transient, attempts=_MOST_SENDS, timeout=None, wait_initial=0.4, wait_max=30.0
         ):
             with attempt:
                 async with self._at_once:
-                    sent += 1
-                    data = await self._sent(body, sent - 1)
+                    sends += 1
+                    data = await self._send(body, retry=sends - 1)
                 return self._vectors(data, len(texts))
         raise AssertionError  # pragma: no cover -- retry_context returns or raises
 
-    async def _sent(self, body: bytes, attempt: int) -> bytes:
+    async def _send(self, body: bytes, *, retry: int) -> bytes:
         """Return the reply to a request, which is booked before it is sent."""
         if self.books is None:
             return (await self._post(body))[0]
         # No tokenizer in use makes more tokens of a text than it has bytes.
         most = Usage(prompt=len(body))
-        booking = await self.books.reserve(self._spec, most, sha256_hex(body), attempt)
+        booking = await self.books.reserve(self._spec, most, sha256_hex(body), retry)
         try:
             data, _ = await self._post(body)
         except BaseException as error:

@@ -91,7 +91,7 @@ def refuse_foreign(site: Path, publication: str) -> None:
     if strange:
         raise GateError(
             f"{site}: p/{strange[0]} is not in {LEDGER}; publish that one again if its publication"
-            " was cut off, else bring the ledger back or publish into a new folder"
+            " was interrupted, else bring the ledger back or publish into a new folder"
         )
 
 

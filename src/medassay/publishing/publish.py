@@ -113,7 +113,7 @@ def publish(
     with lock_site(site):
         refuse_foreign(site, name)
         if place.exists():
-            # An earlier call may have been cut off just before its line.
+            # An earlier call may have been interrupted just before its line.
             record_publication(site, board_of(Run(place / DATA), name), place, signer)
             raise GateError(f"{place}: this publication exists; published bytes never change")
         draft = site / "p" / f".{name}.part"

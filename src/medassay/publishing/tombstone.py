@@ -116,7 +116,9 @@ def _batches(run: Run, item: str) -> set[str]:
 
 
 def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> None:
-    """Put tombstones in the place of an item's records; the same call finishes what was cut off."""
+    """Put tombstones in the place of an item's records; the same call finishes an
+    interrupted one.
+    """
     tombstones = read_tombstones(run.path)
     buried = {(entry["domain"], entry["item"]) for entry in tombstones["entries"]}
     entries = [*tombstones["entries"]]

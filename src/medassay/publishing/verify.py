@@ -108,7 +108,7 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> VerificationReport
         steps.append(("history", lambda: _check_history(read_ledger(folder), head_kept)))
     if strange:
         is_partial = strange[0].suffix == ".part"
-        why = "; a publication that was cut off left it: remove it" if is_partial else ""
+        why = "; an interrupted publication left it: remove it" if is_partial else ""
         report.add("log", f"p/{strange[0].name}: no publication{why}", ok=False)
     elif all(report.check(name, step) for name, step in steps):
         for place in places:

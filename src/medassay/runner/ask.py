@@ -31,9 +31,9 @@ from medassay.storage.response import ResponseStore, request_key
 # A retry is not news: progress counts what failed in the end.
 stamina.instrumentation.set_on_retry_hooks([])
 
-ATTEMPTS = 6  # the first and five retries
+MOST_SENDS = 6  # the first and five retries
 # Where nobody takes the connection: a server that is not there, or restarts.
-_ATTEMPTS_UNCONNECTED = 3
+_MOST_SENDS_UNCONNECTED = 3
 
 
 @dataclass
@@ -265,12 +265,12 @@ class Asker:
         model = request.spec.id
         began, successes = time.monotonic(), self._successes[model]
         try:
-            return await self._send(request, 0)
+            return await self._send(request, retry=0)
         except Transient as error:
             last = error
         if last.retry_after is None:
             await asyncio.sleep(0.2)
-        attempts = 1
+        sends = 1
         async for attempt in stamina.retry_context(
             on=_backoff,
             attempts=None,  # how many, `_may_retry` says
@@ -281,13 +281,13 @@ class Asker:
         ):
             with attempt:
                 others_heard = self._successes[model] > successes
-                if not self._may_retry(last, attempts, began, others_heard=others_heard):
+                if not self._may_retry(last, sends, began, others_heard=others_heard):
                     raise _ended(last)
-                if attempts >= ATTEMPTS:  # also a server that says "at once" is given time now
-                    await asyncio.sleep(min(30.0, 0.4 * 2 ** min(attempts - ATTEMPTS, 7)))
+                if sends >= MOST_SENDS:  # also a server that says "at once" is given time now
+                    await asyncio.sleep(min(30.0, 0.4 * 2 ** min(sends - MOST_SENDS, 7)))
                 try:
-                    attempts += 1
-                    return await self._send(request, attempts - 1)
+                    sends += 1
+                    return await self._send(request, retry=sends - 1)
                 except Transient as error:
                     last = error
                     raise
@@ -297,7 +297,7 @@ class Asker:
                     raise _ended(last) from None
         raise last  # pragma: no cover -- retry_context returns or raises
 
-    async def _send(self, request: ModelRequest, attempt: int) -> Completion:
+    async def _send(self, request: ModelRequest, *, retry: int) -> Completion:
         """Send one request through its endpoint's gate, booked before it is sent.
 
         Note how it ended, and what it came to.
@@ -311,7 +311,7 @@ class Asker:
                 await self._before_call()
             self._refuse_needless(spec)
             try:
-                booking = await self.budget.book(spec, prompt, request.key, attempt)
+                booking = await self.budget.book(spec, prompt, request.key, retry)
             except OSError as error:  # our own disk, say: nobody may be asked any more
                 self.broken = self.broken or error
                 raise NotAsked(f"not asked: {error}") from None
@@ -357,22 +357,20 @@ class Asker:
         else:
             self.budget.keep(booking)
 
-    def _may_retry(
-        self, last: Transient, attempts: int, began: float, *, others_heard: bool
-    ) -> bool:
+    def _may_retry(self, last: Transient, sends: int, began: float, *, others_heard: bool) -> bool:
         """Tell whether a request that failed in passing may be sent once more.
 
         Parameters
         ----------
         last : how it failed the last time
-        attempts : how often it was sent
+        sends : how often it was sent
         began : when it was sent first (monotonic seconds)
         others_heard : whether the model has replied to another request since then, so that it is
             this one that it refuses
         """
         if last.unconnected:
-            return attempts < _ATTEMPTS_UNCONNECTED
-        if attempts < ATTEMPTS:
+            return sends < _MOST_SENDS_UNCONNECTED
+        if sends < MOST_SENDS:
             return True
         patience = 60 * self._rules.give_up_minutes
         return last.patient and not others_heard and time.monotonic() - began < patience

@@ -2,7 +2,7 @@
 
 What it makes of the replies comes back in order.
 
-Replies go to the response store as those of runs do, so that an inquiry that was cut off is resumed
+Replies go to the response store as those of runs do, so that an interrupted inquiry is resumed
 by asking again. The journal of an inquiry only carries what workers found, and is removed at its
 end; what a killed one left, by a later one.
 

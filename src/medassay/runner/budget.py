@@ -205,23 +205,21 @@ class Budget:
         """
         return None if self.journal is None else self.journal.growing
 
-    async def book(self, spec: ModelSpec, prompt: Prompt, key: str, attempt: int) -> Booking | None:
+    async def book(self, spec: ModelSpec, prompt: Prompt, key: str, retry: int) -> Booking | None:
         """Return the booking of a request, None if a bound forbids it."""
-        return await self._book(spec, most_of(spec, prompt), key, attempt)
+        return await self._book(spec, most_of(spec, prompt), key, retry)
 
-    async def reserve(self, spec: ModelSpec, most: Usage, key: str, attempt: int) -> Booking:
+    async def reserve(self, spec: ModelSpec, most: Usage, key: str, retry: int) -> Booking:
         """Return the booking of a request that is no prompt; see `model.embeddings.Books`."""
         price = spec.known_price
         reserved = used(None if price is None else price.dearest, most)
-        booking = await self._book(spec, reserved, key, attempt)
+        booking = await self._book(spec, reserved, key, retry)
         if booking is None:
             raise OverBudget(self.spent_bound)
         return booking
 
-    async def _book(
-        self, spec: ModelSpec, amount: Amount, key: str, attempt: int
-    ) -> Booking | None:
-        while (number := self._reserved(spec, key, attempt, amount)) is None:
+    async def _book(self, spec: ModelSpec, amount: Amount, key: str, retry: int) -> Booking | None:
+        while (number := self._reserved(spec, key, retry, amount)) is None:
             if not await self._more(amount):
                 self._asked = amount
                 return None
@@ -229,7 +227,7 @@ class Budget:
         self.under_way += 1
         return Booking(spec, amount, number)
 
-    def _reserved(self, spec: ModelSpec, key: str, attempt: int, amount: Amount) -> int | None:
+    def _reserved(self, spec: ModelSpec, key: str, retry: int, amount: Amount) -> int | None:
         """Return the number of a booking in the journal, 0 where none is kept, None while a bound
         has no room for it.
         """
@@ -237,7 +235,7 @@ class Budget:
             return None
         if self.journal is None:
             return 0
-        return self.journal.reserve(spec.id, key, attempt, amount)
+        return self.journal.reserve(spec.id, key, retry, amount)
 
     async def _more(self, amount: Amount) -> bool:
         """Wait until there may be room for a booking; return False where there will be none."""

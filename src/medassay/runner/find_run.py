@@ -1,4 +1,4 @@
-"""Which run of a plan is to be done: a finished one, one that was cut off, or a new one."""
+"""Which run of a plan is to be done: a finished one, one that was interrupted, or a new one."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping

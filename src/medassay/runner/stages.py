@@ -1,4 +1,6 @@
-"""The two stages of a run that ask: answers, then verdicts; each resumes where it was cut off."""
+"""The two stages of a run that ask: answers, then verdicts; each resumes after an
+interruption.
+"""
 
 import time
 from collections import Counter

@@ -221,6 +221,6 @@ def _run_and_items(place: str, domains: tuple[tuple[str, str], ...]) -> tuple[Pa
 
 
 def _rewrite(path: Path) -> Any:
-    """Open a file of an unsealed run afresh: an attempt to seal that was cut off is redone."""
+    """Open a file of an unsealed run afresh: a sealing that was interrupted is redone."""
     path.unlink(missing_ok=True)
     return path.open("xb")

@@ -47,7 +47,7 @@ def read_ledger(folder: Path) -> list[LedgerEntry]:
         return []
     lines = path.read_bytes().split(b"\n")
     if lines[-1]:
-        raise IntegrityError(f"{LEDGER}: its last line is cut off")
+        raise IntegrityError(f"{LEDGER}: its last line is incomplete")
     entries: list[LedgerEntry] = []
     for number, line in enumerate(lines[:-1], 1):
         prev = entries[-1].hash if entries else START

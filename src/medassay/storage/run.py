@@ -242,7 +242,7 @@ def seal_run(run: Run, *, sealed_at: str, previous: str | None = None, **more: A
     The seal is written last: a run without one is unfinished and resumes. `more` is what it says
     besides.
     """
-    for left_over in run.path.glob("*.part"):  # of an attempt that was cut off
+    for left_over in run.path.glob("*.part"):  # of an interrupted sealing
         left_over.unlink()
     root, count = record_root(run.path)
     names = sorted(

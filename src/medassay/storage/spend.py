@@ -3,8 +3,8 @@ and at what it used afterwards.
 
 Each process appends to a file of its own, `spend/<name>.jsonl`; what all of them hold together is
 what was spent. A request that no line settles was under way when its process was killed, timed out,
-or was cut off: vendors bill such generations, so it counts at its upper bound, but for what the
-response store knows to have come back.
+or lost its connection: vendors bill such generations, so it counts at its upper bound, but for what
+the response store knows to have come back.
 """
 
 import datetime as dt
@@ -114,14 +114,14 @@ def bounds_of(workspace: Path) -> SpendingLimits:
     return SpendingLimits(table.get("month"), table.get("total"), allows == "allow")
 
 
-class _ReservationLine(msgspec.Struct):
+class _ReservationLine(msgspec.Struct, rename={"retry": "attempt"}):
     """A line that stands before a request."""
 
     reserved: int
     at: str
     model: str
     key: str
-    attempt: int
+    retry: int
     tokens: int
     money: float | None
     calls: int = 1
@@ -232,14 +232,14 @@ class _Book:
         """Settle what came back and was stored, though its process was killed before it said so
         here.
 
-        A stored reply is that of the last attempt; earlier ones brought none.
+        A stored reply is that of the last retry; earlier sendings brought none.
         """
         if self.fresh:
             return
         last: dict[str, _ReservationLine] = {}
         for reserved in self.open.values():
             if reserved.key not in self.replied and (
-                reserved.key not in last or last[reserved.key].attempt < reserved.attempt
+                reserved.key not in last or last[reserved.key].retry < reserved.retry
             ):
                 last[reserved.key] = reserved
         for reserved in last.values():
@@ -336,7 +336,7 @@ class SpendJournal:
         """Return what a model costs, None where that is not known."""
         return self._prices.get(model, FREE)
 
-    def reserve(self, model: str, key: str, attempt: int, amount: Amount) -> int | None:
+    def reserve(self, model: str, key: str, retry: int, amount: Amount) -> int | None:
         """Write down the upper bound of a request before it is sent.
 
         Return its number, None where the workspace's bounds forbid it.
@@ -344,24 +344,24 @@ class SpendJournal:
         Parameters
         ----------
         key : that of the reply in the response store
-        attempt : how often this was sent before, in this process
+        retry : how often this request was sent before, in this process
         """
         self.refused = ""
         if not self.bounds:
-            return self._reserve(model, key, attempt, amount)
+            return self._reserve(model, key, retry, amount)
         with self._alone():
             if not self._allows(amount.money):
                 return None
-            return self._reserve(model, key, attempt, amount)
+            return self._reserve(model, key, retry, amount)
 
-    def _reserve(self, model: str, key: str, attempt: int, amount: Amount) -> int:
+    def _reserve(self, model: str, key: str, retry: int, amount: Amount) -> int:
         self._number += 1
         line = _ReservationLine(
             reserved=self._number,
             at=self._now(),
             model=model,
             key=key,
-            attempt=attempt,
+            retry=retry,
             tokens=amount.tokens,
             money=None if self.price(model) is None else amount.money,
             calls=amount.calls,

@@ -1,5 +1,5 @@
 """One command for a whole suite: banks from the files that are here, a run for each task, resumed
-where it was cut off.
+where it was interrupted.
 
 A suite lies in `suites/<name>-<hash>/`: `suite.json` says what is done, `models.json` holds the
 entries asked. Its runs are ordinary runs of the workspace, each sealed and verifiable by itself.
@@ -120,7 +120,7 @@ class SuiteContext:
 def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], context: SuiteContext) -> SuiteRun:
     """Run every benchmark of a suite whose files are here.
 
-    The same call goes on where it was cut off.
+    The same call goes on where it was interrupted.
 
     Parameters
     ----------

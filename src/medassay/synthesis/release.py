@@ -1,7 +1,7 @@
 """From a workshop to a version of a bank: the items that people accepted, or the corrections that
 they decided.
 
-A release that was cut off is finished by the same call: what is on the disk is compared with what
+An interrupted release is finished by the same call: what is on the disk is compared with what
 shall be there, step by step, and the journal's line comes last.
 """
 
@@ -121,8 +121,8 @@ def _last_release(workshop: Workshop) -> Mapping[str, Any] | None:
 
 
 def _refuse_changed(folder: Path, latest: Mapping[str, Any] | None, records: Records) -> None:
-    """Refuse to write over a bank that is neither what was last released nor what a cut off release
-    was to write.
+    """Refuse to write over a bank that is neither what was last released nor what an interrupted
+    release was to write.
     """
     if not folder.exists():
         return

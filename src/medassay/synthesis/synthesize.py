@@ -1,4 +1,4 @@
-"""Making items by a plan in a workshop: every step once, resumed where it was cut off."""
+"""Making items by a plan in a workshop: every step once, resumed where it was interrupted."""
 
 import shutil
 import tempfile

@@ -109,7 +109,7 @@ def decide_by_votes(
     """Note a sheet of votes, and what it decides: of an accepted set the items that more than half
     found right pass.
 
-    Noting goes on where it was cut off: what this sheet has decided is not decided again.
+    Noting goes on where it was interrupted: what this sheet has decided is not decided again.
 
     Returns
     -------

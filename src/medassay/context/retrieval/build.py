@@ -1,6 +1,6 @@
 """Building an index: beside its place, and moved there whole.
 
-What a build that was cut off has embedded is kept, and built upon by the next; nothing else that
+What an interrupted build has embedded is kept, and built upon by the next; nothing else that
 lies there is touched.
 """
 
@@ -129,7 +129,7 @@ def _draft(out: Path) -> Path:
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(f".{out.name}.building")
-    ours = {part: "lock", _replaced(out): "index.json"}  # what a build that was cut off leaves
+    ours = {part: "lock", _replaced(out): "index.json"}  # what an interrupted build leaves
     for folder, name in ours.items():
         if folder.exists() and any(folder.iterdir()) and not (folder / name).is_file():
             raise InputError(
@@ -147,7 +147,7 @@ def _replaced(out: Path) -> Path:
 def _install(part: Path, out: Path) -> None:
     """Put a finished index in its place; what was there goes only then."""
     old = _replaced(out)
-    shutil.rmtree(old, ignore_errors=True)  # of a move that was cut off
+    shutil.rmtree(old, ignore_errors=True)  # of an interrupted move
     if out.exists():
         out.rename(old)
     part.rename(out)

@@ -1,7 +1,7 @@
 """The mode `tools`: the conversation in which a model calls tools until it answers.
 
 Calls of one turn run side by side, within the plan's limits. A call beyond the limit is answered by
-a text that says so; a model that goes on calling all the same is cut off after two such turns.
+a text that says so; a model that goes on calling all the same is stopped after two such turns.
 
 Every reply and every tool result is in the response store before it is used. So a run that is cut
 off makes no call twice, and a replay reads the same results without a network.

@@ -19,7 +19,7 @@ from medassay.errors import ToolError
 
 _MOST_BYTES = 4 * 2**20
 _AGAIN = frozenset([408, 429, 500, 502, 503, 504])
-_ATTEMPTS = 3
+_MOST_SENDS = 3
 _LONGEST_WAIT = 10.0  # seconds that a Retry-After may ask for
 _AT_ONCE = 8  # calls of one service
 
@@ -55,13 +55,13 @@ class Service:
         Raises
         ------
         ToolError
-            Unavailable where the service cannot be reached or does not serve, after three attempts.
+            Unavailable where the service cannot be reached or does not serve, after two retries.
         TimeoutError
             When the time of the call is over.
         """
         message, wait = "", 0.0
-        for attempt in range(_ATTEMPTS):
-            if attempt:
+        for retry in range(_MOST_SENDS):
+            if retry:
                 async with clock:
                     await asyncio.sleep(wait)
             async with self._at_once:
@@ -76,7 +76,7 @@ class Service:
             message = f"HTTP {status}" if status else data.decode()
             if status and status not in _AGAIN:
                 break
-            wait = min(_LONGEST_WAIT, max(retry_after, 0.25 * 2**attempt))
+            wait = min(_LONGEST_WAIT, max(retry_after, 0.25 * 2**retry))
         raise ToolError(f"{self._name}: unavailable: {message}", unavailable=True)
 
     async def _once(self, request: ServiceRequest) -> tuple[int, bytes, float]:

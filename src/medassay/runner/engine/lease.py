@@ -140,7 +140,8 @@ def _run_text(folder: Path) -> str:
 
 
 def await_dead(run: Path, tell: Callable[[str], None]) -> None:
-    """Wait until nobody holds work of a run: who was cut off may still be asking for some seconds.
+    """Wait until nobody holds work of a run: a process that was killed may still be
+    asking for some seconds.
 
     Raises
     ------

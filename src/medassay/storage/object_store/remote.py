@@ -89,7 +89,7 @@ def carry_home(run: Path) -> None:
 
 def _carry_stores(mirror: Mirror) -> None:
     """Carry over what was added to the stores."""
-    # Pieces of whoever was cut off are taken over into a segment before they are removed; later
+    # Pieces of an interrupted process are taken over into a segment before they are removed; later
     # ones stay.
     pieces = {name for name in mirror.listed("responses") if "@" in name}
     mirror.pull("responses")

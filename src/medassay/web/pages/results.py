@@ -20,7 +20,7 @@ from medassay.web.request_context import Forbidden, Here, Number, RequestContext
 
 # Before closing coordinators see counts and agreement: no mean that is one person's score.
 _LEAST_TOGETHER = 2
-MOST_SHOWN = 500  # rows of one table; what is cut off is said
+MOST_SHOWN = 500  # rows of one table; what is left out is said
 
 
 def _state(context: RequestContext) -> tuple[object, ...]:

@@ -142,7 +142,7 @@ def _entries(
 ) -> tuple[list[ListEntry], bool]:
     """Return the names of a list with the ranks that rising numbers give.
 
-    The last is left out where it was cut off.
+    The last is left out where it was interrupted.
     """
     values = [point.value for point in points]
     rising = marked.family in ("number", "plus", "word") and all(a < b for a, b in pairwise(values))
