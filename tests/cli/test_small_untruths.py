@@ -134,7 +134,7 @@ def test_a_domain_of_a_single_condition_leaves_intervals_ranks_and_a_reason(tmp_
     (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
     columns = {name: name for name in rows[0].split(",")}
     run = medassay.import_predictions(tmp_path / "t.csv", columns, runs=tmp_path)
-    for row in run.statistics["domains"]["overall"]:
+    for row in run.statistics.document["domains"]["overall"]:
         assert row["lo"] < row["score"] < row["hi"]
         assert row["rank"] is not None
         assert "small_domain" in row["flags"]

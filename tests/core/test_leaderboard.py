@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medassay.core.records.estimate import Estimate, Second
-from medassay.core.records.leaderboard import Interval, LeaderboardRow, honest_ends, rank_text
 from medassay.core.records.manifest import Manifest, RunModel, RunPlan
+from medassay.core.records.statistics import LeaderboardRow, RowEstimate
 
 SHARES = st.floats(0, 1)
 ROW = {"model": "m", "setting": "zero_shot", "mode": "solo", "metric": "accuracy"}
@@ -22,19 +22,26 @@ def test_the_interval_that_is_shown_is_the_one_of_the_pages(value, flags, second
     estimate = Estimate(
         value=value, lo=value, hi=value, n=24, n_clusters=24, flags=flags, second=second
     )
-    document = estimate.to_dict()
-    ends = honest_ends(document)
-    assert msgspec.convert(document, Interval).ends == (ends["lo"], ends["hi"])
+    shown = (second.lo, second.hi) if second and "degenerate" in flags else (value, value)
+    assert estimate.ends == shown
+    assert msgspec.convert(estimate.to_dict(), RowEstimate).ends == shown
 
 
-@pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("rule", [{}, {"interval": "wilson"}, {"interval": None}])
-@pytest.mark.parametrize("rank", [(None, None, None), (2, 2, 2), (3, 2, 4)])
-def test_a_rank_reads_as_on_the_pages(rank, rule, tied):
+@pytest.mark.parametrize(
+    ("rank", "rule", "tied", "text"),
+    [
+        ((None, None, None), {}, False, "–"),
+        ((None, None, None), {"interval": "wilson"}, True, "–"),
+        ((2, 2, 2), {}, False, "2 (2–2)"),
+        ((3, 2, 4), {}, True, "3 = (2–4)"),
+        ((2, 2, 2), {"interval": "wilson"}, True, "2"),
+        ((3, 2, 4), {"interval": None}, False, "2–4"),
+    ],
+)
+def test_a_rank_reads_as_its_rule_has_it(rank, rule, tied, text):
     ranks = dict(zip(("rank", "rank_lo", "rank_hi"), rank, strict=True))
     document = {**ROW, "scale": [0, 1], "n": 10, "coverage": 1.0, **ranks, **rule}
-    row = msgspec.convert(document, LeaderboardRow)
-    assert row.rank_text(tied=tied) == rank_text(document, tied)
+    assert msgspec.convert(document, LeaderboardRow).rank_text(tied=tied) == text
 
 
 def test_a_family_that_nobody_says_is_unknown_and_one_that_is_blank_stays_blank():

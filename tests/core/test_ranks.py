@@ -4,6 +4,7 @@ from.
 
 import re
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,14 +12,13 @@ from hypothesis import strategies as st
 from tests import makers
 
 from medassay.core.ranks import (
-    board_sentence,
     overlap_sentence,
     range_title,
     ranking_sentence,
-    reading_text,
 )
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.plan import plan_from_dict
+from medassay.core.records.statistics import RowPair, Statistics
 from medassay.core.scale import Scale
 from medassay.errors import InputError
 from medassay.kinds.catalog import find_task
@@ -120,14 +120,14 @@ def test_every_sentence_is_true_of_its_board(field):
         above = sum((other, name) in better for other in order)
         below = sum((name, other) in better for other in order)
         assert (rank.lo, rank.hi) == (1 + above, n - below)
-        title = range_title({"rank_lo": rank.lo, "rank_hi": rank.hi}, n)
+        title = range_title(rank.lo, rank.hi, n)
         told = re.search(r": (no|\d+) models? (?:is|are) shown to be better, (none|\d+)", title)
         assert [
             {"no": 0, "none": 0}.get(t) if t in ("no", "none") else int(t) for t in told.groups()
         ] == [above, below]
     for document, pair in zip(relations["pairs"], field.pairs, strict=True):
         names = pair.first[0], pair.second[0]
-        text = reading_text(document, names)
+        text = msgspec.convert(document, RowPair).reading_text(names)
         winner = next((a for a, b in better if {a, b} == {*names}), None)
         assert text == (f"{winner} better" if winner else "no difference shown")
         # The interval beside it never says otherwise.
@@ -153,24 +153,44 @@ def test_the_published_rule_has_its_sentence(golden):
         above = separated(estimates, percentile_only=True, touching=True)
         ranks = shared_ranks(names, [r[1] for r in bands], above, rule="closure", better="high")
         assert [r.rank for r in ranks] == case["rank"], case["name"]
-    rows = [
-        {"model": name, "setting": "zero_shot", "rank": 1, "score": score}
-        for name, score in (("o3-mini", 0.9), ("o1-mini", 0.88), ("gpt-4o", 0.87))
-    ]
-    pair = {"first": ["o1-mini", "s"], "second": ["o3-mini", "s"], "difference": -0.02}
-    statistics = {
-        "rank_rule": "closure",
-        "separation": "overlap",
-        "scale": {"better": "high"},
-    }
-    said = board_sentence(rows, {"pairs": [{**pair, "ordered": True}]}, statistics)
     assert (
-        said
+        _sentence_of_source(ordered=True)
         == "3 models share rank 1: their 95 % intervals overlap (the rule of the source). Overlap"
         " is no test: the paired test shows o3-mini to be better than o1-mini."
     )
-    said = board_sentence(rows, {"pairs": [{**pair, "ordered": False}]}, statistics)
-    assert said == "3 models share rank 1: their 95 % intervals overlap (the rule of the source)."
+    assert (
+        _sentence_of_source(ordered=False)
+        == "3 models share rank 1: their 95 % intervals overlap (the rule of the source)."
+    )
+
+
+def _sentence_of_source(*, ordered):
+    """Return the sentence of three rows on rank 1, two of them ordered by the paired test."""
+    row = {
+        "setting": "s",
+        "mode": "solo",
+        "metric": "accuracy",
+        "scale": [0, 1],
+        "n": 99,
+        "coverage": 1.0,
+        "rank": 1,
+    }
+    rows = [
+        {**row, "model": name, "score": score}
+        for name, score in (("o3-mini", 0.9), ("o1-mini", 0.88), ("gpt-4o", 0.87))
+    ]
+    pair = {"first": ["o1-mini", "s"], "second": ["o3-mini", "s"], "difference": -0.02}
+    pair |= {"lo": -0.05, "hi": 0.01, "n": 99, "p": 0.01, "ordered": ordered}
+    relations = {"n_items": 99, "n_common": 99, "pairs": [pair]}
+    document = {
+        "metric": "accuracy",
+        "rank_rule": "closure",
+        "separation": "overlap",
+        "scale": {"lo": 0, "hi": 1, "better": "high"},
+        "domains": {"overall": rows},
+        "fields": {"solo": {"overall": relations}},
+    }
+    return Statistics(document).sentence("overall", "solo")
 
 
 def test_a_preset_stands_for_its_rule_and_contradicts_nothing(tmp_path):

@@ -92,7 +92,8 @@ def test_within_a_run_the_family_is_that_of_its_board(tmp_path):
     wider = [one["simultaneous"][1] - one["simultaneous"][0] for one in (alone, within)]
     assert wider[0] <= wider[1]
     board = {
-        (p["first"][0], p["second"][0]): p for p in run.statistics["fields"]["solo"]["d"]["pairs"]
+        (p["first"][0], p["second"][0]): p
+        for p in run.statistics.document["fields"]["solo"]["d"]["pairs"]
     }
     # To the last digit: no reading contradicts the board.
     for found in makers.plain(compare([run]).pairs):
@@ -110,7 +111,8 @@ def test_a_model_that_answered_too_little_to_rank_widens_no_family(tmp_path):
     rows += answers("part", (chance.random(70) < 0.9).astype(int))  # 78 % of the items
     run = table(tmp_path, "run", rows)
     board = {
-        (p["first"][0], p["second"][0]): p for p in run.statistics["fields"]["solo"]["d"]["pairs"]
+        (p["first"][0], p["second"][0]): p
+        for p in run.statistics.document["fields"]["solo"]["d"]["pairs"]
     }
     assert len(board) == 6
     found = {(p["a"], p["b"]): p for p in makers.plain(compare([run]).pairs)}

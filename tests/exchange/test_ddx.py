@@ -162,7 +162,7 @@ def test_lists_of_several_models_and_prompts_are_rows(tmp_path):
     run = import_ddx(labels(tmp_path, *rows), runs=tmp_path / "runs")
     found = {(r["model"], r["prompt"]) for r in leaderboard(run).domains["overall"]}
     assert found == {(m, p) for m in "ab" for p in ("plain", "steps")}
-    assert len(run.statistics["ddx"]["pairs"]["solo"]["semantic"]) == 6
+    assert len(run.statistics.document["ddx"]["pairs"]["solo"]["semantic"]) == 6
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_inspects_own_accuracy_is_found_again(tmp_path):
         to = tmp_path / score["name"]
         to.mkdir()
         run = load("inspect", INSPECT / "doses-m1.json", to, scorer=score["name"])
-        [row] = run.statistics["domains"]["overall"]
+        [row] = run.statistics.document["domains"]["overall"]
         assert row["model"] == "mockllm/m1"
         assert row["n"] == 4  # two epochs of each item are repeats
         assert row["score"] == pytest.approx(score["metrics"]["accuracy"]["value"])
@@ -70,7 +70,7 @@ def test_a_scorer_of_several_values_gives_the_one_that_is_named(tmp_path):
         to = tmp_path / name
         to.mkdir()
         run = load("inspect", tmp_path / "log.json", to, scorer=name)
-        assert run.statistics["domains"]["overall"][0]["score"] == mean
+        assert run.statistics.document["domains"]["overall"][0]["score"] == mean
     for sample in log["samples"]:
         sample["scores"] = {}
     (tmp_path / "log.json").write_text(json.dumps(log))
@@ -85,7 +85,7 @@ def test_an_eval_archive_gives_what_its_header_says(tmp_path):
         header = json.loads(archive.read("header.json"))
     [score] = header["results"]["scores"]
     run = load("inspect", ONE["inspect"], tmp_path)
-    [row] = run.statistics["domains"]["overall"]
+    [row] = run.statistics.document["domains"]["overall"]
     assert row["score"] == pytest.approx(score["metrics"]["accuracy"]["value"])
     question = json.loads((run.path / "items.jsonl").read_text().splitlines()[0])["question"]
     assert question.endswith("A) Sodium\nB) Potassium\nC) Calcium")
@@ -95,14 +95,14 @@ def test_lm_evals_own_results_are_found_again(tmp_path):
     results = json.loads(next(ONE["lm-eval"].glob("results_*.json")).read_text())["results"]
     run = load("lm-eval", ONE["lm-eval"], tmp_path, model="scripted")
     for domain, key in (("electrolytes", "acc,none"), ("doses", "exact_match,none")):
-        [row] = run.statistics["domains"][domain]
+        [row] = run.statistics.document["domains"][domain]
         assert row["model"] == "scripted"
         assert row["score"] == pytest.approx(results[domain][key])
     [file] = ONE["lm-eval"].glob("samples_electrolytes_*")
     other = tmp_path / "norm"
     other.mkdir()
     run = load("lm-eval", file, other, metric="acc_norm")
-    [row] = run.statistics["domains"]["electrolytes"]
+    [row] = run.statistics.document["domains"]["electrolytes"]
     assert row["score"] == pytest.approx(results["electrolytes"]["acc_norm,none"])
     texts = {json.loads(t)["text"] for t in (run.path / "trials.jsonl").read_text().splitlines()}
     assert texts <= {"sodium", "potassium", "calcium"}
@@ -112,7 +112,7 @@ def test_helms_own_statistic_is_found_again(tmp_path):
     stats = json.loads((HELM / "per_instance_stats.json").read_text())
     means = [s["mean"] for r in stats for s in r["stats"] if s["name"]["name"] == "exact_match"]
     run = load("helm", HELM, tmp_path)
-    [row] = run.statistics["domains"]["simple_mcqa"]
+    [row] = run.statistics.document["domains"]["simple_mcqa"]
     assert (row["model"], row["n"]) == ("simple/model1", len(means) == 12 and 12)
     assert row["score"] == pytest.approx(sum(means) / len(means))
     item = json.loads((run.path / "items.jsonl").read_text().splitlines()[0])
@@ -248,9 +248,9 @@ def test_logs_of_several_models_make_one_run_and_one_board(name, tmp_path, cli):
     code, _, errors = cli("import", name, *paths, *named, "--to", "both")
     assert code == 0, errors
     run = medassay.open_run(tmp_path / "both")
-    models = {row["model"] for row in run.statistics["domains"]["electrolytes"]}
+    models = {row["model"] for row in run.statistics.document["domains"]["electrolytes"]}
     assert len(models) == 2
-    assert run.statistics["fields"]["solo"]["electrolytes"]["n_common"] == 12
+    assert run.statistics.document["fields"]["solo"]["electrolytes"]["n_common"] == 12
     assert [log["sha256"] for log in run.manifest_document["source"]["logs"]]
     assert medassay.verify(run.path).ok
     medassay.publish(run, tmp_path / "site")
@@ -292,7 +292,7 @@ def test_items_are_known_by_content_whatever_a_log_calls_them(tmp_path):
     shuffled = [(f"s{at}", q, t, g) for at, q, t, g in reversed(sixteen("CCI"))]
     other = written(tmp_path, "other", "b", shuffled)
     run = IMPORTS["inspect"].load(one, other, to=tmp_path / "run")
-    assert run.statistics["fields"]["solo"]["overall"]["n_common"] == 16
+    assert run.statistics.document["fields"]["solo"]["overall"]["n_common"] == 16
     trials = [json.loads(line) for line in (run.path / "trials.jsonl").read_text().splitlines()]
     right = {t["item"] for t in trials if t["model"] == "b" and t["value"] == "1.0"}
     assert right == {f"{at}" for at, *_, grade in sixteen("CCI") if grade == "C"}

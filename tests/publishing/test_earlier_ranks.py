@@ -33,7 +33,7 @@ def test_a_run_verifies_by_the_rule_that_it_names(sealed, rule):
     report = medassay.verify(sealed / rule)
     assert report.ok, report.first_mismatch
     assert any("intervals, ranks and pairs recomputed" in c["detail"] for c in report.checks)
-    ranks = {row["model"]: row["rank"] for row in found.statistics["domains"]["overall"]}
+    ranks = {row["model"]: row["rank"] for row in found.statistics.document["domains"]["overall"]}
     assert (ranks["three"], ranks["one"], ranks["random"]) == (1, 2, None)
 
 

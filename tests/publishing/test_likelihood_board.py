@@ -52,7 +52,7 @@ def text(html):
 def test_every_metric_of_the_statistics_is_on_the_page(closed, relaxed):
     for run, board in (closed, relaxed):
         shown = page(board, "likelihood")
-        for row in run.statistics["domains"]["overall"]:
+        for row in run.statistics.document["domains"]["overall"]:
             for name, one in row["likelihood"]["metrics"].items():
                 cell = re.search(f'data-metric="{re.escape(name)}".*?</tr>', shown, re.DOTALL)[0]
                 assert float(re.search('data-score="([^"]+)"', cell)[1]) == pytest.approx(

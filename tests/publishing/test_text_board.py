@@ -40,7 +40,7 @@ def test_every_metric_of_the_statistics_is_on_the_page(board):
     run, place = board
     shown = page(place, "texts")
     told = re.findall(r'data-metric="(\w+)".*?data-score="([^"]+)" data-lo="([^"]+)"', shown)
-    rows = run.statistics["domains"]["overall"]
+    rows = run.statistics.document["domains"]["overall"]
     wanted = [
         (name, one["score"])
         for row in rows

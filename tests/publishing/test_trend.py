@@ -117,7 +117,7 @@ def test_scores_on_another_scale_never_stand_in_one_figure(tmp_path):
         tmp_path, banks=["open"], models=["a"], judges=[judge["id"]], task="g_eval_single"
     )
     run = medassay.run(plan, secrets={})
-    [row] = run.statistics["domains"]["overall"]
+    [row] = run.statistics.document["domains"]["overall"]
     assert row["scale"] == [0, 10]
     medassay.publish(run, tmp_path / "site", publication="graded")
     svg = (tmp_path / "site/p/graded/figure/trend.svg").read_text()

@@ -71,7 +71,7 @@ def test_a_board_with_withheld_items_verifies_and_its_numbers_are_those_of_the_r
     assert report.ok, report.first_mismatch
     assert "those of withheld items" in report.checks[-2]["detail"]
     public = json.loads((site / "p/one/data/run/statistics.json").read_text())
-    assert public == run.statistics
+    assert public == run.statistics.document
     seal = json.loads((site / "p/one/data/run/seal.json").read_text())
     assert seal["withheld"] == {"items": 11, "root": run.seal["root"], "seal": run.seal["hash"]}
     assert seal["root"] != run.seal["root"]
@@ -230,7 +230,7 @@ def test_kinds_are_ranked_apart_with_the_gap_between_them(published, cli):
 
 def test_a_run_of_one_kind_has_no_by_kind(tmp_path):
     run = make_run(tmp_path)
-    assert "by_kind" not in run.statistics
+    assert "by_kind" not in run.statistics.document
     assert not (run.path / "salt.json").exists()
 
 
@@ -340,7 +340,7 @@ def test_the_gap_is_over_domains_that_have_items_of_both_kinds(tmp_path):
     makers.write_bank(tmp_path / "bank", [*law, *tax], domains=("law", "tax"))
     makers.write_models(tmp_path, makers.fake(reply="nothing", replies=replies))
     run = medassay.run(makers.write_plan(tmp_path), secrets={})
-    gaps = {g["domain"]: g["gap"] for g in run.statistics["by_kind"]["gap"]}
+    gaps = {g["domain"]: g["gap"] for g in run.statistics.document["by_kind"]["gap"]}
     assert gaps == {"overall": 0, "law": 0}
 
 

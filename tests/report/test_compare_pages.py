@@ -2,15 +2,15 @@
 however many models there are.
 """
 
-import json
 import re
 
+import msgspec
 import numpy as np
 import pytest
 
 import medassay
+from medassay.core.records.statistics import RowPair
 from medassay.exchange.predictions import import_predictions
-from medassay.report.pages.compare import turned
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_every_row_has_a_page_of_its_pairs_and_no_page_is_over_200_kb(site):
 
 def test_a_row_s_page_says_what_the_board_says(site):
     run, publication = site
-    [field] = [f["d"] for f in run.statistics["fields"].values()]
+    [field] = [f["d"] for f in run.statistics.document["fields"].values()]
     pair = next(
         p for p in field["pairs"] if (p["first"][0], p["second"][0]) == ("model-000", "model-119")
     )
@@ -55,6 +55,6 @@ def test_a_row_s_page_says_what_the_board_says(site):
         "": "no difference shown",
     }
     assert said[pair["better"]] in row
-    back = turned(turned(pair))
-    assert json.dumps(back, sort_keys=True) == json.dumps(pair, sort_keys=True)
-    assert turned(pair)["lo"] == -pair["hi"]
+    record = msgspec.convert(pair, RowPair)
+    assert record.turned().turned() == record
+    assert record.turned().lo == -pair["hi"]

@@ -97,7 +97,7 @@ def test_a_run_tells_what_was_retrieved_and_never_ranks_a_topline(place):
     assert not any("retrieved" in t for t in trials if t["setting"] != "rag")
     reasons = {
         row["setting"]: [f for f in row["flags"] if f.startswith("not_ranked")]
-        for row in run.statistics["domains"]["overall"]
+        for row in run.statistics.document["domains"]["overall"]
     }
     assert reasons["topline_path"] == ["not_ranked:fake"]
     assert run.manifest_document["retrieval"]["k"] == 2
@@ -114,7 +114,7 @@ def test_toplines_of_a_real_model_stand_beside_the_ranking(place, mock_server):
     makers.write_bank(place / "bank", items, domains=("gout", "anaemia"))
     makers.write_models(place, makers.endpoint(mock_server()))
     run = medassay.run(plan_of(place), secrets={})
-    ranks = {row["setting"]: row["rank"] for row in run.statistics["domains"]["overall"]}
+    ranks = {row["setting"]: row["rank"] for row in run.statistics.document["domains"]["overall"]}
     assert {setting for setting, rank in ranks.items() if rank} == {"rag", "zero_shot"}
 
 

@@ -71,7 +71,7 @@ def test_an_answer_of_several_paragraphs_is_scored_whole(tmp_path):
     none = ["bertscore=none", "moverscore=none", "bleurt=none"]
     plan = place(tmp_path, makers.fake(reply=reply), items=items, task="text", metrics=none)
     run = pipeline.run(plan, secrets={})
-    assert run.statistics["domains"]["overall"][0]["score"] == 1.0
+    assert run.statistics.document["domains"]["overall"][0]["score"] == 1.0
     trial = json.loads((run.path / "trials.jsonl").read_text().splitlines()[0])
     assert trial["value"] == reply
     assert "stop" not in run.manifest_document["sampling"]["m"]
@@ -88,7 +88,7 @@ def test_more_than_a_tenth_cut_off_bars_a_rank(tmp_path, mock_server, n, ranked)
         makers.endpoint(mock_server(), "whole"),
     )
     run = pipeline.run(plan, secrets={})
-    rows = {row["model"]: row for row in run.statistics["domains"]["overall"]}
+    rows = {row["model"]: row for row in run.statistics.document["domains"]["overall"]}
     assert rows["cut"]["cut_off"] == n
     assert "cut_off" in rows["cut"]["flags"]
     assert ("not_ranked:cut_off" not in rows["cut"]["flags"]) is ranked
@@ -100,7 +100,7 @@ def test_more_than_a_tenth_cut_off_bars_a_rank(tmp_path, mock_server, n, ranked)
 def test_a_plan_may_allow_it_and_says_so(tmp_path, mock_server):
     entry = makers.endpoint(mock_server("--cut", 20), "cut", max_tokens=16)
     run = pipeline.run(place(tmp_path, entry, max_cut_off=1.0), secrets={})
-    [row] = run.statistics["domains"]["overall"]
+    [row] = run.statistics.document["domains"]["overall"]
     assert (row["cut_off"], row["rank"]) == (20, 1)
     assert run.manifest_document["plan"]["max_cut_off"] == 1.0
 

@@ -127,7 +127,7 @@ def test_prompts_are_rows_of_their_own(tmp_path):
 def test_pairs_are_differences_of_the_leading_aggregate(tmp_path):
     run = medassay.run(workspace(tmp_path, good(), poor()), secrets={})
     found = rows(run)
-    document = run.statistics["ddx"]
+    document = run.statistics.document["ddx"]
     for name in ("semantic", "severity"):
         [pair] = document["pairs"]["solo"][name]
         assert (pair["first"][0], pair["second"][0]) == ("good", "poor")
@@ -137,13 +137,13 @@ def test_pairs_are_differences_of_the_leading_aggregate(tmp_path):
         assert pair["p_holm"] == pair["p"]
     assert document["pairs"]["solo"]["semantic"][0]["different"]
     same = medassay.run(workspace(tmp_path / "same", good("a"), good("b")), secrets={})
-    [pair] = same.statistics["ddx"]["pairs"]["solo"]["semantic"]
+    [pair] = same.statistics.document["ddx"]["pairs"]["solo"]["semantic"]
     assert (pair["difference"], pair["different"]) == (0, False)
 
 
 def test_errors_are_told_by_golden_severity_category_and_diagnosis(tmp_path):
     run = medassay.run(workspace(tmp_path, poor()), secrets={})
-    found = {(e["by"], e["value"]): e for e in run.statistics["ddx"]["errors"]}
+    found = {(e["by"], e["value"]): e for e in run.statistics.document["ddx"]["errors"]}
     assert {by for by, _ in found} == {"golden_severity", "category", "golden_diagnosis"}
     # A stranger two diseases on is listed first: mild is met by severe, two levels above.
     assert found["golden_severity", "mild"]["severity_shift"]["score"] > 0
@@ -457,13 +457,13 @@ def test_rows_are_aggregated_over_the_cases_they_have_in_common(tmp_path):
     assert found["some", "zero_shot"]["skipped"] == 1
     bounds = found["some", "zero_shot"]["semantic_mean"]
     assert bounds["worst"] < bounds["score"] < bounds["best"]
-    [pair] = run.statistics["ddx"]["pairs"]["solo"]["semantic"]
+    [pair] = run.statistics.document["ddx"]["pairs"]["solo"]["semantic"]
     assert (pair["n"], pair["difference"]) == (N - 1, 0)
 
 
 def test_a_reply_without_a_list_counts_among_its_golden_severity(tmp_path):
     run = medassay.run(workspace(tmp_path, poor()), secrets={})
-    found = {(e["by"], e["value"]): e for e in run.statistics["ddx"]["errors"]}
+    found = {(e["by"], e["value"]): e for e in run.statistics.document["ddx"]["errors"]}
     assert found["golden_severity", "rare"]["n"] == 3  # case-004 holds no list, and is one of them
     worth = [s["score"] for s in lines(run, "scores.jsonl") if int(s["item"][-3:]) % 5 == 4]
     mean = found["golden_severity", "rare"]["semantic_mean"]["score"]

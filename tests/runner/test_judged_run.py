@@ -419,7 +419,7 @@ def test_a_sample_of_batches_is_judged_again_singly(tmp_path, mock_server):
     in_batch = {v["item"]: v["score"] for v in lines(run, "verdicts.jsonl")}
     assert [v["score"] - in_batch[v["item"]] for v in again] == [1, 1, 1]
     assert {s["item"]: s["score"] for s in lines(run, "scores.jsonl")} == in_batch
-    difference = run.statistics["fields"]["solo"]["overall"]["panel"]["batch_difference"]
+    difference = run.statistics.document["fields"]["solo"]["overall"]["panel"]["batch_difference"]
     assert (difference["score"], difference["n"]) == (1, 3)
     assert medassay.verify(run.path).ok
     page = medassay.publish(run, tmp_path / "site").parent / "methodology/index.html"
@@ -509,7 +509,7 @@ def test_two_ranked_models_share_the_scale_of_a_graded_task(tmp_path, mock_serve
     judge = makers.endpoint(url, "scorer", family="x")
     plan = workspace(tmp_path, makers.open_items(12), tested, [judge], task="g_eval_single")
     run = medassay.run(plan, secrets={})
-    oracle = run.statistics["fields"]["solo"]["overall"]["oracle"]
+    oracle = run.statistics.document["fields"]["solo"]["overall"]["oracle"]
     assert 1 < oracle["score"] <= 10
     assert [
         g["scale"]

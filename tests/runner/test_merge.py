@@ -23,7 +23,7 @@ def folder(tmp_path):
 
 
 def rows(run):
-    return {r["model"]: r for r in run.statistics["domains"]["overall"]}
+    return {r["model"]: r for r in run.statistics.document["domains"]["overall"]}
 
 
 def test_joined_runs_are_one_board_and_each_member_keeps_its_root(folder, cli):

@@ -149,7 +149,7 @@ def test_the_kernel29_protocol_runs_with_scripted_models(data, tmp_path):
         assert row["top1"]["score"] == pytest.approx(5 / 75)
         assert row["semantic"]["hard"]["scale"][1] == pytest.approx(2 * 16 / 10.33 - 1)
         assert row["severity_mean"]["score"] == 16
-    assert run.statistics["ddx"]["leading"] == "hard"
+    assert run.statistics.document["ddx"]["leading"] == "hard"
     assert not run.manifest_document["ddx"]["rules"]["names_first"]
 
 
@@ -194,7 +194,7 @@ def test_the_extraction_protocol_runs_with_scripted_models(tmp_path):
     rows = medassay.leaderboard(run).domains["overall"]
     assert len(rows) == 18
     assert all(row["record"]["read"]["score"] == 1 for row in rows)
-    assert len(run.statistics["records"]["thinking"]["solo"]) == 9
+    assert len(run.statistics.document["records"]["thinking"]["solo"]) == 9
 
 
 def test_the_protocol_of_the_suite_names_entries_that_exist():

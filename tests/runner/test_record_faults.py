@@ -145,7 +145,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(run):
-    return {row["model"]: row for row in run.statistics["domains"]["overall"]}
+    return {row["model"]: row for row in run.statistics.document["domains"]["overall"]}
 
 
 def number(row, name):

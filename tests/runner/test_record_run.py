@@ -91,7 +91,7 @@ def test_a_reply_without_json_is_unparsed_and_the_worst(run):
 
 
 def test_thinking_is_compared_on_the_same_reports(run):
-    pairs = run.statistics["records"]["thinking"]["solo"]
+    pairs = run.statistics.document["records"]["thinking"]["solo"]
     assert [(p["model"], p["thinking"], p["direct"]) for p in pairs] == [
         ("babbler", THINKS, DIRECT),
         ("thinker", THINKS, DIRECT),

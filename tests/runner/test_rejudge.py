@@ -75,7 +75,7 @@ def trials(run):
 
 
 def rows(run):
-    return {row["model"]: row for row in run.statistics["domains"]["overall"]}
+    return {row["model"]: row for row in run.statistics.document["domains"]["overall"]}
 
 
 def test_just_what_could_not_be_used_is_asked_once_more(tmp_path, endpoint, cli):

@@ -69,7 +69,7 @@ def test_a_metric_without_its_model_is_unavailable_never_zero(plan, monkeypatch,
     monkeypatch.setenv("HF_HOME", str(tmp_path / "none"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "none"))
     run = medassay.run(plan(fake("good", GOOD)))
-    told = run.statistics["text"]
+    told = run.statistics.document["text"]
     assert "bleurt" in told["unavailable"]
     assert "bleurt" not in told["metrics"]
     assert "bleurt" not in rows(run)["good"]["text"]["metrics"]
@@ -153,7 +153,7 @@ def test_metrics_of_a_task_that_compares_no_texts_are_refused():
 
 def test_a_metric_can_be_left_out(plan):
     run = medassay.run(plan(fake("good", GOOD), metrics=["bleurt=none"]))
-    assert "bleurt" not in run.statistics["text"]["unavailable"]
+    assert "bleurt" not in run.statistics.document["text"]["unavailable"]
 
 
 @pytest.mark.local_model

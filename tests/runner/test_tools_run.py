@@ -109,9 +109,9 @@ def test_solo_and_tools_are_two_series_with_their_difference(tmp_path, services)
     model = caller()
     model["script"]["replies"] = {item["id"]: item["expected"] for item in items[:12]}
     run = medassay.run(place_of(tmp_path, services, items, model), secrets={})
-    rows = run.statistics["domains"]["overall"]
+    rows = run.statistics.document["domains"]["overall"]
     assert sorted(row["mode"] for row in rows) == ["solo", "tools"]
-    [overall, law] = run.statistics["tools_minus_solo"]
+    [overall, law] = run.statistics.document["tools_minus_solo"]
     assert (overall["domain"], law["domain"], law["n"]) == ("overall", "law", 24)
     assert (law["diff"], law["different"]) == (0, False)
     assert (law["lo"], law["hi"]) == pytest.approx((-1 / 24, 1 / 24))  # as much as one item
@@ -146,7 +146,7 @@ def test_a_run_that_could_not_reach_its_tools_is_not_published(tmp_path, service
     turns = [[{"name": "web_search", "arguments": {"query": "{item}"}}]]
     plan = place_of(tmp_path, services, items, caller(turns=turns), modes=["tools"])
     run = medassay.run(plan, secrets={})
-    [row] = run.statistics["domains"]["overall"]
+    [row] = run.statistics.document["domains"]["overall"]
     assert ("unavailable" in row["flags"]) == (not published)
     if published:  # 5 % is the bound
         assert publish(run, tmp_path / "site").exists()
@@ -202,7 +202,7 @@ def test_five_hundred_items_with_faults_are_counted_and_survive_a_kill(tmp_path,
         "busy": {(3, 3)},
         "slow": {(3, 3)},
     }
-    assert run.statistics["lookups"]["calls"] == {
+    assert run.statistics.document["lookups"]["calls"] == {
         "calls": 1500,
         "failed": 480,
         "unavailable": 330,

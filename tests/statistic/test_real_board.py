@@ -100,12 +100,14 @@ def test_the_ranks_of_ten_real_models_are_those_of_an_independent_computation(da
             [seeds[d] for d in members],
             manifest["plan"]["n_resamples"],
         )
-        rows = {row["model"]: row for row in run.statistics["domains"][name]}
+        rows = {row["model"]: row for row in run.statistics.document["domains"][name]}
         for at, model in enumerate(models):
             row = rows[model]
             assert (row["rank_lo"], row["rank_hi"]) == (first[at], last[at]), (name, model)
-        assert run.statistics["fields"]["solo"][name]["c"] == pytest.approx(c, abs=1e-9), name
-    sentence = run.statistics["fields"]["solo"]["pubmedqa"]["sentence"]
+        assert run.statistics.document["fields"]["solo"][name]["c"] == pytest.approx(c, abs=1e-9), (
+            name
+        )
+    sentence = run.statistics.document["fields"]["solo"]["pubmedqa"]["sentence"]
     assert sentence.startswith("No difference between any of the 10 models is shown. About ")
     assert medassay.verify(run.path).ok
 

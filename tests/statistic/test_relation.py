@@ -46,7 +46,6 @@ def board_of(inputs):
 def told(models, values, relation, *, graded=False):
     """Return ranges, groups, order, titles and sentence."""
     ranks, order = range_ranks(models, values, relation)
-    rows = [{"rank_lo": r.lo, "rank_hi": r.hi} for r in ranks]
     by_score = sorted(range(len(models)), key=lambda i: (-values[i], models[i]))
     first = [models[i] for i in by_score if ranks[i].lo == 1]
     others = [models[i] for i in by_score if ranks[i].lo != 1]
@@ -55,7 +54,7 @@ def told(models, values, relation, *, graded=False):
         "hi": [r.hi for r in ranks],
         "group": [r.group for r in ranks],
         "order_of_rows": [models[i] for i in order],
-        "titles": [range_title(row, len(models)) for row in rows],
+        "titles": [range_title(rank.lo, rank.hi, len(models)) for rank in ranks],
         "sentence": ranking_sentence(first, others, graded=graded),
     }
 

@@ -52,8 +52,7 @@ def test_the_golden_cases(golden):
 def test_a_domain_of_few_clusters_is_named_with_both_numbers():
     found = field([30, 30], clusters=[6] * 5)
     assert found.small_domains == {"d0": (30, 5), "d1": (30, 5)}
-    document = {"domain": "d0", "items": 30, "clusters": 5, "weight": 0.5}
-    assert small_domain_text(document) == "d0: 30 items in 5 clusters, 50.0 % of the mean"
+    assert small_domain_text("d0", 30, 5, 0.5) == "d0: 30 items in 5 clusters, 50.0 % of the mean"
 
 
 @pytest.mark.parametrize("size", [1, 2])

@@ -104,7 +104,7 @@ def test_the_ranks_of_a_setting_are_those_of_a_board_of_its_models(tmp_path):
     made = import_predictions(
         table, {n: n for n in ("item", "model", "domain", "score")}, to=tmp_path / "run"
     )
-    board = {r["model"]: r for r in made.statistics["domains"]["overall"]}
+    board = {r["model"]: r for r in made.statistics.document["domains"]["overall"]}
     study = contexts_study([made])
     assert len(study.rows) == 3
     for row in study.rows:

@@ -32,7 +32,7 @@ def test_numbers_without_options_count_and_their_corrected_keys_are_changes(tmp_
         made.append(pipeline.run(makers.write_plan(folder), secrets={}))
     study = corrections_study([made[0]], [made[1]])
     [row] = study.rows
-    board = made[0].statistics["domains"]["law"][0]
+    board = made[0].statistics.document["domains"]["law"][0]
     assert row.n_before == board["n"] == 30
     assert row.before == pytest.approx(100 * board["score"])
     assert study.changed == ["n00", "n01", "n02", "n03", "n04"]

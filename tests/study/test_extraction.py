@@ -272,7 +272,7 @@ def test_a_blank_reply_has_nothing_by_any_graph_and_in_the_composite(tmp_path):
     perfect = makers.record_student(N, "perfect")
     shy = blank_at(makers.record_student(N, "shy"), range(N // 2))
     run = made(tmp_path, perfect, shy, judge=scripted_judge(), task="record_graph")
-    rows = {(r["model"], r["setting"]): r for r in run.statistics["domains"]["overall"]}
+    rows = {(r["model"], r["setting"]): r for r in run.statistics.document["domains"]["overall"]}
     row_score = rows["shy", THINKS]["score"]
     graph = rows["shy", THINKS]["record"]["graphs"]["medical_extraction_quality"]
     assert graph["score"]["score"] == pytest.approx(row_score)
@@ -315,7 +315,7 @@ def test_repeats_clusters_and_domains_are_taken_as_reports(tmp_path):
     assert found["metrics"]["json_similarity"]["n_clusters"] == N // 2
     # Each report counts alike here, each domain in the ranking.
     assert found["metrics"]["json_similarity"]["score"] == pytest.approx((N - 4) / N)
-    ranked = {(r["setting"]): r for r in run.statistics["domains"]["overall"]}[THINKS]
+    ranked = {(r["setting"]): r for r in run.statistics.document["domains"]["overall"]}[THINKS]
     assert ranked["score"] == pytest.approx(0.5)
     assert ranked["record"]["counted"]["total"] == 2 * 2 * N  # over all answers
 
@@ -354,7 +354,7 @@ def test_a_graph_may_be_called_what_a_number_is_called(tmp_path):
         task="record_graph",
         graphs=["g.json"],
     )
-    told = run.statistics["domains"]["overall"][0]["record"]
+    told = run.statistics.document["domains"]["overall"][0]["record"]
     assert told["medication"]["score"] in (1.0, 0.5)
     assert told["graphs"]["medication"]["score"]["score"] == pytest.approx(0.9)
     assert tables(run)["families"]["judges"] == ["graph medication"]

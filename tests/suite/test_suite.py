@@ -9,11 +9,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests import makers
 from tests.suite.suite_data import GOOD, LETTERS, MODELS, fake, small_sets, write
 
 from medassay.bank.catalog import BANKS
+from medassay.core.records.estimate import Second
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.errors import IncompleteError, InputError
@@ -293,7 +295,7 @@ def test_what_was_never_seen_is_not_shown_as_never(tmp_path):
         lo=0.0,
         hi=0.0,
         n=12,
-        second={"method": "wilson", "lo": 0.0, "hi": 0.242},
+        second=Second(method="wilson", lo=0.0, hi=0.242),
     )
     assert cell(none) == "0.000 [0.000, 0.242]"
     assert cell(none, as_published=True) == "0.000 ± 0.000"
@@ -407,7 +409,7 @@ def test_nothing_that_a_run_holds_is_lost_in_its_suite(means, weights):
     results = results_of(suite)
     for part in suite.parts:
         for kind, name in part.runs.items():
-            statistics = suite.run(name).statistics
+            statistics = suite.run(name).statistics.document
             for row in statistics["domains"]["overall"]:
                 own = {
                     one.metric: one
@@ -417,7 +419,7 @@ def test_nothing_that_a_run_holds_is_lost_in_its_suite(means, weights):
                 for metric, found in row.get("likelihood", {}).get("metrics", {}).items():
                     one = own[metric]
                     assert (one.value, one.lo, one.hi) == (found["score"], found["lo"], found["hi"])
-                    assert one.second == found["second"]
+                    assert msgspec.to_builtins(one.second) == found["second"]
                     assert {*found["flags"]} <= {*one.flags}
                 if kind == "answers":
                     assert {f for f in row["flags"] if not f.startswith("not_ranked")} <= {

@@ -20,7 +20,7 @@ def test_wrong_answers_to_marked_items_are_counted_one_by_one_with_an_exact_boun
         item["harm"] = True
     replies = {items[0]["id"]: "", items[4]["id"]: "B"}  # blank: no harm; wrong: harm
     made = run(tmp_path, items, {"reply": "A", "replies": replies})
-    [row] = made.statistics["domains"]["overall"]
+    [row] = made.statistics.document["domains"]["overall"]
     # Of 20 marked items 5 have key A: one is blank, one answered B; the other 15 are wrong.
     assert row["harm"]["marked"] == 19
     assert row["harm"]["harmful"] == 16
@@ -41,7 +41,7 @@ def test_items_that_share_a_case_have_counts_and_no_bound(tmp_path):
     for item in items:
         item.update(harm=True, cluster=f"case {int(item['id'][1:]) // 2}")
     made = run(tmp_path, items, {"reply": "A"})
-    [row] = made.statistics["domains"]["overall"]
+    [row] = made.statistics.document["domains"]["overall"]
     assert (row["harm"]["harmful"], row["harm"]["upper"]) == (15, None)
 
 
@@ -51,7 +51,7 @@ def test_a_bank_without_marks_says_that_it_shows_no_safety(tmp_path):
     assert (
         "nothing here is evidence of safety" in (tmp_path / "site/p/x/harm/index.html").read_text()
     )
-    [row] = made.statistics["domains"]["overall"]
+    [row] = made.statistics.document["domains"]["overall"]
     assert (row["harm"]["marked"], row["harm"]["upper"]) == (0, None)
 
 
@@ -89,7 +89,7 @@ def test_a_harmful_criterion_that_is_met_is_named(tmp_path):
     made = medassay.run(
         makers.write_plan(tmp_path, judges=[judge["id"]], task="rubric"), secrets={}
     )
-    [row] = made.statistics["domains"]["overall"]
+    [row] = made.statistics.document["domains"]["overall"]
     assert row["harmful_criteria"] == {
         "marked": 12,
         "harmful": 1,

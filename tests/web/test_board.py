@@ -385,7 +385,7 @@ def test_a_thousand_models_fit_the_budget_and_the_printed_page(tmp_path, browser
     run = medassay.import_predictions(
         tmp_path / "t.csv", {n: n for n in lines[0].split(",")}, runs=tmp_path
     )
-    ranked, _ = shown_rows(medassay.leaderboard(run).domains["overall"])
+    ranked, _ = shown_rows(medassay.leaderboard(run).rows("overall"))
     assert len(ranked) == 1000
     from medassay.publishing.board import board_of
     from medassay.report.pages.ranking import ranking as ranking_page

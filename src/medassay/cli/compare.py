@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ def command(
             by_domain=by_domain,
             family="pair" if family == "pair" else "board",
         )
-        scale = [runs[0].statistics["scale"][end] for end in ("lo", "hi")]
+        scale = runs[0].statistics.scale.ends
     gate_result = comparison.gate(rule) if rule else None
     if out.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(comparison.pairs), indent=1) + "\n")
@@ -110,17 +111,17 @@ def read_gate(text: str) -> tuple[str, float]:
     return rule, value
 
 
-def _units(value: float | None, scale: list[float | None]) -> str:
-    from medassay.core.records.leaderboard import units
+def _units(value: float | None, scale: Sequence[float | None]) -> str:
+    from medassay.core.scale import units
 
     return units(value, scale)
 
 
-def _print(pairs: "list[ComparedPair]", scale: list[float | None]) -> None:
+def _print(pairs: "list[ComparedPair]", scale: Sequence[float | None]) -> None:
     """Print all pairs as a table with a forest of intervals."""
-    from medassay.core.records.leaderboard import scale_text
+    from medassay.core.scale import scale_text
 
-    unit = "points of 100" if scale == [0, 1] else f"scale {scale_text(scale)}"
+    unit = "points of 100" if tuple(scale) == (0, 1) else f"scale {scale_text(scale)}"
     widest = max(max(map(abs, _ends(pair))) for pair in pairs) or 1.0
     for domain, mode in dict.fromkeys((pair.domain, pair.mode) for pair in pairs):
         pairs_of_mode = [pair for pair in pairs if (pair.domain, pair.mode) == (domain, mode)]
@@ -143,7 +144,7 @@ def _print(pairs: "list[ComparedPair]", scale: list[float | None]) -> None:
 
 
 def _columns(
-    pairs: "list[ComparedPair]", scale: list[float | None], widest: float
+    pairs: "list[ComparedPair]", scale: Sequence[float | None], widest: float
 ) -> dict[str, list[str]]:
     """Return the columns of a table of pairs.
 

@@ -8,7 +8,8 @@ from medassay.cli.output import out, table_width, visible
 from medassay.core.wording import counted
 
 if TYPE_CHECKING:
-    from medassay.core.records.leaderboard import Leaderboard, LeaderboardRow
+    from medassay.core.records.leaderboard import Leaderboard
+    from medassay.core.records.statistics import LeaderboardRow
     from medassay.kinds.kind import Table
     from medassay.storage.run import Run
 
@@ -34,11 +35,13 @@ def tell_run(run: "Run") -> None:
 
 def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     """Print one ranking as a table, with what a reader must know beside it."""
-    from medassay.core.records.leaderboard import UNREAD_WARNING, fallback_lines, scale_text
+    from medassay.core.records.leaderboard import UNREAD_WARNING, fallback_lines
+    from medassay.core.records.statistics import Statistics
+    from medassay.core.scale import scale_text
     from medassay.kinds.catalog import presentations_of
 
-    documents, rows = board.domains[domain], board.rows(domain)
-    unit = scale_text(rows[0].scale, run.statistics["scale"]["better"])
+    rows = board.rows(domain)
+    unit = scale_text(rows[0].scale, run.statistics.scale.better)
     columns = _columns(rows, board.lines(domain))
     out.table(
         zip(*columns.values(), strict=True),
@@ -46,9 +49,10 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         title=f"{domain}: {rows[0].metric}, {unit}, 95 % interval",
         unfolded=("rank", "model", "score"),
     )
-    statistics = run.statistics if board.ddx is None else {**run.statistics, "ddx": board.ddx}
-    for presentation in presentations_of(statistics).values():
-        for table in presentation.tables(documents, statistics) if presentation.tables else ():
+    ddx = {} if board.ddx is None else {"ddx": board.ddx}
+    statistics = Statistics({**run.statistics.document, "domains": board.domains, **ddx})
+    for presentation in presentations_of(statistics.document).values():
+        for table in presentation.tables(statistics, domain) if presentation.tables else ():
             _print_table(table)
     for line in fallback_lines(run.manifest.fallback):
         out.result(line)
@@ -62,7 +66,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         )
     if any("scripted" in row.flags for row in rows):
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
-    _print_sentences(run, documents, domain)
+    _print_sentences(run, domain)
 
 
 def _print_table(table: "Table") -> None:
@@ -113,7 +117,7 @@ def _columns(
 
 
 def _second_interval(row: "LeaderboardRow") -> str:
-    from medassay.core.records.leaderboard import units
+    from medassay.core.scale import units
 
     if row.second is None:
         return "–"
@@ -126,8 +130,8 @@ def _false_claims(row: "LeaderboardRow") -> str:
     rate = row.hallucination_rate
     if rate is None:
         return "–"
-    lo, hi = rate.ends
-    return f"{100 * rate.score:.1f} % [{100 * lo:.1f}, {100 * hi:.1f}]"
+    score, interval = rate.text(".1f", 100).split(" ", 1)
+    return f"{score} % {interval}"
 
 
 def _notes(row: "LeaderboardRow") -> str:
@@ -161,27 +165,24 @@ def _cut_off(run: "Run", rows: "list[LeaderboardRow]") -> Iterator[str]:
             )
 
 
-def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> None:
+def _print_sentences(run: "Run", domain: str) -> None:
     """Print who is best, for each mode, and on what that rests."""
-    from medassay.core.ranks import SIMULTANEOUS, board_sentence, small_domain_text
+    from medassay.core.ranks import SIMULTANEOUS
 
     statistics = run.statistics
-    rule = statistics["rank_rule"]
     n_domains = len(run.manifest.domains)
-    for mode, fields in statistics["fields"].items():
-        relations = fields[domain]
-        rows_of_mode = [row for row in rows if row["mode"] == mode]
-        sentence = board_sentence(rows_of_mode, relations, statistics)
-        out.result(f"{mode}: {sentence}" if len(statistics["fields"]) > 1 else sentence)
-        for entry in relations.get("small_domains", ()):
-            out.result(f"⚠ {visible(small_domain_text(entry))}")
-        text = (
-            f"{relations['n_common']} of {relations['n_items']} items common to the ranked models"
-        )
+    for mode in statistics.document["fields"]:
+        relations = statistics.relations(domain, mode)
+        sentence = statistics.sentence(domain, mode)
+        out.result(f"{mode}: {sentence}" if len(statistics.modes) > 1 else sentence)
+        for small_domain in relations.small_domains:
+            out.result(f"⚠ {visible(str(small_domain))}")
+        text = f"{relations.n_common} of {relations.n_items} items common to the ranked models"
         if domain == "overall" and n_domains > 1:
             text += f"; mean of {n_domains} domains, each counted alike"
-        if rule == SIMULTANEOUS:
-            pairs = relations["n_ranked"] * (relations["n_ranked"] - 1) // 2
+        if statistics.rank_rule == SIMULTANEOUS:
+            n_ranked = relations.n_ranked or 0
+            pairs = n_ranked * (n_ranked - 1) // 2
             tested = (
                 f"all {pairs:,} pairs tested at once" if pairs > 1 else "the test of the one pair"
             )
@@ -189,8 +190,8 @@ def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> Non
                 text += f"; ranks are ranges, from {tested}"
         else:
             text += (
-                f"; rule {rule}: rows share a rank (“=”) whose intervals overlap, in brackets the"
-                " range of the rank"
+                f"; rule {statistics.rank_rule}: rows share a rank (“=”) whose intervals overlap,"
+                " in brackets the range of the rank"
             )
         out.result(f"{text}.")
 
@@ -198,17 +199,17 @@ def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> Non
 def _unread_pairs(run: "Run", domain: str) -> list[str]:
     """Return the pairs of ranked rows whose unread shares differ by more than their scores."""
     return [
-        f"{', '.join(pair['first'])} ({100 * pair['unread'][0]:.1f} % unread) and"
-        f" {', '.join(pair['second'])} ({100 * pair['unread'][1]:.1f} %)"
-        for fields in run.statistics["fields"].values()
-        for pair in fields[domain]["pairs"]
-        if pair.get("unread_outweighs")
+        f"{', '.join(pair.first)} ({100 * pair.unread[0]:.1f} % unread) and"
+        f" {', '.join(pair.second)} ({100 * pair.unread[1]:.1f} %)"
+        for mode in run.statistics.document["fields"]
+        for pair in run.statistics.relations(domain, mode).pairs
+        if pair.unread_outweighs and pair.unread is not None
     ]
 
 
 def print_groups(field: str, rows: list[dict[str, Any]]) -> None:
     """Print the scores by one property of the items."""
-    from medassay.core.records.leaderboard import units
+    from medassay.core.scale import units
 
     cells = []
     for row in rows:

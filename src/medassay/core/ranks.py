@@ -3,12 +3,11 @@
 Source: specification of ranks, R2, R3 and R7.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Sequence
+from typing import Final, Literal
 
 SIMULTANEOUS: Final = "simultaneous"  # the rule by which a rank is a range
 _NAMED = 5  # so many names stand in one sentence
-_NUMBERS = ("rank_lo", "rank_hi")
 
 
 def rank_range(lo: int | None, hi: int | None) -> str:
@@ -26,15 +25,14 @@ def rank_range(lo: int | None, hi: int | None) -> str:
     return f"{lo}" if lo == hi else f"{lo}–{hi}"
 
 
-def range_title(row: Mapping[str, Any], n_ranked: int) -> str:
+def range_title(lo: int, hi: int, n_ranked: int) -> str:
     """Return what a range of ranks says.
 
     Examples
     --------
-    >>> range_title({"rank_lo": 2, "rank_hi": 4}, 10)
+    >>> range_title(2, 4, 10)
     '2–4: 1 model is shown to be better, 6 to be worse'
     """
-    lo, hi = (int(row[name]) for name in _NUMBERS)
     above, below = lo - 1, n_ranked - hi
     better = "no model is" if above == 0 else "1 model is" if above == 1 else f"{above} models are"
     return f"{rank_range(lo, hi)}: {better} shown to be better, {below or 'none'} to be worse"
@@ -123,44 +121,25 @@ def listed(names: Sequence[str], word: str) -> str:
 SHOWN, NOT_SHOWN = "difference shown", "no difference shown"  # of two, in studies
 
 
-def small_domain_text(entry: Mapping[str, Any]) -> str:
+def small_domain_text(domain: str, items: int, clusters: int, weight: float) -> str:
     """Return what is said of a domain of few items.
+
+    Parameters
+    ----------
+    weight : of the domain in the mean, in [0, 1]
 
     Examples
     --------
-    >>> small_domain_text({"domain": "rare", "items": 2, "clusters": 2, "weight": 0.5})
+    >>> small_domain_text("rare", 2, 2, 0.5)
     'rare: 2 items, 50.0 % of the mean'
     """
-    items, clusters = entry["items"], entry["clusters"]
     text = f"{items} item{'s' if items != 1 else ''}"
     if clusters < items:
         text += f" in {clusters} cluster{'s' if clusters != 1 else ''}"
-    return f"{entry['domain']}: {text}, {100 * entry['weight']:.1f} % of the mean"
+    return f"{domain}: {text}, {100 * weight:.1f} % of the mean"
 
 
-Reading = Literal["first", "second", "none"]
-
-
-def reading_of(pair: Mapping[str, Any], better: str = "high") -> Reading:
-    """Return which of two rows is shown to be better.
-
-    Of rankings by an earlier rule it is the simultaneous test of all pairs that tells, never
-    whether intervals overlap.
-    """
-    if "better" in pair:
-        reading: Reading = pair["better"] or "none"
-        return reading
-    if not pair.get("ordered"):
-        return "none"
-    return "first" if (pair["difference"] > 0) == (better == "high") else "second"
-
-
-def reading_text(pair: Mapping[str, Any], names: tuple[str, str], better: str = "high") -> str:
-    """Return what is said of two rows: which is better, or that no difference is shown."""
-    reading = reading_of(pair, better)
-    if reading == "none":
-        return NOT_SHOWN
-    return f"{names[0] if reading == 'first' else names[1]} better"
+Reading = Literal["first", "second", "none"]  # which of two rows is shown to be better
 
 
 def overlap_sentence(
@@ -191,49 +170,6 @@ def overlap_sentence(
         more = f", and {len(claims) - 3} more pairs" if len(claims) > 3 else ""
         sentence += f" Overlap is no test: the paired test shows {listed(claims[:3], 'and')}{more}."
     return sentence
-
-
-def board_sentence(
-    rows: Sequence[Mapping[str, Any]],
-    relations: Mapping[str, Any],
-    statistics: Mapping[str, Any],
-) -> str:
-    """Return the answer to "who is best?" of one ranking of a document.
-
-    Parameters
-    ----------
-    rows : of one ranking and mode
-    relations : what holds between them
-    statistics : the document: the rule by which rows were ranked, and which end of the scale is
-        better
-    """
-    if "sentence" in relations:
-        sentence: str = relations["sentence"]
-        return sentence
-    ranked = [row for row in rows if row["rank"] is not None]
-    alone = len({row["model"] for row in ranked}) == len(ranked)
-
-    def name(model: str, setting: str) -> str:
-        return model if alone else f"{model} ({setting})"
-
-    better = statistics["scale"]["better"]
-    sign = -1.0 if better == "high" else 1.0
-    first = [
-        name(row["model"], row["setting"])
-        for row in sorted(ranked, key=lambda row: (sign * row["score"], row["model"]))
-        if row["rank"] == 1
-    ]
-    sentences = []
-    for pair in relations["pairs"]:
-        names = name(*pair["first"]), name(*pair["second"])
-        reading = reading_of(pair, better)
-        if reading != "none":
-            sentences.append(names if reading == "first" else names[::-1])
-    who = "model" if alone else "pair of model and setting"
-    rule = f"rule {statistics['rank_rule']}"
-    if (statistics["rank_rule"], statistics["separation"]) == ("closure", "overlap"):
-        rule = "the rule of the source"
-    return overlap_sentence(first, sentences, rule=rule, who=who)
 
 
 def p_text(p: float) -> str:

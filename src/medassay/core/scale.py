@@ -1,6 +1,7 @@
 """The declared range of a score."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,3 +41,33 @@ class Scale:
 
 
 PERPLEXITY = Scale(hi=math.inf, better="low")
+
+
+def units(value: float | None, scale: Sequence[float | None]) -> str:
+    """Return a score as people read it: in percent on the scale 0 to 1, else in its own units.
+
+    Examples
+    --------
+    >>> units(0.612, [0, 1]), units(7.25, [0, 10]), units(None, [0, 1]), units(1.23456, [0, None])
+    ('61.2', '7.25', '–', '1.235')
+    """
+    if value is None:
+        return "–"
+    if None in scale:
+        return f"{value:.4g}"
+    return f"{100 * value:.1f}" if list(scale) == [0, 1] else f"{value:.2f}"
+
+
+def scale_text(scale: Sequence[float | None], better: str = "high") -> str:
+    """Return a scale as people read it.
+
+    Examples
+    --------
+    >>> scale_text([0, 1]), scale_text([0, 10]), scale_text([0, None], "low")
+    ('%', '0 to 10', 'from 0, lower is better')
+    """
+    lo, hi = scale
+    if (lo, hi) == (0, 1):
+        return "%"
+    reach = f"from {lo:g}" if hi is None else f"{lo:g} to {hi:g}"
+    return f"{reach}, lower is better" if better == "low" else reach

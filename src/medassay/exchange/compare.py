@@ -1,16 +1,18 @@
 """Compare models across runs on the items that all of them answered, pair by pair."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
-from medassay.core.records.leaderboard import scale_text, unread_share
+from medassay.core.records.leaderboard import unread_share
+from medassay.core.records.statistics import OVERALL, ScoreScale
 from medassay.core.records.task import Task
+from medassay.core.scale import scale_text
 from medassay.errors import IncompleteError, InputError
 from medassay.exchange.compared_pairs import ComparedPair, RowsOfDomains
 from medassay.kinds.catalog import task_of_run
@@ -19,7 +21,7 @@ from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.test.margin import check_margin
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
-from medassay.summary.leaderboard import OVERALL, unranked_rows
+from medassay.summary.leaderboard import unranked_rows
 from medassay.summary.scores import RunScores
 
 _SAME = (
@@ -115,12 +117,10 @@ def compare(
         check_margin(margin)
     sides = [Side.of(run) for run in runs]
     _refuse_unlike(sides)
-    ends = sides[0].run.statistics["scale"]
-    bounded = ends["hi"] is not None
-    if margin is not None and bounded and margin >= ends["hi"] - ends["lo"]:
+    lo, hi = sides[0].run.statistics.scale.ends
+    if margin is not None and lo is not None and hi is not None and margin >= hi - lo:
         raise InputError(
-            f"margin {margin:g}: as wide as the scale {ends['lo']:g} to {ends['hi']:g}; 0.02 is 2"
-            " points of 100"
+            f"margin {margin:g}: as wide as the scale {lo:g} to {hi:g}; 0.02 is 2 points of 100"
         )
     rows = _rows(sides, only)
     if len(rows) < 2:
@@ -159,11 +159,11 @@ class _ComparedRow:
 def _refuse_unlike(sides: Sequence[Side]) -> None:
     """Refuse runs on other scales, or with another question under the same id."""
     for side, other in pairwise(sides):
-        scales = [(s.run.statistics["metric"], s.run.statistics["scale"]) for s in (side, other)]
+        scales = [(s.run.statistics.metric, s.run.statistics.scale) for s in (side, other)]
         if scales[0] != scales[1]:
             raise InputError(
-                f"{side.run.path} has {_metric(scales[0])}, {other.run.path} {_metric(scales[1])}; "
-                "expected the same metric on the same scale"
+                f"{side.run.path} has {_metric(*scales[0])}, {other.run.path}"
+                f" {_metric(*scales[1])}; expected the same metric on the same scale"
             )
     for other in sides[1:]:
         for domain in sides[0].scores.domains:
@@ -200,8 +200,8 @@ def _refuse_other_clusters(first: Side, other: Side, domain: str) -> None:
         )
 
 
-def _metric(scale: tuple[str, Mapping[str, Any]]) -> str:
-    return f"{scale[0]} ({scale_text([scale[1]['lo'], scale[1]['hi']], scale[1]['better'])})"
+def _metric(metric: str, scale: ScoreScale) -> str:
+    return f"{metric} ({scale_text(scale.ends, scale.better)})"
 
 
 def _ids(side: Side, domain: str) -> set[str]:
@@ -365,9 +365,7 @@ def _notes(sides: Sequence[Side]) -> list[str]:
             "the runs differ in methodology: a difference may come from how they were asked or"
             " scored"
         )
-    if any(
-        "scripted" in row["flags"] for s in sides for row in s.run.statistics["domains"][OVERALL]
-    ):
+    if any("scripted" in row.flags for s in sides for row in s.run.statistics.rows(OVERALL)):
         notes.append("SCRIPTED: answers or judges were scripted; these numbers measure nothing")
     shared = sum(
         len(set.intersection(*(_ids(s, d) for s in sides))) for d in sides[0].scores.domains

@@ -18,6 +18,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
+from medassay.core.records.statistics import LeaderboardRow
 from medassay.core.records.trial import Trial
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run, file_sha256
@@ -57,9 +58,9 @@ def write_every_eval_ever(run: Run, to: Path) -> None:
 
 def _rows(run: Run) -> list[ModeRow]:
     fields = {
-        (row["model"], row["setting"], row["mode"])
-        for rows in run.statistics["domains"].values()
-        for row in rows
+        (*row.key, row.mode)
+        for domain in run.statistics.domains
+        for row in run.statistics.rows(domain)
     }
     return sorted(fields)
 
@@ -114,10 +115,9 @@ def _record(run: Run, row: ModeRow) -> dict[str, Any]:
     stamp = str(int(sealed.timestamp()))
     results = [
         _result(run, domain, stored)
-        for domain, rows in sorted(run.statistics["domains"].items())
-        for stored in rows
-        if (stored["model"], stored["setting"], stored["mode"]) == row
-        and stored["score"] is not None
+        for domain in sorted(run.statistics.domains)
+        for stored in run.statistics.rows(domain)
+        if (*stored.key, stored.mode) == row and stored.score is not None
     ]
     code = run.manifest.code
     return {
@@ -162,14 +162,14 @@ def _judge_prompts(manifest: Manifest) -> list[str]:
     return sorted({*manifest.rubrics.values()})
 
 
-def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    lo, hi = row["scale"]
-    second = row["second"]
+def _result(run: Run, domain: str, row: LeaderboardRow) -> dict[str, Any]:
+    lo, hi = row.scale
+    second = row.second
     metric: dict[str, Any] = {
-        "metric_id": row["metric"],
-        "metric_name": row["metric"],
+        "metric_id": row.metric,
+        "metric_name": row.metric,
         "metric_unit": "proportion" if [lo, hi] == [0, 1] else "points",
-        "lower_is_better": run.statistics["scale"]["better"] == "low",
+        "lower_is_better": run.statistics.scale.better == "low",
         "score_type": "continuous",
         # Single answers may lie below the scale where points are taken off; their mean does not.
         "min_score": lo,
@@ -185,17 +185,13 @@ def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
             "aggregation_method": "average",
         }
     details = {
-        "second_interval": (
-            f"{second['method']} [{second['lo']}, {second['hi']}]" if second else "none"
-        ),
-        "coverage": str(row["coverage"]),
-        "rank": (
-            f"{row['rank']} ({row['rank_lo']}-{row['rank_hi']})" if row["rank"] else "not ranked"
-        ),
-        "flags": " ".join(row["flags"]),
+        "second_interval": (f"{second.method} [{second.lo}, {second.hi}]" if second else "none"),
+        "coverage": str(row.coverage),
+        "rank": (f"{row.rank} ({row.rank_lo}-{row.rank_hi})" if row.rank else "not ranked"),
+        "flags": " ".join(row.flags),
     }
     return {
-        "evaluation_result_id": f"{domain}/{row['metric']}",
+        "evaluation_result_id": f"{domain}/{row.metric}",
         "evaluation_name": domain,
         "source_data": {
             "dataset_name": ", ".join(sorted({b.version for b in run.manifest.banks})),
@@ -203,17 +199,17 @@ def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
         },
         "metric_config": metric,
         "score_details": {
-            "score": row["score"],
+            "score": row.score,
             "details": details,
             "uncertainty": {
                 "confidence_interval": {
-                    "lower": row["lo"],
-                    "upper": row["hi"],
-                    "confidence_level": run.statistics["level"],
+                    "lower": row.lo,
+                    "upper": row.hi,
+                    "confidence_level": run.statistics.level,
                     "method": "percentile bootstrap over items",
                 },
-                "num_samples": row["n"],
-                "num_bootstrap_samples": run.statistics["n_resamples"],
+                "num_samples": row.n,
+                "num_bootstrap_samples": run.statistics.n_resamples,
             },
         },
     }
@@ -239,8 +235,8 @@ def _generation(run: Run, spec: Mapping[str, Any], setting: str, mode: str) -> d
 
 def _samples(run: Run, items: RunItems) -> Iterator[tuple[ModeRow, Iterator[dict[str, Any]]]]:
     """Yield row and sample lines of one cell after another; answers without a score have none."""
-    scale = run.statistics["scale"]
-    best = scale["hi"] if scale["better"] == "high" else scale["lo"]
+    scale = run.statistics.scale
+    best = scale.hi if scale.better == "high" else scale.lo
 
     def cell(pair: tuple[Trial, TrialScore]) -> tuple[str, ModeRow]:
         trial = pair[0]
@@ -263,7 +259,7 @@ def _sample(
     item: Mapping[str, Any],
     trial: Trial,
     score: TrialScore,
-    best: float,
+    best: float | None,
 ) -> dict[str, Any]:
     question = "\n\n".join(item[key] for key in ("context", "question") if item.get(key))
     reference = _reference(item)
@@ -272,7 +268,7 @@ def _sample(
         "evaluation_id": _evaluation_id(run, row),
         "model_id": _model_id(run, row[0]),
         "evaluation_name": trial.domain,
-        "evaluation_result_id": f"{trial.domain}/{run.statistics['metric']}",
+        "evaluation_result_id": f"{trial.domain}/{run.statistics.metric}",
         "sample_id": f"{trial.item}#{trial.repeat}" if trial.repeat else trial.item,
         "sample_hash": sha256_hex((question + "".join(reference)).encode()),
         "interaction_type": "single_turn",

@@ -337,7 +337,7 @@ def _named(trial: Trial) -> dict[str, Any]:
 
 
 def _answers(run: Run, items: RunItems) -> Iterator[NewEntry]:
-    scale = run.statistics["scale"]
+    scale = run.statistics.scale
     for trial in _trials(run):
         yield NewEntry(
             item=trial.item,
@@ -348,7 +348,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[NewEntry]:
             hidden={
                 "run": run.id,
                 "trial": _named(trial),
-                "scale": {key: scale[key] for key in ("lo", "hi")},
+                "scale": {"lo": scale.lo, "hi": scale.hi},
             },
             category=trial.domain,
         )
@@ -386,7 +386,7 @@ def _verdicts(run: Run, items: RunItems) -> Iterator[NewEntry]:
     if not (run.path / "verdicts.jsonl").exists():
         return
     texts = {tuple(_named(trial).values()): trial.text for trial in _trials(run)}
-    scale = run.statistics["scale"]
+    scale = run.statistics.scale
     for verdict in read_jsonl(run.path / "verdicts.jsonl"):
         key = tuple(verdict[name] for name in _TRIAL)
         if verdict["outcome"] != "valid" or key not in texts:
@@ -403,8 +403,8 @@ def _verdicts(run: Run, items: RunItems) -> Iterator[NewEntry]:
                 "trial": dict(zip(_TRIAL, key, strict=True)),
                 "verdict": {
                     "score": verdict["score"],
-                    "lo": scale["lo"],
-                    "hi": scale["hi"],
+                    "lo": scale.lo,
+                    "hi": scale.hi,
                     "body": verdict["body"],
                 },
             },

@@ -2,18 +2,19 @@
 a page with a figure, and a file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
-from medassay.core.records.leaderboard import honest_ends, units
-from medassay.kinds.kind import DataFile, Presentation, Rows, Statistics, Table
-from medassay.report.board import OVERALL, Board
+import msgspec
+
+from medassay.core.records.statistics import OVERALL, LeaderboardRow, RowEstimate, Statistics
+from medassay.kinds.kind import DataFile, Presentation, Table
+from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.bars import bars
 from medassay.report.plot.figure import Figure
-from medassay.report.tables import csv_text
+from medassay.report.tables import csv_text, estimate_cells, named_row
 from medassay.storage.run import Run
 
 _SHOWN = 40  # rows of a figure
@@ -41,22 +42,35 @@ def shown_columns(key: str) -> Presentation:
     )
 
 
-def _estimates(key: str, rows: Rows) -> Iterator[dict[str, Any]]:
+_Columns = dict[str, RowEstimate | None]  # name of a number → its mean; None without an interval
+
+
+def _rows(
+    key: str, statistics: Statistics, domain: str, mode: str | None = None
+) -> list[tuple[LeaderboardRow, _Columns]]:
+    """Return the rows of a ranking with their columns."""
+    documents = statistics.document["domains"][domain]
+    columns = [
+        msgspec.convert(row[key], _Columns) for row in documents if mode in (None, row["mode"])
+    ]
+    return list(zip(statistics.rows(domain, mode), columns, strict=True))
+
+
+def _estimates(
+    rows: Sequence[tuple[LeaderboardRow, _Columns]],
+) -> Iterator[tuple[LeaderboardRow, str, RowEstimate]]:
     """Yield every estimate of some rows with the row and the name of its number."""
-    for row in rows:
-        who = {name: row[name] for name in ("model", "setting", "mode")}
-        for name, estimate in row[key].items():
+    for row, columns in rows:
+        for name, estimate in columns.items():
             if estimate is not None:
-                named = {"number": name, "name": name.replace("_", " ")}
-                yield {**who, **named, **estimate, **honest_ends(estimate)}
+                yield row, name, estimate
 
 
-def _tables(key: str, rows: Rows, statistics: Statistics) -> Iterator[Table]:
-    cells = []
-    for estimate in _estimates(key, rows):
-        value, lo, hi = (units(estimate[end], estimate["scale"]) for end in ("score", "lo", "hi"))
-        who = (estimate["model"], estimate["setting"], estimate["name"])
-        cells.append((*who, f"{value} [{lo}, {hi}]", str(estimate["n"])))
+def _tables(key: str, statistics: Statistics, domain: str) -> Iterator[Table]:
+    cells = [
+        (*row.key, name.replace("_", " "), estimate.on(estimate.scale), str(estimate.n))
+        for row, name, estimate in _estimates(_rows(key, statistics, domain))
+    ]
     yield Table(
         rows=cells,
         text=("model", "setting", "number"),
@@ -67,20 +81,36 @@ def _tables(key: str, rows: Rows, statistics: Statistics) -> Iterator[Table]:
 
 def _csv(key: str, board: Board) -> str:
     lines = []
-    for domain, rows in board.statistics["domains"].items():
-        for estimate in _estimates(key, rows):
-            second = {f"second_{name}": v for name, v in (estimate["second"] or {}).items()}
-            lines.append({"domain": domain, **estimate, **second})
+    for domain in board.statistics.domains:
+        for row, name, estimate in _estimates(_rows(key, board.statistics, domain)):
+            lo, hi = estimate.ends
+            lines.append(
+                {
+                    **named_row(domain, row),
+                    **estimate_cells(estimate),
+                    "number": name,
+                    "score": estimate.value,
+                    "lo": lo,
+                    "hi": hi,
+                }
+            )
     return csv_text(_CSV, lines)
 
 
 def _figure(key: str, run: Run | None, statistics: Statistics, mode: str) -> Figure | None:
     """Return the columns that are shares by row, at most forty rows; None where there are none."""
-    rows = [row for row in statistics["domains"][OVERALL] if row["mode"] == mode][:_SHOWN]
+    rows = _rows(key, statistics, OVERALL, mode)[:_SHOWN]
     points = [
-        {**estimate, "row": f"{estimate['model']} · {estimate['setting']}"}
-        for estimate in _estimates(key, rows)
-        if estimate["scale"] == [0, 1]
+        {
+            "row": row.name,
+            "name": name.replace("_", " "),
+            "score": estimate.value,
+            "lo": estimate.ends[0],
+            "hi": estimate.ends[1],
+            "n": estimate.n,
+        }
+        for row, name, estimate in _estimates(rows)
+        if estimate.scale == (0, 1)
     ]
     if not points:
         return None
@@ -89,7 +119,7 @@ def _figure(key: str, run: Run | None, statistics: Statistics, mode: str) -> Fig
 
 def _pages(key: str, board: Board) -> Iterator[Page]:
     """Yield the page of every mode."""
-    if key not in board.statistics:
+    if key not in board.statistics.document:
         return
     for mode in board.modes:
         slug = board.slug(mode, "mode")
@@ -103,7 +133,7 @@ def _pages(key: str, board: Board) -> Iterator[Page]:
             mode=mode,
             key=key,
             title=key.replace("_", " ").capitalize(),
-            rows=board.rows(OVERALL, mode),
-            names=board.statistics[key]["columns"],
+            rows=_rows(key, board.statistics, OVERALL, mode),
+            names=board.statistics.document[key]["columns"],
             figure=None if figure is None else figure_context(figure, f"{key}-{slug}"),
         )

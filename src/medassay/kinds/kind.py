@@ -11,6 +11,7 @@ from medassay.core.protocols import Summary
 from medassay.core.records.item import Item
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.plan import Plan
+from medassay.core.records.statistics import LeaderboardRow, Statistics
 from medassay.core.records.target import Target
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from medassay.report.pages.html import Page
     from medassay.report.plot.figure import Figure
     from medassay.storage.run import Run
-
-Rows = Sequence[Mapping[str, Any]]  # of a ranking
-Statistics = Mapping[str, Any]  # the document of a run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +70,9 @@ class Presentation:
     Attributes
     ----------
     title, folder : of its pages, for the navigation of a board
+    row_type : what a row of a ranking tells besides
     pages : of a board
-    tables : for a terminal, below a ranking
+    tables : for a terminal, below the ranking of a domain
     files : name → a file beside the pages
     figures : name → figure of a run by its statistics and a mode; None where there is nothing to
         draw
@@ -83,8 +82,9 @@ class Presentation:
 
     title: str = ""
     folder: str = ""
+    row_type: type[LeaderboardRow] = LeaderboardRow
     pages: "Callable[[Board], Iterator[Page]] | None" = None
-    tables: Callable[[Rows, Statistics], Iterator[Table]] | None = None
+    tables: Callable[[Statistics, str], Iterator[Table]] | None = None
     files: Mapping[str, DataFile] = field(default_factory=dict)
     figures: "Mapping[str, Callable[[Run, Statistics, str], Figure | None]]" = field(
         default_factory=dict

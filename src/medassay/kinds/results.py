@@ -1,10 +1,11 @@
 """A sealed run as rankings and as figures: for notebooks, reports and files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from medassay.core.records.leaderboard import Leaderboard
 from medassay.core.records.plan import DdxRules
+from medassay.core.records.statistics import OVERALL, Statistics
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import presentations_of
 from medassay.kinds.diagnoses.tasks import aggregated_by
@@ -22,7 +23,7 @@ def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leader
     opened = run if isinstance(run, Run) else open_run(Path(run))
     if not opened.sealed:
         raise IncompleteError(f"run {opened.id}: not finished; run its plan again to resume it")
-    statistics: dict[str, Any] = opened.statistics
+    statistics = opened.statistics.document
     if ddx is not None:
         statistics = aggregated_by(opened, ddx)
     return Leaderboard(
@@ -52,31 +53,40 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
     from medassay.report.plot.bars import bars
 
     opened = run if isinstance(run, Run) else open_run(Path(run))
-    board = leaderboard(opened)
+    leaderboard(opened)
     drawing: Figure | None
-    mode = sorted(opened.statistics["fields"], key=lambda mode_: (mode_ != "solo", mode_))[0]
+    statistics = opened.statistics
+    mode = statistics.modes[0]
     if name == "forest":
-        drawing = pairs_figure(opened.statistics, mode)
+        drawing = pairs_figure(statistics, mode)
     elif name == "bars":
         rows = [
-            {**row, "domain": domain, "model": f"{row['model']} · {row['setting']}"}
-            for domain, rows_of_domain in board.domains.items()
-            for row in rows_of_domain
-            if domain != "overall" and row["mode"] == mode and row["score"] is not None
+            {
+                "domain": domain,
+                "model": row.name,
+                "score": row.score,
+                "lo": row.lo,
+                "hi": row.hi,
+                "n": row.n,
+            }
+            for domain in statistics.domains
+            for row in statistics.rows(domain, mode)
+            if domain != OVERALL and row.score is not None
         ]
-        hundred = bool(rows) and rows[0]["scale"] == [0, 1]
-        unit = f"{rows[0]['metric']}, %" if hundred else "score"
+        hundred = bool(rows) and statistics.scale.is_share
+        unit = f"{statistics.metric}, %" if hundred else "score"
         drawing = bars(rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1)
     else:
         figures = {
             figure_name: draw
-            for presentation in presentations_of(opened.statistics).values()
+            for presentation in presentations_of(statistics.document).values()
             for figure_name, draw in presentation.figures.items()
         }
         if name not in figures:
             expected = ", ".join(("forest", "bars", *figures))
             raise InputError(f"figure '{name}': expected {expected}")
-        statistics = aggregated_by(opened, ddx) if ddx else opened.statistics
+        if ddx:
+            statistics = Statistics(aggregated_by(opened, ddx))
         drawing = figures[name](opened, statistics, mode)
     if drawing is None or not drawing.rows:
         raise InputError(

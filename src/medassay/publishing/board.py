@@ -13,6 +13,7 @@ from medassay.bank.run_items import RunItems
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.item import Item
+from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.core.records.trial import TRIAL_KEY, Trial, TrialLine
 from medassay.judging.agreement import by_trial
 from medassay.kinds.catalog import presentations_of
@@ -21,7 +22,6 @@ from medassay.publishing.reruns import read_reruns
 from medassay.publishing.times import cost_totals, from_sealed, shown_times, times_of
 from medassay.publishing.trend import read_trend
 from medassay.report.board import (
-    OVERALL,
     VALIDATION,
     Board,
     CellKey,
@@ -55,16 +55,16 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
     front : only for the rankings: times and failures are not read
     """
     if compact is None:
-        rows = run.statistics["domains"]
-        cells = sum(len(domain_rows) for name, domain_rows in rows.items() if name != OVERALL)
-        compact = cells > _CELL_PAGES or n_trials(run.statistics) > _ANSWERS
+        rankings = (domain for domain in run.statistics.domains if domain != OVERALL)
+        cells = sum(len(run.statistics.rows(domain)) for domain in rankings)
+        compact = cells > _CELL_PAGES or run.statistics.n_trials > _ANSWERS
     items = RunItems(run.path, run.manifest.domains)
     times, failures = ({}, Counter()) if front else times_of(run, items)
     times |= from_sealed(run.seal.get("withheld", {}).get("times", []))
     rows = [] if front else shown_times(run, times)
-    shown = presentations_of(run.statistics).values()
+    shown = list(presentations_of(run.statistics.document).values())
     views = [view for presentation in shown for view in presentation.views]
-    few = not front and not compact and n_trials(run.statistics) <= _MOST_CASES
+    few = not front and not compact and run.statistics.n_trials <= _MOST_CASES
     return Board(
         publication=name,
         cases=[
@@ -84,6 +84,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         date=run.seal["sealed_at"][:10],
         manifest=run.manifest_document,
         statistics=run.statistics,
+        row_type=next((p.row_type for p in shown), LeaderboardRow),
         seal=run.seal,
         failures=failures,
         times=rows,
@@ -91,12 +92,6 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         answers=lambda: _answers(run, items, views),
         lines=lambda: _lines(run),
     )
-
-
-def n_trials(statistics: Mapping[str, Any]) -> int:
-    """Return the number of trials that a run's statistics count."""
-    rows = (r for d, rows in statistics["domains"].items() if d != OVERALL for r in rows)
-    return sum(sum(row["outcomes"].values()) for row in rows)
 
 
 class _Score(msgspec.Struct):

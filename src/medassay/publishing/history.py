@@ -22,9 +22,10 @@ from medassay.core.ledger import (
     status_of,
 )
 from medassay.core.private import open_to_all
+from medassay.core.records.statistics import OVERALL
 from medassay.errors import GateError, InputError
 from medassay.publishing.board import DATA, board_of
-from medassay.report.board import OVERALL, Board
+from medassay.report.board import Board
 from medassay.report.pages.ranking import ranking
 from medassay.report.site import site_files
 from medassay.runner.manifest import code_of_today

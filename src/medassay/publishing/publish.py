@@ -202,7 +202,7 @@ def _refuse_blind(run: Run) -> None:
     """Refuse a run whose tools could not be reached too often: its series would measure the
     network.
     """
-    lookups = run.statistics.get("lookups", {})
+    lookups = run.statistics.document.get("lookups", {})
     share = lookups.get("unavailable_share") or 0.0
     if share > MOST_UNAVAILABLE:
         raise GateError(
@@ -251,7 +251,7 @@ def _assemble(
     (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
     (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
     (folder / "data" / "times.csv").write_text(times_csv(board), encoding="utf-8")
-    for presentation in presentations_of(board.statistics).values():
+    for presentation in presentations_of(board.statistics.document).values():
         for table, data_file in presentation.files.items():
             (folder / "data" / table).write_text(data_file.text(board), encoding="utf-8")
     for pages in PAGES.values():

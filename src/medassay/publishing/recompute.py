@@ -251,7 +251,7 @@ def _check_statistics(run: Run, document: bytes, *, withheld: bool) -> None:
     """Compare what is computed from the scores with what was sealed."""
     if not withheld and document + b"\n" == (run.path / "statistics.json").read_bytes():
         return
-    sealed = without_judging(run.statistics) if withheld else run.statistics
+    sealed = without_judging(run.statistics.document) if withheld else run.statistics.document
     own_code = run.manifest_document.get("code") == code_of_today()
     _compare(parse_record(document, "statistics.json"), sealed, "statistics.json", own_code)
 

@@ -163,7 +163,7 @@ def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str
         for record in (read_jsonl(run.path / "items.jsonl") if keys else ())
         if record["id"] != item or record["domain"] not in domains
     ]
-    manifest, statistics = dict(run.manifest_document), dict(run.statistics)
+    manifest, statistics = dict(run.manifest_document), dict(run.statistics.document)
     for key in keys:
         manifest[key] = RULES[key].publish(manifest[key], items_left)
         statistics[key] = RULES[key].forget(statistics[key])

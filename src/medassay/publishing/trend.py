@@ -10,11 +10,11 @@ from typing import Any
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.json import parse_record
 from medassay.core.ledger import is_publication
+from medassay.core.records.statistics import OVERALL
 from medassay.storage.ledger import read_ledger
 from medassay.storage.run import Run
 
 TREND = Path("data/trend.json")
-OVERALL = "overall"
 
 
 def write_trend(folder: Path, site: Path, run: Run, publication: str, reason: str) -> None:
@@ -54,7 +54,7 @@ def extended(before: dict[str, Any], run: Run, publication: str, reason: str) ->
                 )
             },
         }
-        for row in run.statistics["domains"][OVERALL]
+        for row in run.statistics.document["domains"][OVERALL]
         if row["score"] is not None
     ]
     entries = [{"publication": publication, **series}]

@@ -207,7 +207,7 @@ def _statistics(run: Run, items: RunItems) -> dict[str, Any]:
     rubrics = (item.target.criteria for item in public if isinstance(item.target, Criteria))
     tags = {tag for rubric in rubrics for criterion in rubric for tag in criterion.tags}
     public_items = {f"{item.domain}/{item.id}" for item in public}
-    document = run.statistics
+    document = run.statistics.document
     rows = {
         domain: [_public_row(row, tags, public_items) for row in domain_rows]
         for domain, domain_rows in document["domains"].items()

@@ -9,9 +9,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 from medassay.core.keyed import keyed
-from medassay.core.records.leaderboard import tied_groups
+from medassay.core.records.statistics import (
+    OVERALL,
+    LeaderboardRow,
+    ProvenanceGap,
+    Relations,
+    Statistics,
+    ToolsEffect,
+    tied_groups,
+)
 
-OVERALL = "overall"
 VALIDATION = "validation"  # folder of documents, and of the page that shows them
 
 
@@ -62,6 +69,33 @@ class ShownAnswer:
         if slug != name:  # "a b" and "a-b" must not meet
             slug += "-" + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
         return slug + (f"-r{repeat}" if repeat else "")
+
+
+@dataclass(frozen=True)
+class RankedRow:
+    """A row as a ranking shows it.
+
+    Attributes
+    ----------
+    level : length of its bar, on the scale: that of the first row of its group
+    top : upper end of all bars
+    tied : whether it shares its rank, by the earlier rules
+    """
+
+    row: LeaderboardRow
+    level: float | None
+    top: float
+    tied: bool = False
+
+
+@dataclass
+class RowByProvenance:
+    """A row with public and synthetic items apart: `rows` and `tools` by these names."""
+
+    row: LeaderboardRow
+    rows: dict[str, LeaderboardRow] = field(default_factory=dict)
+    gap: ProvenanceGap | None = None
+    tools: dict[str, ToolsEffect] = field(default_factory=dict)
 
 
 ShownAnswers = Iterator[tuple[CellKey, Iterator[ShownAnswer]]]
@@ -116,12 +150,13 @@ class Board:
     publication: str
     date: str
     manifest: Mapping[str, Any]
-    statistics: Mapping[str, Any]
+    statistics: Statistics
     seal: Mapping[str, Any]
     failures: Mapping[str, int]
     times: Sequence[Mapping[str, Any]]
     cost_totals: Sequence[Mapping[str, Any]]
     answers: Callable[[], ShownAnswers]
+    row_type: type[LeaderboardRow] = LeaderboardRow
     lines: Callable[[], Iterator[tuple[str, bytes]]]
     compact: bool = False
     trend: Mapping[str, Any] = field(default_factory=dict)
@@ -137,7 +172,7 @@ class Board:
     @property
     def modes(self) -> list[str]:
         """Return the modes, solo first."""
-        return sorted(self.statistics["fields"], key=lambda mode: (mode != "solo", mode))
+        return self.statistics.modes
 
     @property
     def domains(self) -> list[str]:
@@ -149,35 +184,35 @@ class Board:
         """Return the models of the run."""
         return sorted(self.manifest["models"])
 
-    def rows(self, domain: str, mode: str) -> list[dict[str, Any]]:
-        """Return the rows of one ranking."""
-        return [row for row in self.statistics["domains"][domain] if row["mode"] == mode]
+    def rows(self, domain: str, mode: str | None = None) -> Sequence[LeaderboardRow]:
+        """Return the rows of one ranking, of all modes if none is named, with what the board's kind
+        tells in a row.
+        """
+        return self.statistics.rows_as(self.row_type, domain, mode)
 
-    def relations(self, domain: str, mode: str) -> Mapping[str, Any]:
+    def relations(self, domain: str, mode: str) -> Relations:
         """Return what holds between the rows of one ranking."""
-        relations_of: Mapping[str, Any] = self.statistics["fields"][mode][domain]
-        return relations_of
+        return self.statistics.relations(domain, mode)
 
-    def by_provenance(self, domain: str, mode: str, model: str = "") -> list[dict[str, Any]]:
+    def by_provenance(self, domain: str, mode: str, model: str = "") -> list[RowByProvenance]:
         """Return rows of one ranking with public and synthetic items apart, and the gap; empty
         where a board has one kind only.
         """
-        by_kind = self.statistics.get("by_kind")
-        if by_kind is None:
+        apart = self.statistics.by_provenance
+        if apart is None:
             return []
-        rows: dict[tuple[str, str], dict[str, Any]] = {}
-        for kind in ("public", "synthetic"):
-            for row in by_kind[kind].get(domain, []):
-                if row["mode"] == mode and model in ("", row["model"]):
-                    place = rows.setdefault((row["model"], row["setting"]), {"row": row})
-                    place[kind] = row
-        for gap in by_kind["gap"]:
-            if (gap["domain"], gap["mode"]) == (domain, mode):
-                rows.get((gap["model"], gap["setting"]), {})["gap"] = gap
-        for tools in by_kind["tools_minus_solo"]:
-            if (tools["domain"], tools["mode"]) == (domain, mode):
-                key = (tools["model"], tools["setting"])
-                rows.get(key, {}).setdefault("tools", {})[tools["kind"]] = tools
+        rows: dict[tuple[str, str], RowByProvenance] = {}
+        for kind, rankings in (("public", apart.public), ("synthetic", apart.synthetic)):
+            for row in rankings.get(domain, []):
+                if row.mode == mode and model in ("", row.model):
+                    entry = rows.setdefault(row.key, RowByProvenance(row))
+                    entry.rows[kind] = row
+        for gap in apart.gap:
+            if (gap.domain, gap.mode) == (domain, mode) and gap.key in rows:
+                rows[gap.key].gap = gap
+        for effect in apart.tools_minus_solo:
+            if (effect.domain, effect.mode) == (domain, mode) and effect.key in rows:
+                rows[effect.key].tools[effect.kind] = effect
         return list(rows.values())
 
     def slug(self, text: str, kind: str = "") -> str:
@@ -248,30 +283,26 @@ def slug_text(text: str) -> str:
 
 
 def shown_rows(
-    rows: list[dict[str, Any]],
-) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
+    rows: Sequence[LeaderboardRow],
+) -> tuple[list[RankedRow], dict[str, list[RankedRow]]]:
     """Return the ranked rows with bar level and tie, and the others by reason.
 
     Tied rows have equally long bars: that of their group's first row.
     """
     tied = tied_groups(rows)
     # A scale without an end is drawn up to the highest end of an interval.
-    top = rows[0]["scale"][1] if rows else 1.0
+    top = rows[0].scale[1] if rows else 1.0
     if top is None:
-        top = max((row["hi"] for row in rows if row["hi"] is not None), default=1.0) or 1.0
-    levels: dict[int, float] = {}
-    ranked: list[dict[str, Any]] = []
-    others: dict[str, list[dict[str, Any]]] = {}
+        top = max((row.hi for row in rows if row.hi is not None), default=1.0) or 1.0
+    levels: dict[int | None, float | None] = {}
+    ranked: list[RankedRow] = []
+    others: dict[str, list[RankedRow]] = {}
     for row in rows:
-        if row["rank"] is None:
-            reason = next(
-                (f.split(":", 1)[1] for f in row["flags"] if f.startswith("not_ranked:")), ""
-            )
-            others.setdefault(reason, []).append(
-                {**row, "level": row["score"], "tied": False, "top": top}
-            )
+        if row.rank is None:
+            entry = RankedRow(row, level=row.score, top=top)
+            others.setdefault(row.reason_unranked, []).append(entry)
         else:
-            level = levels.setdefault(row["group"], row["score"])
-            shared = (row["mode"], row["group"]) in tied
-            ranked.append({**row, "level": level, "tied": shared, "top": top})
+            level = levels.setdefault(row.group, row.score)
+            shared = (row.mode, row.group) in tied
+            ranked.append(RankedRow(row, level=level, top=top, tied=shared))
     return ranked, others

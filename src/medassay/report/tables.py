@@ -5,7 +5,11 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from medassay.core.ranks import SIMULTANEOUS
+from medassay.core.records.estimate import Estimate
+from medassay.core.records.statistics import LeaderboardRow, RowEstimate
 from medassay.report.board import Board
 
 _TIMES = [
@@ -62,14 +66,35 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
+def named_row(domain: str, row: LeaderboardRow) -> dict[str, str]:
+    """Return the cells that say which row of which ranking a line is about."""
+    return {"domain": domain, "mode": row.mode, "model": row.model, "setting": row.setting}
+
+
+def estimate_cells(estimate: Estimate | RowEstimate) -> dict[str, Any]:
+    """Return an estimate as cells: `estimate`, its interval and second interval, and n."""
+    second = {} if estimate.second is None else msgspec.structs.asdict(estimate.second)
+    return {
+        "estimate": estimate.value,
+        "lo": estimate.lo,
+        "hi": estimate.hi,
+        "n": estimate.n,
+        **{f"second_{name}": value for name, value in second.items()},
+    }
+
+
 def harmless(value: Any) -> Any:
     """Return a cell that no spreadsheet runs as a formula: what models write comes from outside.
 
+    Whole numbers are written without a point, as in the JSON beside.
+
     Examples
     --------
-    >>> harmless("=1+1"), harmless("-0.5"), harmless(-0.5)
-    ("'=1+1", "'-0.5", -0.5)
+    >>> harmless("=1+1"), harmless("-0.5"), harmless(-0.5), harmless(1.0)
+    ("'=1+1", "'-0.5", -0.5, 1)
     """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
@@ -77,14 +102,20 @@ def leaderboard_csv(board: Board) -> str:
     """Return every ranking as one table."""
 
     def rows() -> Iterator[dict[str, Any]]:
-        for domain, rows_of_domain in board.statistics["domains"].items():
-            for row in rows_of_domain:
-                second = row["second"] or {}
-                ends = {f"second_{key}": second.get(key) for key in ("method", "lo", "hi")}
-                rate = row.get("hallucination_rate") or {}
-                ends |= {f"hallucination_{key}": rate.get(key) for key in ("lo", "hi")}
-                ends["hallucination_rate"] = rate.get("score")
-                yield {**row, **ends, "domain": domain, "flags": " ".join(row["flags"])}
+        for domain, documents in board.statistics.document["domains"].items():
+            for document, row in zip(documents, board.statistics.rows(domain), strict=True):
+                second, rate = row.second, row.hallucination_rate
+                yield {
+                    **document,
+                    "domain": domain,
+                    "flags": " ".join(row.flags),
+                    "second_method": None if second is None else second.method,
+                    "second_lo": None if second is None else second.lo,
+                    "second_hi": None if second is None else second.hi,
+                    "hallucination_rate": None if rate is None else rate.value,
+                    "hallucination_lo": None if rate is None else rate.lo,
+                    "hallucination_hi": None if rate is None else rate.hi,
+                }
 
     return csv_text(_COLUMNS, rows())
 
@@ -106,7 +137,7 @@ def pairs_csv(board: Board) -> str:
         "p_holm",
         *(
             ("se", "better")
-            if board.statistics["rank_rule"] == SIMULTANEOUS
+            if board.statistics.rank_rule == SIMULTANEOUS
             else ("p_max_t", "different", "separated", "ordered", "note")
         ),
         "unread_first",
@@ -115,18 +146,21 @@ def pairs_csv(board: Board) -> str:
     ]
 
     def rows() -> Iterator[dict[str, Any]]:
-        for mode, fields in board.statistics["fields"].items():
-            for domain, field in fields.items():
-                for pair in field["pairs"]:
-                    names = {
-                        "first": pair["first"][0],
-                        "first_setting": pair["first"][1],
-                        "second": pair["second"][0],
-                        "second_setting": pair["second"][1],
+        for mode, fields in board.statistics.document["fields"].items():
+            for domain in fields:
+                for pair in board.statistics.relations(domain, mode).pairs:
+                    unread = pair.unread or (None, None)
+                    yield {
+                        **msgspec.structs.asdict(pair),
+                        "first": pair.first[0],
+                        "first_setting": pair.first[1],
+                        "second": pair.second[0],
+                        "second_setting": pair.second[1],
+                        "domain": domain,
+                        "mode": mode,
+                        "unread_first": unread[0],
+                        "unread_second": unread[1],
                     }
-                    if "unread" in pair:
-                        names["unread_first"], names["unread_second"] = pair["unread"]
-                    yield {**pair, **names, "domain": domain, "mode": mode}
 
     return csv_text(columns, rows())
 

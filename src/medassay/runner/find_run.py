@@ -10,6 +10,7 @@ from medassay.core.again import Again, read_again
 from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.core.records.plan import Plan
+from medassay.core.records.statistics import OVERALL
 from medassay.errors import InputError, UsageError
 from medassay.runner.manifest import surroundings
 from medassay.runner.prepare import PreparedRun
@@ -134,10 +135,7 @@ def _has_failures(run: Run) -> bool:
     """Return whether trials or verdicts of a sealed run failed, so that asking again may bring
     them.
     """
-    return any(
-        row["outcomes"]["failed"] or row.get("judge_failures")
-        for row in run.statistics["domains"]["overall"]
-    )
+    return any(row.outcomes["failed"] or row.judge_failures for row in run.statistics.rows(OVERALL))
 
 
 def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -> Run:

@@ -123,7 +123,11 @@ def _banks(run: Run) -> list[tuple[str, str]]:
 
 
 def _cells(run: Run) -> list[str]:
-    rows = (row for rows_of_domain in run.statistics["domains"].values() for row in rows_of_domain)
+    rows = (
+        row
+        for rows_of_domain in run.statistics.document["domains"].values()
+        for row in rows_of_domain
+    )
     return sorted({trial_cell(row) for row in rows})
 
 

@@ -185,9 +185,10 @@ def _tools_answered_otherwise(old: Mapping[str, Any], new: Mapping[str, Any]) ->
 
 
 def _interval(run: Run, key: tuple[str, ...]) -> tuple[float, float] | None:
-    for row in run.statistics["domains"].get(key[0], []):
-        if (row["model"], row["setting"], row["mode"]) == key[1:] and row["lo"] is not None:
-            return row["lo"], row["hi"]
+    rows = run.statistics.rows(key[0]) if key[0] in run.statistics.domains else []
+    for row in rows:
+        if (*row.key, row.mode) == key[1:] and row.lo is not None and row.hi is not None:
+            return row.lo, row.hi
     return None
 
 

@@ -17,6 +17,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_record
 from medassay.core.private import make_folder
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.statistics import Statistics
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import Leaf, MerkleTree
 
@@ -75,9 +76,9 @@ class Run:
         return read_document(self.path / SEAL)
 
     @cached_property
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> Statistics:
         """Return the sealed statistics."""
-        return read_document(self.path / "statistics.json")
+        return Statistics(read_document(self.path / "statistics.json"))
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.statistics import OVERALL
 from medassay.errors import IncompleteError, InputError
 from medassay.runner.engine.local import LocalEngine
 from medassay.runner.engine.stage import Engine
@@ -57,7 +58,7 @@ def answers_of(run: Run) -> list[StudyAnswer]:
 
 
 def _answers(run: Run, items: RunItems) -> Iterator[StudyAnswer]:
-    several = len(run.statistics["domains"]["overall"]) > len(run.manifest.models)
+    several = len(run.statistics.rows(OVERALL)) > len(run.manifest.models)
     for trial, score in read_scored_trials(run.path):
         if trial.outcome != "answered":
             continue

@@ -23,6 +23,7 @@ from scipy.stats import rankdata
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.leaderboard import unread_outweighs, unread_share
+from medassay.core.records.statistics import OVERALL
 from medassay.core.records.trial import RowKey, Setting
 from medassay.core.scale import Scale
 from medassay.errors import IncompleteError, InputError
@@ -257,15 +258,13 @@ def _column(run: Run) -> ContextMeasure:
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
     measure, metric = _measure(run)
-    mode = "solo" if "solo" in run.statistics["fields"] else next(iter(run.statistics["fields"]))
-    own_rows = [row for row in run.statistics["domains"]["overall"] if row["mode"] == mode]
-    unranked = {(r["model"], r["setting"]) for r in own_rows if _NOT_RANKED & set(r["flags"])}
-    baselines = {
-        (r["model"], r["setting"]) for r in own_rows if "not_ranked:baseline" in r["flags"]
-    }
+    mode = run.statistics.modes[0]
+    own_rows = run.statistics.rows(OVERALL, mode)
+    unranked = {row.key for row in own_rows if _NOT_RANKED & set(row.flags)}
+    baselines = {row.key for row in own_rows if "not_ranked:baseline" in row.flags}
     items = RunItems(run.path, run.manifest.domains)
     values, long = _values(run, mode, measure, metric)
-    unread = {(row["model"], row["setting"]): unread_share(row["outcomes"]) for row in own_rows}
+    unread = {row.key: unread_share(row.outcomes) for row in own_rows}
     scale = task_of_run(run.manifest).scale if measure != "similarity" else UNBOUNDED
     return ContextMeasure(
         measure=measure,
@@ -287,9 +286,9 @@ def _column(run: Run) -> ContextMeasure:
 
 def _measure(run: Run) -> tuple[Measure, str]:
     """Return which of the three a run measures, and by which metric."""
-    metric = run.statistics["metric"]
-    if "text" in run.statistics:
-        metrics_known = run.statistics["text"]["metrics"]
+    metric = run.statistics.metric
+    if (text := run.statistics.document.get("text")) is not None:
+        metrics_known = text["metrics"]
         return "similarity", next(name for name in _LIKENESS if name in metrics_known)
     if run.manifest.task.startswith("g_eval"):
         return "judge", metric
@@ -500,7 +499,7 @@ def _correlations(columns: Sequence[ContextMeasure]) -> Iterator[MeasureCorrelat
 
 def _sources(run: Run) -> Iterator[SourceShare]:
     """Yield how often what was retrieved held the source of the item's condition."""
-    for row in run.statistics["domains"]["overall"]:
+    for row in run.statistics.document["domains"][OVERALL]:
         if "own_source" in row:
             yield msgspec.convert(
                 {**row, **row["own_source"], "run": run.id, "measure": _measure(run)[0]},

@@ -16,20 +16,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
-from medassay.core.records.estimate import Estimate
 from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES, SECTIONS
 from medassay.core.records.item import Item
+from medassay.core.records.statistics import OVERALL
 from medassay.core.records.target import Record
 from medassay.core.records.trial import Trial
 from medassay.core.scale import Scale
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.record.medication import medication_state, stopped_names
 from medassay.kinds.record.reply import record_value
+from medassay.kinds.record.row import RecordColumns, RecordRow
 from medassay.kinds.record.scorer import details_of, section_of, section_text
 from medassay.kinds.record.summary import (
     TASKS,
@@ -219,15 +219,15 @@ def _answered(
     )
 
 
-def _going_on(record: Mapping[str, Any]) -> int:
+def _going_on(record: RecordColumns) -> int:
     """Return how many stopped drugs and doses are listed as current.
 
     Runs of earlier versions know names as written alone.
     """
-    if "drugs" not in record:
-        return int(record["counted"]["stopped_as_current"])
-    counted = record["drugs"]["counted"]
-    return int(counted["as_current"] + counted["old_dose"])
+    if record.drugs is None:
+        return record.counted["stopped_as_current"]
+    counted = record.drugs.counted
+    return counted["as_current"] + counted["old_dose"]
 
 
 def _embedded(answers: Sequence[ExtractionAnswer], embedder: Embedder) -> list[ExtractionAnswer]:
@@ -267,7 +267,7 @@ class _StudyTables:
             run=self._run.id,
             seal=self._run.seal["hash"],
             code=self._run.manifest_document["code"],
-            scripted=any("scripted" in row["flags"] for row in self._overall),
+            scripted=any("scripted" in row.flags for row in self._overall),
             references=self._references,
             reports=ReportCounts(common=int(self._common.sum()), all=self._n_reports),
             metrics=list(self._metrics.values()),
@@ -343,14 +343,16 @@ class _StudyTables:
 
     @property
     def _references(self) -> ReferenceCounts:
-        counts = [row["record"]["references"] for row in self._overall]
-        most = {n: max(count[n] for count in counts) for n in ("gold", "silver", "converted")}
-        return ReferenceCounts(**most)
+        counts = [row.record.references for row in self._overall]
+        return ReferenceCounts(
+            gold=max(count.gold for count in counts),
+            silver=max(count.silver for count in counts),
+            converted=max(count.converted for count in counts),
+        )
 
-    @property
-    def _overall(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._run.statistics["domains"]["overall"]
-        return rows
+    @cached_property
+    def _overall(self) -> list[RecordRow]:
+        return self._run.statistics.rows_as(RecordRow, OVERALL)
 
     @property
     def _n_reports(self) -> int:
@@ -421,22 +423,21 @@ class _StudyTables:
 
     def _row(self, row: ModeRow) -> ExtractionRow:
         estimates = pooled_means(self._pools[row])
-        own_row = next(r for r in self._overall if (r["model"], r["setting"], r["mode"]) == row)
-        record = own_row["record"]
-        drugs = record.get("drugs", {})  # runs of earlier versions have none
-        beside = {
-            **{name: record.get(name) for name in LEAVES},
-            **{f"{name} of drugs": drugs.get(name) for name in (*DRUG_DETAILS, GOING_ON)},
-        }
+        own_row = next(r for r in self._overall if (*r.key, r.mode) == row)
+        record = own_row.record
+        drugs = record.drugs  # runs of earlier versions have none
+        beside = {name: record.estimate(name) for name in LEAVES}
+        for name in (*DRUG_DETAILS, GOING_ON):
+            beside[f"{name} of drugs"] = None if drugs is None else drugs.estimate(name)
         return ExtractionRow(
             **dict(zip(ROW_KEYS, row, strict=True)),
             metrics={name: estimates.get(name) for name in self._metrics},
             families={family: estimates.get(f"family {family}") for family in self._families},
             passed={name: estimates.get(f"pass {name}") for name in self._metrics},
-            beside=msgspec.convert(beside, dict[str, Estimate | None]),
+            beside=beside,
             stopped_as_current=_going_on(record),
             n=int(self._pools[row].known("json_similarity").sum()),
-            flags=own_row["flags"],
+            flags=own_row.flags,
         )
 
     def _correlation(self) -> MetricCorrelation:

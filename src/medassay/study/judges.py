@@ -118,9 +118,9 @@ def compare_judges(first: tuple[Run, str], second: tuple[Run, str]) -> JudgeComp
     shared = sorted(set(a) & set(b))
     if not shared:
         raise InputError("no answer was judged by both; compare runs of the same answers")
-    scales = [run.statistics["scale"] for run, _ in (first, second)]
+    scales = [run.statistics.scale for run, _ in (first, second)]
     if scales[0] != scales[1]:
-        scales_text = " and ".join(f"{s['lo']:g} to {s['hi']:g}" for s in scales)
+        scales_text = " and ".join(f"{s.lo:g} to {s.hi:g}" for s in scales)
         raise InputError(f"scores on different scales, {scales_text}, cannot be compared")
     names = [f"{run.id}: {judge}" for run, judge in (first, second)]
     seed = seed_of(first[0].id, second[0].id, "judges", "study")
@@ -156,11 +156,11 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> PeopleComparison:
     human = [people[k].score for k in chosen]
     on_labelled = [verdicts[k].score for k in chosen]
     rest = [judgement.score for k, judgement in sorted(verdicts.items()) if k not in people]
-    scale = run.statistics["scale"]
+    scale = run.statistics.scale
     missing = [k for k in sorted(verdicts) if k not in people]
     groups = _clusters(run, chosen), _clusters(run, missing)
     corrected = prediction_powered_mean(
-        human, on_labelled, rest, clip=(scale["lo"], scale["hi"]), clusters=groups
+        human, on_labelled, rest, clip=scale.bounds, clusters=groups
     )
     seed = seed_of(run.id, judge, "people", "study")
     return PeopleComparison(

@@ -148,7 +148,6 @@ def _rows(run: Run) -> Iterator[SettingRow]:
         if score.score is not None:
             row = scores_by_row.setdefault((score.model, score.setting), {})
             row.setdefault((score.domain, score.item), []).append(score.score)
-    lo, hi = run.statistics["scale"]["lo"], run.statistics["scale"]["hi"]
     for (model, setting), scores in scores_by_row.items():
         kind, _, template = setting.partition(":")
         examples = f"{plan.few_shot_k} examples" if kind == "few_shot" else "none"
@@ -157,7 +156,7 @@ def _rows(run: Run) -> Iterator[SettingRow]:
             model=model,
             task=task.removesuffix(CHAT_SUFFIX),
             alike=_alike(run, model),
-            scale=100.0 if (lo, hi) == (0, 1) else 1.0,
+            scale=100.0 if run.statistics.scale.is_share else 1.0,
             factors={
                 "chat template": "conversation" if task.endswith(CHAT_SUFFIX) else "plain",
                 "few-shot": examples,

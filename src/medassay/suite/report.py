@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
+from medassay.core.records.statistics import OVERALL
 from medassay.core.wording import counted, listed
 from medassay.report.document import (
     Grid,
@@ -83,7 +84,7 @@ def cell(result: SuiteResult | None, *, as_published: bool = False, items: int =
         return f"{number(result.value)}{error}{part}"
     lo, hi = result.lo, result.hi
     if lo == hi and result.second is not None:  # none of twelve is no proof of none at all
-        lo, hi = result.second["lo"], result.second["hi"]
+        lo, hi = result.second.lo, result.second.hi
     band = "" if lo is None else f" [{number(lo)}, {number(hi)}]"
     place = "" if result.rank is None else f", {result.rank} ({result.rank_lo}–{result.rank_hi})"
     if result.rank_by == "pairs":
@@ -129,8 +130,9 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocumen
 
 def _line(result: SuiteResult) -> dict[str, Any]:
     """Return a result as one line of a CSV file."""
-    second = {f"second_{key}": value for key, value in (result.second or {}).items()}
-    return {**result.to_dict(), **second, "flags": " ".join(result.flags)}
+    document = result.to_dict()
+    second = {f"second_{key}": value for key, value in (document["second"] or {}).items()}
+    return {**document, **second, "flags": " ".join(result.flags)}
 
 
 def _flags(result: SuiteResult) -> str:
@@ -179,8 +181,8 @@ def _second_interval(result: SuiteResult) -> str:
     """Return the second interval with its method, a dash where there is none."""
     if result.second is None:
         return "–"
-    lo, hi = number(result.second["lo"]), number(result.second["hi"])
-    return f"[{lo}, {hi}] {result.second['method']}"
+    lo, hi = number(result.second.lo), number(result.second.hi)
+    return f"[{lo}, {hi}] {result.second.method}"
 
 
 def _banks(suite: SuiteRun) -> Iterator[Section]:
@@ -294,7 +296,7 @@ def _warnings(suite: SuiteRun, part: BenchmarkPart) -> Iterator[str]:
     for name in part.runs.values():
         run = suite.run(name)
         yield from (f"{title}: {b.limits}" for b in run.manifest.banks if b.limits)
-        if any("scripted" in row["flags"] for row in run.statistics["domains"]["overall"]):
+        if any("scripted" in row.flags for row in run.statistics.rows(OVERALL)):
             yield "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
 
 
@@ -320,7 +322,7 @@ def unavailable(suite: SuiteRun) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for part in suite.parts:
         if ANSWERS in part.runs and BENCHMARKS[part.benchmark].is_open:
-            text_document = suite.run(part.runs[ANSWERS]).statistics.get("text", {})
+            text_document = suite.run(part.runs[ANSWERS]).statistics.document.get("text", {})
             reasons |= text_document.get("unavailable", {})
     return reasons
 

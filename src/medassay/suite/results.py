@@ -7,15 +7,19 @@ Source: specification of text metrics; statistics 7.6 and 7.7.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from medassay.core.records.estimate import Estimate, Second
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.statistics import OVERALL, LeaderboardRow, RowEstimate
 from medassay.core.records.trial import RowKey
 from medassay.core.scale import Scale
+from medassay.kinds.likelihood.row import LikelihoodColumns
+from medassay.kinds.reference.row import TextColumns
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate
@@ -34,6 +38,18 @@ PERPLEXITIES = ("bits_per_byte", "byte_perplexity", "word_perplexity")
 NEVER_RANKED = ("bleu", "tied", "targets above 1")
 _FEWEST = 2  # items of a difference
 _LEVEL = 0.05
+
+
+class SuiteRow(LeaderboardRow, frozen=True, kw_only=True):
+    """A row of a run of a suite, with the numbers beside its score that a suite shows."""
+
+    text: TextColumns | None = None
+    likelihood: LikelihoodColumns | None = None
+
+    @property
+    def likelihood_metrics(self) -> Mapping[str, RowEstimate]:
+        """Return the metrics of likelihoods by name; none where there are none."""
+        return {} if self.likelihood is None else self.likelihood.metrics
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +75,7 @@ class SuiteResult:
     hi: float | None
     n: int
     left_out: int = 0
-    second: Mapping[str, Any] | None = None
+    second: Second | None = None
     rank: int | None = None
     rank_lo: int | None = None
     rank_hi: int | None = None
@@ -71,7 +87,8 @@ class SuiteResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
-        return asdict(self)
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        return document
 
 
 def results_of(suite: SuiteRun, *, as_published: bool = False) -> list[SuiteResult]:
@@ -92,16 +109,16 @@ def _of_run(
     benchmark = BENCHMARKS[part.benchmark]
     ids = _ids(run.manifest)
     scored = item_scores(run) if kind in (ANSWERS, JUDGED) else {}
-    for row in run.statistics["domains"]["overall"]:
-        reasons = [f for f in row["flags"] if f.startswith("not_ranked:")]
+    for row in run.statistics.rows_as(SuiteRow, OVERALL):
+        reasons = [f for f in row.flags if f.startswith("not_ranked:")]
         base = SuiteResult(
             group=benchmark.group,
             benchmark=part.benchmark,
             title=benchmark.title,
             metric="",
             better="high",
-            model=row["model"],
-            setting=row["setting"],
+            model=row.model,
+            setting=row.setting,
             value=None,
             se=None,
             lo=None,
@@ -109,17 +126,17 @@ def _of_run(
             n=0,
             ranked=not reasons or reasons == ["not_ranked:too_few_items"],
             run=run.id,
-            flags=tuple(f for f in row["flags"] if f not in ("degenerate", "intervals_differ")),
+            flags=tuple(f for f in row.flags if f not in ("degenerate", "intervals_differ")),
         )
         if kind in (PERPLEXITY, RELAXED):
-            yield from _likelihoods(base, row, run.statistics, kind)
-        elif kind == ANSWERS and "text" in row:
-            yield from _texts(base, row["text"], ids, as_published=as_published)
+            yield from _likelihoods(base, row, run.statistics.metric, kind)
+        elif kind == ANSWERS and row.text is not None:
+            yield from _texts(base, row.text, ids, as_published=as_published)
         else:
             name = f"prometheus:{_judge(run.manifest)}" if kind == JUDGED else ACCURACY
-            items = scored.get((row["model"], row["setting"]), {})
+            items = scored.get(row.key, {})
             yield _scored(replace(base, metric=name), row, items)
-            for further, metric in row.get("likelihood", {}).get("metrics", {}).items():
+            for further, metric in row.likelihood_metrics.items():
                 yield replace(_filled(base, metric), metric=further, headline=False)
 
 
@@ -143,70 +160,74 @@ def _judge(manifest: Manifest) -> str:
 
 def _texts(
     base: SuiteResult,
-    document: Mapping[str, Any],
+    text: TextColumns,
     ids: Mapping[str, str],
     *,
     as_published: bool,
 ) -> Iterator[SuiteResult]:
-    for name, entry in document["metrics"].items():
+    for name, entry in text.metrics.items():
         metric = ids.get(name, name)
-        published_metric = document["as_published"][name] if as_published else entry
+        published_metric = text.as_published[name] if as_published else entry
         if published_metric is not None:
             yield replace(
                 _filled(base, published_metric),
                 metric=metric,
-                se=published_metric["se"],
-                left_out=document["left_out"],
+                se=published_metric.se,
+                left_out=text.left_out,
             )
         elif entry is not None:  # every answer was left out: the row stays, without a value
-            yield replace(base, metric=metric, left_out=document["left_out"])
+            yield replace(base, metric=metric, left_out=text.left_out)
 
 
-def _likelihoods(
-    base: SuiteResult, row: Mapping[str, Any], statistics: Mapping[str, Any], kind: str
-) -> Iterator[SuiteResult]:
-    headlines = PERPLEXITIES if kind == PERPLEXITY else (statistics["metric"],)
-    for name, metric in row.get("likelihood", {}).get("metrics", {}).items():
-        yield replace(_filled(base, metric), metric=name, better="low", headline=name in headlines)
+def _likelihoods(base: SuiteResult, row: SuiteRow, metric: str, kind: str) -> Iterator[SuiteResult]:
+    headlines = PERPLEXITIES if kind == PERPLEXITY else (metric,)
+    for name, estimate in row.likelihood_metrics.items():
+        yield replace(
+            _filled(base, estimate), metric=name, better="low", headline=name in headlines
+        )
 
 
-def _filled(base: SuiteResult, estimate: Mapping[str, Any]) -> SuiteResult:
+def _filled(base: SuiteResult, estimate: RowEstimate) -> SuiteResult:
     return replace(
         base,
-        value=estimate["score"],
-        lo=estimate["lo"],
-        hi=estimate["hi"],
-        second=estimate.get("second"),
-        n=estimate["n"],
-        flags=tuple(dict.fromkeys((*base.flags, *estimate.get("flags", ())))),
+        value=estimate.value,
+        lo=estimate.lo,
+        hi=estimate.hi,
+        second=estimate.second,
+        n=estimate.n or 0,
+        flags=tuple(dict.fromkeys((*base.flags, *(estimate.flags or ())))),
     )
 
 
-def _scored(base: SuiteResult, row: Mapping[str, Any], items: Items) -> SuiteResult:
+def _scored(base: SuiteResult, row: SuiteRow, items: Items) -> SuiteResult:
     """Return the mean over items, each counting once whatever its domain, as published tables have
     it.
     """
-    scored = row["micro"] or row
-    tested = {}
-    if "interval" in row and not row["micro"] and row["rank"] is not None:
-        # The mean of one domain is that of its items: the run's own ranks hold.
-        tested = {key: row[key] for key in ("rank", "rank_lo", "rank_hi")} | {"rank_by": "pairs"}
+    scored = row.micro or row
+    base = _tested(base, row)
     values = np.array(list(items.values()))
     se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
     # Of several domains the run has no second interval of the mean over items, and no flag of it.
-    second = None if row["micro"] else row["second"]
-    own_flags = () if row["micro"] else tuple(f for f in row["flags"] if f not in base.flags)
+    second = None if row.micro else row.second
+    own_flags = () if row.micro else tuple(f for f in row.flags if f not in base.flags)
     return replace(
         base,
-        value=scored["score"],
-        lo=scored["lo"],
-        hi=scored["hi"],
+        value=scored.score,
+        lo=scored.lo,
+        hi=scored.hi,
         second=second,
         se=se,
         flags=(*base.flags, *own_flags),
-        n=row["n"],
-        **tested,
+        n=row.n,
     )
+
+
+def _tested(base: SuiteResult, row: SuiteRow) -> SuiteResult:
+    """Return a result with the ranks of its run, where the pairs of its models were tested."""
+    if row.interval is msgspec.UNSET or row.micro or row.rank is None:
+        return base
+    # The mean of one domain is that of its items: the run's own ranks hold.
+    return replace(base, rank=row.rank, rank_lo=row.rank_lo, rank_hi=row.rank_hi, rank_by="pairs")
 
 
 def item_scores(run: Run) -> dict[RowKey, Items]:
@@ -266,7 +287,6 @@ def _plain(metric: str) -> str:
 
 
 def _estimate(result: SuiteResult) -> Estimate:
-    second = None if result.second is None else Second(**result.second)
     assert result.value is not None
     assert result.lo is not None
     assert result.hi is not None
@@ -274,7 +294,7 @@ def _estimate(result: SuiteResult) -> Estimate:
         value=result.value,
         lo=result.lo,
         hi=result.hi,
-        second=second,
+        second=result.second,
         n=result.n,
         n_clusters=result.n,
     )

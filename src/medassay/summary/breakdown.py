@@ -10,6 +10,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.estimate import Estimate, Second
 from medassay.core.records.item import Item
+from medassay.core.records.statistics import OVERALL
 from medassay.core.scale import Scale
 from medassay.errors import InputError
 from medassay.statistic.draws import Floats, number_clusters, seed_of
@@ -109,7 +110,7 @@ def _as_printed(
 
 
 def _tags(run: Run) -> Iterator[dict[str, Any]]:
-    rows = run.statistics["domains"]["overall"]
+    rows = run.statistics.document["domains"][OVERALL]
     for tag in sorted({tag for row in rows for tag in row.get("tags", {})}):
         for row in rows:
             if tag in row.get("tags", {}):

@@ -13,6 +13,7 @@ from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.judging_columns import JUDGING_COLUMNS, JUDGING_FLAGS, JudgingFlags
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.statistics import OVERALL
 from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.core.records.trial import RowKey
 from medassay.errors import StatisticError
@@ -26,7 +27,6 @@ from medassay.summary.provenance import ProvenanceBreakdown
 from medassay.summary.scores import RunScores
 from medassay.summary.tool_effect import MODES, tools_minus_solo
 
-OVERALL = "overall"
 UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from medassay.kinds.diagnoses.row import CaseEstimate, DiagnosesRow
 from medassay.report.board import Board
-from medassay.report.tables import csv_text
+from medassay.report.tables import csv_text, estimate_cells, named_row
 
 _OF_CASES = [
     *(
@@ -30,32 +31,31 @@ def diagnoses_csv(board: Board) -> str:
     """
 
     def rows() -> Iterator[dict[str, Any]]:
-        for domain, rows_of_domain in board.statistics["domains"].items():
-            for row in rows_of_domain:
-                who = {name: row[name] for name in ("mode", "model", "prompt")}
+        for domain in board.statistics.domains:
+            for row in board.statistics.rows_as(DiagnosesRow, domain):
                 for number, weights, estimate in _estimates(row):
                     yield {
-                        **who,
-                        **estimate,
-                        "domain": domain,
+                        **named_row(domain, row),
+                        **estimate_cells(estimate),
+                        "prompt": row.prompt,
                         "number": number,
                         "weights": weights,
-                        "estimate": estimate["score"],
-                        "scale_lo": estimate["scale"][0],
-                        "scale_hi": estimate["scale"][1],
-                        **{f"second_{k}": v for k, v in (estimate["second"] or {}).items()},
+                        "k": estimate.k,
+                        "x0": estimate.x0,
+                        "scale_lo": estimate.scale[0],
+                        "scale_hi": estimate.scale[1],
                     }
 
     return csv_text(_OF_CASES, rows())
 
 
-def _estimates(row: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _estimates(row: DiagnosesRow) -> Iterator[tuple[str, str, CaseEstimate]]:
     """Yield (number, weights, estimate) of one model-prompt, of what is known."""
-    for number in ("semantic", "severity"):
-        for weights, estimate in row[number].items():
+    for number, aggregates in (("semantic", row.semantic), ("severity", row.severity)):
+        for weights, estimate in aggregates.items():
             if estimate is not None:
                 yield f"{number}, rescaled", "none" if weights == "mean" else weights, estimate
     means = ("semantic_mean", "severity_mean", "all_places_mean", "names", "short_lists")
     for number in (*means, "top1", "top3", "top5"):
-        if row.get(number) is not None:
-            yield number, "none", row[number]
+        if (estimate := getattr(row, number)) is not None:
+            yield number, "none", estimate

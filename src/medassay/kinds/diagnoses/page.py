@@ -2,21 +2,24 @@
 its sums.
 """
 
+import math
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
 from markupsafe import Markup, escape
 
-from medassay.core.records.leaderboard import honest_ends
+from medassay.core.records.statistics import OVERALL, Statistics
 from medassay.kinds.diagnoses import columns
 from medassay.kinds.diagnoses.board import case_views
 from medassay.kinds.diagnoses.files import diagnoses_csv
+from medassay.kinds.diagnoses.row import DiagnosesRow, DiagnosesSummary, ErrorGroup
 from medassay.kinds.diagnoses.tasks import case_scores
-from medassay.kinds.kind import DataFile, Presentation, Statistics
-from medassay.report.board import OVERALL, Board, ShownCase
+from medassay.kinds.kind import DataFile, Presentation
+from medassay.report.board import Board, ShownCase
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, neutral, render
 from medassay.report.plot.bars import bars
@@ -45,18 +48,18 @@ _LINK = '<a xlink:href="'
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the overview of every mode, a page for each model-prompt and one for each case."""
-    if "ddx" not in board.statistics:
+    if "ddx" not in board.statistics.document:
         return
     for mode in board.modes:
         yield from _overview(board, mode)
-        for row in board.rows(OVERALL, mode):
+        for row in _rows_of(board.statistics, mode):
             yield from _prompt(board, row)
     yield from _cases(board)
 
 
 def _overview(board: Board, mode: str) -> Iterator[Page]:
     first = mode == board.modes[0]
-    rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
+    rows, slug = _rows_of(board.statistics, mode), board.slug(mode, "mode")
     figures = {"quadrant": plane_figure(board.statistics, mode)}
     for score in ("semantic", "severity"):
         scores: dict[tuple[str, str], list[float]] = {}
@@ -77,50 +80,48 @@ def _overview(board: Board, mode: str) -> Iterator[Page]:
         "ddx/" if first else f"ddx/track/{slug}/",
         mode=mode,
         rows=rows,
-        scripted=any("scripted" in row["flags"] for row in rows),
+        scripted=any("scripted" in row.flags for row in rows),
         figures=placed,
-        document=board.statistics["ddx"],
+        document=_summary(board.statistics),
         against=board.manifest.get("source", {}).get("names_against_labels"),
         names=NAMES,
     )
 
 
-def plane_figure(statistics: Mapping[str, Any], mode: str) -> Figure | None:
+def plane_figure(statistics: Statistics, mode: str) -> Figure | None:
     """Return every model-prompt by its leading aggregates; None where no severity was judged."""
-    document = statistics["ddx"]
-    leading = document["leading"]
-    preset = document["presets"][leading]
+    summary = _summary(statistics)
     points = []
     rows = _rows_of(statistics, mode)
     named = _names(rows)
     for row in rows:
-        severity, semantic = row["severity"][leading], row["semantic"][leading]
+        severity, semantic = row.severity[summary.leading], row.semantic[summary.leading]
         if severity and semantic:
             points.append(
                 {
-                    "label": named[row["model"], row["setting"]],
-                    **{
-                        f"{name}{end}": spread[key]
-                        for name, spread in (("severity", severity), ("semantics", semantic))
-                        for end, key in (("", "score"), ("_lo", "lo"), ("_hi", "hi"))
-                    },
+                    "label": named[row.key],
+                    "severity": severity.value,
+                    "severity_lo": severity.lo,
+                    "severity_hi": severity.hi,
+                    "semantics": semantic.value,
+                    "semantics_lo": semantic.lo,
+                    "semantics_hi": semantic.hi,
                 }
             )
     if not points:
         return None
-    limit = _limit(p[key] for p in points for key in p if key != "label")
-    preset_text = f"{leading}: k = {preset['k']:g}, x0 = {preset['x0']:g}"
+    limit = _limit(n for p in points for n in p.values() if isinstance(n, float))
     return quadrant(
         points,
         x="severity",
         y="semantics",
         names=[NAMES[name] for name in _CORNERS],
-        title=f"Weighted aggregates ({preset_text})",
+        title=f"Weighted aggregates ({summary.leading_text})",
         limit=limit,
     )
 
 
-def top_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
+def top_figure(rows: Sequence[DiagnosesRow]) -> Figure | None:
     """Return the share of cases with the golden diagnosis among the first 1, 3 and 5, at most forty
     rows.
     """
@@ -128,14 +129,15 @@ def top_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
     points = [
         {
             "k": f"top {k}",
-            "model": named[row["model"], row["setting"]],
-            **{end: honest_ends(row[f"top{k}"])[end] for end in ("lo", "hi")},
-            "score": row[f"top{k}"]["score"],
-            "n": row[f"top{k}"]["n"],
+            "model": named[row.key],
+            "lo": share.ends[0],
+            "hi": share.ends[1],
+            "score": share.value,
+            "n": share.n,
         }
         for row in rows[:_SHOWN]
-        for k in (1, 3, 5)
-        if row[f"top{k}"]
+        for k, share in row.tops.items()
+        if share
     ]
     if not points:
         return None
@@ -146,25 +148,25 @@ def _limit(values: Iterator[float]) -> float:
     return max(1.05, 1.05 * max((abs(value) for value in values), default=1.0))
 
 
-def _names(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+def _names(rows: Sequence[DiagnosesRow]) -> dict[tuple[str, str], str]:
     """Return (model, setting) → the model, with its prompt where there are several.
 
     A setting that all share is left out: of `zero_shot:ddx_steps` the template tells the prompts
     apart.
     """
-    settings = {row["setting"] for row in rows}
+    settings = {row.setting for row in rows}
     common = len({setting.partition(":")[0] for setting in settings}) == 1
     names = {}
     for row in rows:
-        prompt = row["setting"].partition(":")[2] if common else row["setting"]
-        name = f"{row['model']} · {prompt or row['setting']}"
-        names[row["model"], row["setting"]] = name if len(settings) > 1 else str(row["model"])
+        prompt = row.setting.partition(":")[2] if common else row.setting
+        name = f"{row.model} · {prompt or row.setting}"
+        names[row.key] = name if len(settings) > 1 else row.model
     return names
 
 
 def violin_figure(
     scores: Mapping[tuple[str, str], Sequence[float]],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[DiagnosesRow],
     score: str,
 ) -> Figure | None:
     """Return the raw scores of every model-prompt, at most forty, in the order of the ranking.
@@ -175,7 +177,7 @@ def violin_figure(
     score : semantic or severity
     """
     named = _names(rows)
-    keys = [(row["model"], row["setting"]) for row in rows[:_SHOWN]]
+    keys = [row.key for row in rows[:_SHOWN]]
     jitter = random.Random(score)
     groups = {key: jitter.sample(scores[key], len(scores[key])) for key in keys if key in scores}
     points = [
@@ -192,11 +194,11 @@ def violin_figure(
     return violin_swarm(points, value=f"{score} score", bandwidth=1.0, extent=(-0.5, 16.5))
 
 
-def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
+def _prompt(board: Board, row: DiagnosesRow) -> Iterator[Page]:
     """Yield the page of one model-prompt: best, median and worst case, all cases by quadrant, its
     errors.
     """
-    key = (row["model"], row["setting"], row["mode"])
+    key = (*row.key, row.mode)
     cases = [c for c in board.cases if (c.key.model, c.key.setting, c.key.mode) == key]
     path = board.prompt_path(*key)
     up = "../" * path.count("/")
@@ -214,7 +216,7 @@ def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
         board,
         path,
         row=row,
-        document=board.statistics["ddx"],
+        document=_summary(board.statistics),
         errors=_errors(board, key),
         picked=_example_cases(cases),
         places={
@@ -253,15 +255,21 @@ def _example_cases(cases: Sequence[ShownCase]) -> dict[str, ShownCase]:
     }
 
 
-def _errors(board: Board, key: tuple[str, str, str]) -> dict[str, list[dict[str, Any]]]:
+def _errors(board: Board, key: tuple[str, str, str]) -> dict[str, list[ErrorGroup]]:
     """Return grouping → its groups with their scores, lowest semantic score first."""
-    errors: dict[str, list[dict[str, Any]]] = {}
-    for error in board.statistics["ddx"]["errors"]:
-        if (error["model"], error["prompt"], error["mode"]) == key:
-            errors.setdefault(error["by"], []).append(error)
+    errors: dict[str, list[ErrorGroup]] = {}
+    for error in _summary(board.statistics).errors:
+        if (error.model, error.prompt, error.mode) == key:
+            errors.setdefault(error.by, []).append(error)
     for groups in errors.values():
-        groups.sort(key=lambda e: (e["semantic_mean"] or {"score": 99})["score"])
+        groups.sort(key=_semantic_place)
     return errors
+
+
+def _semantic_place(group: ErrorGroup) -> float:
+    """Return the mean semantic score of a group; one without a score stands last."""
+    mean = group.semantic_mean
+    return math.inf if mean is None or mean.value is None else mean.value
 
 
 def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> dict[str, Any] | None:
@@ -374,13 +382,18 @@ def _tops(run: Run, statistics: Statistics, mode: str) -> Figure | None:
     return top_figure(_rows_of(statistics, mode))
 
 
-def _rows_of(statistics: Statistics, mode: str) -> list[dict[str, Any]]:
-    return [row for row in statistics["domains"][OVERALL] if row["mode"] == mode]
+def _rows_of(statistics: Statistics, mode: str) -> list[DiagnosesRow]:
+    return statistics.rows_as(DiagnosesRow, OVERALL, mode)
+
+
+def _summary(statistics: Statistics) -> DiagnosesSummary:
+    return msgspec.convert(statistics.document["ddx"], DiagnosesSummary)
 
 
 PRESENTATION = Presentation(
     title="Diagnoses",
     folder="ddx",
+    row_type=DiagnosesRow,
     pages=pages,
     tables=columns.tables,
     files={

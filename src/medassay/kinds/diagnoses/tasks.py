@@ -112,7 +112,7 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
     document = leaderboard_document(scores, manifest, task, None, [cases])
     kept_of = {
         (name, row["model"], row["setting"], row["mode"]): row
-        for name, rows in run.statistics["domains"].items()
+        for name, rows in run.statistics.document["domains"].items()
         for row in rows
     }
     domains = {
@@ -123,4 +123,4 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
         ]
         for name, rows in document["domains"].items()
     }
-    return {**run.statistics, "domains": domains, "ddx": document["ddx"]}
+    return {**run.statistics.document, "domains": domains, "ddx": document["ddx"]}

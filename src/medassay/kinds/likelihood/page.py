@@ -2,14 +2,17 @@
 completions.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from medassay.kinds.kind import AnswerView, Presentation, Statistics
+import msgspec
+
+from medassay.core.records.statistics import OVERALL, Statistics
+from medassay.kinds.kind import AnswerView, Presentation
 from medassay.kinds.likelihood import columns
 from medassay.kinds.likelihood.board import likelihood_view, shows_likelihood
 from medassay.kinds.likelihood.columns import SETTING
-from medassay.report.board import OVERALL, Board
+from medassay.kinds.likelihood.row import LikelihoodRow
+from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
@@ -30,26 +33,27 @@ ROLES = {"must": "must have", "nice": "nice to have"}
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page of every mode."""
-    if "likelihood" not in board.statistics:
+    if "likelihood" not in board.statistics.document:
         return
-    document = board.statistics["likelihood"]
+    document = board.statistics.document["likelihood"]
     for mode in board.modes:
-        rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
+        rows = board.statistics.rows_as(LikelihoodRow, OVERALL, mode)
+        slug = board.slug(mode, "mode")
         placed = {}
         for role in ROLES:
             figure = positions_figure(rows, role)
             if figure is not None:
                 yield from figure_pages(figure, f"likelihood-{role}-{slug}")
                 placed[role] = figure_context(figure, f"likelihood-{role}-{slug}")
-        names = list(dict.fromkeys(n for row in rows for n in row["likelihood"]["metrics"]))
+        names = list(dict.fromkeys(n for row in rows for n in row.likelihood.metrics))
         settings = [SETTING.findall(name) for name in names]
         yield render(
             "likelihood/page.html",
             board,
             "likelihood/" if mode == board.modes[0] else f"likelihood/track/{slug}/",
             mode=mode,
-            rows=[row for row in rows if row["likelihood"]["metrics"]],
-            without=[row for row in rows if not row["likelihood"]["metrics"]],
+            rows=[row for row in rows if row.likelihood.metrics],
+            without=[row for row in rows if not row.likelihood.metrics],
             says=SAID[document["asks"]],
             document=document,
             told=next((setting[0] for setting in settings if setting), ""),
@@ -59,24 +63,24 @@ def pages(board: Board) -> Iterator[Page]:
         )
 
 
-def positions_figure(rows: Sequence[Mapping[str, Any]], role: str) -> Figure | None:
+def positions_figure(rows: Sequence[LikelihoodRow], role: str) -> Figure | None:
     """Return the log-probability along completions of each row, None where nothing was drawn."""
     points = [
-        {"row": f"{row['model']} · {row['setting']}", **point}
+        {"row": row.name, **msgspec.structs.asdict(point)}
         for row in rows
-        for point in row["likelihood"].get("positions", {}).get(role, ())
+        for point in row.likelihood.positions.get(role, ())
     ]
     return positions(points, unit="log-probability, nats") if points else None
 
 
 def _positions(run: Run, statistics: Statistics, mode: str) -> Figure | None:
-    rows = [row for row in statistics["domains"][OVERALL] if row["mode"] == mode]
-    return positions_figure(rows, "must")
+    return positions_figure(statistics.rows_as(LikelihoodRow, OVERALL, mode), "must")
 
 
 PRESENTATION = Presentation(
     title="Likelihoods",
     folder="likelihood",
+    row_type=LikelihoodRow,
     pages=pages,
     tables=columns.tables,
     figures={"positions": _positions},

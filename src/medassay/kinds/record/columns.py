@@ -1,10 +1,12 @@
 """Health records in a terminal: likeness and medication beside each other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from medassay.core.records.estimate import percent_text
 from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES
-from medassay.core.records.leaderboard import share_text
-from medassay.kinds.kind import Rows, Statistics, Table
+from medassay.core.records.statistics import Statistics
+from medassay.kinds.kind import Table
+from medassay.kinds.record.row import RecordRow
 
 _UNSCORED = (
     "No report has a reference record: replies are read and nothing is scored; `medassay bank"
@@ -12,23 +14,23 @@ _UNSCORED = (
 )
 
 
-def tables(rows: Rows, statistics: Statistics) -> Iterator[Table]:
-    """Yield what stands beside the ranking of health records."""
-    graphs = list(rows[0]["record"]["graphs"])
-    references = rows[0]["record"]["references"]
+def tables(statistics: Statistics, domain: str) -> Iterator[Table]:
+    """Yield what stands beside a ranking of health records."""
+    rows = statistics.rows_as(RecordRow, domain)
+    graphs = list(rows[0].record.graphs)
+    references = rows[0].record.references
     cells = []
     for row in rows:
-        record, counted = row["record"], row["record"]["counted"]
+        record, counted = row.record, row.record.counted
         cells.append(
             [
-                row["model"],
-                row["setting"],
-                *(share_text(record["graphs"][graph]["score"]) for graph in graphs),
-                share_text(record["similarity"]),
-                f"{share_text(record['medication'])} {counted['correct']} of {counted['total']}",
+                *row.key,
+                *(percent_text(record.graphs[graph].score) for graph in graphs),
+                percent_text(record.similarity),
+                f"{percent_text(record.medication)} {counted['correct']} of {counted['total']}",
                 *(str(counted[name]) for name in ("stopped_as_current", "lost", "invented")),
-                share_text(record["read"]),
-                f"{row['outcomes']['truncated']} of {sum(row['outcomes'].values())}",
+                percent_text(record.read),
+                f"{row.outcomes['truncated']} of {sum(row.outcomes.values())}",
             ]
         )
     graph_names = [graph.replace("_", " ") for graph in graphs]
@@ -38,16 +40,16 @@ def tables(rows: Rows, statistics: Statistics) -> Iterator[Table]:
         numbers=("stopped as current", "lost", "invented", "with JSON", "cut off"),
         title=(
             "health records over all reports, % with 95 % intervals; references:"
-            f" {references['gold']} gold, {references['silver']} silver"
+            f" {references.gold} gold, {references.silver} silver"
         ),
     )
-    if "precision" in rows[0]["record"]:
+    if rows[0].record.tells_leaves:
         yield _details(rows)
-    if not any(row["record"]["references"][name] for row in rows for name in ("gold", "silver")):
+    if not any(row.record.references.gold or row.record.references.silver for row in rows):
         yield Table(notes=(_UNSCORED,))
 
 
-def _details(rows: Rows) -> Table:
+def _details(rows: Sequence[RecordRow]) -> Table:
     """Return what is lost and invented, and how dose, unit, route and schedule of the common drugs
     agree.
     """
@@ -64,15 +66,14 @@ def _details(rows: Rows) -> Table:
     ]
     table = []
     for row in rows:
-        record = row["record"]
-        drugs = record.get("drugs")
-        cells = [row["model"], row["setting"], *(share_text(record[name]) for name in LEAVES)]
+        drugs = row.record.drugs
+        cells = [*row.key, *(percent_text(row.record.estimate(name)) for name in LEAVES)]
         if drugs is not None:
-            counted = drugs["counted"]
-            cells += [share_text(drugs[name]) for name in DRUG_DETAILS]
+            counted = drugs.counted
+            cells += [percent_text(drugs.estimate(name)) for name in DRUG_DETAILS]
             cells += [
                 f"{counted['as_current']} of {counted['matched']} matched",
-                share_text(drugs[GOING_ON]),
+                percent_text(drugs.estimate(GOING_ON)),
                 str(counted["perhaps"]),
                 str(counted["old_dose"]),
             ]

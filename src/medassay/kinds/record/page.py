@@ -16,13 +16,15 @@ from medassay.core.records.health_record import (
     SECTIONS,
     SIMILARITY,
 )
+from medassay.core.records.statistics import OVERALL
 from medassay.core.wording import listed
 from medassay.kinds.kind import AnswerView, DataFile, Presentation
 from medassay.kinds.record import columns
 from medassay.kinds.record.board import record_view, shows_record
 from medassay.kinds.record.files import records_csv
+from medassay.kinds.record.row import RecordRow
 from medassay.kinds.record.summary import ThinkingDifference
-from medassay.report.board import OVERALL, Board
+from medassay.report.board import Board
 from medassay.report.judge_graph import drawings
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
@@ -52,14 +54,18 @@ _FEWEST = 10  # entries with a detail; below them one error is within chance
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page of every mode."""
-    if "records" not in board.statistics:
+    if "records" not in board.statistics.document:
         return
     graphs = {graph["name"]: graph["roots"] for graph in board.manifest.get("graphs", [])}
+    thinking = msgspec.convert(
+        board.statistics.document["records"]["thinking"], dict[str, list[ThinkingGain]]
+    )
     gained = [SIMILARITY, MEDICATION, *(f"graph {name}" for name in graphs)]
     for mode in board.modes:
-        rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
-        pairs = [_page_order(p) for p in board.statistics["records"]["thinking"].get(mode, [])]
-        gains = [(p["model"], _differences(p["differences"])) for p in pairs]
+        rows = board.statistics.rows_as(RecordRow, OVERALL, mode)
+        slug = board.slug(mode, "mode")
+        pairs = [_page_order(pair) for pair in thinking.get(mode, [])]
+        gains = [(pair.model, pair.differences) for pair in pairs]
         figures = {"fields": fields_figure(rows), "thinking": thinking_figure(gains, gained)}
         placed = {}
         for name, figure in figures.items():
@@ -81,18 +87,18 @@ def pages(board: Board) -> Iterator[Page]:
             graphs=graphs,
             drawings=drawings(board.manifest.get("graphs", [])),
             figures=placed,
-            scripted=any("scripted" in row["flags"] for row in rows),
+            scripted=any("scripted" in row.flags for row in rows),
             stopped=list(_stopped(board, mode)),
             details=DRUG_DETAILS,
             small=_too_small(rows),
         )
 
 
-def _too_small(rows: Sequence[Mapping[str, Any]]) -> str:
+def _too_small(rows: Sequence[RecordRow]) -> str:
     """Return what of drugs a bank has too little of to show an error, with the number there is; ""
     where there is nothing.
     """
-    counted = [row["record"]["drugs"]["counted"] for row in rows if "drugs" in row["record"]]
+    counted = [row.record.drugs.counted for row in rows if row.record.drugs]
     if not counted:
         return ""
     sizes = {name: max(n[f"{name}_compared"] for n in counted) for name in DRUG_DETAILS}
@@ -104,20 +110,15 @@ def _too_small(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"Too few in these reports to show an error: {listed(few)}." if few else ""
 
 
-def named(row: Mapping[str, Any]) -> str:
-    """Return a row's name in figures: model and setting."""
-    return f"{row['model']} · {row['setting']}"
-
-
-def fields_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
+def fields_figure(rows: Sequence[RecordRow]) -> Figure | None:
     """Return the likeness of each field of the record by row, at most forty rows, in the order of
     the ranking.
     """
     cells = [
-        {"row": named(row), "column": field_name(field), "value": estimate["score"]}
+        {"row": row.name, "column": field_name(field), "value": estimate.value}
         for row in rows[:_SHOWN]
         for field in FIELDS
-        if (estimate := row["record"]["fields"].get(field))
+        if (estimate := row.record.fields.get(field))
     ]
     return score_grid(cells, unit="JSON similarity") if cells else None
 
@@ -153,21 +154,26 @@ def thinking_figure(
     return forest(shares[:_SHOWN], unit="points of 100", factor=100.0) if shares else None
 
 
-def _differences(document: Mapping[str, Any]) -> dict[str, ThinkingDifference]:
-    return msgspec.convert(document, dict[str, ThinkingDifference])
+class ThinkingGain(msgspec.Struct, frozen=True, kw_only=True):
+    """What thinking first adds to each number of one model."""
+
+    model: str
+    thinking: str
+    direct: str
+    differences: dict[str, ThinkingDifference]
 
 
-def _page_order(pair: Mapping[str, Any]) -> dict[str, Any]:
+def _page_order(pair: ThinkingGain) -> ThinkingGain:
     """Return a pair with its numbers in the order of the page: the whole, the sections, the
     graphs.
     """
     first = [*SAID, *SECTIONS, *(f"field {name}" for name in FIELDS)]
     place = {name: at for at, name in enumerate(first)}
     differences = sorted(
-        pair["differences"].items(),
+        pair.differences.items(),
         key=lambda named_difference: place.get(named_difference[0], len(first)),
     )
-    return {**pair, "differences": dict(differences)}
+    return msgspec.structs.replace(pair, differences=dict(differences))
 
 
 def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
@@ -199,6 +205,7 @@ def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
 PRESENTATION = Presentation(
     title="Health records",
     folder="record",
+    row_type=RecordRow,
     pages=pages,
     tables=columns.tables,
     files={"records.csv": DataFile(about="every estimate on health records", text=records_csv)},

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
+from medassay.core.records.statistics import OVERALL
 from medassay.kinds.kind import Presentation
 from medassay.kinds.reference import columns
-from medassay.report.board import OVERALL, Board
+from medassay.kinds.reference.row import TextRow, TextSummary
+from medassay.report.board import Board
 from medassay.report.pages.html import Page, render
 
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page of every mode."""
-    if "text" not in board.statistics:
+    if "text" not in board.statistics.document:
         return
     for mode in board.modes:
         slug = board.slug(mode, "mode")
@@ -19,9 +23,11 @@ def pages(board: Board) -> Iterator[Page]:
             board,
             "texts/" if mode == board.modes[0] else f"texts/track/{slug}/",
             mode=mode,
-            rows=board.rows(OVERALL, mode),
-            document=board.statistics["text"],
+            rows=board.statistics.rows_as(TextRow, OVERALL, mode),
+            document=msgspec.convert(board.statistics.document["text"], TextSummary),
         )
 
 
-PRESENTATION = Presentation(title="Likeness", folder="texts", pages=pages, tables=columns.tables)
+PRESENTATION = Presentation(
+    title="Likeness", folder="texts", row_type=TextRow, pages=pages, tables=columns.tables
+)

@@ -20,14 +20,12 @@ def pages(board: Board) -> Iterator[Page]:
         yield from _compact(board)
         return
     rows = {
-        (domain, row["model"], row["setting"], row["mode"]): row
-        for domain in board.domains
-        for row in board.statistics["domains"][domain]
+        (domain, *row.key, row.mode): row for domain in board.domains for row in board.rows(domain)
     }
     graphs = drawings(board.manifest.get("graphs", []))
     for key, answers in board.answers():
         row = rows[key.domain, key.model, key.setting, key.mode]
-        total = sum(row["outcomes"].values())
+        total = sum(row.outcomes.values())
         count = max(1, -(-total // ANSWERS_A_PAGE))
         for number in range(count):
             path = board.cell_path(key) + (f"page-{number + 1}/" if number else "")

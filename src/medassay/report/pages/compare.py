@@ -2,11 +2,11 @@
 be better.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from medassay.core.ranks import reading_of
-from medassay.report.board import OVERALL, Board
+from medassay.core.records.statistics import OVERALL, RowPair, Statistics
+from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
@@ -22,7 +22,7 @@ def pages(board: Board) -> Iterator[Page]:
     """
     for mode in board.modes:
         relations = board.relations(OVERALL, mode)
-        pairs = relations["pairs"]
+        pairs = relations.pairs
         track = "" if mode == board.modes[0] else f"{board.slug(mode, 'mode')}/"
         name = f"forest-{board.slug(mode, 'mode')}"
         drawing = pairs_figure(board.statistics, mode)
@@ -34,7 +34,7 @@ def pages(board: Board) -> Iterator[Page]:
             "total": len(pairs),
             "relations": relations,
             "places": places,
-            "scale": [board.statistics["scale"][end] for end in ("lo", "hi")],
+            "scale": board.statistics.scale.ends,
         }
         yield render(
             "compare.html",
@@ -48,67 +48,45 @@ def pages(board: Board) -> Iterator[Page]:
         )
         for row, place in places.items():
             own_pairs = [
-                pair if tuple(pair["first"]) == row else turned(pair)
+                pair if pair.first == row else pair.turned()
                 for pair in pairs
-                if row in _ends(pair)
+                if row in (pair.first, pair.second)
             ]
             yield render("compare.html", board, place, pairs=own_pairs, row=row, **common)
 
 
-def _rows(board: Board, mode: str, pairs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def _rows(board: Board, mode: str, pairs: Sequence[RowPair]) -> Iterator[tuple[str, str]]:
     """Yield the rows that have pairs, in the order of their ranks."""
-    paired = {row for pair in pairs for row in _ends(pair)}
+    paired = {row for pair in pairs for row in (pair.first, pair.second)}
     for row in board.rows(OVERALL, mode):
-        if (row["model"], row["setting"]) in paired:
-            yield row["model"], row["setting"]
-
-
-def _ends(pair: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((row[0], row[1]) for row in (pair["first"], pair["second"]))
+        if row.key in paired:
+            yield row.key
 
 
 def _slug(board: Board, row: tuple[str, str]) -> str:
     return board.slug(f"{row[0]} {row[1]}", "pairs")
 
 
-def turned(pair: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a pair with its second row first."""
-    pair_turned = {
-        **pair,
-        "first": pair["second"],
-        "second": pair["first"],
-        "difference": -pair["difference"],
-        "lo": -pair["hi"],
-        "hi": -pair["lo"],
-    }
-    if "better" in pair:
-        pair_turned["better"] = {"first": "second", "second": "first"}.get(pair["better"], "")
-    if "unread" in pair:
-        pair_turned["unread"] = pair["unread"][::-1]
-    return pair_turned
-
-
-def pairs_figure(statistics: Mapping[str, Any], mode: str) -> Figure:
+def pairs_figure(statistics: Statistics, mode: str) -> Figure:
     """Return the forest of a run's first pairs over all domains."""
-    scale = statistics["scale"]
-    hundred = (scale["lo"], scale["hi"]) == (0, 1)
-    pairs = statistics["fields"][mode][OVERALL]["pairs"]
+    scale = statistics.scale
+    pairs = statistics.relations(OVERALL, mode).pairs
     return forest(
-        [_pair_context(pair, scale["better"]) for pair in pairs[:_DRAWN]],
-        unit="points of 100" if hundred else "units of the score",
-        factor=100 if hundred else 1,
+        [_pair_context(pair, scale.better) for pair in pairs[:_DRAWN]],
+        unit="points of 100" if scale.is_share else "units of the score",
+        factor=100 if scale.is_share else 1,
     )
 
 
-def _pair_context(pair: dict[str, Any], better: str) -> dict[str, Any]:
-    first, other = pair["first"], pair["second"]
+def _pair_context(pair: RowPair, better: str) -> dict[str, Any]:
+    first, other = pair.first, pair.second
     same = first[1] == other[1]
     names = (first[0], other[0]) if same else (" · ".join(first), " · ".join(other))
     return {
         "a": names[0],
         "b": names[1],
-        "diff": pair["difference"],
-        "lo": pair["lo"],
-        "hi": pair["hi"],
-        "different": reading_of(pair, better) != "none",
+        "diff": pair.difference,
+        "lo": pair.lo,
+        "hi": pair.hi,
+        "different": pair.reading(better) != "none",
     }

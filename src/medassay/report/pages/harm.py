@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator
 
-from medassay.report.board import OVERALL, Board
+from medassay.core.records.statistics import OVERALL
+from medassay.report.board import Board
 from medassay.report.pages.html import Page, render
 
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page."""
-    rows = [row for row in board.statistics["domains"][OVERALL] if row.get("harm")]
+    rows = [row for row in board.rows(OVERALL) if row.harm]
     domains = [
-        {**row, "domain": domain}
+        (domain, row)
         for domain in board.domains
-        for row in board.statistics["domains"][domain]
-        if row.get("harm") and (row["harm"]["harmful"] or row.get("harmful_criteria"))
+        for row in board.rows(domain)
+        if row.harm and (row.harm.harmful or row.harmful_criteria)
     ]
     graded = {mode: _is_graded(board, mode) for mode in board.modes}
     yield render("harm.html", board, "harm/", rows=rows, domains=domains, graded=graded)
@@ -25,5 +26,5 @@ def _is_graded(board: Board, mode: str) -> bool:
     Relations of fewer than two ranked rows do not tell.
     """
     relations = board.relations(OVERALL, mode)
-    is_told = relations.get("n_ranked", 0) > 1
-    return board.statistics["metric"] != "accuracy" and (relations["graded"] if is_told else True)
+    is_told = (relations.n_ranked or 0) > 1
+    return board.statistics.metric != "accuracy" and (bool(relations.graded) if is_told else True)

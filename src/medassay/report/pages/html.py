@@ -9,10 +9,11 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from medassay.core.ranks import p_text, range_title, reading_text, small_domain_text
+from medassay.core.ranks import p_text
 from medassay.core.records.item import shuffle_text
-from medassay.core.records.leaderboard import honest_ends, rank_text, units, unread_share
+from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.target import LETTERS
+from medassay.core.scale import units
 from medassay.core.wording import counted, listed
 from medassay.report.board import Board
 
@@ -110,20 +111,15 @@ def environment() -> jinja2.Environment:
         short=short,
         signed=signed,
         units=units,
-        honest=honest_ends,
         unread=unread_share,
         shuffle_text=shuffle_text,
     )
     jinja.globals.update(
         LETTERS=LETTERS,
-        rank_text=rank_text,
-        range_title=range_title,
-        reading_text=reading_text,
         p_text=p_text,
         pair_name=_pair_name,
         counted=counted,
         listed=listed,
-        small_domain_text=small_domain_text,
     )
     return jinja
 

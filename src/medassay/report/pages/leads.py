@@ -5,7 +5,8 @@ them.
 from collections.abc import Iterator
 
 from medassay.core.ranks import listed
-from medassay.report.board import OVERALL, Board
+from medassay.core.records.statistics import OVERALL
+from medassay.report.board import Board
 from medassay.report.pages.html import Page, render
 
 
@@ -14,13 +15,13 @@ def pages(board: Board) -> Iterator[Page]:
     tables = []
     for mode in board.modes:
         for domain in (OVERALL, *board.domains):
-            oracle = board.relations(domain, mode)["oracle"]
+            relations = board.relations(domain, mode)
             tables.append(
                 {
                     "domain": domain,
                     "mode": mode,
-                    "oracle": oracle,
-                    "n": board.relations(domain, mode)["n_common"],
+                    "oracle": relations.oracle,
+                    "n": relations.n_common,
                 }
             )
     yield render("leads.html", board, "leads/", tables=tables, said=leaders_text(board))
@@ -32,9 +33,9 @@ def leaders_text(board: Board) -> str:
     """
     first: list[set[str]] = []  # of each domain that ranks: the models whose first rank is 1
     for domain in board.domains:
-        rows = [row for row in board.rows(domain, board.modes[0]) if row["rank"] is not None]
+        rows = [row for row in board.rows(domain, board.modes[0]) if row.rank is not None]
         if rows:
-            first.append({row["model"] for row in rows if row["rank"] == 1})
+            first.append({row.model for row in rows if row.rank == 1})
     if not first:
         return "No model is ranked."
     where = "in every domain" if len(first) == len(board.domains) else "in every domain that ranks"

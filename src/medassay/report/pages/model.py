@@ -4,7 +4,8 @@ answers.
 
 from collections.abc import Iterator
 
-from medassay.report.board import OVERALL, Board, CellKey
+from medassay.core.records.statistics import OVERALL
+from medassay.report.board import Board, CellKey
 from medassay.report.pages.html import Page, render
 
 
@@ -13,13 +14,11 @@ def pages(board: Board) -> Iterator[Page]:
     for model in board.models:
         rows = []
         for domain in (OVERALL, *board.domains):
-            for row in board.statistics["domains"][domain]:
-                if row["model"] == model:
-                    key = CellKey(
-                        domain=domain, model=model, setting=row["setting"], mode=row["mode"]
-                    )
+            for row in board.rows(domain):
+                if row.model == model:
+                    key = CellKey(domain=domain, model=model, setting=row.setting, mode=row.mode)
                     cell = None if domain == OVERALL else board.cell_link(key)
-                    rows.append({**row, "domain": domain, "cell": cell})
+                    rows.append((domain, row, cell))
         spec = board.manifest["models"][model]
         yield render(
             "model.html",

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from medassay.core.ranks import board_sentence
-from medassay.core.records.leaderboard import scale_text
-from medassay.report.board import OVERALL, Board, shown_rows
+from medassay.core.records.statistics import OVERALL
+from medassay.core.scale import scale_text
+from medassay.report.board import Board, shown_rows
 from medassay.report.pages.html import Page, render
 
 _PAIRS_SHOWN = 200  # more pairs are in data/pairs.csv
@@ -33,7 +33,7 @@ def ranking(
     """
     ranked, others = shown_rows(board.rows(domain, mode))
     relations = board.relations(domain, mode)
-    pairs = relations["pairs"] if len(relations["pairs"]) <= _PAIRS_SHOWN else []
+    pairs = relations.pairs if len(relations.pairs) <= _PAIRS_SHOWN else []
     return render(
         "ranking.html",
         board,
@@ -47,24 +47,20 @@ def ranking(
         others=others,
         relations=relations,
         pairs=pairs,
-        sentence=board_sentence(
-            board.rows(domain, mode),
-            relations,
-            board.statistics,
-        ),
+        sentence=board.statistics.sentence(domain, mode),
         metric=metric_text(board),
-        scale=[board.statistics["scale"][end] for end in ("lo", "hi")],
+        scale=board.statistics.scale.ends,
         judged="bench" in board.manifest,
-        scripted=any("scripted" in row["flags"] for row in board.rows(domain, mode)),
+        scripted=any("scripted" in row.flags for row in board.rows(domain, mode)),
     )
 
 
 def metric_text(board: Board) -> str:
     """Return the metric with its unit, as a caption begins."""
-    scale, metric = board.statistics["scale"], board.statistics["metric"]
+    scale, metric = board.statistics.scale, board.statistics.metric
     name = {"accuracy": "Accuracy", "fact_score": "Fact score", "top100": "Score"}.get(
         metric, metric
     )
-    if (scale["lo"], scale["hi"]) == (0, 1):
+    if scale.is_share:
         return f"{name} in %"
-    return f"{name}, {scale_text([scale['lo'], scale['hi']], scale['better'])}"
+    return f"{name}, {scale_text(scale.ends, scale.better)}"

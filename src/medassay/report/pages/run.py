@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from medassay.report.board import OVERALL, Board
+from medassay.core.records.statistics import OVERALL
+from medassay.report.board import Board
 from medassay.report.pages.html import Page, render
 from medassay.report.pages.tools import tool_rows
 
@@ -27,5 +28,5 @@ _SHOWN = (
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page of the run."""
     path = f"run/{board.slug(board.manifest['run'])}/"
-    sources = [row for row in board.statistics["domains"][OVERALL] if "own_source" in row]
+    sources = [row for row in board.rows(OVERALL) if row.own_source]
     yield render("run.html", board, path, shown=_SHOWN, used=tool_rows(board), sources=sources)

@@ -2,10 +2,10 @@
 ways.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from medassay.report.board import OVERALL, Board
+from medassay.core.records.statistics import OVERALL, LeaderboardRow, ScoreScale, ToolsEffect
+from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
@@ -16,10 +16,10 @@ _DRAWN = 40
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page, if any row was asked both ways."""
-    rows = board.statistics.get("tools_minus_solo", [])
+    rows = board.statistics.tools_minus_solo
     if not rows:
         return
-    figure = tools_figure(rows, board.statistics["scale"])
+    figure = tools_figure(rows, board.statistics.scale)
     yield from figure_pages(figure, "tools-minus-solo")
     yield render(
         "tools.html",
@@ -28,32 +28,32 @@ def pages(board: Board) -> Iterator[Page]:
         rows=rows,
         overall=OVERALL,
         drawn=min(_DRAWN, len(rows)),
-        scale=[board.statistics["scale"][end] for end in ("lo", "hi")],
+        scale=board.statistics.scale.ends,
         used=tool_rows(board),
         **figure_context(figure, "tools-minus-solo"),
     )
 
 
-def tools_figure(rows: Sequence[Mapping[str, Any]], scale: Mapping[str, Any]) -> Figure:
+def tools_figure(rows: Sequence[ToolsEffect], scale: ScoreScale) -> Figure:
     """Return the differences domain by domain, those over all domains first."""
-    hundred = (scale["lo"], scale["hi"]) == (0, 1)
-    first = sorted(rows, key=lambda row: (row["domain"] != OVERALL, row["domain"]))
+    first = sorted(rows, key=lambda row: (row.domain != OVERALL, row.domain))
     return forest(
         [
             {
-                "name": f"{row['domain']}: {row['model']} · {row['setting']}",
-                **{key: row[key] for key in ("diff", "different")},
+                "name": f"{row.domain}: {row.model} · {row.setting}",
+                "diff": row.diff,
+                "different": row.different,
                 # One item varies in no draw: the point stands for itself.
-                "lo": row["diff"] if row["lo"] is None else row["lo"],
-                "hi": row["diff"] if row["hi"] is None else row["hi"],
+                "lo": row.diff if row.lo is None else row.lo,
+                "hi": row.diff if row.hi is None else row.hi,
             }
             for row in first[:_DRAWN]
         ],
-        unit="tools minus solo, " + ("points of 100" if hundred else "units of the score"),
-        factor=100 if hundred else 1,
+        unit="tools minus solo, " + ("points of 100" if scale.is_share else "units of the score"),
+        factor=100 if scale.is_share else 1,
     )
 
 
-def tool_rows(board: Board) -> list[dict[str, Any]]:
+def tool_rows(board: Board) -> list[LeaderboardRow]:
     """Return the rows that say how tools were used."""
-    return [row for row in board.statistics["domains"][OVERALL] if "tool_use" in row]
+    return [row for row in board.rows(OVERALL) if row.tool_use]

@@ -1,0 +1,593 @@
+"""The statistics of a run as records: rows of rankings, and what holds between them.
+
+The file holds more: what a kind of task tells besides. A kind reads that by a row type of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from medassay.core.ranks import (
+    NOT_SHOWN,
+    Reading,
+    overlap_sentence,
+    range_title,
+    rank_range,
+    small_domain_text,
+)
+from medassay.core.records.estimate import Second
+from medassay.core.scale import units
+from medassay.errors import IntegrityError
+
+OVERALL: Final = "overall"  # the ranking over all domains
+Ends = tuple[float | None, float | None]
+
+
+class RowEstimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "score"}):
+    """An estimate beside the score of a row; what its kind does not tell is None.
+
+    Other than an `Estimate` it may have no interval: where nothing varies.
+
+    Attributes
+    ----------
+    value, lo, hi : on `scale`; files call the value `score`
+    second : an interval by another method, where the first may be too short
+    nulls : items without a value
+    """
+
+    value: float | None
+    lo: float | None = None
+    hi: float | None = None
+    second: Second | None = None
+    n: int | None = None
+    flags: list[str] | None = None
+    scale: Ends = (0.0, 1.0)
+    se: float | None = None
+    median: float | None = None
+    nulls: int = 0
+
+    @property
+    def ends(self) -> Ends:
+        """Return the interval to show: the second one where the first has no width.
+
+        None of 24 answers is no proof of none at all; the bootstrap cannot say so, Wilson's
+        interval can.
+        """
+        if self.second is not None and "degenerate" in (self.flags or ()):
+            return self.second.lo, self.second.hi
+        return self.lo, self.hi
+
+    def text(self, form: str, factor: float = 1.0) -> str:
+        """Return value and interval, each number in a form such as ".1f".
+
+        Examples
+        --------
+        >>> RowEstimate(value=0.612, lo=0.579, hi=0.644).text(".1f", 100)
+        '61.2 [57.9, 64.4]'
+        """
+        numbers = (self.value, *self.ends)
+        value, lo, hi = ("–" if n is None else format(factor * n, form) for n in numbers)
+        return f"{value} [{lo}, {hi}]"
+
+    def on(self, scale: Sequence[float | None]) -> str:
+        """Return value and interval in the units of a scale: percent on 0 to 1."""
+        value, lo, hi = (units(n, scale) for n in (self.value, *self.ends))
+        return f"{value} [{lo}, {hi}]"
+
+
+class Harm(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the harm ledger; see `summary.harm.harm_document`."""
+
+    marked: int
+    harmful: int
+    upper: float | None = None
+    worst_5: float | None = None
+
+
+class HarmfulCriteria(msgspec.Struct, frozen=True, kw_only=True):
+    """What answers did that a rubric marks as harmful: items, and how often each event."""
+
+    marked: int
+    harmful: int
+    events: dict[str, int] = {}
+
+
+class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a row used tools, and how often in vain."""
+
+    answers: int
+    with_calls: int
+    calls: int
+    failed: int
+    unavailable: int
+    unavailable_share: float | None = None
+    calls_an_answer: RowEstimate | None = None
+
+
+class RankRange(msgspec.Struct, frozen=True, kw_only=True):
+    """The rank of a row and the range it lies in.
+
+    Attributes
+    ----------
+    rank, rank_lo, rank_hi : None where the row is not ranked
+    interval : how the interval of the score was made; absent in rankings of earlier rules
+    """
+
+    rank: int | None = None
+    rank_lo: int | None = None
+    rank_hi: int | None = None
+    interval: str | msgspec.UnsetType | None = msgspec.UNSET
+
+    def rank_text(self, *, tied: bool = False) -> str:
+        """Return the range of ranks, "3–38"; a dash when there is none.
+
+        By the earlier rules a rank with its range, "=" when `tied` says that it is shared.
+
+        Examples
+        --------
+        >>> RankRange(rank=3, rank_lo=3, rank_hi=38, interval="wilson").rank_text()
+        '3–38'
+        >>> RankRange(rank=7, rank_lo=3, rank_hi=38).rank_text(tied=True)
+        '7 = (3–38)'
+        """
+        if self.rank is None:
+            return "–"
+        if self.interval is not msgspec.UNSET:
+            return rank_range(self.rank_lo, self.rank_hi)
+        return f"{self.rank}{' =' if tied else ''} ({self.rank_lo}–{self.rank_hi})"
+
+
+class Micro(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean over all items, each counted alike whatever its domain."""
+
+    score: float
+    lo: float | None = None
+    hi: float | None = None
+
+
+class LeaderboardRow(RankRange, frozen=True, kw_only=True):
+    """One row of a ranking, as a run stores it: a model in one setting and mode.
+
+    Attributes
+    ----------
+    scale : lower and upper end; None where there is none
+    score, lo, hi : on the scale; None without an interval
+    second : an interval by another method, where the first may be too short
+    micro : where there are several domains, the mean over items beside that over domains
+    worst, best : the score if every missing one were the worst, or the best
+    coverage : share of the items that have a score, in [0, 1]
+    group : rows of earlier rules that share a rank
+    outcomes : outcome → replies
+    agreement : mean share of pairs of judges that say the same of a fact
+    tags : estimate of the score over the criteria of each tag
+    """
+
+    model: str
+    setting: str
+    mode: str
+    metric: str
+    scale: Ends
+    score: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    second: Second | None = None
+    n: int
+    n_clusters: int | None = None
+    n_common: int | None = None
+    coverage: float
+    worst: float | None = None
+    best: float | None = None
+    micro: Micro | None = None
+    group: int | None = None
+    unparsed_rate: float = 0.0
+    ambiguous_rate: float = 0.0
+    unread_rate: float | None = None
+    outcomes: dict[str, int] = {}
+    harm: Harm | None = None
+    flags: list[str] = []
+    cut_off: int = 0
+    asked_again: int = 0
+    agreement: float | None = None
+    unanimous: float | None = None
+    hallucination_rate: RowEstimate | None = None
+    contradict_rate: float | None = None
+    judge_failures: int | None = None
+    unweighted_scores: int = 0
+    tags: dict[str, RowEstimate] | None = None
+    harmful_criteria: HarmfulCriteria | None = None
+    score_worst: float | None = None
+    score_best: float | None = None
+    own_source: RowEstimate | None = None
+    tool_use: ToolUse | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return model and setting."""
+        return self.model, self.setting
+
+    @property
+    def name(self) -> str:
+        """Return model and setting as figures name them."""
+        return f"{self.model} · {self.setting}"
+
+    def rank_title(self, n_ranked: int) -> str:
+        """Return what the range of ranks of a ranked row says of the others."""
+        if self.rank_lo is None or self.rank_hi is None:
+            return ""
+        return range_title(self.rank_lo, self.rank_hi, n_ranked)
+
+    @property
+    def score_text(self) -> str:
+        """Return the score with its interval and n: `61.2 [57.9, 64.4] n=330`."""
+        if self.score is None:
+            return "no interval"
+        score, lo, hi = (units(value, self.scale) for value in (self.score, self.lo, self.hi))
+        return f"{score} [{lo}, {hi}] n={self.n}"
+
+    @property
+    def replies(self) -> int:
+        """Return how many calls gave a reply."""
+        return sum(self.outcomes.values()) - self.outcomes.get("failed", 0)
+
+    @property
+    def reason_unranked(self) -> str:
+        """Return why the row is not ranked, "" where nobody said."""
+        marks = (flag.partition(":") for flag in self.flags)
+        return next((reason for mark, _, reason in marks if mark == "not_ranked"), "")
+
+
+Row = TypeVar("Row", bound=LeaderboardRow)
+Record = TypeVar("Record")
+
+
+def tied_groups(rows: Sequence[LeaderboardRow]) -> set[tuple[str, int | None]]:
+    """Return the (mode, group) of every group with more than one member."""
+    seen_groups: set[tuple[str, int | None]] = set()
+    tied: set[tuple[str, int | None]] = set()
+    for row in rows:
+        if row.group is not None:
+            group = (row.mode, row.group)
+            (tied if group in seen_groups else seen_groups).add(group)
+    return tied
+
+
+class RowPair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two rows of a ranking compared over their common items.
+
+    Attributes
+    ----------
+    first, second : model and setting
+    difference, lo, hi : of the means, first minus second, on the scale
+    better : which of them is shown to be better, "" where none is; absent in rankings of earlier
+        rules, of which `ordered` is the simultaneous test of all pairs
+    unread : share of unread replies of each
+    """
+
+    first: tuple[str, str]
+    second: tuple[str, str]
+    difference: float
+    lo: float
+    hi: float
+    n: int
+    p: float
+    test: str = ""
+    p_holm: float | None = None
+    p_max_t: float | None = None
+    se: float | None = None
+    better: str | msgspec.UnsetType = msgspec.UNSET
+    different: bool | None = None
+    separated: bool | None = None
+    ordered: bool | None = None
+    note: str = ""
+    unread: tuple[float, float] | None = None
+    unread_outweighs: bool | None = None
+
+    @property
+    def all_at_once(self) -> bool:
+        """Return whether reading and interval come from one test of all pairs."""
+        return self.better is not msgspec.UNSET
+
+    def reading(self, better: str = "high") -> Reading:
+        """Return which of the two is shown to be better.
+
+        Of rankings by an earlier rule it is the simultaneous test of all pairs that tells, never
+        whether intervals overlap.
+
+        Parameters
+        ----------
+        better : end of the scale that is better
+        """
+        if self.all_at_once:
+            return self.better or "none"  # type: ignore[return-value]
+        if not self.ordered:
+            return "none"
+        return "first" if (self.difference > 0) == (better == "high") else "second"
+
+    def reading_text(self, names: tuple[str, str], better: str = "high") -> str:
+        """Return what is said of the two: which is better, or that no difference is shown."""
+        reading = self.reading(better)
+        if reading == "none":
+            return NOT_SHOWN
+        return f"{names[0] if reading == 'first' else names[1]} better"
+
+    def turned(self) -> "RowPair":
+        """Return the pair with its second row first."""
+        others = {"first": "second", "second": "first"}
+        return msgspec.structs.replace(
+            self,
+            first=self.second,
+            second=self.first,
+            difference=0.0 - self.difference,  # no negative zero
+            lo=0.0 - self.hi,
+            hi=0.0 - self.lo,
+            better=self.better and others.get(self.better, ""),
+            unread=self.unread and (self.unread[1], self.unread[0]),
+        )
+
+
+class SmallDomain(msgspec.Struct, frozen=True, kw_only=True):
+    """A domain of few items, and what it weighs in the mean over domains."""
+
+    domain: str
+    items: int
+    clusters: int
+    weight: float
+
+    def __str__(self) -> str:
+        return small_domain_text(self.domain, self.items, self.clusters, self.weight)
+
+
+class Wins(msgspec.Struct, frozen=True, kw_only=True):
+    """The items on which a row is best, shared ones in parts; with an interval of their share."""
+
+    model: str
+    setting: str
+    wins: float
+    share_lo: float | None = None
+    share_hi: float | None = None
+
+
+class BestPerItem(msgspec.Struct, frozen=True, kw_only=True):
+    """The best answer to each item: a bound above all rows."""
+
+    score: float
+    lo: float
+    hi: float
+    best_single: float
+    headroom: float
+    unsolved_share: float
+    wins: list[Wins]
+
+
+class PanelAlpha(msgspec.Struct, frozen=True, kw_only=True):
+    """Krippendorff's alpha of a panel, with the interval of its nominal form."""
+
+    nominal: float | None = None
+    estimate: RowEstimate | None = None
+
+
+class PanelOfRanking(msgspec.Struct, frozen=True, kw_only=True):
+    """How far judges agree over all models of a ranking."""
+
+    agreement: float | None = None
+    alpha: PanelAlpha | None = None
+
+
+class Relations(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds between the rows of one ranking.
+
+    Attributes
+    ----------
+    n_common : items that all ranked rows have
+    c : factor by which simultaneous intervals are wider than a standard error
+    graded : whether scores are more than right and wrong; None in rankings of earlier rules, as
+        `n_ranked` and `sentence`
+    """
+
+    n_items: int
+    n_common: int
+    common_share: float = 1.0
+    not_common: bool = False
+    leader_changes_with_nulls: bool = False
+    c: float | None = None
+    graded: bool | None = None
+    n_ranked: int | None = None
+    small_domains: list[SmallDomain] = []
+    sentence: str | None = None
+    pairs: list[RowPair]
+    oracle: BestPerItem | None = None
+    panel: PanelOfRanking | None = None
+
+
+class ToolsEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """Tools minus solo of one row over the items that it answered both ways.
+
+    Attributes
+    ----------
+    kind : public or synthetic items, "" of both together
+    diff, lo, hi : difference of the means, on the scale; without an interval from one cluster
+    different : whether a difference is shown
+    """
+
+    domain: str
+    model: str
+    setting: str
+    mode: str = ""
+    kind: str = ""
+    scale: Ends
+    diff: float
+    lo: float | None = None
+    hi: float | None = None
+    n: int
+    different: bool
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return model and setting."""
+        return self.model, self.setting
+
+
+class ProvenanceGap(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean over public items of a row minus that over synthetic ones."""
+
+    domain: str
+    model: str
+    setting: str
+    mode: str
+    gap: float
+    lo: float | None = None
+    hi: float | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return model and setting."""
+        return self.model, self.setting
+
+
+class ByProvenance(msgspec.Struct, frozen=True, kw_only=True):
+    """Public and synthetic items apart: rankings by domain, gaps, and what tools change."""
+
+    public: dict[str, list[LeaderboardRow]]
+    synthetic: dict[str, list[LeaderboardRow]]
+    gap: list[ProvenanceGap]
+    tools_minus_solo: list[ToolsEffect]
+
+
+class ScoreScale(msgspec.Struct, frozen=True, kw_only=True):
+    """The scale of the scores of a run, and which end of it is better."""
+
+    lo: float | None
+    hi: float | None
+    better: str = "high"
+
+    @property
+    def ends(self) -> Ends:
+        """Return both ends."""
+        return self.lo, self.hi
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Return both ends of a scale that has two, else None."""
+        return None if self.lo is None or self.hi is None else (self.lo, self.hi)
+
+    @property
+    def is_share(self) -> bool:
+        """Return whether scores are shares, shown in percent."""
+        return self.ends == (0, 1)
+
+
+class _RankingRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said of all rankings of a run."""
+
+    metric: str
+    scale: ScoreScale
+    rank_rule: str = ""
+    separation: str = ""
+    level: float = 0.95
+    n_resamples: int = 0
+
+
+class Statistics:
+    """The statistics of a run.
+
+    Attributes
+    ----------
+    document : as the file has it, with what this code does not know
+    metric, scale, rank_rule, separation : of all rankings
+    level, n_resamples : of intervals
+    """
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+        head = _record(document, _RankingRules)
+        self.metric, self.scale = head.metric, head.scale
+        self.rank_rule, self.separation = head.rank_rule, head.separation
+        self.level, self.n_resamples = head.level, head.n_resamples
+
+    @property
+    def modes(self) -> list[str]:
+        """Return the modes, solo first."""
+        return sorted(self.document["fields"], key=lambda mode: (mode != "solo", mode))
+
+    @property
+    def domains(self) -> list[str]:
+        """Return the domains, the overall ranking among them, as the file lists them."""
+        return list(self.document["domains"])
+
+    def rows(self, domain: str, mode: str | None = None) -> list[LeaderboardRow]:
+        """Return the rows of one ranking, of all modes if none is named; the best of each first."""
+        return self.rows_as(LeaderboardRow, domain, mode)
+
+    def rows_as(self, row_type: type[Row], domain: str, mode: str | None = None) -> list[Row]:
+        """Return the rows of one ranking with what a kind of task has in a row."""
+        documents = self.document["domains"][domain]
+        return [_record(row, row_type) for row in documents if mode in (None, row["mode"])]
+
+    def relations(self, domain: str, mode: str) -> Relations:
+        """Return what holds between the rows of one ranking."""
+        return _record(self.document["fields"][mode][domain], Relations)
+
+    def sentence(self, domain: str, mode: str) -> str:
+        """Return the answer to "who is best?" of one ranking."""
+        relations = self.relations(domain, mode)
+        if relations.sentence is not None:
+            return relations.sentence
+        ranked = [row for row in self.rows(domain, mode) if row.rank is not None]
+        alone = len({row.model for row in ranked}) == len(ranked)
+
+        def name(model: str, setting: str) -> str:
+            return model if alone else f"{model} ({setting})"
+
+        better = self.scale.better
+        sign = -1.0 if better == "high" else 1.0
+        first = [
+            name(*row.key)
+            for row in sorted(ranked, key=lambda row: (sign * (row.score or 0.0), row.model))
+            if row.rank == 1
+        ]
+        sentences = []
+        for pair in relations.pairs:
+            names = name(*pair.first), name(*pair.second)
+            reading = pair.reading(better)
+            if reading != "none":
+                sentences.append(names if reading == "first" else names[::-1])
+        rule = f"rule {self.rank_rule}"
+        if (self.rank_rule, self.separation) == ("closure", "overlap"):
+            rule = "the rule of the source"
+        who = "model" if alone else "pair of model and setting"
+        return overlap_sentence(first, sentences, rule=rule, who=who)
+
+    @property
+    def tools_minus_solo(self) -> list[ToolsEffect]:
+        """Return what tools change of every row that was asked both ways, domain by domain."""
+        effects = self.document.get("tools_minus_solo", [])
+        return [_record(effect, ToolsEffect) for effect in effects]
+
+    @property
+    def by_provenance(self) -> ByProvenance | None:
+        """Return public and synthetic items apart, None for a run with items of one kind."""
+        by_kind = self.document.get("by_kind")
+        return None if by_kind is None else _record(by_kind, ByProvenance)
+
+    @property
+    def n_trials(self) -> int:
+        """Return the number of trials that the rows of the domains count."""
+        counts = (
+            _record(row, _Counts).outcomes
+            for domain in self.domains
+            if domain != OVERALL
+            for row in self.document["domains"][domain]
+        )
+        return sum(sum(outcomes.values()) for outcomes in counts)
+
+
+class _Counts(msgspec.Struct):
+    outcomes: dict[str, int]
+
+
+def _record(part: Any, record: type[Record]) -> Record:
+    try:
+        return msgspec.convert(part, record)
+    except msgspec.ValidationError as error:
+        raise IntegrityError(f"statistics.json: {error}") from None

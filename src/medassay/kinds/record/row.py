@@ -1,0 +1,89 @@
+"""What a row of a run on health records tells besides its rank."""
+
+import msgspec
+
+from medassay.core.records.estimate import Estimate
+from medassay.core.records.statistics import LeaderboardRow
+
+
+class GraphEstimates(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean score by one judge graph, and that of each branch."""
+
+    score: Estimate | None = None
+    branches: dict[str, Estimate | None] = {}
+
+
+class ReferenceOrigins(msgspec.Struct, frozen=True, kw_only=True):
+    """How many references people wrote (gold), a model wrote (silver), were converted from the
+    published Markdown, or were written by a model of the tested one's family.
+    """
+
+    gold: int
+    silver: int
+    converted: int = 0
+    of_own_family: int = 0
+
+
+class DrugEstimates(msgspec.Struct, frozen=True, kw_only=True):
+    """How details of drugs agree that reply and reference have in common, and what was counted.
+
+    Attributes
+    ----------
+    counted : drugs that were stopped, found again, listed as current; of each detail those
+        compared and those that agree
+    """
+
+    dose: Estimate | None = None
+    unit: Estimate | None = None
+    route: Estimate | None = None
+    schedule: Estimate | None = None
+    going_on: Estimate | None = None
+    counted: dict[str, int]
+
+    def estimate(self, name: str) -> Estimate | None:
+        """Return the estimate of one detail by its name."""
+        estimate: Estimate | None = getattr(self, name)
+        return estimate
+
+
+class RecordColumns(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of a row; those of leaves and drugs are absent in runs of before they were told.
+
+    Attributes
+    ----------
+    similarity, medication, read, characters, as_published : see `core/records/health_record.py`
+    sections, fields : likeness of each
+    counted : drugs and leaves over all answers
+    """
+
+    similarity: Estimate | None = None
+    medication: Estimate | None = None
+    read: Estimate | None = None
+    characters: Estimate | None = None
+    as_published: Estimate | None = None
+    precision: Estimate | msgspec.UnsetType | None = msgspec.UNSET
+    f1: Estimate | None = None
+    lost_leaves: Estimate | None = None
+    invented_leaves: Estimate | None = None
+    sections: dict[str, Estimate] = {}
+    fields: dict[str, Estimate] = {}
+    graphs: dict[str, GraphEstimates] = {}
+    counted: dict[str, int]
+    references: ReferenceOrigins
+    drugs: DrugEstimates | None = None
+
+    @property
+    def tells_leaves(self) -> bool:
+        """Return whether what is lost and invented was counted."""
+        return self.precision is not msgspec.UNSET
+
+    def estimate(self, name: str) -> Estimate | None:
+        """Return one of the numbers of the whole record by its name."""
+        estimate = getattr(self, name)
+        return estimate or None
+
+
+class RecordRow(LeaderboardRow, frozen=True, kw_only=True):
+    """A row with what it tells of health records."""
+
+    record: RecordColumns
