@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -232,3 +233,31 @@ def test_criteria_survive_the_way_to_their_record_and_back():
     assert item.target_text == "+2 a; -1 b"
     assert item.answer_type == "open"
     assert build_item(item_record(item)) == item
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"options": 5}, "field 'options': expected a list of non-empty texts"),
+        ({"range": "x"}, "field 'range': 'x'; expected"),
+        ({"lowest": -1}, "field 'lowest': in a bank"),
+        ({"severity": "mild"}, "field 'severity': on an item of open; expected on ranked diag"),
+    ],
+)
+def test_keys_of_other_targets_are_checked_too(change, says):
+    """Exports and pages show them."""
+    record = {key: value for key, value in GOOD.items() if key not in ("options", "expected")}
+    record |= {"answer_type": "open", "facts": ["a fact"], **change}
+    with pytest.raises(InputError, match=re.escape(says)):
+        check_record(record, "here", {"law"})
+
+
+def test_what_is_withheld_keeps_its_lowest_score_and_severity_on_the_way_to_its_record_and_back():
+    record = {"id": "a", "domain": "law", "kind": "synthetic", "answer_type": "open"}
+    record |= {"commitment": "0" * 64, "lowest": -2.0, "severity": "rare"}
+    check_record(record, "here", {"law"}, imported=True)
+    item = build_item(record)
+    assert item.target.lowest == -2.0
+    assert build_item(item_record(item)) == item
+    with pytest.raises(InputError, match="field 'lowest'"):
+        check_record({**record, "lowest": -(10**400)}, "here", {"law"}, imported=True)

@@ -39,7 +39,10 @@ def test_a_suite_without_models_or_of_an_unknown_name_says_what_is_expected(cli,
     code, _, error = cli("suite", "run", "nowhere", "--model", "m")
     assert (code, "'nowhere'" in error, error.count("\n")) == (3, True, 1)
     code, _, error = cli("suite", "run", "plan.toml", "--model", "m")
-    assert (code, "without a plan" in error) == (2, True)
+    assert (code, "the plan says these" in error) == (2, True)
+    code, _, error = cli("suite", "run", "medtext", "--model", "m", "--workspace", "s3://b/x")
+    assert (code, "object store" in error, error.count("\n")) == (2, True, 1)
+    assert not (tmp_path / "s3:").exists()
 
 
 def test_suites_are_listed_with_their_benchmarks(cli):

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from medassay.bank.check import ITEM_KEYS
-from medassay.core.records.target import FORMS
+from medassay.core.records.target import TARGETS
 from medassay.judging.graders.catalog import GRADERS as SHARED_GRADERS
 from medassay.kinds.catalog import KINDS, PARSERS, SCORERS, TASKS
 from medassay.summary.tool_use import Lookups
@@ -26,7 +26,10 @@ _TAKEN = {
         [measure.name for kind in KINDS.values() for measure in kind.measures],
         [*SHARED_GRADERS, *(name for kind in KINDS.values() for name in kind.graders)],
         [*_TAKEN, *(kind.key or name for name, kind in KINDS.items())],
-        [*FORMS, *(target.form for kind in KINDS.values() for target in kind.targets)],
+        [
+            *(target.form for target in TARGETS),
+            *(target.form for kind in KINDS.values() for target in kind.targets),
+        ],
     ],
     ids=("tasks", "parsers", "scorers", "measures", "graders", "keys", "forms"),
 )

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from medassay.core.records.target import FORMS
+from medassay.core.records.target import TARGETS
 from medassay.kinds.catalog import KINDS, RULES, presentations
 
 PACKAGE = Path(__file__).parents[2] / "src/medassay"
@@ -22,6 +22,7 @@ OTHER_MEANINGS = {
     "bank/table.py: 'diagnoses' in record",
     "bank/table.py: 'reference' in record",
     "core/records/target.py: 'facts' not in record",
+    "core/records/target.py: 'range' in record",
     "core/records/target.py: 'record' in record",
     "core/records/target.py: 'reference' in record",
     "publishing/recompute.py: 'withheld' not in joined.seal",
@@ -54,7 +55,7 @@ def comparisons(tree, names):
 
 
 def found():
-    names = {*KINDS, *FORMS, *RULES, *presentations()}
+    names = {*KINDS, *(target.form for target in TARGETS), *RULES, *presentations()}
     for path in sorted(PACKAGE.rglob("*.py")):
         where = path.relative_to(PACKAGE).as_posix()
         if not where.startswith(FREE):

@@ -470,6 +470,25 @@ def test_a_reply_without_a_list_counts_among_its_golden_severity(tmp_path):
     assert mean == pytest.approx(np.mean(worth))
 
 
+def test_a_private_or_deleted_case_without_a_list_counts_among_its_severity_still(tmp_path):
+    """Nobody judged its golden severity, so that the bank alone tells it: it stays public."""
+    from medassay.publishing.tombstone import forget
+
+    items = makers.ddx_items(N)
+    items[4]["kind"] = "synthetic"  # of which `poor` lists nothing
+    run = medassay.run(workspace(tmp_path, poor(), items=items), secrets={})
+    medassay.publish(run, tmp_path / "site")
+    report = medassay.verify(tmp_path / "site")
+    assert report.ok, report.first_mismatch
+    public = run.path.parents[1] / "site/p"
+    [published] = public.glob("*/data/run")
+    report = medassay.verify(published)
+    assert report.ok, report.first_mismatch
+    forget("case-004", tmp_path, reason="law", at="2026-11-21T00:00:00Z")
+    report = medassay.verify(run.path)
+    assert report.ok, report.first_mismatch
+
+
 def test_the_steepest_weights_seal_and_what_is_steeper_is_refused_before_any_call(tmp_path):
     plan = workspace(tmp_path, good(), poor())
     text = plan.read_text()

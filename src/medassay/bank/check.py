@@ -79,7 +79,7 @@ def check_record(
     else:
         _check_one_target(record, target, refuse, imported=imported)
     target.check(record, refuse)
-    _check_beside(record, target, refuse)
+    _check_beside(record, target, refuse, imported=imported)
     if kind == "public" and not imported and not record.get("source"):
         raise refuse("source", "absent; a public item needs the reference it was made from")
     return target.form
@@ -121,13 +121,18 @@ def _check_keys(record: Mapping[str, Any], refuse: Refuse, *, imported: bool) ->
         if type_ is None:
             if imported:  # in a run that newer code has made
                 continue
-            raise refuse(key, f"unknown; known are {', '.join(sorted(ITEM_KEYS))} (own data: meta)")
+            raise refuse(key, f"unknown; known are {', '.join(_known_keys())} (own data: meta)")
         if type_ is not object and type(value) is not type_:  # exact: true is no number
             expected = "text" if type_ is str else type_.__name__
             raise refuse(key, f"{value!r}; expected {expected}")
     for key in ("id", "domain"):
         if not record.get(key, "").strip():
             raise refuse(key, "absent or empty; expected text")
+
+
+def _known_keys() -> list[str]:
+    """Return the keys an item may have, those that kinds bring among them."""
+    return sorted({*ITEM_KEYS, *(key for target in further_targets() for key in target.keys)})
 
 
 def _further_type(key: str) -> type | None:
@@ -148,6 +153,10 @@ def _check_one_target(
         if target.is_open != (answer_type == "open"):
             key, expected = next(iter(target.keys)), "open" if target.is_open else "closed"
             raise refuse(key, f'in a {answer_type} item; expected "answer_type": "{expected}"')
+        others = [key for key in _TARGET_TYPES if key in record and key not in target.keys]
+        if others:
+            own = ", ".join(target.keys)
+            raise refuse(others[0], f"beside {own}; an item has one target")
         return
     open_keys = {"criteria", "diagnoses", "record"} & record.keys()
     if answer_type == "open":
@@ -169,19 +178,32 @@ def _check_may_be_withheld(record: Mapping[str, Any], refuse: Refuse, *, importe
         raise refuse(key, "only items of a run or a publication have one")
 
 
-def _check_beside(record: Mapping[str, Any], target: type[Target], refuse: Refuse) -> None:
+def _check_beside(
+    record: Mapping[str, Any], target: type[Target], refuse: Refuse, *, imported: bool
+) -> None:
     """Check what stands beside a target: statements, and keys of other targets."""
     if "nice_to_have" in record:
         _check_statements(record["nice_to_have"], target, refuse)
     if target is Withheld:
         return
+    if not imported:
+        _check_unread(record, target, refuse)
     if "facts" in record and target is not Facts:
         Facts.check(record, refuse)
     for key, others in (("drug_names", "health records"), ("severity", "ranked diagnoses")):
         if key in record and key not in target.keys:
-            raise refuse(key, f"on an item of form {target.form}; only {others} have them")
+            raise refuse(key, f"on an item of {target.form}; expected on {others} alone")
     if "origin" in record and "origin" not in target.keys:
         raise refuse("origin", "of no record; expected both or none")
+
+
+def _check_unread(record: Mapping[str, Any], target: type[Target], refuse: Refuse) -> None:
+    """Check keys of closed targets on an item of another: exports and pages show them."""
+    for other in CLOSED_TARGETS:
+        if other is not target:
+            other.check_beside(record, refuse)
+    if "lowest" in record and "lowest" not in target.keys:
+        raise refuse("lowest", "in a bank; only withheld items have one")
 
 
 def _check_statements(statements: Any, target: type[Target], refuse: Refuse) -> None:

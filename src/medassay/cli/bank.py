@@ -15,9 +15,6 @@ from medassay.core.wording import counted, listed
 from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
     from medassay.bank.delimited import TableForm
     from medassay.core.records.item import Bank
 

@@ -148,10 +148,11 @@ def _seat(place: Path, models: Path | None, judges: str) -> None:
     """Script the students from the bank, and put real judges in where they are given."""
     from medassay.bank.find import find_bank
     from medassay.core.json import parse_json
+    from medassay.core.records.target import Facts
 
     document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
     bank = find_bank("demo", place, place / "banks.lock")
-    items = [item for item in bank.items if item.target.is_open]
+    items = [item for item in bank.items if isinstance(item.target, Facts)]
     replies = {
         "student-complete": {i.id: i.reference for i in items},
         "student-half": {i.id: " ".join(i.must_have[: len(i.must_have) // 2]) for i in items},

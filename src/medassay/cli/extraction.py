@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import typer
 
 from medassay.cli import location
@@ -90,7 +89,7 @@ def report_extraction(
     if to is not None:
         write_folder(to, files_of(study))
     if out.json:
-        out.document(msgspec.to_builtins(study))
+        out.tell(study)
         return
     _print(study)
     if study.scripted:

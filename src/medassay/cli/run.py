@@ -86,13 +86,11 @@ def command(
 
     options = SuiteOptions(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
     if plan is None or is_suite(plan):
-        if preview or fresh or again or engine != "local" or "://" in (workspace or ""):
-            raise UsageError(
-                "--plan, --fresh, --again, --engine and a workspace in an object store are for"
-                " plans of one task"
-            )
-        folder = Path(workspace) if workspace else None
-        run_command(plan, options, data or Path("data"), folder, accept_failures=accept_failures)
+        if preview or fresh or again or engine != "local":
+            raise UsageError("--plan, --fresh, --again and --engine are for plans of one task")
+        run_command(
+            plan, options, data or Path("data"), workspace or "", accept_failures=accept_failures
+        )
         return
     if options != SuiteOptions():
         raise UsageError("--suite, --model, --limit, --judge and --metric go without a plan")

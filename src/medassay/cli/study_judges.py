@@ -32,13 +32,14 @@ def injection(
     """Ask a judge about honest answers with and without hostile texts; count what moved."""
     from medassay.bank.find import find_bank
     from medassay.cli.progress import watch
+    from medassay.core.records.target import Facts
     from medassay.study.injection import injection_study
 
     bank = find_bank("demo", Path(), Path("banks.lock"))
     result = injection_study(
         judge,
         models,
-        [item for item in bank.items if item.target.is_open],
+        [item for item in bank.items if isinstance(item.target, Facts)],
         secrets=os.environ,
         workspace=workspace,
         engine=engine,
@@ -46,7 +47,7 @@ def injection(
         again=again,
     )
     if out.json:
-        out.document(msgspec.to_builtins(result))
+        out.tell(result)
         return
     bound = ""
     if result.upper_95 is not None:
@@ -138,14 +139,14 @@ def judges(
     if people is not None:
         by_people = compare_with_people(opened, first, people)
         if out.json:
-            out.document(msgspec.to_builtins(by_people))
+            out.tell(by_people)
         else:
             _print_people(by_people)
         return
     against = open_run(other) if other else opened
     comparison = compare_judges((opened, first), (against, second))
     if out.json:
-        out.document(msgspec.to_builtins(comparison))
+        out.tell(comparison)
     else:
         _print_judges(comparison)
 

@@ -48,8 +48,8 @@ def run(
             " bleurt=none."
         ),
     ),
-    workspace: Path | None = typer.Option(
-        None, help="Folder of suites/, runs/ and responses/; default: the plan's folder."
+    workspace: str = typer.Option(
+        "", help="Folder of suites/, runs/ and responses/; default: the plan's folder."
     ),
     accept_failures: bool = typer.Option(
         False, "--accept-failures", help="Seal although trials failed; they are null and counted."
@@ -109,7 +109,7 @@ def run_command(
     path: Path | None,
     options: SuiteOptions,
     data: Path,
-    workspace: Path | None,
+    workspace: str,
     *,
     accept_failures: bool,
 ) -> None:
@@ -121,9 +121,16 @@ def run_command(
     from medassay.suite.report import suite_sheet, whole_table
     from medassay.suite.run import SuiteContext, run_suite, suite_models
 
+    if "://" in workspace:
+        raise UsageError(
+            "a suite is run in a folder; a workspace in an object store is for plans of one task"
+        )
     if path is None:
         if not options.suite or not options.model:
-            raise UsageError("name a plan, or a suite and --model; see `medassay suite run --help`")
+            raise UsageError(
+                "name a plan, or for a suite `medassay suite run SUITE --model MODEL`; see"
+                " `medassay suite run --help`"
+            )
         named = listed(options.model)
         models = Path("models.json")
         specs = suite_models(models, (*named, *listed(options.judge)))
@@ -139,13 +146,17 @@ def run_command(
             raise InputError(f"suite: {error.problem}") from None
     else:
         if options != SuiteOptions():
-            raise UsageError("--model, --limit, --judge and --metric go without a plan")
+            raise UsageError(
+                "leave --model, --limit, --judge and --metric out: the plan says these"
+            )
         plan = load_suite_plan(path)
         models = path.resolve().parent / plan.models_file
         specs = suite_models(models, (*plan.models, *listed(plan.judge)))
     context = SuiteContext(
         data=data,
-        workspace=workspace or (Path.cwd() if path is None else path.resolve().parent),
+        workspace=Path(workspace)
+        if workspace
+        else (Path.cwd() if path is None else path.resolve().parent),
         secrets=os.environ,
         watch=watch,
         tell=out.say,

@@ -11,6 +11,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.statistics import OVERALL, ScoreScale
+from medassay.core.records.target import TARGETS, further_targets
 from medassay.core.records.task import Task
 from medassay.core.scale import scale_text
 from medassay.errors import IncompleteError, InputError
@@ -24,10 +25,9 @@ from medassay.storage.run import Run
 from medassay.summary.leaderboard import unranked_rows
 from medassay.summary.scores import RunScores
 
-_SAME = (
-    *("question", "context", "options", "expected", "range", "regex", "facts", "criteria"),
-    *("revision", "commitment"),
-)
+# What must be the same in both runs; withheld items have less of it.
+_SAME = ("question", "context", "revision")
+_OF_TARGETS = {key for target in TARGETS for key in target.keys} - {"lowest", "tombstone"}
 Family = Literal["board", "pair"]
 
 
@@ -172,9 +172,10 @@ def _refuse_unlike(sides: Sequence[Side]) -> None:
 
 
 def _refuse_other_items(first: Side, other: Side, domain: str) -> None:
+    further = {key for target in further_targets() for key in target.keys}
     for name in sorted(_ids(other, domain) & _ids(first, domain)):
         mine, yours = first.items.record(domain, name), other.items.record(domain, name)
-        for key in _SAME:
+        for key in (*_SAME, *sorted(_OF_TARGETS | further)):
             if key in mine and key in yours and mine[key] != yours[key]:
                 raise InputError(
                     f"item '{name}' of domain '{domain}' has another '{key}' in "

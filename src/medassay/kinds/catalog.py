@@ -77,7 +77,7 @@ SCORERS: dict[str, Scorer] = {
 MEASURES: dict[str, Measure] = {
     measure.name: measure for kind in KINDS.values() for measure in kind.measures
 }
-RULES = {kind.rules.key: kind.rules for kind in KINDS.values() if kind.rules is not None}
+RULES = {kind.key: kind.rules for kind in KINDS.values() if kind.rules is not None}
 # Parts of scores that are published of withheld items.
 PUBLIC_PARTS: tuple[str, ...] = tuple(
     part for kind in KINDS.values() for part in (*kind.public_parts, *_columns(kind))
@@ -108,8 +108,10 @@ def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> dict[
     items : those that are asked
     base : folder of the plan
     """
-    rules = KINDS[_KIND_OF[task.name]].rules if task.name in _KIND_OF else None
-    return {} if rules is None else {rules.key: rules.remember(plan, items, base)}
+    kind = KINDS[_KIND_OF[task.name]] if task.name in _KIND_OF else None
+    if kind is None or kind.rules is None:
+        return {}
+    return {kind.key: kind.rules.remember(plan, items, base)}
 
 
 def measures_of(task: Task, form: str) -> list[Measure]:

@@ -95,16 +95,15 @@ class Presentation:
 
 @dataclass(frozen=True, kw_only=True)
 class KindRules:
-    """What a run remembers of how its kind is judged, under one key of its manifest.
+    """What a run remembers of how its kind is judged, in its manifest under the kind's key.
 
     Attributes
     ----------
     remember : makes it of the plan, the items that are asked, and the folder of the plan
     publish : what of it may be published beside some items alone
-    forget : what of the summary may stay once an item is deleted; its key is the same
+    forget : what of the summary may stay once an item is deleted
     """
 
-    key: str
     remember: Callable[[Plan, Iterator[Item], Path], Mapping[str, Any]]
     publish: Callable[[Mapping[str, Any], Iterable[Item]], Mapping[str, Any]]
     forget: Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -119,7 +118,7 @@ class Kind:
     targets : its own, each told by a key that no other target has; those that more than one room
         reads are in `core/records/target.py`
     graders : name → what makes a grader of the card of a bank and the rules of a run
-    key : of its summary in the statistics of a run; without one the kind's name
+    key : of its summary in the statistics of a run, and of its rules; without one the kind's name
     summary : what a run of one of the tasks tells besides its rankings; without one the columns of
         its measures
     public_parts : parts of scores that are published of withheld items, besides the columns of

@@ -149,7 +149,9 @@ def _add_item(secrets_found: PrivateShingles, item: dict[str, Any]) -> None:
 
 
 def _item_texts(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (field, text) of what a reader of an item reads."""
+    """Yield (field, text) of all texts of an item and its target, also of one that a kind
+    brings.
+    """
     targets = (key for target in (*TARGETS, *further_targets()) for key in target.keys)
     for key in dict.fromkeys((*_ITEM_TEXT, *targets)):
         for text in _texts(item.get(key, [])):
@@ -195,8 +197,8 @@ def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
     # What changed from version to version is told in words of the items, as often as not.
     banks = [{**bank, "changes": ""} for bank in run.manifest_document["banks"]]
     manifest = {**run.manifest_document, "models": models, "banks": banks}
-    public = [item for item in items if item.kind == "public"]
     for key in RULES.keys() & manifest.keys():
+        public = (item for item in items if item.kind == "public")
         manifest[key] = RULES[key].publish(manifest[key], public)
     return {**manifest, "judges": judges} if judges else manifest
 

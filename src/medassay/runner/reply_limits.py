@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from medassay.core.records.model import ModelSpec
 from medassay.runner.reply_room import (
     CHARACTERS_PER_TOKEN,
-    FORMS,
+    RECORD_FORMS,
     ReplyRoom,
     prompt_tokens,
     token_counter,
@@ -20,7 +20,7 @@ def room_lines(schedule: Schedule) -> Iterator[str]:
     schedule.
     """
     room: ReplyRoom = schedule.room
-    if not set(FORMS) & set(schedule.task.readers):
+    if not set(RECORD_FORMS) & set(schedule.task.readers):
         return
     for name, spec in schedule.specs.items():
         if spec.is_scripted:

@@ -19,7 +19,7 @@ from medassay.core.records.prompt import Prompt, message_text
 from medassay.core.records.target import Record, Report
 from medassay.core.records.task import Task
 
-FORMS = (Record.form, Report.form)
+RECORD_FORMS = (Record.form, Report.form)
 CHARACTERS_PER_TOKEN = 3  # of German reports and of JSON; English prose has about four
 _MESSAGE_TOKENS = 6  # that a conversation's form puts around a message, roughly
 CountTokens = Callable[[str], int]
@@ -78,7 +78,7 @@ class ReplyRoom:
 
         `max_tokens` 0 where the median record does not fit.
         """
-        if spec.context is None or item.form not in FORMS or spec.is_baseline:
+        if spec.context is None or item.form not in RECORD_FORMS or spec.is_baseline:
             return prompt
         room = spec.context - prompt_tokens(spec, prompt)
         if room >= spec.reply_tokens:
@@ -104,7 +104,7 @@ def prompt_tokens(spec: ModelSpec, prompt: Prompt) -> int:
 
 def room_of(task: Task, items: Iterable[Item]) -> ReplyRoom:
     """Return the room that the records of some items need; of other tasks nothing is needed."""
-    if not set(FORMS) & set(task.readers):
+    if not set(RECORD_FORMS) & set(task.readers):
         return ReplyRoom()
     return ReplyRoom(
         tuple(

@@ -32,7 +32,8 @@ class Measure:
     parts : makes the parts of a score record from item, answer and whole reply; {} where there is
         nothing to tell
     columns : numbers among the parts that rows show as means, with their scales
-    forms : items of which it is told; of none where the task asks for it (`Task.metrics`)
+    forms : items of which it is told; without any, all items of a task that names it
+        (`Task.metrics`)
     revision : raised by one with every change of what is told
     """
 

@@ -9,7 +9,7 @@ import numpy as np
 from medassay.bank.run_items import RunItems
 from medassay.core.again import same_chances
 from medassay.core.records.manifest import Manifest
-from medassay.core.records.target import Criteria, Withheld
+from medassay.core.records.target import TARGETS, Target
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import Scale
 from medassay.statistic.draws import Floats
@@ -17,7 +17,8 @@ from medassay.summary.harm import HarmCounts
 from medassay.summary.item_matrix import ItemMatrix
 
 _SCORE = "score"
-_OWN_LOWEST = {Criteria.form, Withheld.form}  # forms whose items may have a lowest score each
+# Forms whose items cannot have a lowest score of their own.
+_LOWEST_OF_SCALE = {t.form for t in TARGETS if t.lowest is Target.lowest}
 
 
 class OutcomeCounts:
@@ -75,9 +76,11 @@ class RunScores(ItemMatrix):
 
     @cached_property
     def lowest(self) -> dict[str, Floats]:
-        """Return domain → the lowest score of each item, of domains whose items have criteria."""
-        if not self._items.forms & _OWN_LOWEST:
-            return {}
+        """Return domain → the lowest score of each item; nothing where every item has that of the
+        scale.
+        """
+        if all(form in _LOWEST_OF_SCALE for form in self._items.forms):
+            return {}  # without making every item
         lowest_scores: dict[str, list[float | None]] = {}
         for item in self._items:
             lowest_scores.setdefault(item.domain, []).append(item.target.lowest)

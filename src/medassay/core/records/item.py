@@ -82,7 +82,9 @@ class Item:
             When the item has another.
         """
         if not isinstance(self.target, kind):
-            raise InputError(f"item '{self.id}': form '{self.form}'; expected '{kind.form}'")
+            raise InputError(
+                f"item '{self.id}': its target is of the form {self.form}; expected {kind.form}"
+            )
         return self.target
 
     @property

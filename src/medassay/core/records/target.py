@@ -58,6 +58,10 @@ class Target:
         """Return the target in a file object that was checked before."""
         return cls(**{key: record[key] for key in cls.keys if key in record})
 
+    @classmethod
+    def check_beside(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise where keys of this target stand on an item of another and are not of their form."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the keys of a file object; what is absent stays absent."""
         return {key: value for key, value in keyed(self, *self.keys).items() if value is not None}
@@ -75,7 +79,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Target):
-    """One of some options, by its letter; `expected` is None where nobody knows."""
+    """One of some options, by its letter; without `expected` in code alone: files have a key."""
 
     form = "choice"
     keys: ClassVar[Keys] = {"options": object, "expected": str}
@@ -86,10 +90,7 @@ class Choice(Target):
     def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
         """Raise unless there are 2 to 40 options and the key is the letter of one."""
         options = record["options"]
-        if not isinstance(options, list) or not all(
-            isinstance(option, str) and option.strip() for option in options
-        ):
-            raise refuse("options", "expected a list of non-empty texts")
+        check_options(options, refuse)
         if not 2 <= len(options) <= len(LETTERS):
             raise refuse("options", f"{len(options)} options; expected 2 to {len(LETTERS)}")
         letters = LETTERS[: len(options)]
@@ -98,6 +99,11 @@ class Choice(Target):
             raise refuse(
                 "expected", f"target '{expected}' is not among options {letters[0]}–{letters[-1]}"
             )
+
+    @classmethod
+    def check_beside(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise unless options, if there are any, are texts."""
+        check_options(record.get("options", []), refuse)
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
@@ -116,8 +122,10 @@ class Choice(Target):
 
     @property
     def place(self) -> int:
-        """Return the place of the expected option."""
-        return self.letters.index(self.expected or "")
+        """Return the place of the expected option; there must be one."""
+        if self.expected is None:
+            raise ValueError("no option is known to be right")
+        return self.letters.index(self.expected)
 
     @property
     def text(self) -> str:
@@ -175,6 +183,12 @@ class Range(Target):
             pattern = compile_pattern(record["extract"], lambda problem: refuse("extract", problem))
             if pattern.groups != 1:
                 raise refuse("extract", f"{pattern.groups} groups; expected exactly one")
+
+    @classmethod
+    def check_beside(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+        """Raise unless the range, if there is one, is one."""
+        if "range" in record:
+            cls.check(record, refuse)
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
@@ -530,7 +544,7 @@ class Report(Target):
 
     @classmethod
     def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
-        """Raise where drug names are no lists."""
+        """Raise unless `drug_names`, if there are any, is a table of lists."""
         check_drug_names(record, refuse)
 
     @classmethod
@@ -549,14 +563,21 @@ class Withheld(Target):
     """A state of any target: it is committed to or deleted, and not here.
 
     `commitment` and `tombstone` are hashes; `floor` is the lowest score of the target that is not
-    here, where that is below the scale.
+    here, where that is below the scale; `severity` is that of its golden diagnosis, which stays
+    public.
     """
 
     form = "withheld"
-    keys: ClassVar[Keys] = {"commitment": str, "tombstone": str, "lowest": object}
+    keys: ClassVar[Keys] = {
+        "commitment": str,
+        "tombstone": str,
+        "lowest": object,
+        "severity": str,
+    }
     commitment: str | None = None
     tombstone: str | None = None
     floor: float | None = None
+    severity: str | None = None
 
     @classmethod
     def claims(cls, record: Mapping[str, Any]) -> bool:
@@ -570,22 +591,23 @@ class Withheld(Target):
         if not re.fullmatch("[0-9a-f]{64}", record[key]):
             raise refuse(key, "expected 64 hexadecimal digits")
         lowest = record.get("lowest", 0)
-        if isinstance(lowest, bool) or not isinstance(lowest, int | float) or lowest > 0:
-            raise refuse("lowest", f"{lowest!r}; expected a number, 0 or below")
+        if not is_finite(lowest) or lowest > 0:
+            raise refuse("lowest", f"{lowest!r:.40}; expected a number, 0 or below")
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
-        """Return the hashes and the lowest score."""
+        """Return the hashes, the lowest score and the severity."""
         return cls(
             commitment=record.get("commitment"),
             tombstone=record.get("tombstone"),
             floor=float(record["lowest"]) if "lowest" in record else None,
+            severity=record.get("severity"),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the hashes."""
-        hashes = keyed(self, "commitment", "tombstone")
-        return {key: value for key, value in hashes.items() if value is not None}
+        """Return the hashes, the lowest score and the severity."""
+        values = {**keyed(self, "commitment", "tombstone", "severity"), "lowest": self.floor}
+        return {key: value for key, value in values.items() if value is not None}
 
     @property
     def lowest(self) -> float | None:
@@ -593,11 +615,11 @@ class Withheld(Target):
         return self.floor
 
 
-# An item has the first that claims it, of the closed or of the open ones; without any the last.
+# An item has the first that claims it, of the closed or of the open ones, and without any the last
+# of these; but for one that is withheld, and for targets that kinds bring: these are asked first.
 CLOSED_TARGETS: tuple[type[Target], ...] = (Choice, Pattern, Range, Key, Given)
 OPEN_TARGETS: tuple[type[Target], ...] = (Report, Criteria, Diagnoses, Record, Reference, Facts)
 TARGETS: tuple[type[Target], ...] = (*CLOSED_TARGETS, *OPEN_TARGETS, Withheld)
-FORMS = frozenset(target.form for target in TARGETS)
 OPEN_FORMS = frozenset(target.form for target in TARGETS if target.is_open)
 
 
@@ -612,8 +634,16 @@ def further_targets() -> tuple[type[Target], ...]:
     return tuple(target for kind in catalog.KINDS.values() for target in kind.targets)
 
 
+def check_options(options: Any, refuse: Refuse) -> None:
+    """Raise unless options are texts."""
+    if not isinstance(options, list) or not all(
+        isinstance(option, str) and option.strip() for option in options
+    ):
+        raise refuse("options", "expected a list of non-empty texts")
+
+
 def check_drug_names(record: Mapping[str, Any], refuse: Refuse) -> None:
-    """Raise where synonyms of drugs are there and no table of lists."""
+    """Raise unless `drug_names`, if there are any, is a table of lists."""
     names = record.get("drug_names", {})
     is_table = isinstance(names, dict) and all(
         isinstance(others, list) and all(isinstance(o, str) and o.strip() for o in others)

@@ -81,7 +81,7 @@ DIAGNOSES = Kind(
     },
     key="ddx",
     summary=_summary,
-    rules=KindRules(key="ddx", remember=_remember, publish=_publish, forget=_forget),
+    rules=KindRules(remember=_remember, publish=_publish, forget=_forget),
     public_parts=(
         *("severity", "severity_shift", "golden_severity", "all_places", "hit"),
         *("n", "n_considered", "unjudged"),

@@ -286,7 +286,8 @@ class DdxCases:
     @cached_property
     def _given_severities(self) -> list[str]:
         return [
-            (target.severity or "") if isinstance(target, Diagnoses) else ""
+            # The severity of a withheld or deleted item stays public.
+            (target.severity or "") if isinstance(target, Diagnoses | Withheld) else ""
             for target in self._targets
         ]
 

@@ -4,7 +4,6 @@ from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser, whichever_end
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.task import Task
-from medassay.core.scale import Scale
 from medassay.kinds.kind import Kind, Presentation
 from medassay.kinds.reference.parser import paragraph, read_text
 from medassay.kinds.reference.scorer import likeness_parts, likeness_to_reference
@@ -39,7 +38,6 @@ REFERENCE = Kind(
             name="text",
             parts=likeness_parts,
             revision=text.REVISION,
-            columns=dict.fromkeys(text.LEXICAL, Scale()),
         ),
     ),
     key="text",
