@@ -95,10 +95,10 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     )
     with recording(current, prepared, options) as opened:
         if opened is not None:
-            stage, context = opened
+            stage_spec, context = opened
             task = prepared.schedule.task
             items = write_items(current, prepared.schedule)
-            ask(current, stage, context, secrets)
+            ask(current, stage_spec, context, secrets)
             if prepared.assignment is not None:
                 judge(current, task, prepared.assignment, items, context)
             measure(current, items, prepared.measures, workspace, watch, context.engine)

@@ -255,9 +255,9 @@ def test_keys_of_other_targets_are_checked_too(change, says):
 def test_what_is_withheld_keeps_its_lowest_score_and_severity_on_the_way_to_its_record_and_back():
     record = {"id": "a", "domain": "law", "kind": "synthetic", "answer_type": "open"}
     record |= {"commitment": "0" * 64, "lowest": -2.0, "severity": "rare"}
-    check_record(record, "here", {"law"}, imported=True)
+    check_record(record, "here", {"law"}, of_run=True)
     item = build_item(record)
     assert item.target.lowest == -2.0
     assert build_item(item_record(item)) == item
     with pytest.raises(InputError, match="field 'lowest'"):
-        check_record({**record, "lowest": -(10**400)}, "here", {"law"}, imported=True)
+        check_record({**record, "lowest": -(10**400)}, "here", {"law"}, of_run=True)

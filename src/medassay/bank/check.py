@@ -41,7 +41,7 @@ _SPLITS = ("test", "dev")
 
 
 def check_record(
-    record: Any, where: str, domains: Collection[str], *, imported: bool = False
+    record: Any, where: str, domains: Collection[str], *, of_run: bool = False
 ) -> Form:
     """Return the form of the item in `record`, after every check.
 
@@ -50,7 +50,7 @@ def check_record(
     record : parsed JSON value of one line
     where : what to name in errors, e.g. "items.jsonl row 118"
     domains : the card's domains
-    imported : whether the item is of a run: then `expected` alone is a target (finished predictions
+    of_run : whether the item is of a run: then `expected` alone is a target (finished predictions
         carry no options), and keys that are not known are those of newer code
 
     Raises
@@ -64,7 +64,7 @@ def check_record(
     def refuse(field: str, problem: str) -> InputError:
         return InputError(f"{where}: field '{field}': {problem}")
 
-    _check_keys(record, refuse, imported=imported)
+    _check_keys(record, refuse, of_run=of_run)
     if record["domain"] not in domains:
         listed = ", ".join(sorted(domains))
         raise refuse("domain", f"'{record['domain']}' is not among the card's domains ({listed})")
@@ -75,12 +75,12 @@ def check_record(
         raise refuse("split", f"'{record['split']}'; expected one of {', '.join(_SPLITS)}")
     target = _target_of(record)
     if target is Withheld:
-        _check_may_be_withheld(record, refuse, imported=imported)
+        _check_may_be_withheld(record, refuse, of_run=of_run)
     else:
-        _check_one_target(record, target, refuse, imported=imported)
+        _check_one_target(record, target, refuse, of_run=of_run)
     target.check(record, refuse)
-    _check_beside(record, target, refuse, imported=imported)
-    if kind == "public" and not imported and not record.get("source"):
+    _check_beside(record, target, refuse, of_run=of_run)
+    if kind == "public" and not of_run and not record.get("source"):
         raise refuse("source", "absent; a public item needs the reference it was made from")
     return target.form
 
@@ -115,11 +115,11 @@ def _target_of(record: Mapping[str, Any]) -> type[Target]:
     return next((target for target in targets if target.claims(record)), targets[-1])
 
 
-def _check_keys(record: Mapping[str, Any], refuse: Refuse, *, imported: bool) -> None:
+def _check_keys(record: Mapping[str, Any], refuse: Refuse, *, of_run: bool) -> None:
     for key, value in record.items():
         type_ = _TYPES.get(key) or _further_type(key)
         if type_ is None:
-            if imported:  # in a run that newer code has made
+            if of_run:  # in a run that newer code has made
                 continue
             raise refuse(key, f"unknown; known are {', '.join(_known_keys())} (own data: meta)")
         if type_ is not object and type(value) is not type_:  # exact: true is no number
@@ -141,13 +141,13 @@ def _further_type(key: str) -> type | None:
 
 
 def _check_one_target(
-    record: Mapping[str, Any], target: type[Target], refuse: Refuse, *, imported: bool
+    record: Mapping[str, Any], target: type[Target], refuse: Refuse, *, of_run: bool
 ) -> None:
     """Raise unless the item asks something and has one target of its answer type."""
     answer_type = record.get("answer_type", "closed")
     if answer_type not in ("closed", "open"):
         raise refuse("answer_type", f"'{answer_type}'; expected closed or open")
-    if not imported and not record.get("question", "").strip():
+    if not of_run and not record.get("question", "").strip():
         raise refuse("question", "absent or empty; expected text")
     if target not in TARGETS:
         if target.is_open != (answer_type == "open"):
@@ -167,26 +167,26 @@ def _check_one_target(
     for key in sorted(open_keys):
         raise refuse(key, 'in a closed item; expected "answer_type": "open"')
     keys = [key for key in ("options", "regex", "range") if key in record]
-    if len(keys) != 1 and not (imported and not keys):
+    if len(keys) != 1 and not (of_run and not keys):
         found = " and ".join(keys) or "none"
         raise refuse("options", f"a closed item has one of options, regex, range; found {found}")
 
 
-def _check_may_be_withheld(record: Mapping[str, Any], refuse: Refuse, *, imported: bool) -> None:
+def _check_may_be_withheld(record: Mapping[str, Any], refuse: Refuse, *, of_run: bool) -> None:
     key = "tombstone" if "tombstone" in record else "commitment"
-    if not imported or (key == "commitment" and record.get("kind") != "synthetic"):
+    if not of_run or (key == "commitment" and record.get("kind") != "synthetic"):
         raise refuse(key, "only items of a run or a publication have one")
 
 
 def _check_beside(
-    record: Mapping[str, Any], target: type[Target], refuse: Refuse, *, imported: bool
+    record: Mapping[str, Any], target: type[Target], refuse: Refuse, *, of_run: bool
 ) -> None:
     """Check what stands beside a target: statements, and keys of other targets."""
     if "nice_to_have" in record:
         _check_statements(record["nice_to_have"], target, refuse)
     if target is Withheld:
         return
-    if not imported:
+    if not of_run:
         _check_unread(record, target, refuse)
     if "facts" in record and target is not Facts:
         Facts.check(record, refuse)

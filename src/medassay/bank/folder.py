@@ -52,11 +52,11 @@ class StoredItems(Sequence[Item]):
     `scan` checks every row and builds the index; reading an item afterwards checks nothing again.
     """
 
-    def __init__(self, path: Path, domains: frozenset[str], *, imported: bool = False) -> None:
+    def __init__(self, path: Path, domains: frozenset[str], *, of_run: bool = False) -> None:
         self._path = path
         self._name = path.name
         self._domains = domains
-        self._imported = imported
+        self._of_run = of_run
         self._file = os.open(path, os.O_RDONLY)
         self._starts = array("Q")
         self._lengths = array("L")
@@ -88,7 +88,7 @@ class StoredItems(Sequence[Item]):
         return build_item(self.record(position))
 
     def _key_domain(self, position: int) -> str:
-        return self.heads[position][0] if self._imported else ""
+        return self.heads[position][0] if self._of_run else ""
 
     def trust(self) -> None:
         """Find the lines of a file that was checked before, without reading them.
@@ -113,10 +113,10 @@ class StoredItems(Sequence[Item]):
                 if line.strip():
                     where = f"{self._name} row {row}"
                     record = _object(line, where)
-                    form = check_record(record, where, self._domains, imported=self._imported)
+                    form = check_record(record, where, self._domains, of_run=self._of_run)
                     name, domain = record["id"], record["domain"]
                     # Ids are unique in a bank; a run may join banks, whose domains differ.
-                    key = (domain if self._imported else "", name)
+                    key = (domain if self._of_run else "", name)
                     if seen_ids is None and key <= last:
                         seen_ids = {(self._key_domain(i), self.ids[i]) for i in range(len(self))}
                     if seen_ids is not None:

@@ -24,7 +24,7 @@ class RunItems:
     """
 
     def __init__(self, folder: Path, domains: Mapping[str, str]) -> None:
-        self._items = StoredItems(folder / "items.jsonl", frozenset(domains), imported=True)
+        self._items = StoredItems(folder / "items.jsonl", frozenset(domains), of_run=True)
         self._starts: dict[str, int] = {}
         self._read: dict[int, Item] = {}
         self._records: dict[int, dict[str, Any]] = {}

@@ -47,7 +47,7 @@ class JudgingSummary(Protocol):
     def columns(
         self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
     ) -> JudgingColumns | None:
-        """Return what a report row says of its judging; None if nothing was judged."""
+        """Return what a row of a ranking says of its judging; None if nothing was judged."""
 
     def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
         """Return the agreement over all models of some domains, and each judge's

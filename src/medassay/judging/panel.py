@@ -133,7 +133,7 @@ def agreement(verdicts: Sequence[Sequence[str]]) -> AnswerAgreement:
 
 
 def hallucinated(claims_per_judge: Sequence[int]) -> bool:
-    """Return whether at least two judges list a supported extra false claim."""
+    """Return whether at least two judges list a false claim whose quote is in the answer."""
     return sum(n > 0 for n in claims_per_judge) >= 2
 
 

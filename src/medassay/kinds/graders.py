@@ -14,8 +14,7 @@ _STEPPED = "g_eval"
 
 
 def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
-    """Return the grader of each domain, as its bank's card and the plan ask for
-    it.
+    """Return the grader of each domain, as its bank's card and the plan say.
 
     `manifest` holds what a run remembers: banks, domains, and the rules of the plan, if it gave
     any: evaluation `steps`, `ddx`, `graphs`.

@@ -15,7 +15,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.item import Item
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.core.records.trial import TRIAL_KEY, Trial, TrialLine
-from medassay.judging.agreement import by_trial
+from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import presentations_of
 from medassay.kinds.kind import AnswerView
 from medassay.publishing.reruns import read_reruns
@@ -24,9 +24,9 @@ from medassay.publishing.trend import read_trend
 from medassay.report.board import (
     VALIDATION,
     Board,
-    CellKey,
     ShownAnswer,
     ShownAnswers,
+    ShownCell,
     ShownPart,
 )
 from medassay.runner.replication import rerun_of
@@ -102,7 +102,7 @@ class _Score(msgspec.Struct):
 
 
 class _Panel(msgspec.Struct, omit_defaults=True):
-    """What a panel of judges adds to a score."""
+    """The numbers that are kept of what judges said of a withheld item."""
 
     agreement: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     contradict_count: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -179,7 +179,7 @@ def _answers(run: Run, items: RunItems, views: Sequence[AnswerView]) -> ShownAns
         verdicts_of = _verdicts(run)
         for (domain, model, setting, mode), group in groupby(records, key=_cell_of):
             yield (
-                CellKey(domain=domain, model=model, setting=setting, mode=mode),
+                ShownCell(domain=domain, model=model, setting=setting, mode=mode),
                 (_shown_answer(items, views, verdicts_of, *entry) for entry in group),
             )
 

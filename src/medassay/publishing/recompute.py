@@ -35,8 +35,8 @@ from medassay.kinds.catalog import PARSERS, PUBLIC_PARTS, summaries_of, task_of_
 from medassay.kinds.read_answer import read_answer
 from medassay.kinds.scoring import TaskScorer
 from medassay.publishing.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
-from medassay.publishing.report import VerificationReport
-from medassay.publishing.reread_verdicts import Mismatch, VerdictReader
+from medassay.publishing.report import Mismatch, VerificationReport
+from medassay.publishing.reread_verdicts import VerdictReader
 from medassay.publishing.tombstone import read_tombstones
 from medassay.publishing.tree import files_in
 from medassay.runner.finish import read_judgements
@@ -215,20 +215,20 @@ def _check_content(folder: Path) -> str:
     other_statistics = others(("panel", "statistic"))
     if judged is not None:
         judged.compare(other_verdicts, this_code=_is_this_code(run))
-    same_code = other_scores is None
+    same_parts = other_scores is None
     further = summaries_of(items, run.manifest, task)
     many = _may_help() and judged is None and len(items) * len(run.manifest.models) >= _MANY
     checked = (
-        _scores_beside(run, same_code=same_code)
+        _scores_beside(run, same_parts=same_parts)
         if many
-        else _scores(run, items, task, judged, same_code=same_code)
+        else _scores(run, items, task, judged, same_parts=same_parts)
     )
     for trial, score in checked:
         scores_of_run.add_trial(trial, score.score)
         for summary in further:
             summary.add(trial, score)
     withheld = Withheld.form in items.forms
-    if judged is not None and judged.other is None and same_code and not withheld:
+    if judged is not None and judged.other is None and same_parts and not withheld:
         judged.check_spot_check()
     judgements = None if withheld else read_judgements(run, items)
     if other_statistics is None:
@@ -236,7 +236,9 @@ def _check_content(folder: Path) -> str:
         _check_statistics(run, canonical(document), withheld=withheld)
     intervals = "intervals, ranks and pairs " + _recomputed(other_statistics)
     scores = f"scores {_recomputed(other_scores)}"
-    if judged is not None and judged.other is not None:
+    if judged is not None and other_scores is not None:
+        scores = f"scores, and verdicts, {_recomputed(other_scores)}"
+    elif judged is not None and judged.other is not None:
         scores += f"; verdicts not read again: {judged.other}"
     if withheld:
         scores += "; those of withheld items, and what judges said of them, taken as published"
@@ -283,7 +285,7 @@ def _scores(
     task: Task,
     judged: VerdictReader | None,
     *,
-    same_code: bool,
+    same_parts: bool,
     part: _LineRange = _LineRange(),
 ) -> Iterator[tuple[Trial, TrialScore]]:
     """Yield the trials of a part with their scores, each checked."""
@@ -298,7 +300,7 @@ def _scores(
                 _check_deleted(stored.trial_line, number)
             else:
                 _check_withheld(stored, number)
-        elif same_code:
+        elif same_parts:
             _reread(trial, item, task, run, number)
             score = scoring.record(item, last, trial.answer, trial.text or "")
             if judged is not None and must_judge(task, trial, items):
@@ -345,12 +347,12 @@ def _may_help() -> bool:
     return is_medassay or Path(getattr(main, "__file__", "")).stem == "medassay"
 
 
-def _scores_beside(run: Run, *, same_code: bool) -> Iterator[tuple[Trial, TrialScore]]:
+def _scores_beside(run: Run, *, same_parts: bool) -> Iterator[tuple[Trial, TrialScore]]:
     """Yield all trials with their scores; other processes check them meanwhile, a part each."""
     parts = list(_parts(run))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=context) as pool:
-        checks = [pool.submit(_check_part, run.path, part, same_code) for part in parts]
+        checks = [pool.submit(_check_part, run.path, part, same_parts) for part in parts]
         try:
             last: TrialPlace | tuple[()] = ()
             for number, stored in enumerate(_stored(run, _LineRange()), 1):
@@ -374,12 +376,12 @@ def _parts(run: Run) -> Iterator[_LineRange]:
         first += lines
 
 
-def _check_part(folder: Path, part: _LineRange, same_code: bool) -> str | None:
+def _check_part(folder: Path, part: _LineRange, same_parts: bool) -> str | None:
     """Return the first mismatch in a part, None if there is none."""
     try:
         run, items = _open_once(folder)
         task = task_of_run(run.manifest)
-        for _ in _scores(run, items, task, None, same_code=same_code, part=part):
+        for _ in _scores(run, items, task, None, same_parts=same_parts, part=part):
             pass
     except (Mismatch, MedassayError) as error:
         return str(error)

@@ -7,7 +7,10 @@ from typing import Any
 from jinja2 import TemplateError
 
 from medassay.errors import MedassayError
-from medassay.publishing.reread_verdicts import Mismatch
+
+
+class Mismatch(Exception):
+    """Says which record differs."""
 
 
 @dataclass

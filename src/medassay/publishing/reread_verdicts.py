@@ -9,18 +9,15 @@ from medassay.core.canonical import canonical
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import Grader
-from medassay.judging.agreement import by_trial, judged_score
 from medassay.judging.grader_text import hashed_id
+from medassay.judging.judgements import by_trial, judged_score
 from medassay.judging.queue import Answers, spot_check_graders, spot_check_sample
 from medassay.kinds.graders import graders_of
+from medassay.publishing.report import Mismatch
 from medassay.publishing.tombstone import read_tombstones
 from medassay.runner.judge_stage import reread
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import SPOT_CHECK, Run
-
-
-class Mismatch(Exception):
-    """Says which record differs."""
 
 
 class VerdictReader:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from medassay.publishing.reread_verdicts import Mismatch
+from medassay.publishing.report import Mismatch
 
 # What a web server or its host wants beside a site's own files; nothing of the site points there.
 _OF_THE_HOST = frozenset(

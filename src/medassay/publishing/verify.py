@@ -15,8 +15,7 @@ from medassay.publishing.board import DATA
 from medassay.publishing.fetch import ReadLimits, fetch_site, is_address
 from medassay.publishing.history import front_board, front_page, recorded, site_sums
 from medassay.publishing.recompute import check_sums, verify_run
-from medassay.publishing.report import VerificationReport
-from medassay.publishing.reread_verdicts import Mismatch
+from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reruns import RERUNS, read_reruns, reruns_in_series
 from medassay.publishing.tree import files_in, of_the_host, refuse_unlisted
 from medassay.publishing.trend import TREND, extended, nothing, read_trend, series_of

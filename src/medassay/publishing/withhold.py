@@ -13,7 +13,7 @@ from medassay.core.canonical import canonical
 from medassay.core.records.target import TARGETS, Criteria, further_targets
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import IntegrityError
-from medassay.judging.agreement import by_trial
+from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import RULES
 from medassay.publishing.redaction import FINDING_FIELDS, Redactor, select_fields
 from medassay.publishing.shingles import PrivateShingles

@@ -23,7 +23,7 @@ VALIDATION = "validation"  # folder of documents, and of the page that shows the
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellKey:
+class ShownCell:
     """One domain × model × setting × mode."""
 
     domain: str
@@ -98,7 +98,7 @@ class RowByProvenance:
     tools: dict[str, ToolsEffect] = field(default_factory=dict)
 
 
-ShownAnswers = Iterator[tuple[CellKey, Iterator[ShownAnswer]]]
+ShownAnswers = Iterator[tuple[ShownCell, Iterator[ShownAnswer]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ class ShownCase:
     labels, weight, distances and what it adds.
     """
 
-    key: CellKey
+    key: ShownCell
     item: Mapping[str, Any]
     golden: str
     golden_severity: str | None
@@ -239,7 +239,7 @@ class Board:
             return f"track/{track}" if track else ""
         return f"domain/{self.slug(domain, 'domain')}/{track}"
 
-    def cell_link(self, key: CellKey) -> str:
+    def cell_link(self, key: ShownCell) -> str:
         """Return the address of a cell's answers, relative to the publication."""
         if not self.compact:
             return f"{self.cell_path(key)}index.html"
@@ -264,7 +264,7 @@ class Board:
         """Return the folder of the page of one case, relative to the publication."""
         return f"case/{self.slug(domain, 'domain')}/{self.slug(item, f'case {domain}')}/"
 
-    def cell_path(self, key: CellKey) -> str:
+    def cell_path(self, key: ShownCell) -> str:
         """Return the folder of a cell page, relative to the publication."""
         # One name for the pair: settings and modes of imports may themselves hold a hyphen.
         place = self.slug(f"{key.setting}\x1f{key.mode}", "cell")

@@ -196,7 +196,7 @@ class AnswerStageSpec:
         secrets: Mapping[str, str],
     ) -> AnswerStage:
         """Return the stage over the items of the run; see `stage`."""
-        items = StoredItems(run / "items.jsonl", frozenset(self.schedule.domains), imported=True)
+        items = StoredItems(run / "items.jsonl", frozenset(self.schedule.domains), of_run=True)
         items.trust()
         self.schedule.read_from(items)
         return self.stage(asker, journal, progress, secrets)

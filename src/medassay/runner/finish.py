@@ -9,7 +9,7 @@ from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.core.records.target import Criteria
 from medassay.core.records.task import Task
-from medassay.judging.agreement import Judgements
+from medassay.judging.judgements import Judgements
 from medassay.kinds.catalog import summaries_of
 from medassay.storage.records import read_scored_trials, read_trials, read_verdicts_by_trial
 from medassay.storage.run import SALT, SPOT_CHECK, VERDICTS, Run, seal_run, write_new

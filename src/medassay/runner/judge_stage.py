@@ -45,7 +45,7 @@ class JudgeStage:
         again: Mapping[int, int] | None = None,
     ) -> None:
         self._queue = queue
-        self._again = again or {}  # place of a verdict → how often its judge was asked before
+        self._again = again or {}  # number of a verdict → how often its judge was asked before
         self._answers = queue.answers
         self._assignment = queue.assignment
         self._asker = asker
@@ -58,18 +58,17 @@ class JudgeStage:
         seat.
         """
         n_seats = self._assignment.n_seats
-        for number, batch in enumerate(self._queue.batches):
+        for batch_number, batch in enumerate(self._queue.batches):
             tested = self._answers.trial(batch[0]).model
             for seat, judge in enumerate(self._assignment.seats[tested]):
                 if judge.id == model:
-                    yield number * n_seats + seat
+                    yield batch_number * n_seats + seat
 
     def records(self, unit: int) -> tuple[int, ...]:
         """Return the numbers of the verdicts that a unit leaves in the journal."""
-        number, seat = divmod(unit, self._assignment.n_seats)
-        return tuple(
-            self._queue.verdict_number(number_, seat) for number_ in self._queue.batches[number]
-        )
+        batch_number, seat = divmod(unit, self._assignment.n_seats)
+        batch = self._queue.batches[batch_number]
+        return tuple(self._queue.verdict_number(trial_number, seat) for trial_number in batch)
 
     def length(self, unit: int) -> int:
         """Return how long the answers of a unit are, in bytes."""

@@ -14,7 +14,7 @@ from medassay.core.records.answer import Answer
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
-from medassay.judging.agreement import by_trial, judged_score
+from medassay.judging.judgements import by_trial, judged_score
 from medassay.judging.queue import Answers, JudgingQueue, spot_check_graders
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.scoring import TaskScorer, score_trials

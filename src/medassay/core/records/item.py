@@ -1,7 +1,7 @@
 """The question side of the path: `Item` and `Bank`.
 
-An item in a file is a JSON object with the keys of `ITEM_KEYS`; hashes are taken over that parsed
-object, so that a key which is absent stays absent. `Item` is the typed view of it.
+An item in a file is a JSON object with the keys of `bank/check.py: ITEM_KEYS`; hashes are taken
+over that parsed object, so that a key which is absent stays absent. `Item` is the typed view of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ class Item:
         """Return the letters of the options, `ABCD` for four."""
         return LETTERS[: len(self.options)]
 
-    def target_as(self, kind: type[T]) -> T:
+    def target_as(self, target_type: type[T]) -> T:
         """Return the target as one of a class.
 
         Raises
@@ -81,9 +81,9 @@ class Item:
         InputError
             When the item has another.
         """
-        if not isinstance(self.target, kind):
+        if not isinstance(self.target, target_type):
             raise InputError(
-                f"item '{self.id}': its target is of the form {self.form}; expected {kind.form}"
+                f"item '{self.id}': its target is of form {self.form}; expected {target_type.form}"
             )
         return self.target
 

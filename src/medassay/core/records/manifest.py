@@ -96,7 +96,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     drawn_as : the id by which draws are seeded, where it is not the run's own
     revisions : kind of part → ids with revisions; None in runs before them, which have the hashes
         `parsers` and `scorers`
-    readers : answer type → parser, of tasks that once read replies otherwise
+    readers : form of an item → parser, of tasks that once read replies otherwise
     """
 
     run: str

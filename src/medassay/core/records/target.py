@@ -1,7 +1,8 @@
 """What counts as right for an item: one class for each form of target, tagged by its form.
 
 A target is read from the keys of an item's file object that belong to it, after they were checked.
-The classes here are those that more than one room reads; kinds may bring their own (`further`).
+The classes here are those that more than one room reads; kinds may bring their own
+(`further_targets`).
 """
 
 import importlib

@@ -126,7 +126,7 @@ class DdxCases:
         }
 
     def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
-        """Return what a report row says besides its rank.
+        """Return what a row of a ranking says besides its rank.
 
         `used` are the items that the row is ranked on, over the domains; aggregates are over these.
         """

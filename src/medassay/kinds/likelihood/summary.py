@@ -114,7 +114,7 @@ class LikelihoodScores:
                 counted[at] += n
 
     def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
-        """Return what a report row says besides its rank, under the key `likelihood`.
+        """Return what a row of a ranking says besides its rank, under the key `likelihood`.
 
         `used` are the items that the row is ranked on, over the domains.
         """

@@ -107,7 +107,7 @@ class RecordScores:
             self._references.setdefault(cell, {})[place] = parts["reference"]
 
     def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
-        """Return what a report row says besides its rank, under the key `record`.
+        """Return what a row of a ranking says besides its rank, under the key `record`.
 
         `used` are the items that the row is ranked on, over the domains.
         """

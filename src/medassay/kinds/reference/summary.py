@@ -64,7 +64,7 @@ class TextScores:
         self._left_out[cell] = self._left_out.get(cell, 0) + (not answered)
 
     def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
-        """Return what a report row says besides its rank, under the key `text`."""
+        """Return what a row of a ranking says besides its rank, under the key `text`."""
         pool = self._table.pool(domains, row, mode).only(used)
         estimates = pooled_means(pool)
         return {

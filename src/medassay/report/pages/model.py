@@ -5,7 +5,7 @@ answers.
 from collections.abc import Iterator
 
 from medassay.core.records.statistics import OVERALL
-from medassay.report.board import Board, CellKey
+from medassay.report.board import Board, ShownCell
 from medassay.report.pages.html import Page, render
 
 
@@ -16,7 +16,7 @@ def pages(board: Board) -> Iterator[Page]:
         for domain in (OVERALL, *board.domains):
             for row in board.rows(domain):
                 if row.model == model:
-                    key = CellKey(domain=domain, model=model, setting=row.setting, mode=row.mode)
+                    key = ShownCell(domain=domain, model=model, setting=row.setting, mode=row.mode)
                     cell = None if domain == OVERALL else board.cell_link(key)
                     rows.append((domain, row, cell))
         spec = board.manifest["models"][model]

@@ -53,7 +53,8 @@ FEW_GRADED = 50  # items; below, the order of graded scores is approximate
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One row of a field. `estimate` is None when there is no honest interval; `reason` says why.
+    """One row of a field. `estimate` is None when there is no honest interval; `rank.reason` says
+    why.
 
     `used` are the items that the row is scored on, over the strata. `marks` are what readers must
     know of the rank.
@@ -73,10 +74,10 @@ class Standing:
 class Field:
     """All rows of one ranking with what holds between them.
 
-    `ranked` are the places of the ranked rows among all. By the rule "simultaneous" ranks are
-    `ranges`, from the `relation` among the ranked rows on their common items (None where there is
-    none), and `small_domains` names the domains of a pool with fewer than 10 items or clusters,
-    with their items.
+    `ranked` are the places of the ranked rows among all. By the rule "simultaneous"
+    `ranges` is true: ranks are ranges, from the `relation` among the ranked rows on their common
+    items (None where there is none), and `small_domains` names the domains of a pool with fewer
+    than 10 items or clusters, with their items.
     """
 
     standings: tuple[Standing, ...]

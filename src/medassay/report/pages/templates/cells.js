@@ -43,7 +43,9 @@
     var article = add(place, "article", null, { id: name, "data-answer": trial.item, "data-sha256": answer.sha256 });
     var score = answer.score === null ? "null" : answer.score;
     add(article, "h2", trial.item + " · " + score + " · " + answer.because);
-    if (item.commitment) {
+    if (item.tombstone) {
+      add(article, "p", "Deleted by law; of question and reply their hashes are left: " + item.tombstone + ", " + trial.tombstone);
+    } else if (item.commitment) {
       add(article, "p", "Synthetic item, withheld; commitment sha256 " + item.commitment);
       add(article, "p", "Reply withheld (" + trial.outcome + "); commitment sha256 " + trial.commitment);
     } else {

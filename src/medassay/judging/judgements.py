@@ -20,7 +20,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
 from medassay.core.records.target import Criteria
-from medassay.core.records.trial import CellKey, Trial
+from medassay.core.records.trial import TRIAL_KEY, CellKey, Trial
 from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Grader, TrialVerdict, Verdict
 from medassay.core.scale import Scale
 from medassay.judging.panel import above_others, agreement, hallucinated, panel_score
@@ -29,7 +29,6 @@ from medassay.statistic.draws import Floats, cluster_sums, count_rows, number_cl
 from medassay.statistic.interval.bootstrap import bootstrap_mean, clipped
 
 LOW_AGREEMENT = 0.667
-TRIAL_KEY = ("domain", "model", "setting", "mode", "item", "repeat")
 
 
 def judged_score(
@@ -188,7 +187,7 @@ class Judgements:
     def columns(
         self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
     ) -> JudgingColumns | None:
-        """Return what a report row says of its judging; None if nothing was judged."""
+        """Return what a row of a ranking says of its judging; None if nothing was judged."""
         cells = [cell for d in domains if (cell := self._cells.get((d, model, setting, mode)))]
         if not cells:
             return None

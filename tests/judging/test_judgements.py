@@ -6,7 +6,7 @@ from tests.runner.judged_plans import workspace
 import medassay
 from medassay.bank.run_items import RunItems
 from medassay.core.records.verdict import TrialVerdict
-from medassay.judging.agreement import Judgements, by_trial
+from medassay.judging.judgements import Judgements, by_trial
 from medassay.storage.jsonl import read_jsonl
 
 
