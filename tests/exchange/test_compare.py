@@ -41,7 +41,7 @@ def pair(tmp_path):
 def test_a_pair_is_what_the_statistics_say_of_it(pair):
     one, other, a, b = pair
     [found] = makers.plain(compare([one, other], margin=0.05).pairs)
-    seed = seed_of(*sorted(r.seal["root"] for r in (one, other)), "d", "solo")
+    seed = seed_of(*sorted(r.seal.root for r in (one, other)), "d", "solo")
     expected = paired_difference(a, b, seed=seed)
     assert (found["a"], found["b"], found["n"]) == ("new", "old", 120)
     for key, value in (("diff", "value"), ("lo", "lo"), ("hi", "hi"), ("p", "p")):

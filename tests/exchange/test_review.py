@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 from sqlalchemy import select
 from tests import makers
@@ -31,6 +32,7 @@ from medassay.exchange.review_entries import (
     sampled,
     workshop_entries,
 )
+from medassay.review.exported import ExportedStudy
 from medassay.review.store import frozen, reviews, tickets
 from medassay.review.store.schema import (
     Assignment,
@@ -154,7 +156,7 @@ def test_peoples_labels_correct_the_judge(judged, database, tmp_path):
             review_all(db, study, found[name], says)
     document = exported(database)
     path = tmp_path / "labels.csv"
-    rows = review_export.label_rows(document)
+    rows = review_export.label_rows(msgspec.convert(document, ExportedStudy))
     assert review_export.write_rows(path, rows) == len(rows) == 40 * 3
     assert {row["verdict"] for row in rows} == {
         "entail",
@@ -169,7 +171,9 @@ def test_peoples_labels_correct_the_judge(judged, database, tmp_path):
     with pytest.raises(InputError, match="nothing was overwritten"):
         review_export.write_rows(path, rows)
     answers = tmp_path / "answers.csv"
-    review_export.write_rows(answers, review_export.answer_rows(document))
+    review_export.write_rows(
+        answers, review_export.answer_rows(msgspec.convert(document, ExportedStudy))
+    )
     read = read_answers(answers, {}, ["people"], None)
     assert len(read) == 40
 
@@ -192,7 +196,7 @@ def test_what_an_adjudicator_settled_is_the_label(judged, database):
         tickets.decide(
             db, study, entry, {**final, "overall": "1", "reason": "none is said"}, found["judy"]
         )
-    rows = review_export.label_rows(exported(database))
+    rows = review_export.label_rows(msgspec.convert(exported(database), ExportedStudy))
     assert [row["verdict"] for row in rows] == ["missing"] * 3 + ["entail"] * 6
 
 
@@ -209,7 +213,9 @@ def test_votes_come_out_as_bank_votes_reads_them(database, tmp_path):
                 lambda work, low=low: {**GOOD, "question": low, "comment": "c"},
             )
     path = tmp_path / "votes.csv"
-    review_export.write_rows(path, review_export.vote_rows(exported(database)))
+    review_export.write_rows(
+        path, review_export.vote_rows(msgspec.convert(exported(database), ExportedStudy))
+    )
     ballot = read_ballot(path)
     assert {len(votes) for votes in ballot.values()} == {3}
     table = acceptance(ballot).to_dict()
@@ -347,7 +353,7 @@ def test_several_judges_of_one_answer_give_one_label(judged, database):
                     }
                 ),
             )
-    rows = review_export.label_rows(exported(database))
+    rows = review_export.label_rows(msgspec.convert(exported(database), ExportedStudy))
     assert len(rows) == len({(row["model"], row["item"], row["fact"]) for row in rows}) == 3
 
 

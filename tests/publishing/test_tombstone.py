@@ -44,7 +44,7 @@ def bury(folder):
 
 def test_what_is_forgotten_is_nowhere_and_the_chain_stays_whole(workspace):
     folder, run = workspace
-    before = dict(run.seal)
+    before = run.seal
     assert any(SECRET.encode() in data for data in everything(run.path).values())
     found = bury(folder)
     assert found.runs == [run.id]

@@ -146,8 +146,8 @@ def test_a_preview_searches_nothing_and_bounds_what_passages_cost(place, monkeyp
         raise AssertionError("a preview must not pay")
 
     monkeypatch.setattr(FakeEmbedder, "embed", refuse)
-    bare = preview(plan_of(place, settings=["zero_shot"]))["tokens"]
-    found = preview(plan_of(place, settings=["rag"]))["tokens"]
+    bare = preview(plan_of(place, settings=["zero_shot"])).tokens
+    found = preview(plan_of(place, settings=["rag"])).tokens
     assert found >= bare + 4 * (2 * 50) // 4
 
 

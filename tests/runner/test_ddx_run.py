@@ -308,10 +308,10 @@ def test_the_rules_of_a_plan_are_checked(tmp_path):
 
 def test_a_plan_says_every_call_of_the_judge_beforehand(tmp_path):
     found = preview(workspace(tmp_path, good(), poor()))
-    calls = {row["model"]: row["calls"] for row in found["models"]}
+    calls = {row.model: row.calls for row in found.models}
     assert calls == {"good": N, "poor": N, "judge": 2 * 2 * N}
     found = preview(workspace(tmp_path / "b", good(), task="ddx_names"))
-    assert {row["model"]: row["calls"] for row in found["models"]} == {"good": N, "rule": 0}
+    assert {row.model: row.calls for row in found.models} == {"good": N, "rule": 0}
 
 
 def test_figures_of_a_run_are_those_of_its_board(tmp_path):

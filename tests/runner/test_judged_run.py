@@ -269,7 +269,7 @@ def test_stored_answers_are_judged_again_without_asking_the_models(tmp_path, moc
         assert medassay.verify(made.path).ok
         assert made.manifest_document["judged_from"] == {
             "run": first.id,
-            "root": first.seal["root"],
+            "root": first.seal.root,
         }
         assert made.manifest_document["methodology"] != first.manifest_document["methodology"]
     assert log.read_text() == asked

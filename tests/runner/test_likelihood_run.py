@@ -452,8 +452,8 @@ def test_a_killed_run_keeps_what_it_has_scored(weights, tmp_path):
     kept = _stored(tmp_path)
     assert kept > 0
     cost = preview(plan)
-    assert cost["calls"] + cost["models"][0]["stored"] == 40
-    assert cost["models"][0]["stored"] > 0
+    assert cost.calls + cost.models[0].stored == 40
+    assert cost.models[0].stored > 0
     run = medassay.run(plan, secrets={})
     assert len(lines(run, "trials.jsonl")) == 40
     assert medassay.verify(run.path).ok

@@ -33,7 +33,7 @@ def test_joined_runs_are_one_board_and_each_member_keeps_its_root(folder, cli):
     code, shown, _ = cli("publish", one.path, two.path, "--to", folder / "site", "--id", "x")
     assert code == 0, shown
     joined = Run(next((folder / "runs").glob("joined-*")))
-    roots = sorted(run.seal["root"] for run in (one, two))
+    roots = sorted(run.seal.root for run in (one, two))
     assert joined.manifest_document["drawn_as"] == sha256_hex("\x1f".join(roots).encode())
     assert [member["root"] for member in joined.manifest_document["joined"]] == roots
     for run in (one, two):

@@ -33,7 +33,7 @@ def test_the_leaderboard_asks_both_series_with_the_five_tools_at_prices_nobody_s
     plan = load_plan(tmp_path / "leaderboard.toml")
     assert plan.modes == ("solo", "tools")
     assert len(plan.tools.use) == 5
-    assert all(row["price_known"] is False for row in found["models"])
+    assert all(row.price_known is False for row in found.models)
 
 
 @pytest.mark.parametrize(
@@ -44,15 +44,15 @@ def test_the_leaderboard_asks_both_series_with_the_five_tools_at_prices_nobody_s
 )
 def test_a_published_protocol_says_what_it_would_ask(name, trials, verdicts, tmp_path):
     found = preview(protocol(name, tmp_path))
-    assert found["trials"] == trials
-    asked = {row["model"]: row["calls"] for row in found["models"]}
+    assert found.trials == trials
+    asked = {row.model: row.calls for row in found.models}
     judges = {model: calls for model, calls in asked.items() if model.startswith("judge-")}
     assert sum(judges.values()) == verdicts
     # With tools an answer may take eight calls, three turns beside them.
     turns = 11 if name == "leaderboard" else 1
     solo = trials // 2 if name == "leaderboard" else trials
-    assert found["calls"] == solo + turns * (trials - solo) + verdicts
-    assert all(row["tokens"] > row["calls"] * 100 for row in found["models"])
+    assert found.calls == solo + turns * (trials - solo) + verdicts
+    assert all(row.tokens > row.calls * 100 for row in found.models)
 
 
 def test_a_priced_judge_alone_makes_a_run_cost_money(tmp_path):
@@ -67,7 +67,7 @@ def test_a_priced_judge_alone_makes_a_run_cost_money(tmp_path):
             entry |= {"location": "external", "price": {"input": 2.0, "output": 10.0}}
     plan = protocol("leaderboard", tmp_path, models)
     assert has_prices(plan)
-    assert preview(plan)["money"] > 0.5
+    assert preview(plan).money > 0.5
     models["models"] = [entry | {"location": "local"} for entry in models["models"]]
     for entry in models["models"]:
         entry.pop("price", None)
@@ -118,12 +118,12 @@ def kernel29(data, folder):
 def test_the_kernel29_protocol_says_what_it_would_ask(data, tmp_path):
     plan, _ = kernel29(data, tmp_path)
     found = preview(plan)
-    assert found["trials"] == 13 * 75
-    asked = {row["model"]: row["calls"] for row in found["models"]}
+    assert found.trials == 13 * 75
+    asked = {row.model: row.calls for row in found.models}
     # Severity and relation of every list; the golden severity is known.
     assert asked["judge-llama-3.1-70b"] == 2 * 13 * 75
     assert all(calls == 75 for name, calls in asked.items() if not name.startswith("judge"))
-    assert sum(asked.values()) == found["calls"]
+    assert sum(asked.values()) == found.calls
 
 
 @pytest.mark.real_data
@@ -155,8 +155,8 @@ def test_the_kernel29_protocol_runs_with_scripted_models(data, tmp_path):
 
 def test_the_extraction_protocol_says_what_it_would_ask(tmp_path):
     found = preview(PLANS / "slm_extraction.toml", workspace=tmp_path)
-    assert found["trials"] == 9 * 2 * 20
-    asked = {row["model"]: row["calls"] for row in found["models"]}
+    assert found.trials == 9 * 2 * 20
+    asked = {row.model: row.calls for row in found.models}
     # Four reports, five decisions, and the one broad question, where every answer is valid JSON.
     assert asked.pop("judge-gpt-5") == 360 * 10
     assert set(asked.values()) == {40}
@@ -239,7 +239,7 @@ def test_the_healthbranches_protocol_says_what_it_would_ask(data, tmp_path):
     quiz = preview(place / "healthbranches.toml")
     n = len((place / "healthbranches" / "items.jsonl").read_text().splitlines())
     assert n == 79
-    assert quiz["trials"] == quiz["calls"] == n * 11 * 5
+    assert quiz.trials == quiz.calls == n * 11 * 5
     models = json.loads((place / "healthbranches_models.json").read_text())["models"]
     asked = {m["id"]: m for m in models}
     assert asked["deepseek-r1:8b"]["max_tokens"] == 512

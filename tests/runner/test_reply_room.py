@@ -26,7 +26,7 @@ def workspace(folder, model, **plan):
 
 
 def limits(folder, **more):
-    return preview(workspace(folder, served("http://127.0.0.1:9/v1", **more))).get("limits", [])
+    return preview(workspace(folder, served("http://127.0.0.1:9/v1", **more))).limits
 
 
 def test_a_limit_below_the_median_reference_is_told_with_its_number(tmp_path):
@@ -52,10 +52,10 @@ def test_max_tokens_is_lowered_to_what_the_window_leaves(tmp_path):
 def test_an_item_that_leaves_no_room_is_refused_by_name_before_any_call(tmp_path):
     plan = workspace(tmp_path, served("http://127.0.0.1:9/v1", max_tokens=512, context=300))
     told = preview(plan)
-    [line] = told["limits"]
+    [line] = told.limits
     assert f"{N} items will not be asked" in line
     assert "r-00 (prompt of " in line
-    assert told["calls"] == 0
+    assert told.calls == 0
     lines = []
     with pytest.raises(IncompleteError):
         pipeline.run(plan, secrets={}, tell=lines.append)
@@ -85,4 +85,4 @@ def test_the_lowered_limit_is_what_is_sent_and_stands_in_the_trial(tmp_path, htt
 def test_other_tasks_know_no_such_limit(tmp_path):
     makers.write_bank(tmp_path / "bank", makers.law_items())
     makers.write_models(tmp_path, served("http://127.0.0.1:9/v1", max_tokens=16, context=64))
-    assert "limits" not in preview(makers.write_plan(tmp_path, models=["m"]))
+    assert not preview(makers.write_plan(tmp_path, models=["m"])).limits

@@ -75,7 +75,7 @@ def test_a_fresh_run_is_held_against_the_stored_one_cell_by_cell(tmp_path, mock_
     again = sorted((tmp_path / "runs").iterdir())[-1]
     summary = json.loads((again / "rerun.json").read_text())
     assert (summary["differing"], summary["within"]) == (0, True)
-    assert summary["of"] == {"run": first.id, "root": first.seal["root"]}
+    assert summary["of"] == {"run": first.id, "root": first.seal.root}
     assert (again / "findings.jsonl").read_text() == ""
     # An endpoint whose model was changed: the same requests, other replies.
     makers.write_models(tmp_path, makers.endpoint(mock_server("--text", "B")))
@@ -259,10 +259,10 @@ def test_preview_counts_calls_and_money_and_calls_nothing(tmp_path, mock_server)
     )
     plan = workspace(tmp_path, makers.many_items(10), priced)
     cost = preview(plan)
-    assert (cost["calls"], cost["stored"], log.read_text()) == (10, 0, "")
-    assert cost["money"] > 10 * 10 * 4e-6
+    assert (cost.calls, cost.stored, log.read_text()) == (10, 0, "")
+    assert cost.money > 10 * 10 * 4e-6
     medassay.run(plan, secrets={})
-    assert (preview(plan)["calls"], preview(plan)["stored"]) == (0, 10)
+    assert (preview(plan).calls, preview(plan).stored) == (0, 10)
 
 
 def test_a_private_bank_never_leaves(tmp_path):

@@ -345,11 +345,11 @@ def test_forgetting_an_item_forgets_what_was_looked_up_for_it(tmp_path, services
 def test_a_preview_bounds_what_conversations_may_cost_and_looks_nothing_up(tmp_path, services):
     plan = place_of(tmp_path, services, makers.many_items(3), modes=["tools"])
     found = preview(plan)
-    assert found["calls"] == 3 * (8 + 2 + 1)
+    assert found.calls == 3 * (8 + 2 + 1)
     assert not services.asked
     run = medassay.run(plan, secrets={})
     used = sum(t["prompt_tokens"] + t["completion_tokens"] for t in trials(run))
-    assert found["tokens"] > used
+    assert found.tokens > used
 
 
 def test_retrieval_and_the_tool_that_searches_the_same_index_work_in_one_run(

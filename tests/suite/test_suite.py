@@ -171,9 +171,9 @@ def test_answers_are_compared_again_when_a_metric_came(means, encoder, monkeypat
 def test_languages_are_compared_over_the_questions_that_both_have(means):
     suite = run_suite(plan("careqa_en", "careqa_es"), MODELS, means[0])
     for gap in language_gaps(suite):
-        assert gap["n"] == 16
-        assert gap["lo"] <= gap["difference"] <= gap["hi"]
-    assert {gap["model"] for gap in language_gaps(suite)} == {"good", "poor"}
+        assert gap.n == 16
+        assert gap.lo <= gap.difference <= gap.hi
+    assert {gap.model for gap in language_gaps(suite)} == {"good", "poor"}
 
 
 def test_means_are_weighted_by_items_and_say_what_is_lacking(means, data):
@@ -194,10 +194,10 @@ def test_means_are_weighted_by_items_and_say_what_is_lacking(means, data):
     suite = run_suite(plan("multimedqa"), MODELS, means[0])
     accuracy = {(o.model, o.benchmark): o for o in results_of(suite) if o.metric == "accuracy"}
     for one in weighted_means(suite):
-        medqa, medmcqa = (accuracy[one["model"], name] for name in ("medqa", "medmcqa"))
-        assert one["score"] == pytest.approx((medqa.value * 12 + medmcqa.value * 20) / 32)
-        assert one["lo"] <= one["score"] <= one["hi"]
-        assert one["lacking"] == ["mmlu_medical", "pubmedqa"]
+        medqa, medmcqa = (accuracy[one.model, name] for name in ("medqa", "medmcqa"))
+        assert one.score == pytest.approx((medqa.value * 12 + medmcqa.value * 20) / 32)
+        assert one.lo <= one.score <= one.hi
+        assert one.lacking == ["mmlu_medical", "pubmedqa"]
 
 
 def test_the_report_is_written_in_every_form(means):

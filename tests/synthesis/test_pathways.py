@@ -94,13 +94,13 @@ def make_preview_subjects(folder, plan):
 def test_what_it_would_cost_is_told_before_anything_is_asked(tmp_path):
     plan = write_shop(tmp_path, price={"input": 2.0, "output": 8.0}, max_tokens=1000)
     found = preview(plan, tmp_path / "shop")
-    [row] = found["stages"]
-    assert (row["stage"], row["calls"], row["most_calls"]) == ("pathways", 4, 12)
-    assert 0 < row["money"] < row["most_money"]
+    [stage] = found.stages
+    assert (stage.stage, stage.calls, stage.most_calls) == ("pathways", 4, 12)
+    assert 0 < stage.money < stage.most_money
     assert not (tmp_path / "shop").exists()
     assert not (tmp_path / "responses").exists()
     make(tmp_path)
-    assert preview(plan, tmp_path / "shop")["calls"] == 0
+    assert preview(plan, tmp_path / "shop").calls == 0
 
 
 def test_a_question_is_asked_for_ten_times_and_then_waits_in_the_queue(tmp_path):

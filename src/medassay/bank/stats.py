@@ -6,11 +6,67 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
+import msgspec
+
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.target import Choice
 
 TOKENIZER = r"words and marks: \w+|[^\w\s]"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+class TextLengths(msgspec.Struct, frozen=True, kw_only=True):
+    """Lengths of texts in tokens."""
+
+    longest: int
+    mean: float
+
+
+class TokenStats(msgspec.Struct, frozen=True, kw_only=True):
+    """Lengths and vocabulary; `tokenizer` says what a token is."""
+
+    tokenizer: str = TOKENIZER
+    question: TextLengths
+    answer: TextLengths
+    vocabulary: int
+
+
+class CategoryPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """Decision paths of one category.
+
+    At most two paths are kept to a leaf: more questions than `most_by_leaves` cannot have been made
+    so, which `exceeds_bound` says.
+    """
+
+    questions: int
+    conditions: int
+    leaves: int
+    paths: int
+    most_by_leaves: int
+    exceeds_bound: bool
+
+
+class ItemStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What some items are, in numbers.
+
+    Attributes
+    ----------
+    by : property of items → its values with their counts
+    keys : letter of the right option → items
+    clusters, clustered_items : groups of items, and the items in them
+    categories : of items with decision paths
+    """
+
+    items: int
+    by: dict[str, dict[str, int]]
+    tokens: TokenStats
+    keys: dict[str, int]
+    clusters: int
+    clustered_items: int
+    conditions: int
+    leaves: int
+    paths: int
+    categories: dict[str, CategoryPaths] = {}
 
 
 def _question(item: Item) -> str:
@@ -23,8 +79,8 @@ def _answer(item: Item) -> str:
     return item.reference or item.target_text
 
 
-def _lengths(lengths: list[int]) -> dict[str, float]:
-    return {"longest": max(lengths), "mean": round(fmean(lengths), 2)}
+def _lengths(lengths: list[int]) -> TextLengths:
+    return TextLengths(longest=max(lengths), mean=round(fmean(lengths), 2))
 
 
 def bank_stats(bank: Bank) -> dict[str, Any]:
@@ -35,13 +91,13 @@ def bank_stats(bank: Bank) -> dict[str, Any]:
         "version": bank.version,
         "content_sha256": bank.content_hash,
         "licence": bank.licence,
-        **item_stats(bank.items),
+        **msgspec.to_builtins(item_stats(bank.items)),
         "kept": bank.kept,
         "dropped": dict(sorted(bank.dropped.items())),
     }
 
 
-def item_stats(items: Sequence[Item]) -> dict[str, Any]:
+def item_stats(items: Sequence[Item]) -> ItemStats:
     """Return counts, lengths, vocabulary, keys and decision paths of some items.
 
     Token counts name their tokenizer, since lengths differ between tokenizers.
@@ -85,23 +141,23 @@ def item_stats(items: Sequence[Item]) -> dict[str, Any]:
             leaves.add((item.condition or "", leaf_of(item)))
         if item.cluster:
             clusters[item.cluster] += 1
-    return {
-        "items": len(items),
-        "by": {name: dict(sorted(counter.items())) for name, counter in by.items() if counter},
-        "tokens": {
-            "tokenizer": TOKENIZER,
-            "question": _lengths(question_lengths),
-            "answer": _lengths(answer_lengths),
-            "vocabulary": len(vocabulary),
-        },
-        "keys": dict(sorted(keys.items())),
-        "clusters": len(clusters),
-        "clustered_items": sum(clusters.values()),
-        "conditions": len(conditions),
-        "leaves": len(leaves),
-        "paths": len(paths),
-        **({"categories": path_counts(items)} if paths else {}),
-    }
+    return ItemStats(
+        items=len(items),
+        by={name: dict(sorted(counter.items())) for name, counter in by.items() if counter},
+        tokens=TokenStats(
+            tokenizer=TOKENIZER,
+            question=_lengths(question_lengths),
+            answer=_lengths(answer_lengths),
+            vocabulary=len(vocabulary),
+        ),
+        keys=dict(sorted(keys.items())),
+        clusters=len(clusters),
+        clustered_items=sum(clusters.values()),
+        conditions=len(conditions),
+        leaves=len(leaves),
+        paths=len(paths),
+        categories=path_counts(items) if paths else {},
+    )
 
 
 def leaf_of(item: Item) -> str:
@@ -112,13 +168,11 @@ def leaf_of(item: Item) -> str:
     return " ".join(leaf.casefold().split())
 
 
-def path_counts(items: Sequence[Item]) -> dict[str, dict[str, Any]]:
+def path_counts(items: Sequence[Item]) -> dict[str, CategoryPaths]:
     """Return category → questions, conditions, leaves, paths of the items with decision paths.
 
     The quiz and the open form of a question are one question; leaves are distinct within their
-    condition. At most two paths are kept to a leaf, so that more questions than twice the leaves
-    (`exceeds_bound`) cannot have been made so; published tables that count leaves by category have
-    such rows.
+    condition. Published tables that count leaves by category have rows that exceed the bound.
     """
     questions: dict[str, set[str]] = {}
     conditions: dict[str, set[str]] = {}
@@ -132,23 +186,18 @@ def path_counts(items: Sequence[Item]) -> dict[str, dict[str, Any]]:
             leaves.setdefault(category, set()).add((condition, leaf_of(item)))
             ways.setdefault(category, set()).add((condition, item.path))
     return {
-        category: {
-            "questions": len(questions_of),
-            "conditions": len(conditions[category]),
-            "leaves": len(leaves[category]),
-            "paths": len(ways[category]),
-            **path_bound(len(questions_of), len(leaves[category])),
-        }
+        category: CategoryPaths(
+            questions=len(questions_of),
+            conditions=len(conditions[category]),
+            leaves=len(leaves[category]),
+            paths=len(ways[category]),
+            most_by_leaves=most_by_leaves(len(leaves[category])),
+            exceeds_bound=len(questions_of) > most_by_leaves(len(leaves[category])),
+        )
         for category, questions_of in sorted(questions.items())
     }
 
 
-def path_bound(questions: int, leaves: int) -> dict[str, Any]:
-    """Return how many questions two paths a leaf allow, and whether there are more.
-
-    Examples
-    --------
-    >>> path_bound(531, 147)
-    {'most_by_leaves': 294, 'exceeds_bound': True}
-    """
-    return {"most_by_leaves": 2 * leaves, "exceeds_bound": questions > 2 * leaves}
+def most_by_leaves(leaves: int) -> int:
+    """Return how many questions two paths a leaf allow."""
+    return 2 * leaves

@@ -235,40 +235,35 @@ def list_banks() -> None:
 @app.command()
 def stats(bank: str = _BANK) -> None:
     """Print what a bank holds: counts, lengths, vocabulary, keys, paths."""
-    from medassay.bank.stats import bank_stats
+    from medassay.bank.stats import bank_stats, item_stats
 
-    statistics = bank_stats(load_bank_argument(bank))
+    loaded = load_bank_argument(bank)
     if out.json:
-        out.document(statistics)
+        out.document(bank_stats(loaded))
         return
-    out.result(
-        f"{statistics['version']}: {statistics['items']} items, licence {statistics['licence']}"
-    )
-    for name, counts in statistics["by"].items():
+    statistics = item_stats(loaded.items)
+    out.result(f"{loaded.version}: {statistics.items} items, licence {loaded.licence}")
+    for name, counts in statistics.by.items():
         out.result(
             f"  by {name}: " + ", ".join(f"{value} {count}" for value, count in counts.items())
         )
-    tokens = statistics["tokens"]
-    for name in ("question", "answer"):
+    tokens = statistics.tokens
+    for name, lengths in (("question", tokens.question), ("answer", tokens.answer)):
+        out.result(f"  {name}: longest {lengths.longest}, mean {lengths.mean} tokens")
+    out.result(f"  vocabulary {tokens.vocabulary} (tokenizer: {tokens.tokenizer})")
+    out.result("  keys: " + ", ".join(f"{key} {count}" for key, count in statistics.keys.items()))
+    if statistics.clusters:
+        out.result(f"  {statistics.clustered_items} items in {statistics.clusters} clusters")
+    if statistics.paths:
         out.result(
-            f"  {name}: longest {tokens[name]['longest']}, mean {tokens[name]['mean']} tokens"
+            f"  {statistics.conditions} conditions, {statistics.leaves} leaves,"
+            f" {statistics.paths} paths"
         )
-    out.result(f"  vocabulary {tokens['vocabulary']} (tokenizer: {tokens['tokenizer']})")
-    out.result(
-        "  keys: " + ", ".join(f"{key} {count}" for key, count in statistics["keys"].items())
-    )
-    if statistics["clusters"]:
-        out.result(f"  {statistics['clustered_items']} items in {statistics['clusters']} clusters")
-    if statistics["paths"]:
+    for category, paths in statistics.categories.items():
+        more = ", more than two paths a leaf allow" if paths.exceeds_bound else ""
         out.result(
-            f"  {statistics['conditions']} conditions, {statistics['leaves']} leaves,"
-            f" {statistics['paths']} paths"
-        )
-    for category, row in statistics.get("categories", {}).items():
-        more = ", more than two paths a leaf allow" if row["exceeds_bound"] else ""
-        out.result(
-            f"  {category}: {row['questions']} questions, {row['conditions']} conditions,"
-            f" {row['leaves']} leaves, {row['paths']} paths{more}"
+            f"  {category}: {paths.questions} questions, {paths.conditions} conditions,"
+            f" {paths.leaves} leaves, {paths.paths} paths{more}"
         )
 
 

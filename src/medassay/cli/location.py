@@ -49,7 +49,7 @@ def _remove_unpublished(site: Path) -> None:
     """Remove publications of which the ledger knows nothing: carrying them over was interrupted."""
     from medassay.storage.ledger import read_ledger
 
-    publications = {entry.record.get("publication") for entry in read_ledger(site)}
+    publications = {entry.event.publication for entry in read_ledger(site)}
     for folder in (site / "p").glob("*"):
         if folder.name not in publications:
             for path in (folder, *folder.rglob("*")):

@@ -271,14 +271,18 @@ def export(
     answers, votes, aggregates.
     """
     with opened_database(database) as opened:
+        import msgspec
+
         from medassay.exchange import review_export as made
+        from medassay.review.exported import ExportedStudy
         from medassay.review.store import frozen
 
         with opened.write() as db:
             document = frozen.export_document(db, named_study(db, name), who=WHO)
             reviewed = None if bank is None else made.bank_reviews(db, named_study(db, name))
+            exported = msgspec.convert(document, ExportedStudy)
             tables = [
-                (path, rows_of(document))
+                (path, rows_of(exported))
                 for path, rows_of in (
                     (labels, made.label_rows),
                     (answers, made.answer_rows),
@@ -295,11 +299,11 @@ def export(
         if out.json:
             out.document({k: v for k, v in document.items() if k != "schema_version"})
         else:
-            content = document["frozen"]
-            training = {entry["number"] for entry in content["entries"] if entry["training"]}
-            trained = sum(review_["entry"] in training for review_ in content["reviews"])
+            reviews = exported.frozen.reviews
+            training = {entry.number for entry in exported.frozen.entries if entry.training}
+            trained = sum(review_.entry in training for review_ in reviews)
             besides = f" and {trained} of training" if trained else ""
-            text = f"{len(content['reviews']) - trained} reviews{besides}"
+            text = f"{len(reviews) - trained} reviews{besides}"
             out.result(f"{name}: {text}, sha256 {document['sha256']}")
 
 

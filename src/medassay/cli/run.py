@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,6 +13,7 @@ from medassay.cli.progress import watch
 from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
+    from medassay.core.records.preview import ModelPreview, Preview
     from medassay.storage.run import Run
 
 
@@ -137,61 +138,57 @@ def tell_rerun(run: "Run") -> None:
     out.say(f"{says}, within tolerance")
 
 
-def confirm(cost: dict[str, Any], *, again: str = "") -> None:
+def confirm(cost: "Preview", *, again: str = "") -> None:
     """Show what would be paid and ask; refuse where nobody can be asked.
 
     Parameters
     ----------
     again : what is asked once more besides, of which nobody counts the cost
     """
-    unpriced = cost.get("unpriced", [])
-    if cost["money"] == 0 and not unpriced and not again:
+    if cost.money == 0 and not cost.unpriced and not again:
         return
     if again:
         out.say(f"replies that could not be used ({again}) are asked once more, besides:")
     print_preview(cost, to_stderr=True)
     if not sys.stdin.isatty():
-        names = ", ".join(unpriced)
-        why = f"nobody knows what {names} costs (no price)" if unpriced else "this costs money"
+        names = ", ".join(cost.unpriced)
+        why = f"nobody knows what {names} costs (no price)" if names else "this costs money"
         raise UsageError(f"{why}; --yes is needed where nobody can be asked")
     typer.confirm("Go on?", abort=True, err=True)
 
 
-def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
+def print_preview(cost: "Preview", *, to_stderr: bool = False) -> None:
     """Print calls, tokens and money, by model and in all."""
     if out.json and not to_stderr:
-        out.document(cost)
+        out.tell(cost)
         return
     from medassay.core.records.leaderboard import fallback_lines
 
     tell = out.say if to_stderr else out.result
-    for line in (*fallback_lines(cost.get("fallback", {})), *cost.get("limits", ())):
+    for line in (*fallback_lines(cost.fallback), *cost.limits):
         tell(line)
-    for row in cost["models"]:
-        price = f"{row['money']:.4f} {row['currency']}" if row["price_known"] else "price unknown"
+    for model in cost.models:
+        price = f"{model.money:.4f} {model.currency}" if model.price_known else "price unknown"
         tell(
-            f"{row['model']}: {row['calls']} calls, {row['stored']} stored, at most "
-            f"{row['tokens']} tokens, {price}"
-            + _reply_limit_text(row)
-            + (f", replicas with --engine ray: {row['replicas']}" if "replicas" in row else "")
+            f"{model.model}: {model.calls} calls, {model.stored} stored, at most "
+            f"{model.tokens} tokens, {price}"
+            + _reply_limit_text(model)
+            + (f", replicas with --engine ray: {model.replicas}" if model.replicas else "")
         )
-    unknown = cost.get("unpriced", [])
-    money = f", {cost['money']:.4f} in money" if cost["money"] or not unknown else ""
-    besides = f"; price unknown: {', '.join(unknown)}" if unknown else ""
-    tell(f"in all: {cost['calls']} calls, at most {cost['tokens']} tokens{money}{besides}")
-    if "spent" in cost:
-        spent = cost["spent"]
+    money = f", {cost.money:.4f} in money" if cost.money or not cost.unpriced else ""
+    besides = f"; price unknown: {', '.join(cost.unpriced)}" if cost.unpriced else ""
+    tell(f"in all: {cost.calls} calls, at most {cost.tokens} tokens{money}{besides}")
+    if spent := cost.spent:
         tell(
-            f"spent by now: {spent['calls']} calls, {spent['tokens']} tokens, {spent['money']:.4f}"
-            " in money"
+            f"spent by now: {spent.calls} calls, {spent.tokens} tokens, {spent.money:.4f} in money"
         )
-    for warning in cost.get("warnings", ()):
+    for warning in cost.warnings or ():
         tell(f"warning: {warning}")
 
 
-def _reply_limit_text(row: dict[str, Any]) -> str:
+def _reply_limit_text(model: "ModelPreview") -> str:
     """Return what is sent of the length of a reply."""
-    if "max_tokens" not in row:
+    if not model.max_tokens:
         return ""
-    ends = " or ".join(repr(text) for text in row["stop"])
-    return f", max_tokens {row['max_tokens']}" + (f", stop at {ends}" if ends else ", no stop text")
+    ends = " or ".join(repr(text) for text in model.stop or ())
+    return f", max_tokens {model.max_tokens}" + (f", stop at {ends}" if ends else ", no stop text")

@@ -1,6 +1,7 @@
 """`medassay show ID`: an item of a run with every answer, or one trial by its hash."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from medassay.cli.output import out
 from medassay.errors import IncompleteError, InputError, UsageError
 
 if TYPE_CHECKING:
+    from medassay.core.records.trial import Trial
     from medassay.storage.run import Run
 
 
@@ -62,13 +64,13 @@ def command(
     else:
         opened, hits, others = _search(name)
     items = RunItems(opened.path, opened.manifest.domains)
-    item = items.get(hits[0]["trial"]["domain"], hits[0]["trial"]["item"])
+    item = items.get(hits[0].trial.domain, hits[0].trial.item)
     if out.json:
         out.document(
             {
                 "run": opened.id,
                 "item": {"id": item.id, "question": item.question, "target": item.target_text},
-                "trials": hits,
+                "trials": [hit.document for hit in hits],
             }
         )
         return
@@ -78,46 +80,54 @@ def command(
     for letter, option in zip(item.letters, item.options, strict=True):
         out.result(f"  {letter}. {option}")
     for hit in hits:
-        trial = hit["trial"]
-        if "tombstone" in trial:
+        trial = hit.trial
+        name_of_trial = f"{trial.model} · {trial.setting} · {trial.mode} · repeat {trial.repeat}"
+        if trial.tombstone:
             out.result(
-                f"{trial['model']} · {trial['setting']} · {trial['mode']} · repeat"
-                f" {trial['repeat']}: the reply was deleted ({trial['outcome']}, score"
-                f" {hit['score']}); what it was has SHA-256 {trial['tombstone'][:16]}"
+                f"{name_of_trial}: the reply was deleted ({trial.outcome}, score {hit.score});"
+                f" what it was has SHA-256 {trial.tombstone[:16]}"
             )
             continue
-        shuffled = f"; {shuffle_text(trial['order'])}" if "order" in trial else ""
+        shuffled = f"; {shuffle_text(trial.order)}" if trial.order else ""
         out.result(
-            f"{trial['model']} · {trial['setting']} · {trial['mode']} · repeat {trial['repeat']}:"
-            f" {trial.get('text', '')!r} → {trial['value']} ({trial['outcome']},"
-            f" {trial['reason']}{shuffled}), score {hit['score']}, sha256 {hit['sha256'][:16]}"
+            f"{name_of_trial}: {trial.text or ''!r} → {trial.value} ({trial.outcome},"
+            f" {trial.reason}{shuffled}), score {hit.score}, sha256 {hit.sha256[:16]}"
         )
     if others:
         out.say(f"of run {opened.id}; {name} is in {', '.join(others)}, too: name one with --run")
 
 
-def _hits(run: "Run", name: str) -> list[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class _Hit:
+    """A trial that was looked for, with its score; `document` is what --json prints of it."""
+
+    sha256: str
+    trial: "Trial"
+    score: float | None
+    document: dict[str, Any]
+
+
+def _hits(run: "Run", name: str) -> list[_Hit]:
     """Return the trials of an item, or the one whose hash starts so, with their scores."""
+    import msgspec
+
     from medassay.core.canonical import canonical, sha256_hex
+    from medassay.core.records.trial import Trial
     from medassay.storage.jsonl import read_jsonl
 
     hits = []
     scores = read_jsonl(run.path / "scores.jsonl")
-    for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
-        digest = sha256_hex(canonical(trial))
-        if trial["item"] == name or (len(name) >= 8 and digest.startswith(name.lower())):
-            hits.append(
-                {
-                    "sha256": digest,
-                    "trial": trial,
-                    "score": score["score"],
-                    "because": score.get("because", ""),
-                }
-            )
+    for record, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
+        digest = sha256_hex(canonical(record))
+        if record["item"] == name or (len(name) >= 8 and digest.startswith(name.lower())):
+            value, because = score["score"], score.get("because", "")
+            document = {"sha256": digest, "trial": record, "score": value, "because": because}
+            trial = msgspec.convert(record, Trial)
+            hits.append(_Hit(sha256=digest, trial=trial, score=value, document=document))
     return hits
 
 
-def _search(name: str) -> tuple["Run", list[dict[str, Any]], list[str]]:
+def _search(name: str) -> tuple["Run", list[_Hit], list[str]]:
     """Return the newest finished run in runs/ that holds an item or trial, its trials, and the
     other runs that do.
     """
@@ -163,17 +173,14 @@ def _tell_history(name: str, folder: Path | None) -> None:
         )
         return
     for event in events:
-        record = event.record
-        who = record["by"].get("person") or record["by"].get("model") or "medassay"
-        calls = len(record.get("calls", ()))
+        line, calls = event.line, len(event.line.calls)
         times = f", asked {calls} times" if calls > 1 else ""
         note = f": {event.note}" if event.note else ""
         out.result(
-            f"{record['at']}  {record['step']:9} {record['subject']}  {event.status} by"
-            f" {who}{times}{note}"
+            f"{line.at}  {line.step:9} {line.subject}  {line.status} by {line.by.name}{times}{note}"
         )
-        for line in _result_lines(event.result):
-            out.result(f"    {line}")
+        for result_line in _result_lines(event.result):
+            out.result(f"    {result_line}")
 
 
 def _knows(folder: Path, name: str) -> bool:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,6 +12,10 @@ from medassay.cli import location
 from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from medassay.core.records.model import ModelSpec
+    from medassay.suite.plan import SuitePlan
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -116,47 +121,20 @@ def run_command(
     """Run a suite, and print its values in one table."""
     from medassay.cli.progress import watch
     from medassay.cli.sheet import tell_sheet
-    from medassay.core.plan_file import RecordError
-    from medassay.suite.plan import SuitePlan, load_suite_plan
     from medassay.suite.report import suite_sheet, whole_table
-    from medassay.suite.run import SuiteContext, run_suite, suite_models
+    from medassay.suite.run import SuiteContext, run_suite
 
     if "://" in workspace:
         raise UsageError(
             "a suite is run in a folder; a workspace in an object store is for plans of one task"
         )
-    if path is None:
-        if not options.suite or not options.model:
-            raise UsageError(
-                "name a plan, or for a suite `medassay suite run SUITE --model MODEL`; see"
-                " `medassay suite run --help`"
-            )
-        named = listed(options.model)
-        models = Path("models.json")
-        specs = suite_models(models, (*named, *listed(options.judge)))
-        try:
-            plan = SuitePlan(
-                suite=tuple(listed(options.suite)),
-                models=tuple(_entry_of(name, specs) for name in named),
-                limit=options.limit,
-                judge=_entry_of(options.judge, specs) if options.judge else "",
-                metrics=tuple(listed(options.metric)),
-            )
-        except RecordError as error:
-            raise InputError(f"suite: {error.problem}") from None
-    else:
-        if options != SuiteOptions():
-            raise UsageError(
-                "leave --model, --limit, --judge and --metric out: the plan says these"
-            )
-        plan = load_suite_plan(path)
-        models = path.resolve().parent / plan.models_file
-        specs = suite_models(models, (*plan.models, *listed(plan.judge)))
+    if path is not None and options != SuiteOptions():
+        raise UsageError("leave --model, --limit, --judge and --metric out: the plan says these")
+    base = Path.cwd() if path is None else path.resolve().parent
+    plan, specs = _plan_of_options(options) if path is None else _plan_in_file(path)
     context = SuiteContext(
         data=data,
-        workspace=Path(workspace)
-        if workspace
-        else (Path.cwd() if path is None else path.resolve().parent),
+        workspace=Path(workspace or base),
         secrets=os.environ,
         watch=watch,
         tell=out.say,
@@ -169,6 +147,42 @@ def run_command(
             f"suite {result.folder}; page, files and cards: medassay suite report"
             f" {result.folder} --to FOLDER"
         )
+
+
+def _plan_in_file(path: Path) -> "tuple[SuitePlan, dict[str, ModelSpec]]":
+    """Return the plan in a file, and the models that it names."""
+    from medassay.suite.plan import load_suite_plan
+    from medassay.suite.run import suite_models
+
+    plan = load_suite_plan(path)
+    models = path.resolve().parent / plan.models_file
+    return plan, suite_models(models, (*plan.models, *listed(plan.judge)))
+
+
+def _plan_of_options(options: SuiteOptions) -> "tuple[SuitePlan, dict[str, ModelSpec]]":
+    """Return the plan that options name, and its models."""
+    from medassay.core.plan_file import RecordError
+    from medassay.suite.plan import SuitePlan
+    from medassay.suite.run import suite_models
+
+    if not options.suite or not options.model:
+        raise UsageError(
+            "name a plan, or for a suite `medassay suite run SUITE --model MODEL`; see"
+            " `medassay suite run --help`"
+        )
+    named = listed(options.model)
+    specs = suite_models(Path("models.json"), (*named, *listed(options.judge)))
+    try:
+        plan = SuitePlan(
+            suite=tuple(listed(options.suite)),
+            models=tuple(_entry_of(name, specs) for name in named),
+            limit=options.limit,
+            judge=_entry_of(options.judge, specs) if options.judge else "",
+            metrics=tuple(listed(options.metric)),
+        )
+    except RecordError as error:
+        raise InputError(f"suite: {error.problem}") from None
+    return plan, specs
 
 
 def report_suite(folder: Path, to: Path | None, *, as_published: bool = False) -> None:

@@ -4,7 +4,7 @@ import datetime as dt
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,6 +12,7 @@ from medassay.cli.output import out
 from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
+    from medassay.synthesis.steps import SynthesisPreview
     from medassay.synthesis.synthesize import SynthesisResult
 
 _WORKSHOP = typer.Argument(..., metavar="WORKSHOP", help="The folder in which items are made.")
@@ -130,27 +131,27 @@ def tell_made(to: Path, result: "SynthesisResult", released: dict[str, str] | No
         )
 
 
-def _tell_preview(plan: Path, to: Path, *, to_stderr: bool = False) -> dict[str, Any]:
+def _tell_preview(plan: Path, to: Path, *, to_stderr: bool = False) -> "SynthesisPreview":
     from medassay.synthesis.synthesize import preview
 
     amounts = preview(plan, to)
     if out.json and not to_stderr:
-        out.document(amounts)
+        out.tell(amounts)
         return amounts
     tell = out.say if to_stderr else out.result
-    for row in amounts["stages"]:
-        price = f"{row['money']:.2f} {row['currency']} (at most {row['most_money']:.2f})"
+    for stage in amounts.stages:
+        price = f"{stage.money:.2f} {stage.currency} (at most {stage.most_money:.2f})"
         tell(
-            f"{row['stage']:18} {row['model']}: {row['calls']} calls (at most {row['most_calls']}),"
-            f" up to {row['tokens']:,} tokens, {price if row['price_known'] else 'price unknown'}"
+            f"{stage.stage:18} {stage.model}: {stage.calls} calls (at most {stage.most_calls}),"
+            f" up to {stage.tokens:,} tokens, {price if stage.price_known else 'price unknown'}"
         )
-    if not amounts["stages"]:
+    if not amounts.stages:
         tell("nothing is to be asked that can be known by now")
-    unknown = sorted({row["model"] for row in amounts["stages"] if not row["price_known"]})
+    unknown = sorted({stage.model for stage in amounts.stages if not stage.price_known})
     besides = f"price unknown: {', '.join(unknown)}; " if unknown else ""
     tell(
-        f"in all {amounts['calls']} calls, {amounts['money']:.2f}; at most {amounts['most_calls']}"
-        f" calls, {amounts['most_money']:.2f}; {besides}stages that follow from these come on top"
+        f"in all {amounts.calls} calls, {amounts.money:.2f}; at most {amounts.most_calls}"
+        f" calls, {amounts.most_money:.2f}; {besides}stages that follow from these come on top"
     )
     return amounts
 
@@ -165,7 +166,7 @@ def confirm_paid(plan: Path, to: Path) -> None:
     if not has_prices(plan):
         return
     amounts = _tell_preview(plan, to, to_stderr=True)
-    if not amounts["stages"] and (to / "journal.jsonl").is_file():
+    if not amounts.stages and (to / "journal.jsonl").is_file():
         return  # nothing is left that could be asked
     if not sys.stdin.isatty():
         raise UsageError(

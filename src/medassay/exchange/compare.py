@@ -262,7 +262,7 @@ def _of_mode(
     """Return the pairs of some rows; those beside them are of their family, and not told of."""
     rows = [*rows_told, *beside]
     used = sorted({row.side for row in rows})
-    roots = sorted({sides[at].run.seal["root"] for at in used})
+    roots = sorted({sides[at].run.seal.root for at in used})
     task = task_of_run(sides[0].run.manifest)
     strata: list[Stratum] = []
     for domain in sides[used[0]].scores.domains:

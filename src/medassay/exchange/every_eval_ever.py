@@ -66,7 +66,7 @@ def _rows(run: Run) -> list[ModeRow]:
 
 
 def _uuid(run: Run, row: ModeRow) -> uuid.UUID:
-    digest = hashlib.sha256("\x1f".join((run.seal["root"], *row)).encode()).digest()
+    digest = hashlib.sha256("\x1f".join((run.seal.root, *row)).encode()).digest()
     return uuid.UUID(bytes=digest[:16], version=4)
 
 
@@ -111,7 +111,7 @@ def _model_info(run: Run, model: str, spec: Mapping[str, Any]) -> dict[str, Any]
 def _record(run: Run, row: ModeRow) -> dict[str, Any]:
     model, setting, mode = row
     spec = run.manifest_document["models"][model]
-    sealed = dt.datetime.fromisoformat(run.seal["sealed_at"])
+    sealed = dt.datetime.fromisoformat(run.seal.sealed_at)
     stamp = str(int(sealed.timestamp()))
     results = [
         _result(run, domain, stored)
@@ -123,14 +123,14 @@ def _record(run: Run, row: ModeRow) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA,
         "evaluation_id": _evaluation_id(run, row),
-        "evaluation_timestamp": run.seal["sealed_at"],
+        "evaluation_timestamp": run.seal.sealed_at,
         "retrieved_timestamp": stamp,
         "source_metadata": {
             "source_name": run.manifest.name or run.id,
             "source_type": "evaluation_run",
             "source_organization_name": "unknown",
             "evaluator_relationship": "other",
-            "additional_details": {"seal_root": run.seal["root"], "run": run.id},
+            "additional_details": {"seal_root": run.seal.root, "run": run.id},
         },
         "eval_library": {
             "name": "medassay",
@@ -148,7 +148,7 @@ def _record(run: Run, row: ModeRow) -> dict[str, Any]:
 
 
 def _evaluation_id(run: Run, row: ModeRow) -> str:
-    stamp = int(dt.datetime.fromisoformat(run.seal["sealed_at"]).timestamp())
+    stamp = int(dt.datetime.fromisoformat(run.seal.sealed_at).timestamp())
     return "/".join((run.id, _model_id(run, row[0]), row[1], row[2], str(stamp)))
 
 

@@ -238,7 +238,7 @@ def workshop_entries(workshop: Workshop) -> list[NewEntry]:
 def _corrections(workshop: Workshop) -> Iterator[NewEntry]:
     for event in workshop.all_latest("review"):
         if event.result and event.result.get("types"):
-            name, before = event.place[1], event.record["given"]
+            name, before = event.place[1], event.line.given
             yield _pair({"id": name}, before, event.result["after"], "correction")
 
 
@@ -247,7 +247,7 @@ def _translations(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Ite
         meta = item.get("meta", {})
         event = workshop.latest("translate", meta.get("of", ""))
         if meta.get("maker") == "translation" and event is not None:
-            yield _pair(item, {**event.record["given"], "language": ""}, item, "translation")
+            yield _pair(item, {**event.line.given, "language": ""}, item, "translation")
 
 
 def _rephrasings(items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:

@@ -12,21 +12,22 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from medassay.bank.reviews import ReviewedBank
+from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import LastReview, is_right
+from medassay.review.exported import ExportedEntry, ExportedStudy
 from medassay.review.form import FORMS
 from medassay.review.store.reading import last_reviews
 from medassay.review.store.schema import Study
 from medassay.review.summary import by_qualification, counts, standings
 
-_TRIAL = ("domain", "model", "setting", "mode", "item", "repeat")
 _FACTS = ("contradict", "missing", "entail")  # worst first: ties go to the worse label
 _CRITERIA = ("not met", "met")
 _DECIDED = ("decided", "checked", "released")
 Row = Mapping[str, Any]
 
 
-def label_rows(document: Mapping[str, Any]) -> list[Row]:
+def label_rows(study: ExportedStudy) -> list[Row]:
     """Return people's labels of answers as `medassay study judges --people` reads them.
 
     A label is what an adjudicator settled, else what most reviewers say (ties: the worse label),
@@ -38,24 +39,24 @@ def label_rows(document: Mapping[str, Any]) -> list[Row]:
     InputError
         When the study is not of answers of a run.
     """
-    entries, reviews = _answers(document)
-    settled = _settled(document)
-    parts = all(_parts(entry) for entry in entries.values())
+    entries, scores_of = _answers(study)
+    settled = _settled(study)
+    parts = all(entry.parts for entry in entries.values())
     # Several judges of one answer are several entries of it: what people say of the answer is
     # pooled.
     scores: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     final: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    of: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    of: dict[tuple[Any, ...], ExportedEntry] = {}
     for number, entry in entries.items():
-        key = tuple(entry["hidden"]["trial"][name] for name in _TRIAL)
+        key = tuple(entry.hidden["trial"][name] for name in TRIAL_KEY)
         of.setdefault(key, entry)
-        scores[key] += [_own_scores(review) for review in reviews[number]]
+        scores[key] += scores_of[number]
         final[key] = {**final.get(key, {}), **settled.get(number, {})}
     rows: list[Row] = []
     for key, entry in of.items():
-        trial = dict(zip(_TRIAL, key, strict=True))
+        trial = dict(zip(TRIAL_KEY, key, strict=True))
         if parts:
-            labels = {name: _label(name, scores[key], final[key]) for name in _parts(entry)}
+            labels = {name: _label(name, scores[key], final[key]) for name in entry.parts}
             if all(labels.values()):
                 rows += [
                     {**trial, "fact": name.partition("-")[2], "verdict": label}
@@ -64,33 +65,29 @@ def label_rows(document: Mapping[str, Any]) -> list[Row]:
             continue
         overall = _overall(scores[key], final[key])
         if overall is not None:
-            scale = entry["hidden"].get("scale") or entry["hidden"].get("verdict") or {}
+            scale = entry.hidden.get("scale") or entry.hidden.get("verdict") or {}
             lo, hi = scale.get("lo", 0.0), scale.get("hi", 1.0)
             rows.append({**trial, "score": lo + (overall - 1) / 4 * (hi - lo)})
     return rows
 
 
-def answer_rows(document: Mapping[str, Any]) -> list[Row]:
+def answer_rows(study: ExportedStudy) -> list[Row]:
     """Return answers with their references and people's mean score from 1 to 5, as `medassay study
     metrics --people people` reads them.
     """
-    entries, reviews = _answers(document)
-    settled = _settled(document)
+    entries, scores_of = _answers(study)
+    settled = _settled(study)
     rows: list[Row] = []
     for number, entry in entries.items():
-        content = entry["content"]
-        overall = _overall(
-            [_own_scores(review) for review in reviews[number]], settled.get(number, {})
-        )
-        reference = content.get("reference") or " ".join(
-            fact["text"] for fact in content.get("facts", ())
-        )
+        overall = _overall(scores_of[number], settled.get(number, {}))
+        facts = " ".join(fact["text"] for fact in entry.facts)
+        reference = entry.content.get("reference") or facts
         if overall is not None and reference:
             rows.append(
                 {
-                    "item": entry["item"],
-                    "model": entry["hidden"]["trial"]["model"],
-                    "prediction": content["shown_answer"],
+                    "item": entry.item,
+                    "model": entry.hidden["trial"]["model"],
+                    "prediction": entry.content["shown_answer"],
                     "reference": reference,
                     "people": overall,
                 }
@@ -98,26 +95,25 @@ def answer_rows(document: Mapping[str, Any]) -> list[Row]:
     return rows
 
 
-def vote_rows(document: Mapping[str, Any]) -> list[Row]:
+def vote_rows(study: ExportedStudy) -> list[Row]:
     """Return the votes of a study as `medassay bank votes` reads them: of each entry the first k,
     by reviewers' pseudonyms.
 
     Entries with fewer than k votes are left out; an item that stands in a study more than once is
     told apart by its number.
     """
-    study = document["frozen"]["study"]
-    form, overlap = FORMS[study["form"]], study["overlap"]
-    entries = _entries_by_number(document)
-    times = Counter(entry["item"] for entry in entries.values())
+    form, overlap = FORMS[study.frozen.study.form], study.frozen.study.overlap
+    entries = study.frozen.counted_entries
+    times = Counter(entry.item for entry in entries.values())
     votes: dict[int, list[tuple[str, bool]]] = defaultdict(list)
-    for review in document["frozen"]["reviews"]:
-        if review["latest"] and review["entry"] in entries:
-            review_ = LastReview(entry=0, reviewer=0, qualification="", content=review["review"])
-            if (vote := is_right(form, review_)) is not None:
-                votes[review["entry"]].append((review["reviewer"], vote))
+    for review in study.frozen.reviews:
+        if review.latest and review.entry in entries:
+            last = LastReview(entry=0, reviewer=0, qualification="", content=review.review)
+            if (vote := is_right(form, last)) is not None:
+                votes[review.entry].append((review.reviewer, vote))
     return [
         {
-            "item": entry["item"] if times[entry["item"]] == 1 else f"{entry['item']} ({number})",
+            "item": entry.item if times[entry.item] == 1 else f"{entry.item} ({number})",
             "evaluator": reviewer,
             "vote": int(vote),
         }
@@ -196,49 +192,32 @@ def write_rows(path: Path, rows: Sequence[Row]) -> int:
     return len(rows)
 
 
-def _entries_by_number(document: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
-    return {
-        entry["number"]: entry
-        for entry in document["frozen"]["entries"]
-        if not entry["training"] and entry["withdrawn"] is None
-    }
-
-
 def _answers(
-    document: Mapping[str, Any],
-) -> tuple[dict[int, Mapping[str, Any]], dict[int, list[Mapping[str, Any]]]]:
-    name, form = (document["frozen"]["study"][key] for key in ("name", "form"))
+    study: ExportedStudy,
+) -> tuple[dict[int, ExportedEntry], dict[int, list[dict[str, Any]]]]:
+    """Return the entries of a study of answers by number, and the reviewers' own ratings of
+    each.
+    """
+    form = study.frozen.study.form
     if form not in ("answer", "judge"):
+        name = study.frozen.study.name
         raise InputError(f"study '{name}' has the form '{form}'; labels are of answers of a run")
-    entries = _entries_by_number(document)
-    reviews: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
-    for review in document["frozen"]["reviews"]:
-        if review["latest"] and review["entry"] in entries:
-            reviews[review["entry"]].append(review["review"])
-    return entries, reviews
+    entries = study.frozen.counted_entries
+    scores: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for review in study.frozen.reviews:
+        if review.latest and review.entry in entries:
+            scores[review.entry].append(review.own_scores)
+    return entries, scores
 
 
-def _own_scores(review: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return somebody's own rating: of a judge check the part before the verdict was shown."""
-    scores: Mapping[str, Any] = review.get("own", review)["scores"]
-    return scores
-
-
-def _settled(document: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+def _settled(study: ExportedStudy) -> dict[int, Mapping[str, Any]]:
     """Return entry → the final values that an adjudicator gave."""
     settled: dict[int, Mapping[str, Any]] = {}
-    for ticket in document["tickets"]:
-        decisions = [step for step in ticket["steps"] if step["verb"] == "decide"]
-        if decisions and ticket["state"] in _DECIDED and "scores" in decisions[-1]:
-            settled[ticket["entry"]] = decisions[-1]["scores"]
+    for ticket in study.tickets:
+        decisions = [step for step in ticket.steps if step.verb == "decide"]
+        if decisions and ticket.state in _DECIDED and decisions[-1].scores is not None:
+            settled[ticket.entry] = decisions[-1].scores
     return settled
-
-
-def _parts(entry: Mapping[str, Any]) -> list[str]:
-    content = entry["content"]
-    return [f"fact-{fact['id']}" for fact in content.get("facts", ())] + [
-        f"criterion-{criterion['id']}" for criterion in content.get("criteria", ())
-    ]
 
 
 def _label(name: str, reviews: Sequence[Mapping[str, Any]], final: Mapping[str, Any]) -> str | None:

@@ -19,7 +19,7 @@ from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import presentations_of
 from medassay.kinds.kind import AnswerView
 from medassay.publishing.reruns import read_reruns
-from medassay.publishing.times import cost_totals, from_sealed, shown_times, times_of
+from medassay.publishing.times import from_sealed, shown_times, times_of
 from medassay.publishing.trend import read_trend
 from medassay.report.board import (
     VALIDATION,
@@ -29,6 +29,7 @@ from medassay.report.board import (
     ShownCell,
     ShownPart,
 )
+from medassay.report.times import cost_totals
 from medassay.runner.replication import rerun_of
 from medassay.storage.jsonl import read_as, read_jsonl
 from medassay.storage.run import Run
@@ -60,7 +61,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         compact = cells > _CELL_PAGES or run.statistics.n_trials > _ANSWERS
     items = RunItems(run.path, run.manifest.domains)
     times, failures = ({}, Counter()) if front else times_of(run, items)
-    times |= from_sealed(run.seal.get("withheld", {}).get("times", []))
+    times |= from_sealed([] if run.seal.withheld is None else run.seal.withheld.times)
     rows = [] if front else shown_times(run, times)
     shown = list(presentations_of(run.statistics.document).values())
     views = [view for presentation in shown for view in presentation.views]
@@ -81,7 +82,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         rerun=rerun_of(run),
         reruns=read_reruns(run.path.parents[1]),
         documents=_documents(run.path.parents[1] / VALIDATION),
-        date=run.seal["sealed_at"][:10],
+        date=run.seal.sealed_at[:10],
         manifest=run.manifest_document,
         statistics=run.statistics,
         row_type=next((p.row_type for p in shown), LeaderboardRow),
@@ -137,7 +138,7 @@ def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
         own_items = items.of(domains.get(bank["version"], ()), public=False)
         public = items.of(domains.get(bank["version"], ()), public=True)
         stats = item_stats(public) if public else None
-        years = stats is not None and "year" in stats["by"]
+        years = stats is not None and "year" in stats.by
         examples = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
         banks.append(
             {

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, is_publication, status_of
+from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, status_of
 from medassay.errors import InputError, IntegrityError, Transient
 from medassay.runner.event_loop import run_async
 from medassay.storage.ledger import read_ledger
@@ -170,8 +170,8 @@ class _Copy:
         own_files += [f"status/{name}/index.html" for name in states]
         await self._all(own_files)
         for entry in entries:
-            if is_publication(entry):
-                prefix = f"p/{entry.record['publication']}/"
+            if entry.event.is_publication:
+                prefix = f"p/{entry.event.publication}/"
                 (self._folder / prefix).mkdir(parents=True, exist_ok=True)
                 if await self._fetch(f"{prefix}data/{SUMS}"):
                     await self._publication(prefix)

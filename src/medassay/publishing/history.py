@@ -18,10 +18,11 @@ from medassay.core.ledger import (
     STATES,
     LedgerEntry,
     front_of,
-    is_publication,
+    publications_in,
     status_of,
 )
 from medassay.core.private import open_to_all
+from medassay.core.records.seal import Seal
 from medassay.core.records.statistics import OVERALL
 from medassay.errors import GateError, InputError
 from medassay.publishing.board import DATA, board_of
@@ -86,7 +87,7 @@ def refuse_foreign(site: Path, publication: str) -> None:
     """Refuse a site with a publication that its ledger does not know, save the one being
     published.
     """
-    logged = {e.record["publication"] for e in read_ledger(site)}
+    logged = {entry.event.publication for entry in read_ledger(site)}
     present = {path.parent.name for path in (site / "p").glob("*/index.html")}
     strange = sorted(p for p in present - logged - {publication} if not p.startswith("."))
     if strange:
@@ -100,7 +101,7 @@ def record_publication(site: Path, board: Board, place: Path, signer: Signer | N
     """Enter a publication into the ledger, once, and make the site's own pages anew."""
     name = board.publication
     entries = read_ledger(site)
-    if name not in {entry.record["publication"] for entry in entries}:
+    if name not in {entry.event.publication for entry in entries}:
         record = {
             "schema_version": 1,
             "event": "publication",
@@ -115,7 +116,7 @@ def record_publication(site: Path, board: Board, place: Path, signer: Signer | N
 
 
 def recorded(
-    manifest: Mapping[str, Any], seal: Mapping[str, Any], rerun: Mapping[str, Any] | None
+    manifest: Mapping[str, Any], seal: Seal, rerun: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return what a line of the ledger says of a publication's run.
 
@@ -133,7 +134,7 @@ def recorded(
         "run": manifest["run"],
         "banks": [bank["version"] for bank in manifest["banks"]],
         "methodology": manifest["methodology"],
-        "root": seal["root"],
+        "root": seal.root,
     }
 
 
@@ -153,7 +154,7 @@ def front_page(board: Board, entries: Sequence[LedgerEntry]) -> bytes:
     of publications.
     """
     up = f"p/{board.publication}/"
-    names = [e.record["publication"] for e in reversed(entries) if is_publication(e)]
+    names = [event.publication for event in publications_in(entries)[::-1]]
     state = status_of(entries)[board.publication]
     board_shown = replace(board, reruns=state.get("reruns", []))
     _, content = ranking(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.ledger import LEDGER, is_publication
+from medassay.core.ledger import LEDGER
 from medassay.errors import InputError
 from medassay.publishing.report import VerificationReport
 from medassay.storage.ledger import read_ledger
@@ -13,9 +13,9 @@ from medassay.storage.merkle import inclusion_proof, proves
 from medassay.storage.run import (
     SEAL,
     SUMS,
+    Run,
     as_leaf,
     file_sha256,
-    read_document,
     sealed_records,
 )
 
@@ -44,13 +44,13 @@ def prove(place: str | Path, answer: str) -> tuple[VerificationReport, dict[str,
     report = VerificationReport()
     digest = sha256_hex(record)
     report.add("record", f"{name} line {line}, sha256 {digest}")
-    seal = read_document(run / SEAL)
+    seal = Run(run).seal
     path = inclusion_proof((as_leaf(leaf) for _, _, leaf in sealed_records(run)), index)
-    root = bytes.fromhex(seal["root"])
+    root = bytes.fromhex(seal.root)
     report.add(
         "data root",
-        f"leaf {index} of {seal['count']}, {len(path)} hashes to root {seal['root']}",
-        ok=proves(as_leaf(record), index, seal["count"], path, root),
+        f"leaf {index} of {seal.count}, {len(path)} hashes to root {seal.root}",
+        ok=proves(as_leaf(record), index, seal.count, path, root),
     )
     proof: dict[str, Any] = {
         "record": record.decode(),
@@ -58,9 +58,9 @@ def prove(place: str | Path, answer: str) -> tuple[VerificationReport, dict[str,
         "file": name,
         "line": line,
         "leaf": index,
-        "count": seal["count"],
+        "count": seal.count,
         "path": [node.hex() for node in path],
-        "root": seal["root"],
+        "root": seal.root,
     }
     if run != folder:
         sums = file_sha256(folder / "data" / SUMS)
@@ -77,9 +77,8 @@ def _add_ledger(report: VerificationReport, proof: dict[str, Any], folder: Path)
     if folder.parent.name != "p" or not (site / LEDGER).exists():
         return
     for number, entry in enumerate(read_ledger(site), 1):
-        record = entry.record
-        if is_publication(entry) and record["publication"] == folder.name:
-            same = (record["root"], record["sums_sha256"]) == (
+        if entry.event.is_publication and entry.event.publication == folder.name:
+            same = (entry.event.root, entry.event.sums_sha256) == (
                 proof["root"],
                 proof["sums_sha256"],
             )

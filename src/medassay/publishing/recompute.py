@@ -90,7 +90,7 @@ def verify_run(folder: Path) -> VerificationReport:
         if not report.check(name, partial(step, folder)):
             return report
     joined = Run(folder)
-    if joined.manifest.joined is not None and "withheld" not in joined.seal:
+    if joined.manifest.joined is not None and joined.seal.withheld is None:
         report.check("members", partial(_check_joined, folder))
     return report
 
@@ -157,7 +157,7 @@ def _changed_record(path: Path, name: str) -> str:
 
 
 def _check_root(folder: Path) -> str:
-    seal = read_document(folder / SEAL)
+    seal = Run(folder).seal
     deleted = {(e["domain"], e["item"]) for e in read_tombstones(folder)["entries"]}
 
     def leaves() -> Iterator[bytes]:
@@ -174,10 +174,10 @@ def _check_root(folder: Path) -> str:
     tree = MerkleTree()
     tree.extend(leaves())
     root, count = tree.root().hex(), tree.count
-    if (root, count) != (seal["root"], seal["count"]):
+    if (root, count) != (seal.root, seal.count):
         raise Mismatch(
             f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were"
-            f" {seal['count']} with {seal['root'][:16]}"
+            f" {seal.count} with {seal.root[:16]}"
         )
     deleted_text = f"; {counted(len(deleted), 'item')} deleted, see {TOMBSTONES}" if deleted else ""
     return f"{counted(count, 'record')}, root {root[:16]}{deleted_text}"

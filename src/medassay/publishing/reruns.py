@@ -12,7 +12,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_record
-from medassay.core.ledger import LedgerEntry, is_publication, reruns_of
+from medassay.core.ledger import LedgerEntry, publications_in, reruns_of
 
 RERUNS = Path("data/reruns.json")
 
@@ -24,11 +24,9 @@ def reruns_in_series(
     oldest first.
     """
     members = {
-        entry.record["publication"]
-        for entry in entries
-        if is_publication(entry)
-        and sorted(entry.record["banks"]) == series["banks"]
-        and entry.record["methodology"] == series["methodology"]
+        event.publication
+        for event in publications_in(entries)
+        if sorted(event.banks) == series["banks"] and event.methodology == series["methodology"]
     }
     return [rerun for rerun in reruns_of(entries) if members.intersection(rerun["of"])]
 

@@ -23,6 +23,7 @@ from medassay.core.records.completion import Usage
 from medassay.core.records.model import Price
 from medassay.core.records.target import OPEN_FORMS
 from medassay.model.spec import remembered
+from medassay.report.times import TimesRow
 from medassay.storage.jsonl import read_as
 from medassay.storage.run import VERDICTS, Run
 
@@ -153,6 +154,22 @@ class Times:
         }
 
 
+class _SealedTimes(msgspec.Struct, kw_only=True):
+    """Times as the seal of a public copy keeps them."""
+
+    role: Role
+    model: str
+    setting: str
+    mode: str
+    kind: str
+    items: Origin
+    replies: int
+    seconds: float
+    usage: Usage
+    untold: int
+    squares: float | None = None
+
+
 def times_of(
     run: Run, items: RunItems, synthetic: AbstractSet[tuple[str, str]] = frozenset()
 ) -> tuple[dict[TimesKey, Times], Counter[str]]:
@@ -228,20 +245,19 @@ def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
 def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
     """Return the times that the seal of a public copy keeps."""
     times_by_key = {}
-    for row in rows:
-        key = TimesKey(**{name: row[name] for name in TimesKey.__dataclass_fields__})
-        usage = Usage(**row["usage"])
+    for row in msgspec.convert(rows, list[_SealedTimes]):
+        key = TimesKey(**{name: getattr(row, name) for name in TimesKey.__dataclass_fields__})
         times_by_key[key] = Times(
-            replies=row["replies"],
-            seconds=row["seconds"],
-            usage=usage,
-            untold=row["untold"],
-            squares=row.get("squares"),
+            replies=row.replies,
+            seconds=row.seconds,
+            usage=row.usage,
+            untold=row.untold,
+            squares=row.squares,
         )
     return times_by_key
 
 
-def shown_times(run: Run, times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
+def shown_times(run: Run, times_by_key: Mapping[TimesKey, Times]) -> list[TimesRow]:
     """Return a row for each sum as pages and times.csv show it, with cost, engine and machine."""
     prices = _prices(run)
     return [_row(run, prices, key, took) for key, took in sorted(times_by_key.items(), key=_place)]
@@ -269,33 +285,35 @@ def _row(
     prices: Mapping[tuple[Role, str], Price | None],
     key: TimesKey,
     took: Times,
-) -> dict[str, Any]:
+) -> TimesRow:
     spec = _entry(run, key)
     price = prices.get((key.role, key.model))
     machine = _machine(run, key.model, key.setting) if _is_on_this_machine(spec) else {}
     usage = took.usage
-    return {
+    lo, hi = took.ends or (None, None)
+    return TimesRow(
         **key.to_dict(),
-        "replies": took.replies,
-        "mean_seconds": took.seconds / took.replies,
-        **dict(zip(("seconds_lo", "seconds_hi"), took.ends or (None, None), strict=True)),
-        "prompt_tokens": usage.prompt,
-        "completion_tokens": usage.completion,
-        "cached_tokens": usage.cached,
-        "reasoning_tokens": usage.reasoning,
-        "without_tokens": took.untold,
-        "cost": None if price is None else price.of(usage),
-        "currency": "" if price is None else price.currency,
-        "price_known": price is not None,
-        "free": price is not None and price.dearest.input == price.dearest.output == 0,
-        "engine": spec.get("engine", ""),
-        "quantisation": spec.get("quantisation", ""),
-        "location": spec.get("location", ""),
+        replies=took.replies,
+        mean_seconds=took.seconds / took.replies,
+        seconds_lo=lo,
+        seconds_hi=hi,
+        prompt_tokens=usage.prompt,
+        completion_tokens=usage.completion,
+        cached_tokens=usage.cached,
+        reasoning_tokens=usage.reasoning,
+        without_tokens=took.untold,
+        cost=None if price is None else price.of(usage),
+        currency="" if price is None else price.currency,
+        price_known=price is not None,
+        free=price is not None and price.dearest.input == price.dearest.output == 0,
+        engine=spec.get("engine", ""),
+        quantisation=spec.get("quantisation", ""),
+        location=spec.get("location", ""),
         # Of an endpoint elsewhere nobody here knows the machine.
-        "gpu": (machine.get("gpu") or "none") if machine else "",
-        "cpu": machine.get("cpu", ""),
-        "memory_gib": round(machine.get("memory_bytes", 0) / 2**30) or None,
-    }
+        gpu=(machine.get("gpu") or "none") if machine else "",
+        cpu=machine.get("cpu", ""),
+        memory_gib=round(machine.get("memory_bytes", 0) / 2**30) or None,
+    )
 
 
 def _is_on_this_machine(spec: Mapping[str, Any]) -> bool:
@@ -331,35 +349,3 @@ def _machine(run: Run, model: str, setting: str) -> dict[str, Any]:
         if any(cell.startswith(prefix) for cell in member.cells):
             return member.machine
     return run.manifest.machine
-
-
-def cost_totals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what all replies of each model and judge came to, in the order of the rows, and all
-    together last, without a name.
-
-    `cost` is currency → money, over the replies whose price and tokens are known; `unknown` says
-    whether there are others.
-    """
-    named = dict.fromkeys((row["role"], row["model"]) for row in rows)
-    totals = [
-        _total(role, model, [r for r in rows if (r["role"], r["model"]) == (role, model)])
-        for role, model in named
-    ]
-    return [*totals, _total("", "", rows)] if rows else []
-
-
-def _total(role: str, model: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    cost: Counter[str] = Counter()
-    for row in rows:
-        if row["cost"] is not None:
-            cost[row["currency"]] += row["cost"]
-    counts = ("replies", "prompt_tokens", "completion_tokens", "without_tokens")
-    return {
-        "role": role,
-        "model": model,
-        **{name: sum(row[name] for row in rows) for name in counts},
-        "cost": dict(cost),
-        "unknown": any(
-            row["cost"] is None or (row["without_tokens"] and not row["free"]) for row in rows
-        ),
-    }

@@ -9,7 +9,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.json import parse_record
-from medassay.core.ledger import is_publication
+from medassay.core.ledger import publications_in
 from medassay.core.records.statistics import OVERALL
 from medassay.storage.ledger import read_ledger
 from medassay.storage.run import Run
@@ -42,7 +42,7 @@ def extended(before: dict[str, Any], run: Run, publication: str, reason: str) ->
     points = [
         {
             "publication": publication,
-            "date": run.seal["sealed_at"][:10],
+            "date": run.seal.sealed_at[:10],
             "series": series["id"],
             "sampling": short_hash(run.manifest.sampling.get(row["model"])),
             **{
@@ -74,7 +74,7 @@ def series_of(run: Run) -> dict[str, Any]:
 
 
 def _earlier(site: Path) -> dict[str, Any]:
-    names = [e.record["publication"] for e in read_ledger(site) if is_publication(e)]
+    names = [event.publication for event in publications_in(read_ledger(site))]
     return read_trend(site / "p" / names[-1]) if names else nothing()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_record
-from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, LedgerEntry, is_publication, status_of
+from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, LedgerEntry, publications_in, status_of
 from medassay.errors import InputError
 from medassay.publishing.board import DATA
 from medassay.publishing.fetch import ReadLimits, fetch_site, is_address
@@ -122,7 +122,7 @@ def _check_trends(folder: Path) -> str:
     trend, and the audits among them.
     """
     _check_reruns(folder)
-    names = [e.record["publication"] for e in read_ledger(folder) if is_publication(e)]
+    names = [event.publication for event in publications_in(read_ledger(folder))]
     before = nothing()
     for name in names:
         place = folder / "p" / name
@@ -145,8 +145,8 @@ def _check_trends(folder: Path) -> str:
 def _check_reruns(folder: Path) -> None:
     entries = read_ledger(folder)
     for position, entry in enumerate(entries):
-        place = folder / "p" / entry.record["publication"]
-        if is_publication(entry):
+        place = folder / "p" / entry.event.publication
+        if entry.event.is_publication:
             expected = reruns_in_series(entries[:position], series_of(Run(place / DATA)))
             if read_reruns(place) != expected:
                 raise Mismatch(f"p/{place.name}/{RERUNS.as_posix()}: not what {LEDGER} says")
@@ -164,25 +164,25 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
     entries = read_ledger(folder)
     if not entries:
         raise Mismatch(f"{LEDGER}: missing")
-    published = [entry.record for entry in entries if is_publication(entry)]
-    names = [record["publication"] for record in published]
+    names = [event.publication for event in publications_in(entries)]
     for name in sorted(present.symmetric_difference(names)):
         raise Mismatch(
             f"p/{name}: not in {LEDGER}" if name in present else f"p/{name}: in {LEDGER}, missing"
         )
     if len(set(names)) != len(names):
         raise Mismatch(f"{LEDGER}: a publication occurs twice")
-    for record in published:
-        sums = folder / "p" / record["publication"] / "data" / SUMS
-        if not sums.is_file() or file_sha256(sums) != record["sums_sha256"]:
-            raise Mismatch(f"p/{record['publication']}/data/{SUMS}: not the file of {LEDGER}")
-        run = Run(folder / "p" / record["publication"] / DATA)
+    for entry in (entry for entry in entries if entry.event.is_publication):
+        record, name = entry.record, entry.event.publication
+        sums = folder / "p" / name / "data" / SUMS
+        if not sums.is_file() or file_sha256(sums) != entry.event.sums_sha256:
+            raise Mismatch(f"p/{name}/data/{SUMS}: not the file of {LEDGER}")
+        run = Run(folder / "p" / name / DATA)
         for key, value in recorded(run.manifest_document, run.seal, rerun_of(run)).items():
             earlier = (
                 key in ("joined", "rerun") and key not in record
             )  # written before these were told
             if not earlier and record[key] != value:
-                raise Mismatch(f"p/{record['publication']}: {LEDGER} says another {key}")
+                raise Mismatch(f"p/{name}: {LEDGER} says another {key}")
     for name, state in status_of(entries).items():
         path = folder / "status" / f"{name}.json"
         if not path.is_file() or path.read_bytes() != status_document(state):

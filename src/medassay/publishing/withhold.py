@@ -95,10 +95,10 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     public_run = Run(folder)
     times, _ = times_of(run, items, withheld)
     took = {key: sums for key, sums in times.items() if key.items == "synthetic"}
-    of = {"items": len(withheld), "root": run.seal["root"], "seal": run.seal["hash"]}
+    of = {"items": len(withheld), "root": run.seal.root, "seal": run.seal.hash}
     if took:
         of["times"] = to_sealed(took)
-    seal_run(public_run, sealed_at=run.seal["sealed_at"], withheld=of)
+    seal_run(public_run, sealed_at=run.seal.sealed_at, withheld=of)
     entries_left = [
         entry
         for entry in read_tombstones(run.path)["entries"]

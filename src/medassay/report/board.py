@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from medassay.core.keyed import keyed
+from medassay.core.records.seal import Seal
 from medassay.core.records.statistics import (
     OVERALL,
     LeaderboardRow,
@@ -18,6 +19,7 @@ from medassay.core.records.statistics import (
     ToolsEffect,
     tied_groups,
 )
+from medassay.report.times import CostTotal, TimesRow
 
 VALIDATION = "validation"  # folder of documents, and of the page that shows them
 
@@ -151,10 +153,10 @@ class Board:
     date: str
     manifest: Mapping[str, Any]
     statistics: Statistics
-    seal: Mapping[str, Any]
+    seal: Seal
     failures: Mapping[str, int]
-    times: Sequence[Mapping[str, Any]]
-    cost_totals: Sequence[Mapping[str, Any]]
+    times: Sequence[TimesRow]
+    cost_totals: Sequence[CostTotal]
     answers: Callable[[], ShownAnswers]
     row_type: type[LeaderboardRow] = LeaderboardRow
     lines: Callable[[], Iterator[tuple[str, bytes]]]

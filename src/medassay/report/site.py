@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.core.canonical import canonical
-from medassay.core.ledger import LEDGER, LedgerEntry, is_publication, status_of
+from medassay.core.ledger import LEDGER, LedgerEntry, publications_in, status_of
 from medassay.report.pages.html import environment
 
 
 def site_files(entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, bytes]]:
     """Yield (address, content) of the log page and of every status page and document."""
     states = status_of(entries)
-    newest = next(e.record["publication"] for e in reversed(entries) if is_publication(e))
+    newest = publications_in(entries)[-1].publication
     yield (
         "log/index.html",
         _page("log.html", up=f"../p/{newest}/", entries=entries, states=states, ledger=LEDGER),
     )
     for name, state in states.items():
-        history = [e for e in entries if e.record["publication"] == name]
+        history = [e for e in entries if e.event.publication == name]
         up = f"../../p/{newest}/"
         status_page = _page("status.html", up=up, state=state, history=history)
         yield f"status/{name}/index.html", status_page

@@ -167,4 +167,4 @@ def pairs_csv(board: Board) -> str:
 
 def times_csv(board: Board) -> str:
     """Return mean seconds, tokens and cost as one table."""
-    return csv_text(_TIMES, (dict(row) for row in board.times))
+    return csv_text(_TIMES, (msgspec.structs.asdict(row) for row in board.times))

@@ -116,7 +116,7 @@ def repeated_run(runs: Path, plan: Plan, again: str, *, fresh: bool) -> tuple[Ag
 
 def again_of(source: Run, again: Again) -> dict[str, str]:
     """Return how a run names the one whose replies are asked once more."""
-    return {"run": source.id, "root": source.seal["root"], "of": str(again)}
+    return {"run": source.id, "root": source.seal.root, "of": str(again)}
 
 
 def _finished(runs: Path, plan: Plan, identity: Mapping[str, Any]) -> Run | None:

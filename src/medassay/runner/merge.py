@@ -57,11 +57,11 @@ def join_runs(runs: Sequence[Run], folder: Path) -> Run:
     for run in runs:
         if not run.sealed:
             raise IncompleteError(f"run {run.path.name}: not finished; only sealed runs are joined")
-    members = sorted(runs, key=lambda run: str(run.seal["root"]))
+    members = sorted(runs, key=lambda run: run.seal.root)
     _refuse_unlike(members)
-    roots = [str(run.seal["root"]) for run in members]
+    roots = [run.seal.root for run in members]
     drawn_as = sha256_hex("\x1f".join(roots).encode())
-    seals = [str(run.seal["hash"]) for run in members]
+    seals = [run.seal.hash for run in members]
     name = f"joined-{sha256_hex(chr(31).join(seals).encode())[:12]}"
     place = folder / name
     if place.exists():
@@ -153,7 +153,7 @@ def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> Non
     merged = Run(folder)
     items = RunItems(folder, merged.manifest.domains)
     findings = [f for run in members for f in read_jsonl(run.path / "findings.jsonl")]
-    sealed_at = max(str(run.seal["sealed_at"]) for run in members)
+    sealed_at = max(run.seal.sealed_at for run in members)
     task = task_of_run(merged.manifest)
     finish(merged, task, items, findings, sealed_at=sealed_at, secret=_secret(members))
 
@@ -199,8 +199,8 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
     joined = [
         {
             "run": run.id,
-            "root": run.seal["root"],
-            "seal": run.seal["hash"],
+            "root": run.seal.root,
+            "seal": run.seal.hash,
             "created_at": run.manifest.created_at,
             "machine": run.manifest.machine,
             "cells": _cells(run),

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from medassay.core.amount import NOTHING, Amount
 from medassay.core.canonical import canonical
 from medassay.core.records.context_config import DEAF_TURNS, LONGEST_RESULT, ToolRules
 from medassay.core.records.model import FREE, ModelSpec
 from medassay.core.records.plan import BudgetRules, Plan, load_plan
+from medassay.core.records.preview import ModelPreview, Preview, SpentByNow
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.assignment import JudgeAssignment
@@ -74,20 +77,20 @@ class _PreviewCounter:
         for prompt in prompts:
             self.add(prompt)
 
-    def row(self) -> dict[str, Any]:
+    def preview(self) -> ModelPreview:
         """Return the counts."""
-        return {
-            "model": self.spec.id,
-            "calls": self.calls,
-            "stored": self.stored,
-            "tokens": self.tokens,
-            "money": round(self.money, 6),
-            "currency": (self.spec.known_price or FREE).currency,
-            "price_known": self.spec.known_price is not None,
-        }
+        return ModelPreview(
+            model=self.spec.id,
+            calls=self.calls,
+            stored=self.stored,
+            tokens=self.tokens,
+            money=round(self.money, 6),
+            currency=(self.spec.known_price or FREE).currency,
+            price_known=self.spec.known_price is not None,
+        )
 
 
-def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> dict[str, Any]:
+def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> ModelPreview:
     """Return calls, stored replies, and upper bounds of tokens and money for one model."""
     constant = canonical(request_constant(spec, sampling_of(spec, schedule.plan.seed)))
     counter = _PreviewCounter(spec)
@@ -101,11 +104,14 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
             counter.add_talk(prompt, schedule.plan.tools)
         else:
             counter.add(prompt, stored=stored)
-    replicas = schedule.plan.engine.replicas.get(spec.id, 1)
-    replies = {}
+    counted = counter.preview()
     if not spec.is_baseline and schedule.task.asks == "reply":
-        replies = {"max_tokens": spec.reply_tokens, "stop": list(spec.stop)}
-    return counter.row() | replies | ({"replicas": replicas} if spec.in_process else {})
+        stop = list(spec.stop)
+        counted = structs.replace(counted, max_tokens=spec.reply_tokens, stop=stop)
+    if spec.in_process:
+        replicas = schedule.plan.engine.replicas.get(spec.id, 1)
+        counted = structs.replace(counted, replicas=replicas)
+    return counted
 
 
 JudgedCases = Mapping[
@@ -153,7 +159,7 @@ def preview_judge(
     spec: ModelSpec,
     judged: JudgedCases,
     store: ResponseStore,
-) -> dict[str, Any]:
+) -> ModelPreview:
     """Return calls, stored replies and upper bounds for one judge.
 
     Of answers that are there, it is known which verdicts are stored; where a judge takes answers in
@@ -193,7 +199,7 @@ def preview_judge(
         case, _ = judged[number]
         if _sits(assignment, spec, schedule.cell(number).model):
             add(again[case.item.domain].opening([case]), is_known=all_known)
-    return counter.row()
+    return counter.preview()
 
 
 def _sits(assignment: JudgeAssignment, spec: ModelSpec, model: str) -> bool:
@@ -203,7 +209,7 @@ def _sits(assignment: JudgeAssignment, spec: ModelSpec, model: str) -> bool:
 
 def preview_judging(
     answers: Answers, assignment: JudgeAssignment, spec: ModelSpec, store: ResponseStore
-) -> dict[str, Any]:
+) -> ModelPreview:
     """Return calls, stored replies and upper bounds for one judge of answers that are there.
 
     Replies that must be asked again (at most twice) come on top.
@@ -219,7 +225,7 @@ def preview_judging(
                 for prompt in prompts if seat.id == spec.id else ():
                     key = request_key(constant, prompt.asked, 0)
                     counter.add(prompt, stored=store.get(key) is not None)
-    return counter.row()
+    return counter.preview()
 
 
 def priced(models_file: Path, names: Iterable[str]) -> bool:
@@ -231,25 +237,30 @@ def priced(models_file: Path, names: Iterable[str]) -> bool:
     return any(price != FREE for price in prices)
 
 
-def totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def preview_of(models: Sequence[ModelPreview]) -> Preview:
     """Return the sums over all models, and which of them would be asked at a price that nobody
     knows.
     """
-    sums = {name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")}
-    unknown = [row["model"] for row in rows if row["calls"] and not row["price_known"]]
-    return sums | ({"unpriced": unknown} if unknown else {})
+    return Preview(
+        calls=sum(model.calls for model in models),
+        stored=sum(model.stored for model in models),
+        tokens=sum(model.tokens for model in models),
+        money=sum(model.money for model in models),
+        unpriced=[model.model for model in models if model.calls and not model.price_known],
+        models=list(models),
+    )
 
 
-def held_against(budget: BudgetRules, spent: Amount, to_come: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a budget was spent, and a warning for each bound that what is to come may
-    pass; {} where nothing is bounded.
+def _held_against(to_come: Preview, budget: BudgetRules, spent: Amount) -> Preview:
+    """Return a preview with what of a budget was spent, and a warning for each bound that what is
+    to come may pass; as it is where nothing is bounded.
     """
     if not bounded(budget):
-        return {}
+        return to_come
     bounds = {name: bound for name, bound in budget.bounds.items() if bound is not None}
     warnings = []
     for name, bound in bounds.items():
-        before, more = getattr(spent, name), to_come[name]
+        before, more = getattr(spent, name), getattr(to_come, name)
         if before + more > bound:
             unit = "in money" if name == "money" else name
             warnings.append(
@@ -257,11 +268,11 @@ def held_against(budget: BudgetRules, spent: Amount, to_come: Mapping[str, Any])
                 f" most {more:g} to come; what is asked until then is kept, and a larger budget"
                 " resumes"
             )
-    figures = {"calls": spent.calls, "tokens": spent.tokens, "money": round(spent.money, 6)}
-    return {"budget": bounds, "spent": figures, "warnings": warnings}
+    by_now = SpentByNow(calls=spent.calls, tokens=spent.tokens, money=round(spent.money, 6))
+    return structs.replace(to_come, budget=bounds, spent=by_now, warnings=warnings)
 
 
-def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> dict[str, Any]:
+def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> Preview:
     """Return what a run would ask, judges among it: calls, replies already stored, upper bounds."""
     base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
     plan_read = plan if isinstance(plan, Plan) else load_plan(Path(plan))
@@ -276,13 +287,13 @@ def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> 
         _, last = latest(workspace / "runs", plan_read.hash)
         resumed = "" if last is None or last.sealed else last.id
         spent = spent_by(workspace, resumed, store) if resumed else NOTHING
-    fallback = {"fallback": schedule.fallback} if schedule.fallback else {}
-    lines = [*schedule.unused, *room_lines(schedule)]
-    limits = {"limits": lines} if lines else {}
-    to_come = totals(rows)
-    held = held_against(plan_read.budget, spent, to_come)
-    document = {**to_come, "models": rows, **fallback, **limits, **held}
-    return {"trials": schedule.n_trials, **document}
+    to_come = structs.replace(
+        preview_of(rows),
+        trials=schedule.n_trials,
+        fallback=schedule.fallback or {},
+        limits=[*schedule.unused, *room_lines(schedule)],
+    )
+    return _held_against(to_come, plan_read.budget, spent)
 
 
 def has_prices(plan: Path) -> bool:

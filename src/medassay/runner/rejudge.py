@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.bank.run_items import RunItems
 from medassay.core.again import UNUSABLE, Again, read_again
 from medassay.core.records.model import FREE
 from medassay.core.records.plan import EngineRules, Plan
+from medassay.core.records.preview import Preview
 from medassay.core.records.task import Task
 from medassay.errors import InputError
 from medassay.judging.assignment import RULE, JudgeAssignment, assign_judges
@@ -25,7 +28,7 @@ from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.finish import finish
 from medassay.runner.manifest import assignment_entry, grader_entry, rejudged_methodology
-from medassay.runner.preview import preview_judging, totals
+from medassay.runner.preview import preview_judging, preview_of
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.revisions import derived_revisions, other_revisions, revisions
 from medassay.runner.spending import spending
@@ -107,7 +110,7 @@ def judge_run(
         "revisions": derived_revisions(
             revisions(task, assignment.graders.values()), source.manifest
         ),
-        "judged_from": {"run": source.id, "root": source.seal["root"]},
+        "judged_from": {"run": source.id, "root": source.seal.root},
     }
     how = _How(secrets, workspace, watch, accept_failures, engine)
     return _judge_derived(source, identity, task, assignment, how)
@@ -166,7 +169,7 @@ def judge_again(
     identity = {k: v for k, v in source.manifest_document.items() if k not in SURROUNDINGS}
     identity |= grader_entry(assignment.graders)
     identity["revisions"] = derived_revisions(graders, source.manifest)
-    identity["again_of"] = {"run": source.id, "root": source.seal["root"], "of": str(wish)}
+    identity["again_of"] = {"run": source.id, "root": source.seal.root, "of": str(wish)}
     how = _How(secrets, workspace, watch, accept_failures, engine)
     return _judge_derived(source, identity, task, assignment, how, again=wish)
 
@@ -182,7 +185,7 @@ def is_paid(run: Run | Path) -> bool:
 
 def preview_again(
     run: Run | str | Path, options: JudgingOptions, *, workspace: Path | None = None
-) -> dict[str, Any]:
+) -> Preview:
     """Return what judging the answers again would ask: calls, replies stored, upper bounds of
     cost.
     """
@@ -195,7 +198,7 @@ def preview_again(
         rows = [
             preview_judging(answers, assignment, spec, store) for spec in assignment.models.values()
         ]
-    return {"answers": len(answers.open), **totals(rows), "models": rows}
+    return msgspec.structs.replace(preview_of(rows), answers=len(answers.open))
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def compare_with_stored(
     ]
     document = {
         "schema_version": 1,
-        "of": {"run": stored.id, "root": stored.seal["root"]},
+        "of": {"run": stored.id, "root": stored.seal.root},
         "tolerance": {"identical": IDENTICAL, "points": POINT},
         "differing": sum(cell["trials"] - cell["identical"] for cell in summary),
         "trials": sum(cell["trials"] for cell in summary),

@@ -68,7 +68,7 @@ def rescore(
     if "audited" in identity and deleted_items(source):
         # Second verdicts are a sample of all answers, which those that are left are no more.
         identity["audited"] = False
-    identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
+    identity["rescored_from"] = {"run": source.id, "root": source.seal.root}
     derived = derived_run(source, identity, workspace / "runs", graders)
     spread = engine_of(engine, EngineRules(), workspace / "responses", {})
     await_dead(derived.path, lambda line: None)

@@ -17,6 +17,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_record
 from medassay.core.private import make_folder
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.seal import Seal
 from medassay.core.records.statistics import Statistics
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import Leaf, MerkleTree
@@ -71,9 +72,12 @@ class Run:
         return read_document(self.path / "manifest.json")
 
     @cached_property
-    def seal(self) -> dict[str, Any]:
+    def seal(self) -> Seal:
         """Return the seal."""
-        return read_document(self.path / SEAL)
+        try:
+            return msgspec.convert(read_document(self.path / SEAL), Seal)
+        except msgspec.ValidationError as error:
+            raise IntegrityError(f"{SEAL}: {error}") from None
 
     @cached_property
     def statistics(self) -> Statistics:

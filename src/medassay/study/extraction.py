@@ -265,7 +265,7 @@ class _StudyTables:
         rows = sorted({answer.row for answer in self._answers})
         return ExtractionStudy(
             run=self._run.id,
-            seal=self._run.seal["hash"],
+            seal=self._run.seal.hash,
             code=self._run.manifest_document["code"],
             scripted=any("scripted" in row.flags for row in self._overall),
             references=self._references,

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
 from medassay.core.records.statistics import OVERALL
 from medassay.core.wording import counted, listed
@@ -20,7 +22,9 @@ from medassay.report.document import (
 from medassay.report.plot.matrix import rank_flow
 from medassay.suite.catalog import BENCHMARKS
 from medassay.suite.results import (
+    LanguageGap,
     SuiteResult,
+    WeightedMean,
     language_gaps,
     results_of,
     weighted_means,
@@ -120,8 +124,8 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocumen
             "plan": {k: v for k, v in suite.record["plan"].items() if k not in _PLACES},
             "as_published": as_published,
             "results": [result.to_dict() for result in results],
-            "weighted": weighted,
-            "languages": gaps,
+            "weighted": msgspec.to_builtins(weighted),
+            "languages": msgspec.to_builtins(gaps),
             "unavailable": unavailable(suite),
             "banks": {part.benchmark: dict(part.bank) for part in suite.parts if part.bank},
         },
@@ -462,13 +466,13 @@ def _by_model(
     )
 
 
-def _means(weighted: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
-    for name in dict.fromkeys(weighted_mean["suite"] for weighted_mean in weighted):
-        own_means = [weighted_mean for weighted_mean in weighted if weighted_mean["suite"] == name]
-        lacking = own_means[0]["lacking"]
+def _means(weighted: Sequence[WeightedMean]) -> Iterator[Section]:
+    for name in dict.fromkeys(mean.suite for mean in weighted):
+        own_means = [mean for mean in weighted if mean.suite == name]
+        lacking = own_means[0].lacking
         yield Section(
             title=f"Mean accuracy of {name}",
-            text=f"Each benchmark by its number of items: {', '.join(own_means[0]['benchmarks'])}."
+            text=f"Each benchmark by its number of items: {', '.join(own_means[0].benchmarks)}."
             + (f" Lacking: {', '.join(lacking)}." if lacking else ""),
             grids=[
                 Grid(
@@ -476,32 +480,29 @@ def _means(weighted: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
                     names=2,
                     rows=[
                         [
-                            weighted_mean["model"],
-                            weighted_mean["setting"],
-                            (
-                                f"{number(weighted_mean['score'])} [{number(weighted_mean['lo'])},"
-                                f" {number(weighted_mean['hi'])}]"
-                            ),
-                            str(weighted_mean["n"]),
+                            mean.model,
+                            mean.setting,
+                            (f"{number(mean.score)} [{number(mean.lo)}, {number(mean.hi)}]"),
+                            str(mean.n),
                         ]
-                        for weighted_mean in own_means
+                        for mean in own_means
                     ],
                 )
             ],
         )
 
 
-def _gaps(gaps: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+def _gaps(gaps: Sequence[LanguageGap]) -> Iterator[Section]:
     if not gaps:
         return
     rows = [
         [
-            f"{gap['first']} − {gap['second']}",
-            gap["model"],
-            gap["setting"],
-            f"{gap['difference']:+.3f} [{gap['lo']:+.3f}, {gap['hi']:+.3f}]",
-            SHOWN if gap["different"] else NOT_SHOWN,
-            str(gap["n"]),
+            f"{gap.first} − {gap.second}",
+            gap.model,
+            gap.setting,
+            f"{gap.difference:+.3f} [{gap.lo:+.3f}, {gap.hi:+.3f}]",
+            SHOWN if gap.different else NOT_SHOWN,
+            str(gap.n),
         ]
         for gap in gaps
     ]

@@ -300,12 +300,46 @@ def _estimate(result: SuiteResult) -> Estimate:
     )
 
 
-def weighted_means(suite: SuiteRun) -> list[dict[str, Any]]:
+class WeightedMean(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean over all items of the benchmarks of a suite, of one row.
+
+    Attributes
+    ----------
+    lacking : benchmarks of the suite that are not here
+    """
+
+    suite: str
+    model: str
+    setting: str
+    score: float
+    lo: float
+    hi: float
+    n: int
+    benchmarks: list[str]
+    lacking: list[str]
+
+
+class LanguageGap(msgspec.Struct, frozen=True, kw_only=True):
+    """Accuracy of one row in one language minus that in another, over the same questions."""
+
+    first: str
+    second: str
+    model: str
+    setting: str
+    difference: float
+    lo: float
+    hi: float
+    p: float
+    different: bool
+    n: int
+
+
+def weighted_means(suite: SuiteRun) -> list[WeightedMean]:
     """Return, for suites told as one mean, Σ n·accuracy / Σ n of each model with its interval.
 
     Benchmarks are drawn apart; a model that lacks one of those run has no mean.
     """
-    means: list[dict[str, Any]] = []
+    means: list[WeightedMean] = []
     parts = {part.benchmark: part for part in suite.parts if ANSWERS in part.runs}
     for name in WEIGHTED:
         members = [benchmark for benchmark in SUITES[name] if benchmark in parts]
@@ -329,26 +363,28 @@ def weighted_means(suite: SuiteRun) -> list[dict[str, Any]]:
             ones = np.ones(len(values))
             sums = strata.sums(np.column_stack([values, ones]))
             estimate = ratio_estimate(values, ones, sums[:, 0] / sums[:, 1], strata, scale=Scale())
-            plain = estimate.to_dict()
             means.append(
-                {
-                    "suite": name,
-                    "model": row[0],
-                    "setting": row[1],
-                    **{key: plain[key] for key in ("score", "lo", "hi", "n")},
-                    "benchmarks": members,
-                    "lacking": [benchmark for benchmark in SUITES[name] if benchmark not in parts],
-                }
+                WeightedMean(
+                    suite=name,
+                    model=row[0],
+                    setting=row[1],
+                    score=estimate.value,
+                    lo=estimate.lo,
+                    hi=estimate.hi,
+                    n=estimate.n,
+                    benchmarks=members,
+                    lacking=[benchmark for benchmark in SUITES[name] if benchmark not in parts],
+                )
             )
     return means
 
 
-def language_gaps(suite: SuiteRun) -> list[dict[str, Any]]:
+def language_gaps(suite: SuiteRun) -> list[LanguageGap]:
     """Return the paired difference of accuracy between two languages of the same questions, over
     those that both have.
     """
     runs = {part.benchmark: part.runs.get(ANSWERS) for part in suite.parts}
-    gaps: list[dict[str, Any]] = []
+    gaps: list[LanguageGap] = []
     for first, second in LANGUAGES:
         first_run, other = runs.get(first), runs.get(second)
         if first_run is None or other is None:
@@ -366,18 +402,18 @@ def language_gaps(suite: SuiteRun) -> list[dict[str, Any]]:
             # No reading comes from an interval alone.
             is_shown = difference.p <= _LEVEL and len(shared) >= SMALL_N
             gaps.append(
-                {
-                    "first": first,
-                    "second": second,
-                    "model": row[0],
-                    "setting": row[1],
-                    "difference": difference.value,
-                    "lo": difference.lo,
-                    "hi": difference.hi,
-                    "p": difference.p,
-                    "different": is_shown,
-                    "n": len(shared),
-                }
+                LanguageGap(
+                    first=first,
+                    second=second,
+                    model=row[0],
+                    setting=row[1],
+                    difference=difference.value,
+                    lo=difference.lo,
+                    hi=difference.hi,
+                    p=difference.p,
+                    different=is_shown,
+                    n=len(shared),
+                )
             )
     return gaps
 

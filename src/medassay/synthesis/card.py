@@ -90,13 +90,13 @@ def _sources(workshop: Workshop) -> list[Any]:
 
 def _all_before(workshop: Workshop, event: Any) -> set[tuple[str, str]]:
     places: set[tuple[str, str]] = set()
-    waiting = [tuple(place) for place in event.record["from"]]
+    waiting = [*event.line.sources]
     while waiting:
         place = waiting.pop()
         if place not in places:
             places.add(place)
             latest = workshop.latest(*place)
-            waiting += [] if latest is None else [tuple(place) for place in latest.record["from"]]
+            waiting += [] if latest is None else [*latest.line.sources]
     return places
 
 
@@ -131,7 +131,7 @@ def _review_share(workshop: Workshop) -> str:
         for decision in decided
         if decision is not None and decision.status in ("accept", "change")
     ]
-    singly = sum(not decision.record.get("together") for decision in accepted)
+    singly = sum(not decision.line.together for decision in accepted)
     share = 100 * singly / len(accepted) if accepted else 0.0
     return (
         f"Of {counted(len(accepted), 'item')} {singly} ({share:.0f} %)"

@@ -158,7 +158,7 @@ def checked_correction(event: Event, change: Any) -> dict[str, Any]:
     InputError
         When that is no valid item.
     """
-    name, before = event.place[1], event.record["given"]
+    name, before = event.place[1], event.line.given
     fields_known = {"question", "options", "expected", "path"}
     if not isinstance(change, dict) or not change or not change.keys() <= fields_known:
         raise InputError(

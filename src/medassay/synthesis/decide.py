@@ -56,7 +56,7 @@ def decide(
     by = by_person(who)
     together = list(handles) == [ALL]
     if together:
-        handles = [event.record["subject"] for event in undecided(workshop)]
+        handles = [event.line.subject for event in undecided(workshop)]
         if not handles:
             raise InputError(f"{workshop.folder}: nothing waits for a decision")
     if not handles:
@@ -187,9 +187,7 @@ _READERS: dict[str, Callable[[Any, Event], Any]] = {
     "refine": _steps,
     "rephrase": _as_reply(read_version),
     "text": _text,
-    "translate": lambda value, event: read_translation(
-        canonical(value).decode(), event.record["given"]
-    ),
+    "translate": lambda value, event: read_translation(canonical(value).decode(), event.line.given),
     "verdict": _as_reply(read_verdict),
 }
 

@@ -108,7 +108,7 @@ def accepted(workshop: Workshop) -> list[dict[str, Any]]:
         if decided is None or decided.status not in ("accept", "change"):
             continue
         record = event.result if decided.status == "accept" else decided.result
-        approval = {"who": decided.record["by"]["person"], "when": decided.record["at"][:10]}
+        approval = {"who": decided.line.by.person, "when": decided.line.at[:10]}
         records.append({**record, "approval": approval})
     return records
 

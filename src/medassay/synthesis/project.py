@@ -13,8 +13,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_record
@@ -49,34 +52,83 @@ Status = Literal["made", "queued", "dropped", "accept", "change", "keep", "remov
 Place = tuple[str, str]  # step, subject
 
 
-@dataclass(frozen=True, slots=True)
+class StepAuthor(msgspec.Struct, frozen=True, kw_only=True):
+    """Who did a step: a model with its family, or a person; neither is medassay itself."""
+
+    model: str | None = None
+    family: str | None = None
+    person: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the person or model."""
+        return self.person or self.model or "medassay"
+
+
+class EventLine(msgspec.Struct, frozen=True, kw_only=True, rename={"sources": "from"}):
+    """What a line of a journal says.
+
+    Attributes
+    ----------
+    step, status : a `Step` and a `Status`, or those of another version
+    basis : hash of what the step was made from
+    sources : steps and subjects that it was made from
+    given : what the model or person was shown, where that is more than the sources
+    calls : each asking of a model, with its reply
+    together : whether a person decided of several at once
+    max_tokens : limit of the reply of a step that failed
+    """
+
+    step: str
+    subject: str
+    status: str
+    at: str
+    by: StepAuthor = StepAuthor()
+    result: Any = None
+    note: str = ""
+    basis: str = ""
+    sources: list[Place] = []
+    given: Any = None
+    calls: list[dict[str, Any]] = []
+    together: bool = False
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True)
 class Event:
-    """One line of a journal."""
+    """One line of a journal; `record` as it is hashed, `line` what it says."""
 
     number: int
     hash: str
     record: Mapping[str, Any]
 
-    @property
-    def place(self) -> tuple[Step, str]:
-        """Return step and subject."""
-        return self.record["step"], self.record["subject"]
+    @cached_property
+    def line(self) -> EventLine:
+        """Return what the line says."""
+        try:
+            return msgspec.convert(self.record, EventLine)
+        except msgspec.ValidationError as error:
+            raise IntegrityError(f"{JOURNAL} line {self.number}: {error}") from None
 
     @property
-    def status(self) -> Status:
+    def place(self) -> Place:
+        """Return step and subject."""
+        return self.line.step, self.line.subject
+
+    @property
+    def status(self) -> str:
         """Return how the step ended."""
-        status: Status = self.record["status"]
-        return status
+        return self.line.status
 
     @property
     def result(self) -> Any:
         """Return what was made, None where nothing was."""
-        return self.record.get("result")
+        return self.line.result
 
     @property
     def note(self) -> str:
         """Return what was said besides, such as why there is no result."""
-        return str(self.record.get("note", ""))
+        return self.line.note
 
 
 def basis_of(*inputs: Any) -> str:
@@ -137,31 +189,30 @@ class Workshop:
     def _keep(self, event: Event) -> None:
         self.events.append(event)
         self._latest[event.place] = event
-        self._done[(*event.place, event.record.get("basis", ""))] = event
+        self._done[(*event.place, event.line.basis)] = event
         self._by_hash[event.hash] = event
 
-    def latest(self, step: Step, subject: str) -> Event | None:
+    def latest(self, step: str, subject: str) -> Event | None:
         """Return how a step last ended for a subject, None if it never did."""
         return self._latest.get((step, subject))
 
-    def done(self, step: Step, subject: str, basis: str) -> Event | None:
+    def done(self, step: str, subject: str, basis: str) -> Event | None:
         """Return how a step ended if it was made from the same inputs."""
         return self._done.get((step, subject, basis))
 
-    def times(self, step: Step, subject: str, *bases: str) -> int:
+    def times(self, step: str, subject: str, *bases: str) -> int:
         """Return how often a step was done from some inputs."""
         return sum(
-            event.place == (step, subject) and event.record.get("basis") in bases
-            for event in self.events
+            event.place == (step, subject) and event.line.basis in bases for event in self.events
         )
 
-    def is_latest(self, step: Step, subject: str, basis: str) -> bool:
+    def is_latest(self, step: str, subject: str, basis: str) -> bool:
         """Return whether a step was last done from these inputs.
 
         What counts now may have been done before something else was.
         """
         latest = self.latest(step, subject)
-        return latest is not None and latest.record.get("basis") == basis
+        return latest is not None and latest.line.basis == basis
 
     def line(self, line_hash: str) -> Event | None:
         """Return the event with a hash, None if there is none."""
@@ -225,7 +276,7 @@ class Workshop:
         InputError
             When there is no such subject.
         """
-        waiting = [event for event in self.events if event.record["subject"] == subject]
+        waiting = [event for event in self.events if event.line.subject == subject]
         if not waiting:
             raise InputError(f"{self.folder}: nothing is called '{subject}'")
         events_by_number: dict[int, Event] = {}
@@ -233,13 +284,13 @@ class Workshop:
             event = waiting.pop()
             if event.number not in events_by_number:
                 events_by_number[event.number] = event
-                places = {tuple(place) for place in event.record.get("from", ())}
+                places = {*event.line.sources}
                 waiting += [event for event in self.events[: event.number] if event.place in places]
         places = {event.place for event in events_by_number.values()}
         for event in (
             self.events
         ):  # what people decided on the way, and the versions of the bank that hold it
-            step, made_from = event.record["step"], event.record.get("from", ())
+            step, made_from = event.line.step, event.line.sources
             decided = step == "decision" and any(tuple(place) in places for place in made_from)
             if decided or (step == "release" and subject in event.result["items"]):
                 events_by_number[event.number] = event

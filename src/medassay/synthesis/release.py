@@ -116,7 +116,7 @@ def _gone(workshop: Workshop, latest: Mapping[str, Any] | None, records: Records
 
 
 def _last_release(workshop: Workshop) -> Mapping[str, Any] | None:
-    releases = [event.record for event in workshop.events if event.record["step"] == "release"]
+    releases = [event.record for event in workshop.events if event.line.step == "release"]
     return releases[-1] if releases else None
 
 
@@ -148,7 +148,7 @@ def _revised(workshop: Workshop, records_found: Sequence[dict[str, Any]]) -> Rec
     """
     before: dict[str, Mapping[str, Any]] = {}
     for event in workshop.events:
-        if event.record["step"] == "release":
+        if event.line.step == "release":
             before |= event.result["revisions"]
     revised_records = {}
     for record in records_found:
@@ -259,7 +259,7 @@ def _release_corrections(workshop: Workshop, reason: str, lock: Path, today: dt.
         for name in twins(records, correction.item):
             corrected_record = _apply(records[name], correction)
             if corrected_record is None:
-                removed[name] = correction.decision.record["by"]["person"]
+                removed[name] = correction.decision.line.by.name
             elif corrected_record != records[name]:
                 changed[name] = corrected_record
     if not changed and not removed and not _is_cut_off(folder):
@@ -447,8 +447,8 @@ def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] 
     if corrected_record == record:
         return record
     who, when = (
-        correction.decision.record["by"]["person"],
-        correction.decision.record["at"][:10],
+        correction.decision.line.by.person,
+        correction.decision.line.at[:10],
     )
     return {
         **corrected_record,

@@ -231,5 +231,5 @@ def corrected(workshop: Workshop) -> Iterator[CorrectedItem]:
         if decided is not None and decided.status != "keep":
             proposed = (event.result or {}).get("after")
             after = {"accept": proposed, "change": decided.result}.get(decided.status)
-            before = event.record["given"]
+            before = event.line.given
             yield CorrectedItem(item=event.place[1], before=before, after=after, decision=decided)

@@ -3,12 +3,14 @@
 Each is done once, journalled, and done again only when its inputs changed.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
+
+import msgspec
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.model import FREE
@@ -118,7 +120,7 @@ def decision_on(workshop: Workshop, event: Event) -> Event | None:
     latest = workshop.latest("decision", handle_of(event.place))
     # Bound to the line that was read: what is made anew, by another model say, was not decided
     # about.
-    return latest if latest is not None and latest.record["basis"] == event.hash else None
+    return latest if latest is not None and latest.line.basis == event.hash else None
 
 
 FAILED = "failed"  # stands for all that a model could not make and nobody decided about
@@ -195,7 +197,7 @@ def _is_short(job: SynthesisStep, event: Event) -> bool:
     """Return whether a job ended in the queue under a smaller token limit than the entry has
     now.
     """
-    limit = event.record.get("max_tokens")
+    limit = event.line.max_tokens
     return event.status == "queued" and limit is not None and limit < job.author.spec.reply_tokens
 
 
@@ -241,41 +243,70 @@ async def _do(job: SynthesisStep, workshop: Workshop) -> None:
     workshop.note(job.step, job.subject, "queued", note=note, **common)
 
 
-def priced(stages: Iterator[Stage], workshop: Workshop) -> list[dict[str, Any]]:
-    """Return, for each stage and model, how often it is asked at least and at most, and upper
-    bounds of tokens and money.
+class StagePreview(msgspec.Struct, kw_only=True):
+    """How often a model is asked in one stage at least and at most, and upper bounds of tokens and
+    money: `most_` where every step is asked again as often as it may be.
     """
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
+
+    stage: str
+    model: str
+    calls: int = 0
+    most_calls: int = 0
+    tokens: int = 0
+    money: float = 0.0
+    most_money: float = 0.0
+    currency: str
+    price_known: bool
+
+    def add(self, job: SynthesisStep) -> None:
+        """Count a step that is not done."""
+        spec = job.author.spec
+        prompt = job.author.prompt(job.part, job.subject, job.holes, job.pictures)
+        read, written = estimated_tokens(prompt), spec.reply_tokens
+        self.calls += 1
+        self.most_calls += job.attempts
+        self.tokens += read + written
+        self.money += estimated_cost(spec, read, written)
+        # Asked again, a model is shown its reply beside the prompt.
+        again = (job.attempts - 1) * estimated_cost(spec, read + written, written)
+        self.most_money += estimated_cost(spec, read, written) + again
+
+
+class SynthesisPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """What making items would ask and cost, as far as it can be known: by stage and in all."""
+
+    plan: str
+    maker: str
+    stages: list[StagePreview]
+    calls: int
+    most_calls: int
+    tokens: int
+    money: float
+    most_money: float
+
+
+def stage_previews(stages: Iterator[Stage], workshop: Workshop) -> list[StagePreview]:
+    """Return what each model would be asked in each stage."""
+    previews: dict[tuple[str, str], StagePreview] = {}
     for what, jobs in stages:
         for job in pending(jobs, workshop).values():
             spec = job.author.spec
-            prompt = job.author.prompt(job.part, job.subject, job.holes, job.pictures)
-            read, written = estimated_tokens(prompt), spec.reply_tokens
-            row = rows.setdefault(
-                (what, spec.id),
-                {
-                    "stage": what,
-                    "model": spec.id,
-                    "calls": 0,
-                    "most_calls": 0,
-                    "tokens": 0,
-                    "money": 0.0,
-                    "most_money": 0.0,
-                    "currency": (spec.known_price or FREE).currency,
-                    "price_known": spec.known_price is not None,
-                },
-            )
-            row["calls"] += 1
-            row["most_calls"] += job.attempts
-            row["tokens"] += read + written
-            row["money"] += estimated_cost(spec, read, written)
-            # Asked again, a model is shown its reply beside the prompt.
-            again = (job.attempts - 1) * estimated_cost(spec, read + written, written)
-            row["most_money"] += estimated_cost(spec, read, written) + again
-    return list(rows.values())
+            currency = (spec.known_price or FREE).currency
+            is_known = spec.known_price is not None
+            stage = StagePreview(stage=what, model=spec.id, currency=currency, price_known=is_known)
+            previews.setdefault((what, spec.id), stage).add(job)
+    return list(previews.values())
 
 
-def sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sums over all rows."""
-    names = ("calls", "most_calls", "tokens", "money", "most_money")
-    return {name: sum(row[name] for row in rows) for name in names}
+def synthesis_preview(plan: str, maker: str, stages: list[StagePreview]) -> SynthesisPreview:
+    """Return the stages of a plan with their sums."""
+    return SynthesisPreview(
+        plan=plan,
+        maker=maker,
+        stages=stages,
+        calls=sum(stage.calls for stage in stages),
+        most_calls=sum(stage.most_calls for stage in stages),
+        tokens=sum(stage.tokens for stage in stages),
+        money=sum(stage.money for stage in stages),
+        most_money=sum(stage.most_money for stage in stages),
+    )

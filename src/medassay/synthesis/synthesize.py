@@ -30,11 +30,12 @@ from medassay.synthesis.proposals import ProposalMaker
 from medassay.synthesis.steps import (
     FAILED,
     Maker,
+    SynthesisPreview,
     SynthesisStep,
     do_jobs,
     event_of,
-    priced,
-    sums,
+    stage_previews,
+    synthesis_preview,
 )
 from medassay.synthesis.translation import TranslationMaker
 
@@ -217,7 +218,7 @@ def _summary(workshop: Workshop, asker: Asker, failed: Mapping[str, str]) -> Syn
     )
 
 
-def preview(path: Path, to: Path) -> dict[str, Any]:
+def preview(path: Path, to: Path) -> SynthesisPreview:
     """Return what the command would ask and cost at most, stage by stage, as far as it can be
     known; nothing is asked or written.
 
@@ -242,13 +243,8 @@ def preview(path: Path, to: Path) -> dict[str, Any]:
                 Budget(planned.plan.budget),
                 AskSettings(seed=planned.plan.seed),
             )
-            rows = priced(planned.maker(workshop, asker).stages(), workshop)
-    return {
-        "plan": planned.plan.name,
-        "maker": planned.plan.maker,
-        "stages": rows,
-        **sums(rows),
-    }
+            stages = stage_previews(planned.maker(workshop, asker).stages(), workshop)
+    return synthesis_preview(planned.plan.name, planned.plan.maker, stages)
 
 
 def has_prices(path: Path) -> bool:

@@ -5,12 +5,14 @@ may read them, exports.
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 from fastapi.responses import Response
 
 from medassay.core.canonical import canonical
 from medassay.errors import InputError
 from medassay.review import summary
 from medassay.review.agreement import LastReview, agreements, votes_of
+from medassay.review.exported import FrozenPart
 from medassay.review.form import FORMS
 from medassay.review.store import frozen, reading, studies, tickets
 from medassay.review.store.schema import Study
@@ -266,29 +268,29 @@ def export_json(context: Here) -> Response:
 
 def export_csv(context: Here) -> Response:
     """Return the last reviews of a closed study as a table, a line for every score."""
-    frozen_part = exported(context)["frozen"]
-    entries = {entry["number"]: entry for entry in frozen_part["entries"]}
-    people = {reviewer["reviewer"]: reviewer for reviewer in frozen_part["reviewers"]}
+    frozen_part = msgspec.convert(exported(context)["frozen"], FrozenPart)
+    entries = {entry.number: entry for entry in frozen_part.entries}
+    qualifications = {person.reviewer: person.qualification for person in frozen_part.reviewers}
     rows = [
         [
-            review["entry"],
-            entries[review["entry"]]["item"],
-            entries[review["entry"]]["category"],
-            entries[review["entry"]]["iteration"],
-            review["reviewer"],
-            people.get(review["reviewer"], {}).get("qualification", ""),
-            review["submitted_at"],
+            review.entry,
+            entries[review.entry].item,
+            entries[review.entry].category,
+            entries[review.entry].iteration,
+            review.reviewer,
+            qualifications.get(review.reviewer, ""),
+            review.submitted_at,
             aspect,
             score,
             " / ".join(review_record.comments),
             (review_record.harm or {}).get("severity", ""),
-            " / ".join(review["review"].get("correction", {}).values()),
-            review["review"].get("source", ""),
+            " / ".join(review.review.get("correction", {}).values()),
+            review.review.get("source", ""),
         ]
-        for review in frozen_part["reviews"]
-        if review["latest"] and not entries[review["entry"]]["training"]
+        for review in frozen_part.reviews
+        if review.latest and not entries[review.entry].training
         for review_record in [
-            LastReview(entry=0, reviewer=0, qualification="", content=review["review"])
+            LastReview(entry=0, reviewer=0, qualification="", content=review.review)
         ]
         for aspect, score in review_record.scores.items()
     ]
