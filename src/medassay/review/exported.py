@@ -89,7 +89,7 @@ class FrozenPart(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-class TicketStep(msgspec.Struct, frozen=True, kw_only=True):
+class ExportedStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a ticket; `scores` are the final values that an adjudicator gave."""
 
     verb: str
@@ -101,7 +101,7 @@ class ExportedTicket(msgspec.Struct, frozen=True, kw_only=True):
 
     entry: int
     state: str
-    steps: list[TicketStep]
+    steps: list[ExportedStep]
 
 
 class ExportedStudy(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,6 @@ Source: specification of health-record extraction; text metrics; statistics 7.3 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from medassay.core.records.trial import Trial
 from medassay.core.scale import Scale
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.record.medication import medication_state, stopped_names
+from medassay.kinds.record.parts import GraphScore, RecordParts, parts_of
 from medassay.kinds.record.reply import record_value
 from medassay.kinds.record.row import RecordColumns, RecordRow
 from medassay.kinds.record.scorer import details_of, section_of, section_text
@@ -177,15 +177,15 @@ def _answers(run: Run) -> Iterator[ExtractionAnswer]:
     graphs = {graph.name: graph.roots for graph in run.manifest.graphs}
     for trial, score in read_scored_trials(run.path):
         item = items.get(trial.domain, trial.item)
-        parts = score.parts or {}
-        if isinstance(item.target, Record) and "similarity" in parts:
+        parts = parts_of(score.parts)
+        if isinstance(item.target, Record) and parts and parts.similarity is not None:
             yield _answered(trial, parts, graphs_of(trial, parts, graphs), item)
 
 
 def _answered(
     trial: Trial,
-    parts: Mapping[str, Any],
-    judged: Mapping[str, Mapping[str, Any]],
+    parts: RecordParts,
+    judged: Mapping[str, GraphScore],
     item: Item,
 ) -> ExtractionAnswer:
     reply = record_value(trial.value, trial.outcome)
@@ -195,15 +195,13 @@ def _answered(
         for name in SECTIONS
     ]
     reply_text, reference = ("\n".join(filter(None, side)) for side in zip(*sections, strict=True))
-    values = {"json_similarity": parts["similarity"]}
-    if parts["total"]:
-        values["medication"] = parts["correct"] / parts["total"]
+    values = {"json_similarity": parts.similarity or 0.0}
+    if parts.medication is not None:
+        values["medication"] = parts.medication
     likeness = text_likeness(reply_text, reference)
     values |= {name: likeness[name] for name in _WORDS}
     values |= {
-        graph_number(name): scores_of["score"]
-        for name, scores_of in judged.items()
-        if scores_of["score"] is not None
+        graph_number(name): graph.score for name, graph in judged.items() if graph.score is not None
     }
     said_drugs = section_of(reply, "medications")
     state = medication_state(reference_record["medications"], said_drugs)

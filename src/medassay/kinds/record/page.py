@@ -22,6 +22,7 @@ from medassay.kinds.kind import AnswerView, DataFile, Presentation
 from medassay.kinds.record import columns
 from medassay.kinds.record.board import record_view, shows_record
 from medassay.kinds.record.files import records_csv
+from medassay.kinds.record.parts import parts_of
 from medassay.kinds.record.row import RecordRow
 from medassay.kinds.record.summary import ThinkingDifference
 from medassay.report.board import Board
@@ -185,14 +186,8 @@ def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
         if key.mode != mode:
             continue
         for answer in answers:
-            drugs = answer.parts.get("drugs", {})
-            if not any(
-                (
-                    answer.parts.get("stopped_as_current"),
-                    drugs.get("as_current"),
-                    drugs.get("old_dose"),
-                )
-            ):
+            parts = parts_of(answer.parts)
+            if parts is None or not parts.going_on:
                 continue
             views = (part.view for part in answer.parts_shown())
             for drug in (drug for view in views for drug in view.get("going_on", ())):

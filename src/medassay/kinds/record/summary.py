@@ -34,6 +34,13 @@ from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import Scale
+from medassay.kinds.record.parts import (
+    DrugParts,
+    GraphScore,
+    RecordParts,
+    ReferenceParts,
+    parts_of,
+)
 from medassay.statistic.interval.ratio import ratio_p
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.paired import difference_from_draws
@@ -92,19 +99,21 @@ class RecordScores:
         self._counted: dict[CellKey, Counter[str]] = {}
         # Cell → place → what the score says of its reference: items may be withheld or deleted by
         # now.
-        self._references: dict[CellKey, dict[int, Mapping[str, Any]]] = {}
+        self._references: dict[CellKey, dict[int, ReferenceParts]] = {}
 
     def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial with its score record; a failed trial tells nothing."""
-        parts = score.parts or {}
+        parts = parts_of(score.parts)
         cell = trial.cell
         judged = graphs_of(trial, parts, self._graphs)
-        place = self._table.add(cell, trial.item, dict(_values(parts, judged)) if parts else {})
+        values = {} if parts is None else dict(_values(parts, judged))
+        place = self._table.add(cell, trial.item, values)
         counted = self._counted.setdefault(cell, Counter())
-        counted.update({name: parts[name] for name in COUNTED if name in parts})
-        counted.update(_counted_drugs(parts.get("drugs")))
-        if "reference" in parts:
-            self._references.setdefault(cell, {})[place] = parts["reference"]
+        if parts is not None:
+            counted.update({name: getattr(parts, name) for name in COUNTED})
+            counted.update(_counted_drugs(parts.drugs))
+            if parts.reference is not None:
+                self._references.setdefault(cell, {})[place] = parts.reference
 
     def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
         """Return what a row of a ranking says besides its rank, under the key `record`.
@@ -138,9 +147,9 @@ class RecordScores:
             },
             "counted": {name: counted[name] for name in COUNTED},
             "references": {
-                "gold": sum(r["standing"] == "gold" for r in references),
-                "silver": sum(r["standing"] == "silver" for r in references),
-                "converted": sum(r.get("converted", False) for r in references),
+                "gold": sum(r.standing == "gold" for r in references),
+                "silver": sum(r.standing == "silver" for r in references),
+                "converted": sum(r.converted for r in references),
                 "of_own_family": sum(self._is_own(r, row[0]) for r in references),
             },
         }
@@ -156,13 +165,13 @@ class RecordScores:
             }
         return {"record": record}
 
-    def _is_own(self, reference: Mapping[str, Any], model: str) -> bool:
+    def _is_own(self, reference: ReferenceParts, model: str) -> bool:
         """Return whether a tested model, or one of its vendor, wrote a reference."""
-        if reference["standing"] != "silver":
+        if reference.standing != "silver":
             return False
         family = self._manifest.family_of(model)
-        alike = family != "unknown" and reference["family"].casefold() == family
-        return alike or bool(reference["maker"] == model)
+        alike = family != "unknown" and reference.family.casefold() == family
+        return alike or reference.maker == model
 
     def flags(self, row: Mapping[str, Any]) -> list[str]:
         """Return the marks of a row: silver references, and those by the maker of the tested
@@ -272,72 +281,73 @@ def thinking_pairs(rows: Iterable[RowKey]) -> Iterator[tuple[str, str, str]]:
 
 
 def graphs_of(
-    trial: Trial, parts: Mapping[str, Any], graphs: Mapping[str, Sequence[str]]
-) -> Mapping[str, Mapping[str, Any]]:
+    trial: Trial, parts: RecordParts | None, graphs: Mapping[str, Sequence[str]]
+) -> Mapping[str, GraphScore]:
     """Return graph → score and branches of one answer.
 
     What is no answer (blank, refused, cut off) nobody judged: it has nothing by any graph, as it
     has by the score. A failed call tells nothing, and neither does a judge that failed.
     """
     if trial.outcome in ("answered", "failed"):
-        graph_records: Mapping[str, Mapping[str, Any]] = parts.get("graphs", {})
-        return graph_records
+        return {} if parts is None else parts.graphs
     return {
-        name: {"score": 0.0, "branches": dict.fromkeys(roots, 0.0)}
+        name: GraphScore(score=0.0, branches=dict.fromkeys(roots, 0.0))
         for name, roots in graphs.items()
     }
 
 
 def _values(
-    parts: Mapping[str, Any], judged: Mapping[str, Mapping[str, Any]]
+    parts: RecordParts, judged: Mapping[str, GraphScore]
 ) -> Iterator[tuple[str, float | None]]:
     """Yield the numbers of one score by name, None for what is not known."""
-    yield READ, float(parts["read"])
-    yield LENGTH, float(parts["characters"])
-    if "similarity" not in parts:
+    yield READ, float(parts.read)
+    yield LENGTH, float(parts.characters)
+    if parts.similarity is None:
         return
-    yield SIMILARITY, parts["similarity"]
-    yield AS_PUBLISHED, parts.get(AS_PUBLISHED)
-    yield from _leaves(parts)
-    yield MEDICATION, parts["correct"] / parts["total"] if parts["total"] else None
-    if (drugs := parts.get("drugs")) is not None:
+    yield SIMILARITY, parts.similarity
+    yield AS_PUBLISHED, parts.as_published
+    yield from _leaves(parts, parts.similarity)
+    yield MEDICATION, parts.medication
+    if (drugs := parts.drugs) is not None:
         for name in DRUG_DETAILS:
-            compared = drugs["compared"][name]
-            yield name, drugs["agree"][name] / compared if compared else None
-        yield GOING_ON, drugs[GOING_ON]
-    yield from parts["sections"].items()
-    yield from ((_field(name), value) for name, value in parts["fields"].items())
+            compared = drugs.compared[name]
+            yield name, drugs.agree[name] / compared if compared else None
+        yield GOING_ON, drugs.going_on
+    yield from parts.sections.items()
+    yield from ((_field(name), value) for name, value in parts.fields.items())
     for graph, scores in judged.items():
-        yield graph_number(graph), scores["score"]
-        yield from ((_branch(graph, root), value) for root, value in scores["branches"].items())
+        yield graph_number(graph), scores.score
+        yield from ((_branch(graph, root), value) for root, value in scores.branches.items())
 
 
-def _leaves(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _leaves(parts: RecordParts, recall: float) -> Iterator[tuple[str, float]]:
     """Yield precision, F1 and the shares of lost and invented leaves of one reply.
 
     The published similarity is a recall: what is alike, of what is expected. Precision is the same
     sum of what the reply holds: the expected leaves that it has, and those beyond. A reply without
     a leaf has a precision of 0.
     """
-    recall, leaves = parts["similarity"], parts["leaves"]
-    held = leaves - parts["missing"] + parts["extra"]
+    leaves = parts.leaves
+    held = leaves - parts.missing + parts.extra
     precision = recall * leaves / held if held else 0.0
     total = precision + recall
     yield "precision", precision
     yield "f1", 2 * precision * recall / total if total else 0.0
-    yield "lost_leaves", parts["missing"] / leaves if leaves else 0.0
-    yield "invented_leaves", parts["extra"] / held if held else 0.0
+    yield "lost_leaves", parts.missing / leaves if leaves else 0.0
+    yield "invented_leaves", parts.extra / held if held else 0.0
 
 
 _SIDES = ("agree", "compared")
 
 
-def _counted_drugs(drugs: Mapping[str, Any] | None) -> dict[str, int]:
+def _counted_drugs(drugs: DrugParts | None) -> dict[str, int]:
     if drugs is None:
         return {}
-    counts = {_drug_count(name): drugs[name] for name in STOPPED}
+    counts = {_drug_count(name): getattr(drugs, name) for name in STOPPED}
     return counts | {
-        _drug_count(f"{name}_{side}"): drugs[side][name] for side in _SIDES for name in DRUG_DETAILS
+        _drug_count(f"{name}_{side}"): getattr(drugs, side)[name]
+        for side in _SIDES
+        for name in DRUG_DETAILS
     }
 
 
