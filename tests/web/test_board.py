@@ -532,6 +532,12 @@ def test_a_page_of_shuffled_options_says_which_letter_was_whose(browser, tmp_pat
             r'(?s)data-answer="([^"]+)"(.*?)</article>', page.read_text()
         ):
             assert said.pop(name) in article
+            [order] = [trial["order"] for trial in trials if trial["item"] == name]
+            options = re.findall(r"<li[^>]*>(\w+).*?shown as (\w)", article)
+            banked = ["right", "wrong", "bad", "worse"]
+            assert options == [
+                (option, "ABCD"[order.index(at)]) for at, option in enumerate(banked)
+            ]
     assert not said
     with served(tmp_path / "site") as address:
         made = browser.new_page()
@@ -543,6 +549,7 @@ def test_a_page_of_shuffled_options_says_which_letter_was_whose(browser, tmp_pat
     for trial, text in zip(trials, shown, strict=True):
         banked = ", ".join("ABCD"[place] for place in trial["order"])
         assert f"options shown as A, B, C, D were {banked} of the bank" in text
+        assert f"right (key) · shown as {'ABCD'[trial['order'].index(0)]}" in text
     code, text, _ = cli("show", trials[0]["item"], "--run", run.path)
     assert code == 0
     assert "options shown as A, B, C, D were " in text

@@ -54,7 +54,8 @@
         var list = add(article, "ol", null, { "class": "options", type: "A" });
         item.options.forEach(function (option, at) {
           var key = LETTERS[at] === item.expected;
-          add(list, "li", option + (key ? " (key)" : ""), key ? { "class": "key", dir: "auto" } : { dir: "auto" });
+          var shown = trial.order && trial.order.indexOf(at) >= 0 ? " · shown as " + LETTERS[trial.order.indexOf(at)] : "";
+          add(list, "li", option + (key ? " (key)" : "") + shown, key ? { "class": "key", dir: "auto" } : { dir: "auto" });
         });
       } else {
         add(article, "p", "Target: " + (item.expected || item.regex || (item.range && item.range.lo + " to " + item.range.hi) || (item.facts && item.facts.map(function (f) { return f.text || f; }).join("; ")) || item.reference || "given with the score"), { dir: "auto" });
