@@ -133,7 +133,8 @@ def test_a_small_drift_is_within_tolerance():
         cell = _Cell(
             trials=100, closed=100, closed_identical=identical, old=[(old, 0)], new=[(new, 0)]
         )
-        assert _summary(cell, (0.72, 0.87), CLOSED)["within"] is within
+        key = ("law", "m", "zero_shot", "solo")
+        assert _summary(key, cell, (0.72, 0.87), CLOSED).within is within
 
 
 def test_outcomes_of_every_kind_are_scored_and_counted(tmp_path):

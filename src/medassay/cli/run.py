@@ -129,10 +129,10 @@ def tell_rerun(run: "Run") -> None:
     if rerun is None:
         out.say("no stored run of this plan to hold it against; this one is the first")
         return
-    beyond = [cell for cell in rerun["cells"] if not cell["within"]]
-    says = f"{rerun['differing']} of {rerun['trials']} trials differ from run {rerun['of']['run']}"
+    beyond = rerun.beyond
+    says = f"{rerun.differing} of {rerun.trials} trials differ from run {rerun.of.run}"
     if beyond:
-        cells = ", ".join(f"{cell['model']} in {cell['domain']}" for cell in beyond[:5])
+        cells = ", ".join(f"{cell.model} in {cell.domain}" for cell in beyond[:5])
         more = f" and {len(beyond) - 5} more" if len(beyond) > 5 else ""
         raise GateError(f"{says}; beyond tolerance: {cells}{more}; the run is sealed, see findings")
     out.say(f"{says}, within tolerance")

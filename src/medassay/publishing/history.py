@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical
+from medassay.core.keyed import keyed
 from medassay.core.ledger import (
     HEAD,
     LEDGER,
@@ -22,6 +23,7 @@ from medassay.core.ledger import (
     status_of,
 )
 from medassay.core.private import open_to_all
+from medassay.core.records.rerun import Rerun
 from medassay.core.records.seal import Seal
 from medassay.core.records.statistics import OVERALL
 from medassay.errors import GateError, InputError
@@ -115,9 +117,7 @@ def record_publication(site: Path, board: Board, place: Path, signer: Signer | N
     _write_site(site, board)
 
 
-def recorded(
-    manifest: Mapping[str, Any], seal: Seal, rerun: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def recorded(manifest: Mapping[str, Any], seal: Seal, rerun: Rerun | None) -> dict[str, Any]:
     """Return what a line of the ledger says of a publication's run.
 
     Lines of earlier versions lack `joined` and `rerun`.
@@ -127,8 +127,8 @@ def recorded(
         more["joined"] = [member["run"] for member in manifest["joined"]]
     if rerun is not None:
         more["rerun"] = {
-            "run": rerun["of"]["run"],
-            **{key: rerun[key] for key in ("differing", "trials", "within")},
+            "run": rerun.of.run,
+            **keyed(rerun, "differing", "trials", "within"),
         }
     return more | {
         "run": manifest["run"],

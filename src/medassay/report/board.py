@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from medassay.core.keyed import keyed
+from medassay.core.records.rerun import Rerun
 from medassay.core.records.seal import Seal
 from medassay.core.records.statistics import (
     OVERALL,
@@ -163,7 +164,7 @@ class Board:
     compact: bool = False
     trend: Mapping[str, Any] = field(default_factory=dict)
     banks: Sequence[Mapping[str, Any]] = ()
-    rerun: Mapping[str, Any] | None = None
+    rerun: Rerun | None = None
     reruns: Sequence[Mapping[str, Any]] = ()
     documents: Mapping[str, str] = field(default_factory=dict)
     cases: Sequence[ShownCase] = ()

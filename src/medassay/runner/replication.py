@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
+from medassay.core.records.rerun import Rerun, RerunCell, RerunOf, Tolerance
 from medassay.core.records.task import Task
 from medassay.core.records.trial import TRIAL_KEY
+from medassay.errors import IntegrityError
 from medassay.statistic.draws import number_clusters
 from medassay.statistic.interval.effective import effective_interval
 from medassay.storage.jsonl import read_jsonl
@@ -99,29 +102,29 @@ def compare_with_stored(
         cell.closed_identical += closed and alike
         findings += _differences(run.id, old, new, opened, closed=closed)
     summary = [
-        {
-            **dict(zip(("domain", "model", "setting", "mode"), key, strict=True)),
-            **_summary(cell, _interval(stored, key), task),
-        }
-        for key, cell in sorted(cells.items())
+        _summary(key, cell, _interval(stored, key), task) for key, cell in sorted(cells.items())
     ]
-    document = {
-        "schema_version": 1,
-        "of": {"run": stored.id, "root": stored.seal.root},
-        "tolerance": {"identical": IDENTICAL, "points": POINT},
-        "differing": sum(cell["trials"] - cell["identical"] for cell in summary),
-        "trials": sum(cell["trials"] for cell in summary),
-        "within": all(cell["within"] for cell in summary),
-        "cells": summary,
-    }
+    rerun = Rerun(
+        of=RerunOf(run=stored.id, root=stored.seal.root),
+        tolerance=Tolerance(identical=IDENTICAL, points=POINT),
+        differing=sum(cell.trials - cell.identical for cell in summary),
+        trials=sum(cell.trials for cell in summary),
+        within=all(cell.within for cell in summary),
+        cells=summary,
+    )
     (run.path / RERUN).unlink(missing_ok=True)
-    write_new(run.path / RERUN, canonical(document) + b"\n")
+    write_new(run.path / RERUN, canonical(msgspec.to_builtins(rerun)) + b"\n")
     return findings
 
 
-def rerun_of(run: Run) -> dict[str, Any] | None:
+def rerun_of(run: Run) -> Rerun | None:
     """Return how a fresh run differs from the stored one; None for other runs."""
-    return read_document(run.path / RERUN) if (run.path / RERUN).is_file() else None
+    if not (run.path / RERUN).is_file():
+        return None
+    try:
+        return msgspec.convert(read_document(run.path / RERUN), Rerun)
+    except msgspec.ValidationError as error:
+        raise IntegrityError(f"{RERUN}: {error}") from None
 
 
 def _scored(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -192,7 +195,7 @@ def _interval(run: Run, key: tuple[str, ...]) -> tuple[float, float] | None:
     return None
 
 
-def _mean(scores: _Scores, task: Task) -> tuple[float | None, list[float] | None]:
+def _mean(scores: _Scores, task: Task) -> tuple[float | None, tuple[float, float] | None]:
     """Return the mean of scores with its 95 % interval by the rule of boards.
 
     Trials of one item or cluster count as related.
@@ -202,10 +205,12 @@ def _mean(scores: _Scores, task: Task) -> tuple[float | None, list[float] | None
     values = np.array([score for score, _ in scores])
     clusters = number_clusters([cluster for _, cluster in scores])
     interval = effective_interval([(values, clusters)], scale=task.scale)
-    return interval.mean, None if interval.ends is None else list(interval.ends)
+    return interval.mean, interval.ends
 
 
-def _summary(cell: _Cell, interval: tuple[float, float] | None, task: Task) -> dict[str, Any]:
+def _summary(
+    key: tuple[str, ...], cell: _Cell, interval: tuple[float, float] | None, task: Task
+) -> RerunCell:
     old, old_ends = _mean(cell.old, task)
     new, new_ends = _mean(cell.new, task)
     near = old == new
@@ -214,13 +219,18 @@ def _summary(cell: _Cell, interval: tuple[float, float] | None, task: Task) -> d
         width = task.scale.hi - task.scale.lo if math.isfinite(task.scale.hi) else abs(old)
         near = abs(new - old) <= POINT * width + 1e-12
         near = near or (interval is not None and interval[0] <= new <= interval[1])
-    return {
-        "trials": cell.trials,
-        "identical": cell.identical,
-        "same_text": cell.same_text,
-        "old": old,
-        "old_ends": old_ends,
-        "new": new,
-        "new_ends": new_ends,
-        "within": near and cell.closed_identical >= IDENTICAL * cell.closed,
-    }
+    domain, model, setting, mode = key
+    return RerunCell(
+        domain=domain,
+        model=model,
+        setting=setting,
+        mode=mode,
+        trials=cell.trials,
+        identical=cell.identical,
+        same_text=cell.same_text,
+        old=old,
+        old_ends=old_ends,
+        new=new,
+        new_ends=new_ends,
+        within=near and cell.closed_identical >= IDENTICAL * cell.closed,
+    )
