@@ -25,7 +25,6 @@ OTHER_MEANINGS = {
     "core/records/target.py: 'range' in record",
     "core/records/target.py: 'record' in record",
     "core/records/target.py: 'reference' in record",
-    "publishing/recompute.py: 'withheld' not in joined.seal",
     "storage/signature.py: signature.keys() != {'key', 'value'}",
     "core/records/model.py: 'likelihood' not in self.capabilities",  # what a model can do
     "runner/probing.py: 'likelihood' in spec.capabilities",

@@ -4,6 +4,7 @@ a page with a figure, and a file.
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -49,11 +50,11 @@ def _rows(
     key: str, statistics: Statistics, domain: str, mode: str | None = None
 ) -> list[tuple[LeaderboardRow, _Columns]]:
     """Return the rows of a ranking with their columns."""
-    documents = statistics.document["domains"][domain]
-    columns = [
-        msgspec.convert(row[key], _Columns) for row in documents if mode in (None, row["mode"])
-    ]
-    return list(zip(statistics.rows(domain, mode), columns, strict=True))
+    row_type: type[Any] = msgspec.defstruct(
+        "ColumnsRow", [(key, _Columns)], bases=(LeaderboardRow,), frozen=True, kw_only=True
+    )
+    rows = statistics.rows_as(row_type, domain, mode)
+    return [(row, getattr(row, key)) for row in rows]
 
 
 def _estimates(

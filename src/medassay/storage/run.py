@@ -49,7 +49,10 @@ class Run:
     @property
     def id(self) -> str:
         """Return the run's id, plan hash and counter."""
-        return str(self.manifest_document["run"])
+        name = self.manifest_document.get("run")
+        if not isinstance(name, str):
+            raise IntegrityError("manifest.json: names no run")
+        return name
 
     @property
     def sealed(self) -> bool:

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-import msgspec
-
-from medassay.core.records.statistics import LeaderboardRow, tied_groups
+from medassay.core.records.statistics import LeaderboardRow, rows_of, tied_groups
 
 _SHOWN = 20
 
@@ -91,7 +89,7 @@ class Leaderboard:
 
     def rows(self, domain: str = "overall") -> list[LeaderboardRow]:
         """Return the rows of a ranking, the best first."""
-        return msgspec.convert(self.domains[domain], list[LeaderboardRow])
+        return rows_of(LeaderboardRow, self.domains[domain])
 
     def lines(self, domain: str = "overall") -> list[tuple[str, str, str]]:
         """Return (rank, model and setting, score with interval) of each row."""

@@ -3,7 +3,7 @@
 The file holds more: what a kind of task tells besides. A kind reads that by a row type of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -239,6 +239,7 @@ class LeaderboardRow(RankRange, frozen=True, kw_only=True):
 
 Row = TypeVar("Row", bound=LeaderboardRow)
 Record = TypeVar("Record")
+Ranking = TypeVar("Ranking")
 
 
 def tied_groups(rows: Sequence[LeaderboardRow]) -> set[tuple[str, int | None]]:
@@ -486,6 +487,8 @@ class _RankingRules(msgspec.Struct, frozen=True, kw_only=True):
     separation: str = ""
     level: float = 0.95
     n_resamples: int = 0
+    domains: dict[str, list[dict[str, Any]]]
+    fields: dict[str, dict[str, dict[str, Any]]]
 
 
 class Statistics:
@@ -504,16 +507,26 @@ class Statistics:
         self.metric, self.scale = head.metric, head.scale
         self.rank_rule, self.separation = head.rank_rule, head.separation
         self.level, self.n_resamples = head.level, head.n_resamples
+        self._domains, self._fields = head.domains, head.fields
+
+    @staticmethod
+    def _ranking(rankings: Mapping[str, Ranking], domain: str) -> Ranking:
+        """Return what is said of one ranking of a run, which says something of each of its
+        domains.
+        """
+        if domain not in rankings:
+            raise IntegrityError(f"statistics.json: nothing is said of domain '{domain}'")
+        return rankings[domain]
 
     @property
     def modes(self) -> list[str]:
         """Return the modes, solo first."""
-        return sorted(self.document["fields"], key=lambda mode: (mode != "solo", mode))
+        return sorted(self._fields, key=lambda mode: (mode != "solo", mode))
 
     @property
     def domains(self) -> list[str]:
         """Return the domains, the overall ranking among them, as the file lists them."""
-        return list(self.document["domains"])
+        return list(self._domains)
 
     def rows(self, domain: str, mode: str | None = None) -> list[LeaderboardRow]:
         """Return the rows of one ranking, of all modes if none is named; the best of each first."""
@@ -521,12 +534,16 @@ class Statistics:
 
     def rows_as(self, row_type: type[Row], domain: str, mode: str | None = None) -> list[Row]:
         """Return the rows of one ranking with what a kind of task has in a row."""
-        documents = self.document["domains"][domain]
-        return [_record(row, row_type) for row in documents if mode in (None, row["mode"])]
+        documents = self._ranking(self._domains, domain)
+        return rows_of(row_type, [row for row in documents if mode in (None, row.get("mode"))])
+
+    def part(self, key: str, record: type[Record]) -> Record:
+        """Return what a kind of task tells under its key besides the rankings."""
+        return _record(self.document.get(key), record)
 
     def relations(self, domain: str, mode: str) -> Relations:
         """Return what holds between the rows of one ranking."""
-        return _record(self.document["fields"][mode][domain], Relations)
+        return _record(self._ranking(self._fields[mode], domain), Relations)
 
     def sentence(self, domain: str, mode: str) -> str:
         """Return the answer to "who is best?" of one ranking."""
@@ -577,13 +594,24 @@ class Statistics:
             _record(row, _Counts).outcomes
             for domain in self.domains
             if domain != OVERALL
-            for row in self.document["domains"][domain]
+            for row in self._domains[domain]
         )
         return sum(sum(outcomes.values()) for outcomes in counts)
 
 
 class _Counts(msgspec.Struct):
     outcomes: dict[str, int]
+
+
+def rows_of(row_type: type[Row], documents: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Return rows of a ranking as records.
+
+    Raises
+    ------
+    IntegrityError
+        Naming the field that is wrong.
+    """
+    return [_record(row, row_type) for row in documents]
 
 
 def _record(part: Any, record: type[Record]) -> Record:

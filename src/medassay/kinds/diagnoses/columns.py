@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from medassay.core.records.statistics import RowEstimate, Statistics
 from medassay.kinds.diagnoses.row import DiagnosesRow, DiagnosesSummary
 from medassay.kinds.diagnoses.scorer import BEST
@@ -13,7 +11,7 @@ from medassay.kinds.kind import Table
 def tables(statistics: Statistics, domain: str) -> Iterator[Table]:
     """Yield both aggregates of ranked diagnoses, their plain means, and top-k."""
     rows = statistics.rows_as(DiagnosesRow, domain)
-    summary = msgspec.convert(statistics.document["ddx"], DiagnosesSummary)
+    summary = statistics.part("ddx", DiagnosesSummary)
     leading = summary.leading
     highest = 2 * BEST / summary.semantic_max - 1
     cells = [

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
 from markupsafe import Markup, escape
 
 from medassay.core.records.statistics import OVERALL, Statistics
@@ -387,7 +386,7 @@ def _rows_of(statistics: Statistics, mode: str) -> list[DiagnosesRow]:
 
 
 def _summary(statistics: Statistics) -> DiagnosesSummary:
-    return msgspec.convert(statistics.document["ddx"], DiagnosesSummary)
+    return statistics.part("ddx", DiagnosesSummary)
 
 
 PRESENTATION = Presentation(

@@ -58,9 +58,7 @@ def pages(board: Board) -> Iterator[Page]:
     if "records" not in board.statistics.document:
         return
     graphs = {graph["name"]: graph["roots"] for graph in board.manifest.get("graphs", [])}
-    thinking = msgspec.convert(
-        board.statistics.document["records"]["thinking"], dict[str, list[ThinkingGain]]
-    )
+    thinking = board.statistics.part("records", RecordsSummary).thinking
     gained = [SIMILARITY, MEDICATION, *(f"graph {name}" for name in graphs)]
     for mode in board.modes:
         rows = board.statistics.rows_as(RecordRow, OVERALL, mode)
@@ -162,6 +160,12 @@ class ThinkingGain(msgspec.Struct, frozen=True, kw_only=True):
     thinking: str
     direct: str
     differences: dict[str, ThinkingDifference]
+
+
+class RecordsSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run tells of health records besides its rows, by mode."""
+
+    thinking: dict[str, list[ThinkingGain]]
 
 
 def _page_order(pair: ThinkingGain) -> ThinkingGain:

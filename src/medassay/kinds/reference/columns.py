@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 from medassay.core.records.statistics import Statistics
 from medassay.kinds.kind import Table
 from medassay.kinds.reference.row import TextRow, TextSummary
@@ -31,7 +29,7 @@ def tables(statistics: Statistics, domain: str) -> Iterator[Table]:
         for row in rows
         if row.text.left_out
     ]
-    summary = msgspec.convert(statistics.document["text"], TextSummary)
+    summary = statistics.part("text", TextSummary)
     yield Table(
         rows=lines,
         text=("model", "setting", "metric"),

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 from medassay.core.records.statistics import OVERALL
 from medassay.kinds.kind import Presentation
 from medassay.kinds.reference import columns
@@ -24,7 +22,7 @@ def pages(board: Board) -> Iterator[Page]:
             "texts/" if mode == board.modes[0] else f"texts/track/{slug}/",
             mode=mode,
             rows=board.statistics.rows_as(TextRow, OVERALL, mode),
-            document=msgspec.convert(board.statistics.document["text"], TextSummary),
+            document=board.statistics.part("text", TextSummary),
         )
 
 
