@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from medassay.core.records.statistics import RankRange
+from medassay.errors import IntegrityError
 from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
@@ -26,6 +27,8 @@ class PublishedPoint(RankRange, frozen=True, kw_only=True):
     setting: str
     mode: str
     metric: str
+    series: str
+    sampling: str = ""
     scale: tuple[float | None, float | None]
     score: float
     lo: float | None
@@ -40,9 +43,37 @@ class PublishedPoint(RankRange, frozen=True, kw_only=True):
         return self.rank_text()
 
 
+class PublishedSeries(msgspec.Struct, frozen=True, kw_only=True):
+    """The banks and the methodology of one publication."""
+
+    publication: str
+    banks: list[str]
+    methodology: str
+
+
+class SeriesMarker(msgspec.Struct, frozen=True, kw_only=True):
+    """A publication that began a new series: what changed, and why."""
+
+    publication: str
+    what: str
+    reason: str = ""
+
+
+class Trend(msgspec.Struct, frozen=True, kw_only=True):
+    """The publications of a site up to one of them; see `publishing/trend.py`, which writes it."""
+
+    points: list[PublishedPoint] = []
+    markers: list[SeriesMarker] = []
+    series: list[PublishedSeries] = []
+
+
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page and its figure; nothing for a run that is shown without a site."""
-    if not board.trend.get("points"):
+    try:
+        whole = msgspec.convert(board.trend, Trend)
+    except msgspec.ValidationError as error:
+        raise IntegrityError(f"data/trend.json: {error}") from None
+    if not whole.points:
         return
     # Points of another metric stand in the table, in their own units, and in no figure beside
     # these.
@@ -51,17 +82,18 @@ def pages(board: Board) -> Iterator[Page]:
     for mode in board.modes:  # solo and tools are two series
         points = [
             {
-                **point,
-                "row": f"{point['model']} · {point['setting']}",
-                "series": f"{point['series']} {point['sampling']}",
+                "publication": point.publication,
+                "row": f"{point.model} · {point.setting}",
+                "series": f"{point.series} {point.sampling}",
+                "score": point.score,
+                "lo": point.lo,
+                "hi": point.hi,
             }
-            for point in board.trend["points"]
-            if (point["metric"], point["scale"], point["mode"]) == (metric, [*scale.ends], mode)
+            for point in whole.points
+            if (point.metric, point.scale, point.mode) == (metric, scale.ends, mode)
         ]
         drawn_here = {point["publication"] for point in points}
-        markers = [
-            m["publication"] for m in board.trend["markers"] if m["publication"] in drawn_here
-        ]
+        markers = [m.publication for m in whole.markers if m.publication in drawn_here]
         drawing = trend(
             points, markers, unit=metric_text(board), factor=100 if scale.is_share else 1
         )
@@ -72,9 +104,9 @@ def pages(board: Board) -> Iterator[Page]:
         "trend.html",
         board,
         "trend/",
-        points=msgspec.convert(board.trend["points"][-_MOST_ROWS:], list[PublishedPoint]),
-        left_out=max(0, len(board.trend["points"]) - _MOST_ROWS),
-        markers=board.trend["markers"],
-        series={entry["publication"]: entry for entry in board.trend["series"]},
+        points=whole.points[-_MOST_ROWS:],
+        left_out=max(0, len(whole.points) - _MOST_ROWS),
+        markers=whole.markers,
+        series={entry.publication: entry for entry in whole.series},
         figures=figures,
     )
