@@ -31,14 +31,15 @@ def open_(
     from medassay.storage.run import open_run
 
     opened_items = open_item(open_run(run), item, model=model, publication=publication)
-    if out.json:
-        out.document({"item": item, "opened": [opened.to_dict() for opened in opened_items]})
-        return
+    lines = []
     for opened_item in opened_items:
-        out.result(opened_item.what)
-        out.result(json.dumps(opened_item.record, ensure_ascii=False, indent=1))
-        out.result(f"salt {opened_item.salt}")
         matches = "" if opened_item.public is None else ", as published"
-        out.result(f"sha256(salt, canonical record) = {opened_item.commitment}{matches}")
+        lines += [
+            opened_item.what,
+            json.dumps(opened_item.record, ensure_ascii=False, indent=1),
+            f"salt {opened_item.salt}",
+            f"sha256(salt, canonical record) = {opened_item.commitment}{matches}",
+        ]
+    out.tell({"item": item, "opened": [opened.to_dict() for opened in opened_items]}, *lines)
     if publication is None:
         out.say("no --publication given: nothing was compared with what is public")

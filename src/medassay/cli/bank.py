@@ -78,18 +78,12 @@ def show(
             "may_leave": loaded.may_leave,
             "content_sha256": loaded.content_hash,
         }
-        if out.json:
-            out.document(card)
-        for key, value in {} if out.json else card.items():
-            out.result(f"{key}: {', '.join(value) if isinstance(value, list) else value}")
+        texts = ((k, ", ".join(v) if isinstance(v, list) else v) for k, v in card.items())
+        out.tell(card, *(f"{key}: {text}" for key, text in texts))
         return
     for candidate, record in bank_records(loaded):
         if candidate.id == item:
-            if out.json:
-                out.document({"item": record})
-                return
-            for key, value in record.items():
-                out.result(f"{key}: {value}")
+            out.tell({"item": record}, *(f"{key}: {value}" for key, value in record.items()))
             return
     raise InputError(
         f"bank '{loaded.name}': no item '{item}'; `medassay bank stats` describes what there is"
@@ -104,20 +98,16 @@ def diff(old: str = _BANK, new: str = _BANK) -> None:
     differences = diff_banks(
         load_bank_argument(old, check=False), load_bank_argument(new, check=False)
     )
-    if out.json:
-        out.document(
-            {
-                "added": differences.added,
-                "removed": differences.removed,
-                "changed": differences.changed,
-            }
-        )
-    else:
-        for sign, names in (("+", differences.added), ("-", differences.removed)):
-            for name in names:
-                out.result(f"{sign} {name}")
-        for name, fields in differences.changed.items():
-            out.result(f"~ {name}: {', '.join(fields)}")
+    out.tell(
+        {
+            "added": differences.added,
+            "removed": differences.removed,
+            "changed": differences.changed,
+        },
+        *(f"+ {name}" for name in differences.added),
+        *(f"- {name}" for name in differences.removed),
+        *(f"~ {name}: {', '.join(fields)}" for name, fields in differences.changed.items()),
+    )
     if not differences.empty:
         raise typer.Exit(1)
 
@@ -201,16 +191,18 @@ def silver(
         engine=engine,
         watch=watch,
     )
-    if out.json:
-        document = {"path": str(to), "version": report.version, "written": report.written}
-        out.document({**document, "kept": report.kept, "failed": dict(report.failed)})
-        return
-    out.result(
+    out.tell(
+        {
+            "path": str(to),
+            "version": report.version,
+            "written": report.written,
+            "kept": report.kept,
+            "failed": dict(report.failed),
+        },
         f"{to}: {report.version}, {report.written} silver references by {maker}, {report.kept}"
-        " items as they were"
+        " items as they were",
+        *(f"  without a reference: {name}: {why}" for name, why in report.failed.items()),
     )
-    for name, why in report.failed.items():
-        out.result(f"  without a reference: {name}: {why}")
 
 
 @app.command(name="list")
@@ -223,13 +215,13 @@ def list_banks() -> None:
         {"name": n, "checked": e.checked, "says": e.says, "fetch": n in HUB}
         for n, e in BANKS.items()
     ]
-    if out.json:
-        out.document({"banks": rows})
-    for row in [] if out.json else rows:
-        out.result(
-            f"{row['name']:<16} {row['checked']:<20}"
-            f" {row['says']}{' (bank fetch)' if row['fetch'] else ''}"
-        )
+    out.tell(
+        {"banks": rows},
+        *(
+            f"{name:<16} {entry.checked:<20} {entry.says}{' (bank fetch)' if name in HUB else ''}"
+            for name, entry in BANKS.items()
+        ),
+    )
 
 
 @app.command()
@@ -403,18 +395,16 @@ def _write_imported(bank: "Bank", folder: Path) -> None:
 
     card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
     content = write_bank(folder, card, (record for _, record in bank_records(bank)))
-    if out.json:
-        out.document(
-            {
-                "path": str(folder),
-                "kept": bank.kept,
-                "dropped": bank.dropped,
-                "content_sha256": content,
-            }
-        )
-        return
     dropped = ", ".join(f"{count} × {reason}" for reason, count in bank.dropped.items()) or "none"
-    out.result(f"{folder}: {bank.kept} items kept; dropped: {dropped}; content {content}")
+    out.tell(
+        {
+            "path": str(folder),
+            "kept": bank.kept,
+            "dropped": bank.dropped,
+            "content_sha256": content,
+        },
+        f"{folder}: {bank.kept} items kept; dropped: {dropped}; content {content}",
+    )
 
 
 def _load_data_set(name: str, path: Path, golden: str) -> "Bank":

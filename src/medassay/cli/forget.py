@@ -30,11 +30,9 @@ def command(
     at = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with location.changing(workspace) as folder:
         forgotten = forget(item, folder, domain=domain, reason=reason, at=at)
-    if out.json:
-        out.document({"item": item, "replies": forgotten.replies, "runs": forgotten.runs})
-        return
-    out.result(
-        f"{forgotten.replies} stored replies deleted; tombstones in {', '.join(forgotten.runs)}"
+    out.tell(
+        {"item": item, "replies": forgotten.replies, "runs": forgotten.runs},
+        f"{forgotten.replies} stored replies deleted; tombstones in {', '.join(forgotten.runs)}",
     )
     out.say(
         "banks, published sites, backups and versions that an object store keeps are yours to"

@@ -235,13 +235,13 @@ def query(
             await index.close()
 
     chunks_found = run_async(work)
-    if out.json:
-        out.document({"index": index.id, "chunks": [chunk.to_dict() for chunk in chunks_found]})
-        return
-    for chunk in chunks_found:
-        out.result(
-            f"{chunk.rank}. {chunk.document} at {chunk.start}  ({chunk.measure} {chunk.score:.4f})"
+    lines = [
+        line
+        for chunk in chunks_found
+        for line in (
+            f"{chunk.rank}. {chunk.document} at {chunk.start}  ({chunk.measure} {chunk.score:.4f})",
+            f"   {' '.join(chunk.text.split())}",
         )
-        out.result(f"   {' '.join(chunk.text.split())}")
-    if not chunks_found:
-        out.result("nothing found")
+    ]
+    document = {"index": index.id, "chunks": [chunk.to_dict() for chunk in chunks_found]}
+    out.tell(document, *(lines or ["nothing found"]))

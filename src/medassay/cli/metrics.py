@@ -25,18 +25,24 @@ def list_metrics() -> None:
     from medassay.score.catalog import TEXT_MEASURES
     from medassay.score.text import LEXICAL
 
-    rows = [{"name": name, "available": True, "says": "needs no model"} for name in LEXICAL]
+    metrics = [(name, True, "needs no model") for name in LEXICAL]
     for name, make in TEXT_MEASURES.items():
         try:
-            rows.append({"name": name, "available": True, "says": make("").id})
+            metrics.append((name, True, make("").id))
         except UnavailableError as error:
-            rows.append({"name": name, "available": False, "says": str(error)})
-    if out.json:
-        out.document({"metrics": rows})
-        return
-    for row in rows:
-        mark = "here" if row["available"] else "unavailable"
-        out.result(f"{row['name']:<16} {mark:<12} {row['says']}")
+            metrics.append((name, False, str(error)))
+    out.tell(
+        {
+            "metrics": [
+                {"name": name, "available": is_here, "says": says}
+                for name, is_here, says in metrics
+            ]
+        },
+        *(
+            f"{name:<16} {'here' if is_here else 'unavailable':<12} {says}"
+            for name, is_here, says in metrics
+        ),
+    )
 
 
 @app.command("install")
