@@ -236,10 +236,10 @@ def _check_content(folder: Path) -> str:
         _check_statistics(run, canonical(document), withheld=withheld)
     intervals = "intervals, ranks and pairs " + _recomputed(other_statistics)
     scores = f"scores {_recomputed(other_scores)}"
-    if judged is not None and other_scores is not None:
-        scores = f"scores, and verdicts, {_recomputed(other_scores)}"
-    elif judged is not None and judged.other is not None:
+    if judged is not None and judged.other is not None:
         scores += f"; verdicts not read again: {judged.other}"
+    elif judged is not None and other_scores is not None:
+        scores += "; neither were verdicts read again"
     if withheld:
         scores += "; those of withheld items, and what judges said of them, taken as published"
     return f"{intervals}; {scores}"
