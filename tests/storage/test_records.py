@@ -74,6 +74,25 @@ def test_a_trial_without_a_score_is_named(tmp_path, n_trials, n_scores):
         list(read_stored_trials(tmp_path))
 
 
+@pytest.mark.parametrize("damage", ["", "{", "{}", '{"domain": 5}'])
+def test_a_line_deep_in_a_file_is_named_after_those_before_it_were_read(tmp_path, damage):
+    """Lines are decoded many at once."""
+    trials = [{**KEY, "item": f"law-{n:05}", "outcome": "answered"} for n in range(3000)]
+    write(tmp_path, trials, [])
+    path = tmp_path / "trials.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    assert [trial.item for trial in read_trials(tmp_path)] == [t["item"] for t in trials]
+    offset = len("".join(lines[:1700]))
+    later = [trial.item for trial in read_trials(tmp_path, offset=offset, line=1701)]
+    assert later == [t["item"] for t in trials[1700:]]
+    path.write_text("".join([*lines[:2500], f"{damage}\n", *lines[2501:]]))
+    before = []
+    with pytest.raises(IntegrityError, match=r"trials\.jsonl line 2501: "):
+        for trial in read_trials(tmp_path, offset=offset, line=1701):
+            before.append(trial.item)
+    assert before == [t["item"] for t in trials[1700:2500]]
+
+
 def test_a_damaged_manifest_is_named_by_its_field(cli, tmp_path):
     makers.write_bank(tmp_path / "bank", makers.law_items())
     makers.write_models(tmp_path, makers.fake(letters="hash"))

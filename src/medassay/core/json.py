@@ -1,6 +1,6 @@
 """Reading JSON that may be broken or hostile: one error, whatever is wrong with it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -75,7 +75,8 @@ class RecordDecoder(Generic[T]):
 
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
-        self._decode = msgspec.json.Decoder(kind).decode
+        decoder = msgspec.json.Decoder(kind)
+        self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
 
     def __call__(self, data: bytes, name: str, line: int) -> T:
         """Return the record.
@@ -91,6 +92,30 @@ class RecordDecoder(Generic[T]):
             return self._decode(data)
         except (ValueError, RecursionError):
             return self.with_document(data, name, line)[0]  # fails as well, and says where
+
+    def lines(self, lines: Sequence[bytes], name: str, first: int) -> Iterator[T]:
+        """Yield the records of some lines, decoded in one go where nothing is wrong with any.
+
+        Parameters
+        ----------
+        first : number of the first line
+
+        Raises
+        ------
+        InputError
+            As `__call__`, once the records before the line were yielded.
+        """
+        data = b"".join(lines)
+        if not _has_long_number(data):
+            try:
+                records = self._decode_lines(data)
+            except (ValueError, RecursionError):
+                records = []
+            if len(records) == len(lines):  # a blank line is passed over there
+                yield from records
+                return
+        for number, line in enumerate(lines, first):
+            yield self(line, name, number)
 
     def with_document(self, data: bytes, name: str, line: int) -> tuple[T, Any]:
         """Return the record, and the JSON value that it was read from; raises as `__call__`."""

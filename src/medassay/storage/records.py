@@ -13,6 +13,7 @@ from medassay.core.records.verdict import TrialVerdict
 from medassay.errors import InputError, IntegrityError
 
 T = TypeVar("T")
+_CHUNK = 1 << 16  # bytes of lines that are decoded in one go
 decode_trial = RecordDecoder(Trial)
 decode_score = RecordDecoder(TrialScore)
 _decode_verdict = RecordDecoder(TrialVerdict)
@@ -53,8 +54,11 @@ def read_scored_trials(folder: Path) -> Iterator[tuple[Trial, TrialScore]]:
     IntegrityError
         Naming the line that is no such record, or where a trial has no score.
     """
-    for stored in read_stored_trials(folder):
-        yield stored.trial, stored.score
+    pairs = zip_longest(read_trials(folder), read_scores(folder))
+    for number, (trial, score) in enumerate(pairs, 1):
+        if trial is None or score is None:
+            raise IntegrityError(f"scores.jsonl line {number}: not one score for each trial")
+        yield trial, score
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +101,9 @@ def read_stored_trials(
 def _read(path: Path, decode: RecordDecoder[T], offset: int, line: int) -> Iterator[T]:
     with path.open("rb") as file:
         file.seek(offset)
-        for number, data in enumerate(file, line):
-            try:
-                record = decode(data, path.name, number)
-            except InputError as error:
-                raise IntegrityError(str(error)) from None
-            yield record
+        try:
+            while lines := file.readlines(_CHUNK):
+                yield from decode.lines(lines, path.name, line)
+                line += len(lines)
+        except InputError as error:
+            raise IntegrityError(str(error)) from None
