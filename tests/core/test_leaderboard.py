@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from medassay.core.records.estimate import Estimate, Second
 from medassay.core.records.manifest import Manifest, RunModel, RunPlan
-from medassay.core.records.statistics import LeaderboardRow, RowEstimate
+from medassay.core.records.statistics import LeaderboardRow, RowEstimate, Statistics
 
 SHARES = st.floats(0, 1)
 ROW = {"model": "m", "setting": "zero_shot", "mode": "solo", "metric": "accuracy"}
@@ -63,3 +63,22 @@ def test_a_family_that_nobody_says_is_unknown_and_one_that_is_blank_stays_blank(
     names = ("said", "blank", "imported", "absent")
     assert [manifest.family_of(name) for name in names] == ["acme", "", "unknown", "unknown"]
     assert [manifest.provider_of(name) for name in names] == ["fake", "fake", "import", ""]
+
+
+def test_each_part_of_the_statistics_becomes_a_record_once():
+    """Every page of a board asks for the rows of all models."""
+    row = {**ROW, "scale": [0, 1], "n": 10, "coverage": 1.0}
+    relations = {"n_items": 10, "n_common": 10, "pairs": []}
+    document = {
+        "metric": "accuracy",
+        "scale": {"lo": 0, "hi": 1},
+        "domains": {"overall": [row, {**row, "mode": "tools"}]},
+        "fields": {"solo": {"overall": relations}},
+        "by_kind": {"public": {}, "synthetic": {}, "gap": [], "tools_minus_solo": []},
+    }
+    statistics = Statistics(document)
+    assert statistics.rows("overall", "tools")[0] is statistics.rows("overall")[1]
+    assert statistics.relations("overall", "solo") is statistics.relations("overall", "solo")
+    assert statistics.by_provenance is statistics.by_provenance
+    statistics.rows("overall").clear()  # a list of the caller's own
+    assert len(statistics.rows("overall")) == 2

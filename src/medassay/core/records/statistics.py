@@ -4,6 +4,7 @@ The file holds more: what a kind of task tells besides. A kind reads that by a r
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -494,6 +495,8 @@ class _RankingRules(msgspec.Struct, frozen=True, kw_only=True):
 class Statistics:
     """The statistics of a run.
 
+    Each part is made a record once, since every page of a board asks for the same rows.
+
     Attributes
     ----------
     document : as the file has it, with what this code does not know
@@ -508,6 +511,9 @@ class Statistics:
         self.rank_rule, self.separation = head.rank_rule, head.separation
         self.level, self.n_resamples = head.level, head.n_resamples
         self._domains, self._fields = head.domains, head.fields
+        self._rows: dict[tuple[type[LeaderboardRow], str], list[Any]] = {}
+        self._parts: dict[tuple[str, type[Any]], Any] = {}
+        self._relations: dict[tuple[str, str], Relations] = {}
 
     @staticmethod
     def _ranking(rankings: Mapping[str, Ranking], domain: str) -> Ranking:
@@ -534,16 +540,24 @@ class Statistics:
 
     def rows_as(self, row_type: type[Row], domain: str, mode: str | None = None) -> list[Row]:
         """Return the rows of one ranking with what a kind of task has in a row."""
-        documents = self._ranking(self._domains, domain)
-        return rows_of(row_type, [row for row in documents if mode in (None, row.get("mode"))])
+        key = (row_type, domain)
+        if key not in self._rows:
+            self._rows[key] = rows_of(row_type, self._ranking(self._domains, domain))
+        return [row for row in self._rows[key] if mode in (None, row.mode)]
 
     def part(self, key: str, record: type[Record]) -> Record:
         """Return what a kind of task tells under its key besides the rankings."""
-        return _record(self.document.get(key), record)
+        if (key, record) not in self._parts:
+            self._parts[key, record] = _record(self.document.get(key), record)
+        summary: Record = self._parts[key, record]
+        return summary
 
     def relations(self, domain: str, mode: str) -> Relations:
         """Return what holds between the rows of one ranking."""
-        return _record(self._ranking(self._fields[mode], domain), Relations)
+        if (domain, mode) not in self._relations:
+            document = self._ranking(self._fields[mode], domain)
+            self._relations[domain, mode] = _record(document, Relations)
+        return self._relations[domain, mode]
 
     def sentence(self, domain: str, mode: str) -> str:
         """Return the answer to "who is best?" of one ranking."""
@@ -581,7 +595,7 @@ class Statistics:
         effects = self.document.get("tools_minus_solo", [])
         return [_record(effect, ToolsEffect) for effect in effects]
 
-    @property
+    @cached_property
     def by_provenance(self) -> ByProvenance | None:
         """Return public and synthetic items apart, None for a run with items of one kind."""
         by_kind = self.document.get("by_kind")
