@@ -112,3 +112,17 @@ def test_a_damaged_verdict_is_named_by_its_line(tmp_path):
     path.write_text(json.dumps(verdict) + "\n")
     with pytest.raises(IntegrityError, match=r"verdicts.jsonl line 1: .*`\$\.score`"):
         list(read_verdicts_by_trial(path))
+
+
+def test_show_names_a_damaged_line_of_the_trials(cli, tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.law_items())
+    makers.write_models(tmp_path, makers.fake())
+    run = medassay.run(makers.write_plan(tmp_path), secrets={})
+    code, before, _ = cli("show", "law-00", "--run", run.path)
+    assert (code, "law-00" in before) == (0, True)
+    path = run.path / "trials.jsonl"
+    path.chmod(0o644)
+    path.write_text(path.read_text().replace('"repeat":0', '"repeat":"x"', 1))
+    code, _, error = cli("show", "law-00", "--run", run.path)
+    assert (code, error.count("\n")) == (6, 1)
+    assert "trials.jsonl line 1: Expected `int`, got `str`" in error

@@ -109,21 +109,29 @@ class _Hit:
 
 def _hits(run: "Run", name: str) -> list[_Hit]:
     """Return the trials of an item, or the one whose hash starts so, with their scores."""
-    import msgspec
-
-    from medassay.core.canonical import canonical, sha256_hex
-    from medassay.core.records.trial import Trial
-    from medassay.storage.jsonl import read_jsonl
+    from medassay.core.canonical import sha256_hex
+    from medassay.core.json import parse_record
+    from medassay.storage.records import read_stored_trials
 
     hits = []
-    scores = read_jsonl(run.path / "scores.jsonl")
-    for record, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
-        digest = sha256_hex(canonical(record))
-        if record["item"] == name or (len(name) >= 8 and digest.startswith(name.lower())):
-            value, because = score["score"], score.get("because", "")
-            document = {"sha256": digest, "trial": record, "score": value, "because": because}
-            trial = msgspec.convert(record, Trial)
-            hits.append(_Hit(sha256=digest, trial=trial, score=value, document=document))
+    for stored in read_stored_trials(run.path):
+        line, score = stored.trial_line.removesuffix(b"\n"), stored.score_record
+        digest = sha256_hex(line)
+        if stored.trial.item == name or (len(name) >= 8 and digest.startswith(name.lower())):
+            document = {
+                "sha256": digest,
+                "trial": parse_record(line, "trials.jsonl"),
+                "score": score["score"],
+                "because": score.get("because", ""),
+            }
+            hits.append(
+                _Hit(
+                    sha256=digest,
+                    trial=stored.trial,
+                    score=stored.score.score,
+                    document=document,
+                )
+            )
     return hits
 
 

@@ -3,7 +3,7 @@ a page with a figure, and a file.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -46,14 +46,19 @@ def shown_columns(key: str) -> Presentation:
 _Columns = dict[str, RowEstimate | None]  # name of a number → its mean; None without an interval
 
 
+@cache
+def _row_type(key: str) -> type[Any]:
+    """Return the type of a row that has the columns of a kind under its key."""
+    return msgspec.defstruct(
+        "ColumnsRow", [(key, _Columns)], bases=(LeaderboardRow,), frozen=True, kw_only=True
+    )
+
+
 def _rows(
     key: str, statistics: Statistics, domain: str, mode: str | None = None
 ) -> list[tuple[LeaderboardRow, _Columns]]:
     """Return the rows of a ranking with their columns."""
-    row_type: type[Any] = msgspec.defstruct(
-        "ColumnsRow", [(key, _Columns)], bases=(LeaderboardRow,), frozen=True, kw_only=True
-    )
-    rows = statistics.rows_as(row_type, domain, mode)
+    rows = statistics.rows_as(_row_type(key), domain, mode)
     return [(row, getattr(row, key)) for row in rows]
 
 
