@@ -5,11 +5,15 @@ as something else, and none ends in an error that nobody expected.
 import copy
 import json
 import random
+import re
 import shutil
 
 import pytest
 
 import medassay
+from medassay.errors import IntegrityError
+from medassay.kinds.record.parts import parts_of
+from medassay.publishing.times import from_sealed
 from tests import makers
 
 DOCUMENTS = ("statistics.json", "seal.json", "manifest.json")
@@ -69,3 +73,15 @@ def test_a_wrong_value_anywhere_is_told_in_one_line(kind, tmp_path, cli):
                 code, _, errors = cli(*command, str(damaged))
                 assert "unexpected" not in errors, (name, place, errors)
                 assert errors.count("error:") == (code != 0), (name, place, errors)
+
+
+@pytest.mark.parametrize(
+    ("read", "says"),
+    [
+        (lambda: parts_of({"similarity": "x"}), "scores.jsonl: parts of a health record: Expected"),
+        (lambda: from_sealed([{"role": 5}]), "seal.json: withheld.times: "),
+    ],
+)
+def test_wrong_parts_of_scores_and_seals_are_named(read, says):
+    with pytest.raises(IntegrityError, match=re.escape(says)):
+        read()

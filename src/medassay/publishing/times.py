@@ -22,6 +22,7 @@ from medassay.core.keyed import keyed
 from medassay.core.records.completion import Usage
 from medassay.core.records.model import Price
 from medassay.core.records.target import OPEN_FORMS
+from medassay.errors import IntegrityError
 from medassay.model.spec import remembered
 from medassay.report.times import TimesRow
 from medassay.storage.jsonl import read_as
@@ -244,8 +245,12 @@ def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
 
 def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
     """Return the times that the seal of a public copy keeps."""
+    try:
+        sealed_times = msgspec.convert(rows, list[_SealedTimes])
+    except msgspec.ValidationError as error:
+        raise IntegrityError(f"seal.json: withheld.times: {error}") from None
     times_by_key = {}
-    for row in msgspec.convert(rows, list[_SealedTimes]):
+    for row in sealed_times:
         key = TimesKey(**{name: getattr(row, name) for name in TimesKey.__dataclass_fields__})
         times_by_key[key] = Times(
             replies=row.replies,

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from medassay.errors import IntegrityError
+
 
 class DrugParts(msgspec.Struct, frozen=True, kw_only=True):
     """What `medication.medication_details` counts in one reply.
@@ -89,5 +91,14 @@ class RecordParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parts_of(parts: Mapping[str, Any] | None) -> RecordParts | None:
-    """Return the parts of a score as a record, None where there are none."""
-    return msgspec.convert(parts, RecordParts) if parts else None
+    """Return the parts of a score as a record, None where there are none.
+
+    Raises
+    ------
+    IntegrityError
+        Naming the part that is wrong.
+    """
+    try:
+        return msgspec.convert(parts, RecordParts) if parts else None
+    except msgspec.ValidationError as error:
+        raise IntegrityError(f"scores.jsonl: parts of a health record: {error}") from None
