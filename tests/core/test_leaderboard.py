@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medassay.core.records.estimate import Estimate, Second
+from medassay.core.records.estimate import Estimate, RowEstimate, Second
 from medassay.core.records.manifest import Manifest, RunModel, RunPlan
-from medassay.core.records.statistics import LeaderboardRow, RowEstimate, Statistics
+from medassay.core.records.statistics import LeaderboardRow, Statistics
 
 SHARES = st.floats(0, 1)
 ROW = {"model": "m", "setting": "zero_shot", "mode": "solo", "metric": "accuracy"}

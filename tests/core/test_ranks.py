@@ -18,7 +18,8 @@ from medassay.core.ranks import (
 )
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.plan import plan_from_dict
-from medassay.core.records.statistics import RowPair, Statistics
+from medassay.core.records.relations import RowPair
+from medassay.core.records.statistics import Statistics
 from medassay.core.scale import Scale
 from medassay.errors import InputError
 from medassay.kinds.catalog import find_task

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import medassay
-from medassay.core.records.statistics import RowPair
+from medassay.core.records.relations import RowPair
 from medassay.exchange.predictions import import_predictions
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from medassay.core.records.statistics import OVERALL, LeaderboardRow, RowEstimate, Statistics
+from medassay.core.records.estimate import RowEstimate
+from medassay.core.records.statistics import OVERALL, LeaderboardRow, Statistics
 from medassay.kinds.kind import DataFile, Presentation, Table
 from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages

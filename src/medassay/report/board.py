@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from medassay.core.keyed import keyed
+from medassay.core.records.relations import Relations
 from medassay.core.records.rerun import Rerun
 from medassay.core.records.seal import Seal
 from medassay.core.records.statistics import (
     OVERALL,
     LeaderboardRow,
     ProvenanceGap,
-    Relations,
     Statistics,
     ToolsEffect,
     tied_groups,

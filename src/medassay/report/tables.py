@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from medassay.core.ranks import SIMULTANEOUS
-from medassay.core.records.estimate import Estimate
-from medassay.core.records.statistics import LeaderboardRow, RowEstimate
+from medassay.core.records.estimate import Estimate, RowEstimate
+from medassay.core.records.statistics import LeaderboardRow
 from medassay.report.board import Board
 
 _TIMES = [

@@ -13,9 +13,9 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from medassay.core.records.estimate import Estimate, Second
+from medassay.core.records.estimate import Estimate, RowEstimate, Second
 from medassay.core.records.manifest import Manifest
-from medassay.core.records.statistics import OVERALL, LeaderboardRow, RowEstimate
+from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.core.records.trial import RowKey
 from medassay.core.scale import Scale
 from medassay.kinds.likelihood.row import LikelihoodColumns

@@ -1,8 +1,13 @@
 """Numbers with their uncertainty."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+
+from medassay.core.scale import units
+
+Ends = tuple[float | None, float | None]  # None where there is no end
 
 
 class Second(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +79,58 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "scor
             "flags": list(self.flags),
             **({"interval": self.interval} if self.interval else {}),
         }
+
+
+class RowEstimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "score"}):
+    """An estimate beside the score of a row; what its kind does not tell is None.
+
+    Other than an `Estimate` it may have no interval: where nothing varies.
+
+    Attributes
+    ----------
+    value, lo, hi : on `scale`; files call the value `score`
+    second : an interval by another method, where the first may be too short
+    nulls : items without a value
+    """
+
+    value: float | None
+    lo: float | None = None
+    hi: float | None = None
+    second: Second | None = None
+    n: int | None = None
+    flags: list[str] | None = None
+    scale: Ends = (0.0, 1.0)
+    se: float | None = None
+    median: float | None = None
+    nulls: int = 0
+
+    @property
+    def ends(self) -> Ends:
+        """Return the interval to show: the second one where the first has no width.
+
+        None of 24 answers is no proof of none at all; the bootstrap cannot say so, Wilson's
+        interval can.
+        """
+        if self.second is not None and "degenerate" in (self.flags or ()):
+            return self.second.lo, self.second.hi
+        return self.lo, self.hi
+
+    def text(self, form: str, factor: float = 1.0) -> str:
+        """Return value and interval, each number in a form such as ".1f".
+
+        Examples
+        --------
+        >>> RowEstimate(value=0.612, lo=0.579, hi=0.644).text(".1f", 100)
+        '61.2 [57.9, 64.4]'
+        """
+        numbers = (self.value, *self.ends)
+        value, lo, hi = ("–" if n is None else format(factor * n, form) for n in numbers)
+        return f"{value} [{lo}, {hi}]"
+
+    def on(self, scale: Sequence[float | None]) -> str:
+        """Return value and interval in the units of a scale: percent on 0 to 1."""
+        value, lo, hi = (units(n, scale) for n in (self.value, *self.ends))
+        return f"{value} [{lo}, {hi}]"
 
 
 def percent_text(estimate: Estimate | None) -> str:

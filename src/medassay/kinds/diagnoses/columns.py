@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from medassay.core.records.statistics import RowEstimate, Statistics
+from medassay.core.records.estimate import RowEstimate
+from medassay.core.records.statistics import Statistics
 from medassay.kinds.diagnoses.row import DiagnosesRow, DiagnosesSummary
 from medassay.kinds.diagnoses.scorer import BEST
 from medassay.kinds.kind import Table

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from medassay.core.records.statistics import LeaderboardRow, RowEstimate
+from medassay.core.records.estimate import RowEstimate
+from medassay.core.records.statistics import LeaderboardRow
 
 
 class CaseEstimate(RowEstimate, frozen=True, kw_only=True):

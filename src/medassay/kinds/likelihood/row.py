@@ -2,7 +2,8 @@
 
 import msgspec
 
-from medassay.core.records.statistics import LeaderboardRow, RowEstimate
+from medassay.core.records.estimate import RowEstimate
+from medassay.core.records.statistics import LeaderboardRow
 
 
 class PlaceEstimate(msgspec.Struct, frozen=True, kw_only=True):

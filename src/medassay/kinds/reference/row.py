@@ -2,7 +2,8 @@
 
 import msgspec
 
-from medassay.core.records.statistics import Ends, LeaderboardRow, RowEstimate
+from medassay.core.records.estimate import Ends, RowEstimate
+from medassay.core.records.statistics import LeaderboardRow
 
 
 class TextColumns(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,8 @@ be better.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from medassay.core.records.statistics import OVERALL, RowPair, Statistics
+from medassay.core.records.relations import RowPair
+from medassay.core.records.statistics import OVERALL, Statistics
 from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
