@@ -8,47 +8,57 @@ from tests import makers
 
 import medassay
 from medassay.errors import InputError
+from medassay.report.plot.bars import Bar, ScoreChange, StackedCount
 from medassay.report.plot.catalog import PLOTS
 from medassay.report.plot.figure import _COLOURS, _DARK, _LIGHT
+from medassay.report.plot.forest import NamedCorrelation, NamedDifference
+from medassay.report.plot.items import ItemPosition
+from medassay.report.plot.matrix import GridCell, MetricRank
+from medassay.report.plot.panels import PanelBar
+from medassay.report.plot.points import CasePoint, PlanePoint, SwarmPoint
+from medassay.report.plot.positions import PositionPoint
+from medassay.report.plot.reviews import MonthPoint
+from medassay.report.plot.trend import SeriesPoint
 
 HOSTILE = '<script>alert("x")</script>\x1b[31m\x08\uffff'
 POINTS = [
-    {"publication": p, "row": m, "series": s, "score": v, "lo": v - 0.05, "hi": v + 0.05}
+    SeriesPoint(place=p, row=m, series=s, score=v, lo=v - 0.05, hi=v + 0.05)
     for p, s, v in (("p1", "x", 0.5), ("p2", "x", 0.6), ("p3", "y", 0.4))
     for m in ("one", HOSTILE)
 ]
 MADE = {
     "agreement": lambda plot: plot(
-        [{"name": n, "r": 0.4, "lo": lo, "hi": 0.6} for n, lo in (("one", 0.1), (HOSTILE, -0.1))],
+        [
+            NamedCorrelation(name=n, r=0.4, lo=lo, hi=0.6)
+            for n, lo in (("one", 0.1), (HOSTILE, -0.1))
+        ],
         unit="Pearson's r",
     ),
     "bars": lambda plot: plot(
-        [
-            {"domain": d, "model": HOSTILE, "score": 0.5, "lo": 0.4, "hi": 0.7, "n": 9}
-            for d in ("a", "b")
-        ],
+        [Bar(place=d, group=HOSTILE, score=0.5, lo=0.4, hi=0.7, n=9) for d in ("a", "b")],
         by="domain",
         group="model",
         unit="%",
         factor=100,
     ),
-    "before_after": lambda plot: plot([{"row": HOSTILE, "before": 0.4, "after": 0.5}], unit="%"),
+    "before_after": lambda plot: plot([ScoreChange(row=HOSTILE, before=0.4, after=0.5)], unit="%"),
     "case_density": lambda plot: plot(
-        [{"x": n / 90, "y": -n / 80} for n in range(70)],
+        [(n / 90, -n / 80) for n in range(70)],
         x="x",
         y="y",
         names=["a", "b", "c", "d"],
     ),
     "case_quadrant": lambda plot: plot(
         [
-            {
-                "label": HOSTILE,
-                "x": 0.1,
-                "y": -0.3,
-                "says": HOSTILE,
-                "href": "../case/a/index.html#b",
-            },
-            {"label": "two", "x": 0.4, "y": 0.3, "says": "b", "href": "../c/index.html"},
+            CasePoint(
+                x=0.1,
+                y=-0.3,
+                case=HOSTILE,
+                label=HOSTILE,
+                says=HOSTILE,
+                href="../case/a/index.html#b",
+            ),
+            CasePoint(x=0.4, y=0.3, case="two", label="two", says="b", href="../c/index.html"),
         ],
         x="x",
         y="y",
@@ -57,14 +67,9 @@ MADE = {
     ),
     "forest": lambda plot: plot(
         [
-            {
-                "a": "one",
-                "b": HOSTILE,
-                "diff": d,
-                "lo": d - 0.1,
-                "hi": d + 0.1,
-                "different": d > 0.1,
-            }
+            NamedDifference(
+                name=f"one − {HOSTILE}", diff=d, lo=d - 0.1, hi=d + 0.1, different=d > 0.1
+            )
             for d in (0.05, 0.2)
         ],
         unit="points",
@@ -79,13 +84,13 @@ MADE = {
     ),
     "item_map": lambda plot: plot(
         [
-            {"item": HOSTILE, "difficulty": 0.5, "discrimination": d, "suspect": d < 0}
+            ItemPosition(item=HOSTILE, difficulty=0.5, discrimination=d, suspect=d < 0)
             for d in (-0.2, 0.4)
         ]
     ),
     "panels": lambda plot: plot(
         [
-            {"measure": m, "model": who, "setting": s, "score": 3.0, "lo": 2.0, "hi": 4.0}
+            PanelBar(measure=m, model=who, beside=s, score=3.0, lo=2.0, hi=4.0)
             for m in ("accuracy", "judge")
             for who in ("one", HOSTILE)
             for s in ("zero_shot", "rag")
@@ -94,7 +99,7 @@ MADE = {
     ),
     "positions": lambda plot: plot(
         [
-            {"row": m, "at": at, "score": -9.0 - at, "lo": lo, "hi": hi, "n": 9 - at}
+            PositionPoint(row=m, place=at, score=-9.0 - at, lo=lo, hi=hi, n=9 - at)
             for m in ("one", HOSTILE)
             for at, lo, hi in ((0, -9.5, -8.0), (8, None, None))
         ],
@@ -102,45 +107,37 @@ MADE = {
     ),
     "quadrant": lambda plot: plot(
         [
-            {
-                "label": HOSTILE,
-                "x": 0.1,
-                "y": -0.3,
-                "x_lo": 0,
-                "x_hi": 0.2,
-                "y_lo": -0.5,
-                "y_hi": 0,
-            },
-            {"label": "two", "x": 0.4, "y": 0.3},
+            PlanePoint(label=HOSTILE, x=0.1, y=-0.3, x_ends=(0, 0.2), y_ends=(-0.5, 0)),
+            PlanePoint(label="two", x=0.4, y=0.3),
         ],
         x="x",
         y="y",
         names=["a", "b", "c", "d"],
     ),
     "rank_flow": lambda plot: plot(
-        [{"model": HOSTILE, "metric": m, "rank": r} for m, r in (("a", 1), ("b", 2))],
+        [MetricRank(model=HOSTILE, metric=m, rank=r) for m, r in (("a", 1), ("b", 2))],
         ["a", "b"],
     ),
     "review_trend": lambda plot: plot(
         [
-            {"month": m, "name": HOSTILE, "mean": 4.0, "lo": 3.5, "hi": 4.5, "reviews": 3}
+            MonthPoint(place=m, row=HOSTILE, score=4.0, lo=3.5, hi=4.5, reviews=3)
             for m in ("2026-01", "2026-02")
         ],
         aspect="question",
     ),
     "score_grid": lambda plot: plot(
-        [{"row": HOSTILE, "column": c, "value": v} for c, v in (("a", 0.0), ("b", 1.0))],
+        [GridCell(row=HOSTILE, column=c, value=v) for c, v in (("a", 0.0), ("b", 1.0))],
         unit="likeness",
     ),
     "stacked": lambda plot: plot(
-        [{"year": y, "category": HOSTILE, "n": y - 2000} for y in (2020, 2021)],
+        [StackedCount(place=str(y), part=HOSTILE, n=y - 2000) for y in (2020, 2021)],
         over="year",
         by="category",
     ),
     "trend": lambda plot: plot(POINTS, ["p3"], unit="%", factor=100),
     "violin_swarm": lambda plot: plot(
         [
-            {"group": g, "score": n / 12, "jitter": (n % 3 - 1) / 2}
+            SwarmPoint(group=g, value=n / 12, jitter=(n % 3 - 1) / 2)
             for g, k in (("many", 12), ("few", 4))
             for n in range(k)
         ],
@@ -224,7 +221,7 @@ def test_without_the_extra_pages_say_what_draws_figures(tmp_path, monkeypatch):
 
 def test_counts_of_thousands_are_whole_numbers_and_no_two_categories_share_a_colour():
     counts = [
-        {"year": year, "category": f"category {n:02}", "n": 100 * (n + 1)}
+        StackedCount(place=str(year), part=f"category {n:02}", n=100 * (n + 1))
         for year in (2020, 2021)
         for n in range(27)
     ]
@@ -233,6 +230,6 @@ def test_counts_of_thousands_are_whole_numbers_and_no_two_categories_share_a_col
     assert "e+" not in re.sub(r"<style.*?</style>", "", drawn)
     assert re.search(r">\d\d?,000<", drawn)
     assert len({row["category"] for row in figure.rows}) == 8
-    assert sum(row["n"] for row in figure.rows) == sum(row["n"] for row in counts)
+    assert sum(row["n"] for row in figure.rows) == sum(count.n for count in counts)
     assert "20 others" in drawn
     assert figure.caption.endswith("The 7 largest of 27 are told apart.")

@@ -14,7 +14,7 @@ from medassay.kinds.kind import DataFile, Presentation, Table
 from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
-from medassay.report.plot.bars import bars
+from medassay.report.plot.bars import Bar, bars
 from medassay.report.plot.figure import Figure
 from medassay.report.tables import csv_text, estimate_cells, named_row
 from medassay.storage.run import Run
@@ -108,16 +108,16 @@ def _figure(key: str, run: Run | None, statistics: Statistics, mode: str) -> Fig
     """Return the columns that are shares by row, at most forty rows; None where there are none."""
     rows = _rows(key, statistics, OVERALL, mode)[:_SHOWN]
     points = [
-        {
-            "row": row.name,
-            "name": name.replace("_", " "),
-            "score": estimate.value,
-            "lo": estimate.ends[0],
-            "hi": estimate.ends[1],
-            "n": estimate.n,
-        }
+        Bar(
+            place=row.name,
+            group=name.replace("_", " "),
+            score=estimate.value,
+            lo=estimate.ends[0],
+            hi=estimate.ends[1],
+            n=estimate.n or 0,
+        )
         for row, name, estimate in _estimates(rows)
-        if estimate.scale == (0, 1)
+        if estimate.scale == (0, 1) and estimate.value is not None
     ]
     if not points:
         return None

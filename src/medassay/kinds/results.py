@@ -50,7 +50,7 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
         When there is no such figure, or nothing to draw.
     """
     from medassay.report.pages.compare import pairs_figure
-    from medassay.report.plot.bars import bars
+    from medassay.report.plot.bars import Bar, bars
 
     opened = run if isinstance(run, Run) else open_run(Path(run))
     leaderboard(opened)
@@ -61,14 +61,7 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
         drawing = pairs_figure(statistics, mode)
     elif name == "bars":
         rows = [
-            {
-                "domain": domain,
-                "model": row.name,
-                "score": row.score,
-                "lo": row.lo,
-                "hi": row.hi,
-                "n": row.n,
-            }
+            Bar(place=domain, group=row.name, score=row.score, lo=row.lo, hi=row.hi, n=row.n)
             for domain in statistics.domains
             for row in statistics.rows(domain, mode)
             if domain != OVERALL and row.score is not None

@@ -26,9 +26,11 @@ from medassay.report.board import (
     Board,
     ShownAnswer,
     ShownAnswers,
+    ShownBank,
     ShownCell,
     ShownPart,
 )
+from medassay.report.plot.bars import StackedCount
 from medassay.report.times import cost_totals
 from medassay.runner.replication import rerun_of
 from medassay.storage.jsonl import read_as, read_jsonl
@@ -128,7 +130,7 @@ def _documents(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
-def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
+def _banks(run: Run, items: RunItems) -> list[ShownBank]:
     """Return each bank with the statistics of its public items, and the first three of them."""
     domains: dict[str, set[str]] = {}
     for domain, version in run.manifest.domains.items():
@@ -138,31 +140,31 @@ def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
         own_items = items.of(domains.get(bank["version"], ()), public=False)
         public = items.of(domains.get(bank["version"], ()), public=True)
         stats = item_stats(public) if public else None
-        years = stats is not None and "year" in stats.by
+        by_year = stats is not None and "year" in stats.by
+        over, by = ("year", "category") if by_year else ("domain", "form")
         examples = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
         banks.append(
-            {
-                **bank,
-                "asked": len(own_items),
-                "withheld": len(own_items) - len(public),
-                "stats": stats,
-            }
-            | {"cross": _cross(public, years=years)}
-            | {"examples": [{**_ABSENT, **record} for record in examples]}
+            ShownBank(
+                card=bank,
+                asked=len(own_items),
+                withheld=len(own_items) - len(public),
+                stats=stats,
+                over=over,
+                by=by,
+                counts=_counts(public, over, by),
+                examples=[{**_ABSENT, **record} for record in examples],
+            )
         )
     return banks
 
 
-def _cross(items: Sequence[Item], *, years: bool) -> dict[str, Any] | None:
-    """Return counts of items by category and year, or without years by form and domain."""
-    over, by = ("year", "category") if years else ("domain", "form")
+def _counts(items: Sequence[Item], over: str, by: str) -> list[StackedCount]:
     counts = Counter(
         tuple(str(getattr(item, name) or "–") for name in (over, by)) for item in items
     )
-    if not counts:
-        return None
-    rows = [{over: row_name, by: other, "n": n} for (row_name, other), n in sorted(counts.items())]
-    return {"over": over, "by": by, "counts": rows}
+    return [
+        StackedCount(place=place, part=part, n=n) for (place, part), n in sorted(counts.items())
+    ]
 
 
 def _answers(run: Run, items: RunItems, views: Sequence[AnswerView]) -> ShownAnswers:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from medassay.bank.stats import ItemStats
 from medassay.core.keyed import keyed
 from medassay.core.records.relations import Relations
 from medassay.core.records.rerun import Rerun
@@ -20,6 +21,7 @@ from medassay.core.records.statistics import (
     ToolsEffect,
     tied_groups,
 )
+from medassay.report.plot.bars import StackedCount
 from medassay.report.times import CostTotal, TimesRow
 
 VALIDATION = "validation"  # folder of documents, and of the page that shows them
@@ -140,6 +142,28 @@ class ShownCase:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShownBank:
+    """A bank of the run with what its public items are.
+
+    Attributes
+    ----------
+    card : its entry of the manifest
+    asked, withheld : numbers of items that were asked, and of those that are not shown
+    counts : public items by two properties, whose names are `over` and `by`
+    examples : records of the first public items
+    """
+
+    card: Mapping[str, Any]
+    asked: int
+    withheld: int
+    stats: ItemStats | None
+    over: str
+    by: str
+    counts: Sequence[StackedCount]
+    examples: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Board:
     """A sealed run made ready for pages.
 
@@ -163,7 +187,7 @@ class Board:
     lines: Callable[[], Iterator[tuple[str, bytes]]]
     compact: bool = False
     trend: Mapping[str, Any] = field(default_factory=dict)
-    banks: Sequence[Mapping[str, Any]] = ()
+    banks: Sequence[ShownBank] = ()
     rerun: Rerun | None = None
     reruns: Sequence[Mapping[str, Any]] = ()
     documents: Mapping[str, str] = field(default_factory=dict)

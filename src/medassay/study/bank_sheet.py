@@ -6,7 +6,7 @@ import msgspec
 
 from medassay.core.wording import counted
 from medassay.report.document import Grid, ReportDocument, Section
-from medassay.report.plot.items import item_map
+from medassay.report.plot.items import ItemPosition, item_map
 from medassay.study.bank import ALIKE, RUN_LENGTH, AlikePair, BankStudy, ItemPoint, KeyHabits
 
 _LISTED = 50
@@ -82,6 +82,19 @@ def reading(study: BankStudy) -> str:
     return " ".join(parts)
 
 
+def _positions_of(points: Sequence[ItemPoint]) -> list[ItemPosition]:
+    return [
+        ItemPosition(
+            item=point.item,
+            difficulty=point.difficulty,
+            discrimination=point.discrimination,
+            suspect=point.suspect,
+        )
+        for point in points
+        if point.discrimination is not None
+    ]
+
+
 def _answers(study: BankStudy, points: Sequence[ItemPoint]) -> Section:
     rows = [
         [
@@ -93,7 +106,7 @@ def _answers(study: BankStudy, points: Sequence[ItemPoint]) -> Section:
     ]
     return Section(
         title="Difficulty and discrimination",
-        figure=("items", item_map(msgspec.to_builtins(points))),
+        figure=("items", item_map(_positions_of(points))),
         grids=[Grid(heads=["model", "right, %", ""], rows=rows)],
     )
 

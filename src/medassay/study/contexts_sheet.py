@@ -10,8 +10,8 @@ import msgspec
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
 from medassay.core.records.leaderboard import UNREAD_WARNING
 from medassay.report.document import Grid, ReportDocument, Section
-from medassay.report.plot.forest import forest
-from medassay.report.plot.panels import panels
+from medassay.report.plot.forest import NamedDifference, forest
+from medassay.report.plot.panels import PanelBar, panels
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.study.contexts import (
     ALL,
@@ -107,14 +107,14 @@ def _table(study: ContextsStudy) -> Section:
     measures = [name for name in MEASURES if name in study.metrics]
     keys = sorted({key[:2] for key in rows_by_key}, key=lambda key: (key[0], order_of(key[1])))
     points = [
-        {
-            "measure": row.measure,
-            "model": row.model,
-            "setting": row.setting,
-            "score": _FACTOR[row.measure] * row.score,
-            "lo": _FACTOR[row.measure] * row.lo,
-            "hi": _FACTOR[row.measure] * row.hi,
-        }
+        PanelBar(
+            measure=row.measure,
+            model=row.model,
+            beside=row.setting,
+            score=_FACTOR[row.measure] * row.score,
+            lo=_FACTOR[row.measure] * row.lo,
+            hi=_FACTOR[row.measure] * row.hi,
+        )
         for row in sorted(rows, key=lambda row: (row.model, order_of(row.setting)))
         if row.lo is not None and row.hi is not None
     ]
@@ -144,13 +144,13 @@ def _gain_sections(study: ContextsStudy) -> Iterator[Section]:
     for number, model in enumerate(sorted({gain.model for gain in study.gains}), 1):
         own_gains = [gain for gain in study.gains if gain.model == model]
         points = [
-            {
-                "name": f"{gain.measure}: {gain.setting}",
-                "diff": gain.value,
-                "lo": gain.lo,
-                "hi": gain.hi,
-                "different": gain.different,
-            }
+            NamedDifference(
+                name=f"{gain.measure}: {gain.setting}",
+                diff=gain.value,
+                lo=gain.lo,
+                hi=gain.hi,
+                different=gain.different,
+            )
             for gain in own_gains
         ]
         rows = [

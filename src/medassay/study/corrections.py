@@ -23,10 +23,10 @@ from medassay.core.records.trial import RowKey
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, InputError
 from medassay.report.document import Grid, ReportDocument, Section
-from medassay.report.plot.bars import stacked
+from medassay.report.plot.bars import StackedCount, stacked
 from medassay.report.plot.figure import Figure
-from medassay.report.plot.forest import forest
-from medassay.report.plot.panels import panels
+from medassay.report.plot.forest import NamedDifference, forest
+from medassay.report.plot.panels import PanelBar, panels
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 from medassay.statistic.test.holm import holm
@@ -331,25 +331,25 @@ def _sections(study: CorrectionsStudy) -> Iterator[Section]:
         grids=[_table(rows)],
     )
     points = [
-        {
-            "name": f"{row.model}, {row.setting}",
-            "diff": row.difference,
-            "lo": row.lo,
-            "hi": row.hi,
-            "different": row.different,
-        }
+        NamedDifference(
+            name=f"{row.model}, {row.setting}",
+            diff=row.difference,
+            lo=row.lo,
+            hi=row.hi,
+            different=row.different,
+        )
         for row in rows
-        if row.lo is not None
+        if row.difference is not None and row.lo is not None and row.hi is not None
     ]
     if points:
         figure = ("differences", forest(points, unit="points of 100"))
         yield Section(title="Differences", figure=figure)
     if study.types:
         counts = [
-            {"type": _TYPE_NAMES[count.type], "decision": count.decision, "n": count.n}
+            StackedCount(place=_TYPE_NAMES[count.type], part=count.decision, n=count.n)
             for count in study.types
         ]
-        cells = [[str(value) for value in count.values()] for count in counts]
+        cells = [[count.place, count.part, str(count.n)] for count in counts]
         yield Section(
             title="Types of corrections",
             text=(
@@ -364,14 +364,14 @@ def _sections(study: CorrectionsStudy) -> Iterator[Section]:
 def _bars(rows: Sequence[CorrectionRow]) -> Figure:
     settings = list(dict.fromkeys(row.setting for row in rows))
     points = [
-        {
-            "measure": row.setting,
-            "model": row.model,
-            "version": when,
-            "score": score,
-            "lo": score if lo is None else lo,
-            "hi": score if hi is None else hi,
-        }
+        PanelBar(
+            measure=row.setting,
+            model=row.model,
+            beside=when,
+            score=score,
+            lo=score if lo is None else lo,
+            hi=score if hi is None else hi,
+        )
         for row in rows
         for when, score, lo, hi in (
             ("before", row.before, row.before_lo, row.before_hi),

@@ -15,7 +15,7 @@ from medassay.bank.builder import read_csv
 from medassay.errors import InputError
 from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.pages.html import signed
-from medassay.report.plot.forest import agreement
+from medassay.report.plot.forest import NamedCorrelation, agreement
 from medassay.report.plot.matrix import heat_map
 from medassay.runner.engine.stage import Engine
 from medassay.score.measure import TextMeasure
@@ -364,14 +364,9 @@ def _people(label: str, rows_of: Sequence[PeopleAgreement]) -> Section:
         for row in rows_of
     ]
     points = [
-        {
-            "name": row.metric.replace("_", " "),
-            "r": row.pearson,
-            "lo": row.lo,
-            "hi": row.hi,
-        }
+        NamedCorrelation(name=row.metric.replace("_", " "), r=row.pearson, lo=row.lo, hi=row.hi)
         for row in rows_of
-        if row.pearson is not None and row.lo is not None
+        if row.pearson is not None and row.lo is not None and row.hi is not None
     ]
     figure = None
     if points:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from medassay.report.document import Grid, ReportDocument, Section
-from medassay.report.plot.bars import bars
+from medassay.report.plot.bars import Bar, bars
 from medassay.study.reading import ReadingRow, ReadingStudy
 
 _COLUMNS = (
@@ -103,15 +103,16 @@ def _percent(share: float | None) -> str:
 
 def _rows(study: ReadingStudy) -> Section:
     points = [
-        {
-            "setting": f"{row.setting} · {row.form}",
-            "model": row.model,
-            "score": row.unread,
-            "lo": row.lo,
-            "hi": row.hi,
-            "n": row.n,
-        }
+        Bar(
+            place=f"{row.setting} · {row.form}",
+            group=row.model,
+            score=row.unread,
+            lo=row.lo,
+            hi=row.hi,
+            n=row.n,
+        )
         for row in study.rows
+        if row.unread is not None
     ]
     lines = [
         [

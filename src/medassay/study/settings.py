@@ -21,7 +21,7 @@ from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.core.records.task import CHAT_SUFFIX
 from medassay.errors import IncompleteError, InputError
 from medassay.report.document import Grid, ReportDocument, Section
-from medassay.report.plot.forest import forest
+from medassay.report.plot.forest import NamedDifference, forest
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import Difference, paired_difference
@@ -286,13 +286,13 @@ def _section(factor: str, unit: float, effects: Sequence[SettingEffect]) -> Sect
     """Return forest and table of one setting's effects; `unit` is 100 for shares, else 1."""
     shares = unit == 100
     points = [
-        {
-            "name": f"{effect.model}: {effect.asked}",
-            "diff": effect.difference,
-            "lo": effect.lo,
-            "hi": effect.hi,
-            "different": effect.different,
-        }
+        NamedDifference(
+            name=f"{effect.model}: {effect.asked}",
+            diff=effect.difference,
+            lo=effect.lo,
+            hi=effect.hi,
+            different=effect.different,
+        )
         for effect in effects
     ]
     rows = [

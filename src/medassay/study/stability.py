@@ -9,14 +9,14 @@ Source: specification of statistics, 7.8 and 7.9.
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from medassay.errors import InputError
 from medassay.report.document import Grid, ReportDocument, Section
-from medassay.report.plot.points import violin_swarm
+from medassay.report.plot.figure import Figure
+from medassay.report.plot.points import SwarmPoint, violin_swarm
 from medassay.runner.engine.stage import Engine
 from medassay.score.measure import TextMeasure
 from medassay.statistic.metric.spread import Resilience, resilience, variation
@@ -364,21 +364,21 @@ def _consistency_reading(study: ConsistencyStudy) -> str:
     )
 
 
-def _points(values: Mapping[str, Sequence[float]], column: str) -> list[dict[str, Any]]:
+def _points(values: Mapping[str, Sequence[float]], column: str) -> list[SwarmPoint]:
     jitter = random.Random(column)
     return [
-        {
-            "group": name.replace("_", " "),
-            column: value,
-            "jitter": round(jitter.uniform(-1, 1), 3) if at < _SWARM else None,
-        }
+        SwarmPoint(
+            group=name.replace("_", " "),
+            value=value,
+            jitter=round(jitter.uniform(-1, 1), 3) if at < _SWARM else None,
+        )
         for name, values_of_name in values.items()
         for at, value in enumerate(jitter.sample(list(values_of_name), len(values_of_name)))
     ]
 
 
-def _violins(points: Sequence[Mapping[str, Any]], column: str) -> Any:
-    top = max((point[column] for point in points), default=0.0) or 1.0
+def _violins(points: Sequence[SwarmPoint], column: str) -> Figure:
+    top = max((point.value for point in points), default=0.0) or 1.0
     return violin_swarm(
         points, value=column, bandwidth=float(f"{top / 25:.1g}"), extent=(0.0, 1.05 * top)
     )

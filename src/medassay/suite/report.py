@@ -19,7 +19,7 @@ from medassay.report.document import (
     markdown_table,
     markdown_text,
 )
-from medassay.report.plot.matrix import rank_flow
+from medassay.report.plot.matrix import MetricRank, rank_flow
 from medassay.suite.catalog import BENCHMARKS
 from medassay.suite.results import (
     LanguageGap,
@@ -404,18 +404,13 @@ def _open(
     rows = list(dict.fromkeys((result.model, result.setting) for result in own_results))
     by = {(result.model, result.setting, result.metric): result for result in own_results}
     ranks = [
-        {"model": result.model, "metric": metric_label(result.metric), "rank": result.rank}
+        MetricRank(model=result.model, metric=metric_label(result.metric), rank=result.rank)
         for result in own_results
         if result.rank is not None
     ]
     figure = None
-    if (
-        len({ranked["model"] for ranked in ranks}) > 1
-        and len({ranked["metric"] for ranked in ranks}) > 1
-    ):
-        order = [
-            name for m in metrics if any(r["metric"] == (name := metric_label(m)) for r in ranks)
-        ]
+    if len({rank.model for rank in ranks}) > 1 and len({rank.metric for rank in ranks}) > 1:
+        order = [name for m in metrics if any(r.metric == (name := metric_label(m)) for r in ranks)]
         figure = (f"ranks-{part.benchmark}", rank_flow(ranks, order))
     left_out = max(result.left_out for result in own_results)
     items = max(result.n for result in own_results)

@@ -11,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from medassay.core.records.estimate import RowEstimate
 from medassay.core.records.statistics import OVERALL, Statistics
 from medassay.kinds.diagnoses import columns
 from medassay.kinds.diagnoses.board import case_views
@@ -21,9 +22,17 @@ from medassay.kinds.kind import DataFile, Presentation
 from medassay.report.board import Board, ShownCase
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, neutral, render
-from medassay.report.plot.bars import bars
+from medassay.report.plot.bars import Bar, bars
 from medassay.report.plot.figure import Figure, drawable
-from medassay.report.plot.points import case_density, case_quadrant, quadrant, violin_swarm
+from medassay.report.plot.points import (
+    CasePoint,
+    PlanePoint,
+    SwarmPoint,
+    case_density,
+    case_quadrant,
+    quadrant,
+    violin_swarm,
+)
 from medassay.storage.run import Run
 
 NAMES = {
@@ -95,21 +104,20 @@ def plane_figure(statistics: Statistics, mode: str) -> Figure | None:
     named = _names(rows)
     for row in rows:
         severity, semantic = row.severity[summary.leading], row.semantic[summary.leading]
-        if severity and semantic:
-            points.append(
-                {
-                    "label": named[row.key],
-                    "severity": severity.value,
-                    "severity_lo": severity.lo,
-                    "severity_hi": severity.hi,
-                    "semantics": semantic.value,
-                    "semantics_lo": semantic.lo,
-                    "semantics_hi": semantic.hi,
-                }
+        if not severity or not semantic or severity.value is None or semantic.value is None:
+            continue
+        points.append(
+            PlanePoint(
+                label=named[row.key],
+                x=severity.value,
+                y=semantic.value,
+                x_ends=_interval(severity),
+                y_ends=_interval(semantic),
             )
+        )
     if not points:
         return None
-    limit = _limit(n for p in points for n in p.values() if isinstance(n, float))
+    limit = _limit(n for p in points for n in (p.x, p.y, *(p.x_ends or ()), *(p.y_ends or ())))
     return quadrant(
         points,
         x="severity",
@@ -120,23 +128,27 @@ def plane_figure(statistics: Statistics, mode: str) -> Figure | None:
     )
 
 
+def _interval(aggregate: RowEstimate) -> tuple[float, float] | None:
+    return None if aggregate.lo is None or aggregate.hi is None else (aggregate.lo, aggregate.hi)
+
+
 def top_figure(rows: Sequence[DiagnosesRow]) -> Figure | None:
     """Return the share of cases with the golden diagnosis among the first 1, 3 and 5, at most forty
     rows.
     """
     named = _names(rows)
     points = [
-        {
-            "k": f"top {k}",
-            "model": named[row.key],
-            "lo": share.ends[0],
-            "hi": share.ends[1],
-            "score": share.value,
-            "n": share.n,
-        }
+        Bar(
+            place=named[row.key],
+            group=f"top {k}",
+            score=share.value,
+            lo=share.ends[0],
+            hi=share.ends[1],
+            n=share.n or 0,
+        )
         for row in rows[:_SHOWN]
         for k, share in row.tops.items()
-        if share
+        if share and share.value is not None
     ]
     if not points:
         return None
@@ -180,11 +192,11 @@ def violin_figure(
     jitter = random.Random(score)
     groups = {key: jitter.sample(scores[key], len(scores[key])) for key in keys if key in scores}
     points = [
-        {
-            "group": named[key],
-            f"{score} score": value,
-            "jitter": round(jitter.uniform(-1, 1), 3) if number < _SWARM else None,
-        }
+        SwarmPoint(
+            group=named[key],
+            value=value,
+            jitter=round(jitter.uniform(-1, 1), 3) if number < _SWARM else None,
+        )
         for key, values in groups.items()
         for number, value in enumerate(values)
     ]
@@ -307,12 +319,10 @@ def _figure_markup(figure: Figure, *, dark: bool) -> Markup:
 
 def _density(cases: Sequence[ShownCase]) -> Figure | None:
     """Return how many cases lie where, of more than can be told apart one by one; None of fewer."""
-    points = [
-        {"severity": c.x, "semantics": c.y} for c in cases if c.x is not None and c.y is not None
-    ]
+    points = [(c.x, c.y) for c in cases if c.x is not None and c.y is not None]
     if len(points) <= _CROSSES:
         return None
-    limit = _limit(abs(n) for p in points for n in p.values())
+    limit = _limit(n for point in points for n in point)
     names = [NAMES[name] for name in _CORNERS]
     return case_density(points, x="severity", y="semantics", names=names, limit=limit)
 
@@ -328,15 +338,17 @@ def case_figure(cases: Sequence[ShownCase], links: Sequence[str]) -> Figure:
     for case, link in zip(cases, links, strict=True):
         listed = "; ".join(f"{row['rank']}. {row['name']}" for row in case.rows[:5])
         repeat = case.answer.trial["repeat"]
+        if case.x is None or case.y is None:
+            continue
         points.append(
-            {
-                "severity": case.x,
-                "semantics": case.y,
-                "label": case.name[start:] + (f" r{repeat}" if repeat else ""),
-                "says": f"{case.name}: {case.golden}. Listed: {listed or 'nothing'}",
-                "case": case.name,
-                "href": link,
-            }
+            CasePoint(
+                x=case.x,
+                y=case.y,
+                label=case.name[start:] + (f" r{repeat}" if repeat else ""),
+                says=f"{case.name}: {case.golden}. Listed: {listed or 'nothing'}",
+                case=case.name,
+                href=link,
+            )
         )
     limit = _limit(abs(n) for case in cases for n in (case.x or 0.0, case.y or 0.0))
     return case_quadrant(

@@ -4,8 +4,6 @@ completions.
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from medassay.core.records.statistics import OVERALL, Statistics
 from medassay.kinds.kind import AnswerView, Presentation
 from medassay.kinds.likelihood import columns
@@ -16,7 +14,7 @@ from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
-from medassay.report.plot.positions import positions
+from medassay.report.plot.positions import PositionPoint, positions
 from medassay.storage.run import Run
 
 SAID = {
@@ -66,7 +64,9 @@ def pages(board: Board) -> Iterator[Page]:
 def positions_figure(rows: Sequence[LikelihoodRow], role: str) -> Figure | None:
     """Return the log-probability along completions of each row, None where nothing was drawn."""
     points = [
-        {"row": row.name, **msgspec.structs.asdict(point)}
+        PositionPoint(
+            row=row.name, place=point.at, score=point.score, lo=point.lo, hi=point.hi, n=point.n
+        )
         for row in rows
         for point in row.likelihood.positions.get(role, ())
     ]

@@ -30,8 +30,8 @@ from medassay.report.judge_graph import drawings
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
-from medassay.report.plot.forest import forest
-from medassay.report.plot.matrix import score_grid
+from medassay.report.plot.forest import NamedDifference, forest
+from medassay.report.plot.matrix import GridCell, score_grid
 
 SAID = {
     SIMILARITY: "JSON similarity",
@@ -114,7 +114,7 @@ def fields_figure(rows: Sequence[RecordRow]) -> Figure | None:
     the ranking.
     """
     cells = [
-        {"row": row.name, "column": field_name(field), "value": estimate.value}
+        GridCell(row=row.name, column=field_name(field), value=estimate.value)
         for row in rows[:_SHOWN]
         for field in FIELDS
         if (estimate := row.record.fields.get(field))
@@ -144,8 +144,13 @@ def thinking_figure(
     pairs : model, and its differences by number
     """
     shares = [
-        {"name": f"{model}: {SAID.get(name, name)}", "diff": difference.difference}
-        | {"lo": difference.lo, "hi": difference.hi, "different": difference.different}
+        NamedDifference(
+            name=f"{model}: {SAID.get(name, name)}",
+            diff=difference.difference,
+            lo=difference.lo,
+            hi=difference.hi,
+            different=difference.different,
+        )
         for model, differences in pairs
         for name in names
         if (difference := differences.get(name)) is not None

@@ -15,11 +15,12 @@ _MOST_GROUPS = 40
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page of each bank and its figure."""
     for bank in board.banks:
-        slug = board.slug(bank["version"], "bank")
+        slug = board.slug(bank.card["version"], "bank")
         figure: dict[str, Any] = {"figure": None, "file": None}
-        cross = bank["cross"]
-        if cross and len({row[cross["over"]] for row in cross["counts"]}) <= _MOST_GROUPS:
-            stacked_bars = stacked(cross["counts"], over=cross["over"], by=cross["by"])
+        if bank.counts and len({count.place for count in bank.counts}) <= _MOST_GROUPS:
+            stacked_bars = stacked(bank.counts, over=bank.over, by=bank.by)
             yield from figure_pages(stacked_bars, f"bank-{slug}")
             figure = figure_context(stacked_bars, f"bank-{slug}")
-        yield render("bank.html", board, f"bank/{slug}/", bank=bank, fields=_SHOWN, **figure)
+        yield render(
+            "bank.html", board, f"bank/{slug}/", bank=bank.card, shown=bank, fields=_SHOWN, **figure
+        )

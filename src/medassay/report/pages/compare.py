@@ -11,7 +11,7 @@ from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
-from medassay.report.plot.forest import forest
+from medassay.report.plot.forest import NamedDifference, forest
 
 _MOST_PAIRS = 200  # in one table; more are on the pages of their rows
 _DRAWN = 40
@@ -73,21 +73,20 @@ def pairs_figure(statistics: Statistics, mode: str) -> Figure:
     scale = statistics.scale
     pairs = statistics.relations(OVERALL, mode).pairs
     return forest(
-        [_pair_context(pair, scale.better) for pair in pairs[:_DRAWN]],
+        [_named_difference(pair, scale.better) for pair in pairs[:_DRAWN]],
         unit="points of 100" if scale.is_share else "units of the score",
         factor=100 if scale.is_share else 1,
     )
 
 
-def _pair_context(pair: RowPair, better: str) -> dict[str, Any]:
+def _named_difference(pair: RowPair, better: str) -> NamedDifference:
     first, other = pair.first, pair.second
     same = first[1] == other[1]
     names = (first[0], other[0]) if same else (" · ".join(first), " · ".join(other))
-    return {
-        "a": names[0],
-        "b": names[1],
-        "diff": pair.difference,
-        "lo": pair.lo,
-        "hi": pair.hi,
-        "different": pair.reading(better) != "none",
-    }
+    return NamedDifference(
+        name=f"{names[0]} − {names[1]}",
+        diff=pair.difference,
+        lo=pair.lo,
+        hi=pair.hi,
+        different=pair.reading(better) != "none",
+    )

@@ -9,7 +9,7 @@ from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
-from medassay.report.plot.forest import forest
+from medassay.report.plot.forest import NamedDifference, forest
 
 _DRAWN = 40
 
@@ -39,14 +39,14 @@ def tools_figure(rows: Sequence[ToolsEffect], scale: ScoreScale) -> Figure:
     first = sorted(rows, key=lambda row: (row.domain != OVERALL, row.domain))
     return forest(
         [
-            {
-                "name": f"{row.domain}: {row.model} · {row.setting}",
-                "diff": row.diff,
-                "different": row.different,
+            NamedDifference(
+                name=f"{row.domain}: {row.model} · {row.setting}",
+                diff=row.diff,
+                different=row.different,
                 # One item varies in no draw: the point stands for itself.
-                "lo": row.diff if row.lo is None else row.lo,
-                "hi": row.diff if row.hi is None else row.hi,
-            }
+                lo=row.diff if row.lo is None else row.lo,
+                hi=row.diff if row.hi is None else row.hi,
+            )
             for row in first[:_DRAWN]
         ],
         unit="tools minus solo, " + ("points of 100" if scale.is_share else "units of the score"),

@@ -13,7 +13,7 @@ from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.pages.ranking import metric_text
-from medassay.report.plot.trend import trend
+from medassay.report.plot.trend import SeriesPoint, trend
 
 _MOST_ROWS = 1000
 
@@ -81,18 +81,18 @@ def pages(board: Board) -> Iterator[Page]:
     figures = []
     for mode in board.modes:  # solo and tools are two series
         points = [
-            {
-                "publication": point.publication,
-                "row": f"{point.model} · {point.setting}",
-                "series": f"{point.series} {point.sampling}",
-                "score": point.score,
-                "lo": point.lo,
-                "hi": point.hi,
-            }
+            SeriesPoint(
+                place=point.publication,
+                row=f"{point.model} · {point.setting}",
+                series=f"{point.series} {point.sampling}",
+                score=point.score,
+                lo=point.score if point.lo is None else point.lo,
+                hi=point.score if point.hi is None else point.hi,
+            )
             for point in whole.points
             if (point.metric, point.scale, point.mode) == (metric, scale.ends, mode)
         ]
-        drawn_here = {point["publication"] for point in points}
+        drawn_here = {point.place for point in points}
         markers = [m.publication for m in whole.markers if m.publication in drawn_here]
         drawing = trend(
             points, markers, unit=metric_text(board), factor=100 if scale.is_share else 1

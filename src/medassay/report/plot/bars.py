@@ -1,8 +1,8 @@
 """Grouped bars with intervals, and counts stacked over years."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from medassay.core.wording import counted
 from medassay.report.plot.figure import N_COLOURS, Figure
@@ -10,20 +10,54 @@ from medassay.report.plot.figure import N_COLOURS, Figure
 _ENDS = {"score": "score", "lo": "from", "hi": "to", "n": "n"}
 
 
-def bars(
-    rows: Sequence[Mapping[str, Any]], *, by: str, group: str, unit: str, factor: float = 1.0
-) -> Figure:
-    """Return bars of `by`, one beside the other for each `group`, with 95 % intervals.
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """The score of a group at a place, from `n` items; without an interval there is no line."""
+
+    place: str
+    group: str
+    score: float
+    lo: float | None
+    hi: float | None
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackedCount:
+    """The number of items of a part at a place."""
+
+    place: str
+    part: str
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreChange:
+    """The scores of a row before and after a change."""
+
+    row: str
+    before: float
+    after: float
+
+
+def bars(scores: Sequence[Bar], *, by: str, group: str, unit: str, factor: float = 1.0) -> Figure:
+    """Return bars, one beside the other for each group, with 95 % intervals.
 
     Parameters
     ----------
-    rows : each with the fields `by` and `group`, score, lo, hi and n
+    by, group : what the places and the groups are
+    factor : from scores to the unit
     """
     bar_rows = [
-        {by: row[by], group: row[group], "n": row["n"]}
-        | {key: factor * row[key] for key in ("score", "lo", "hi")}
-        for row in rows
-        if row["score"] is not None
+        {
+            by: bar.place,
+            group: bar.group,
+            "n": bar.n,
+            "score": factor * bar.score,
+            "lo": factor * (bar.score if bar.lo is None else bar.lo),
+            "hi": factor * (bar.score if bar.hi is None else bar.hi),
+        }
+        for bar in scores
     ]
     x = {"field": by, "type": "nominal", "title": by, "sort": None, "axis": {"labelAngle": -30}}
     side = {"xOffset": {"field": group, "type": "nominal"}}
@@ -62,25 +96,24 @@ def bars(
 
 
 def stacked(
-    counts: Sequence[Mapping[str, Any]], *, over: str, by: str, step: int | None = None
+    counts: Sequence[StackedCount], *, over: str, by: str, step: int | None = None
 ) -> Figure:
-    """Return counts of items stacked by `by` over `over` (category × year).
+    """Return counts of items stacked by part (`by`) over places (`over`), as category over year.
 
     Parameters
     ----------
-    counts : each with the fields `over` and `by`, and n; of more values of `by` than there are
-        colours, the smallest are one
+    counts : of more parts than there are colours, the smallest are one
     step : pixels from bar to bar, for labels that need room
     """
-    total = sum(int(row["n"]) for row in counts)
-    counts, joined = _with_own_colours(counts, over, by)
+    total = sum(count.n for count in counts)
+    counts, joined = _with_own_colours(counts)
     return Figure(
         name="stacked",
         title=f"Items by {by} and {over}",
         description=f"Numbers of items of each {by}, stacked for each {over}.",
         caption=f"{counted(total, 'item')}." + (f" {joined}" if joined else ""),
         columns={over: over, by: by, "n": "items"},
-        rows=[dict(row) for row in counts],
+        rows=[{over: count.place, by: count.part, "n": count.n} for count in counts],
         spec={
             "height": 260,
             **({} if step is None else {"width": {"step": step}}),
@@ -105,39 +138,32 @@ def stacked(
     )
 
 
-def _with_own_colours(
-    counts: Sequence[Mapping[str, Any]], over: str, by: str
-) -> tuple[list[dict[str, Any]], str]:
-    """Return counts of which each value of `by` can have a colour of its own, and a sentence on
-    those that were joined.
+def _with_own_colours(counts: Sequence[StackedCount]) -> tuple[list[StackedCount], str]:
+    """Return counts of which each part can have a colour of its own, and a sentence on those that
+    were joined.
     """
-    sizes: Counter[Any] = Counter()
-    for row in counts:
-        sizes[row[by]] += int(row["n"])
+    sizes: Counter[str] = Counter()
+    for count in counts:
+        sizes[count.part] += count.n
     if len(sizes) <= N_COLOURS:
-        return [dict(row) for row in counts], ""
-    shown_values = {value for value, _ in sizes.most_common(N_COLOURS - 1)}
-    rest = f"{len(sizes) - len(shown_values)} others"
-    added: Counter[tuple[Any, Any]] = Counter()
-    for row in counts:
-        added[row[over], row[by] if row[by] in shown_values else rest] += int(row["n"])
-    rows = [{over: place, by: value, "n": n} for (place, value), n in added.items()]
-    return rows, f"The {len(shown_values)} largest of {len(sizes)} are told apart."
+        return list(counts), ""
+    largest = {part for part, _ in sizes.most_common(N_COLOURS - 1)}
+    rest = f"{len(sizes) - len(largest)} others"
+    sums: Counter[tuple[str, str]] = Counter()
+    for count in counts:
+        sums[count.place, count.part if count.part in largest else rest] += count.n
+    joined = [StackedCount(place=place, part=part, n=n) for (place, part), n in sums.items()]
+    return joined, f"The {len(largest)} largest of {len(sizes)} are told apart."
 
 
-def before_after(rows: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0) -> Figure:
-    """Return scores before and after a change, joined for each row.
-
-    Parameters
-    ----------
-    rows : each with row (its name), before and after
-    """
+def before_after(changes: Sequence[ScoreChange], *, unit: str, factor: float = 1.0) -> Figure:
+    """Return scores before and after a change, joined for each row."""
     bar_rows = [
-        {"row": row["row"], "when": when, "score": factor * row[when]}
-        for row in rows
-        for when in ("before", "after")
+        {"row": change.row, "when": when, "score": factor * score}
+        for change in changes
+        for when, score in (("before", change.before), ("after", change.after))
     ]
-    risen = sum(row["after"] > row["before"] for row in rows)
+    risen = sum(change.after > change.before for change in changes)
     x = {"field": "when", "type": "ordinal", "sort": ["before", "after"], "title": None}
     y = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
     colour = {"field": "row", "type": "nominal", "title": None}
@@ -145,7 +171,7 @@ def before_after(rows: Sequence[Mapping[str, Any]], *, unit: str, factor: float 
         name="before_after",
         title="Before and after",
         description="A line from the score before to the score after for each row.",
-        caption=f"{risen} of {counted(len(rows), 'row')} rose.",
+        caption=f"{risen} of {counted(len(changes), 'row')} rose.",
         columns={"row": "row", "when": "when", "score": "score"},
         rows=bar_rows,
         spec={

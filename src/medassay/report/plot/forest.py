@@ -3,7 +3,8 @@
 Pairs of which no difference is shown are hollow.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN
@@ -11,27 +12,47 @@ from medassay.core.wording import counted
 from medassay.report.plot.figure import Figure
 
 
-def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0) -> Figure:
+@dataclass(frozen=True, kw_only=True)
+class NamedDifference:
+    """A difference with its interval; `different` says whether a difference is shown."""
+
+    name: str
+    diff: float
+    lo: float
+    hi: float
+    different: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedCorrelation:
+    """A correlation with its interval, both from -1 to 1."""
+
+    name: str
+    r: float
+    lo: float
+    hi: float
+
+
+def forest(pairs: Sequence[NamedDifference], *, unit: str, factor: float = 1.0) -> Figure:
     """Return the forest of differences.
 
     Parameters
     ----------
-    pairs : each with a and b, or a name, and diff, lo, hi and different (whether a difference is
-        shown)
+    pairs : differences, in units of the score
     unit : of the axis
     factor : from scores to that unit, 100 for points of 100
     """
     rows = [
         {
-            "pair": pair.get("name") or f"{pair['a']} − {pair['b']}",
-            "diff": factor * pair["diff"],
-            "lo": factor * pair["lo"],
-            "hi": factor * pair["hi"],
-            "reading": SHOWN if pair["different"] else NOT_SHOWN,
+            "pair": pair.name,
+            "diff": factor * pair.diff,
+            "lo": factor * pair.lo,
+            "hi": factor * pair.hi,
+            "reading": SHOWN if pair.different else NOT_SHOWN,
         }
         for pair in pairs
     ]
-    apart = sum(pair["different"] for pair in pairs)
+    apart = sum(pair.different for pair in pairs)
     return Figure(
         name="forest",
         title="Differences between models",
@@ -52,23 +73,25 @@ def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
     )
 
 
-def agreement(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
+def agreement(points: Sequence[NamedCorrelation], *, unit: str) -> Figure:
     """Return correlations with their intervals around zero.
 
     Parameters
     ----------
-    points : each with name, r, lo and hi
+    points : correlations
     unit : of the axis, as "Pearson's r with FactualF1"
     """
     rows = [
         {
-            "name": point["name"],
-            **{key: point[key] for key in ("r", "lo", "hi")},
-            "reading": SHOWN if point["lo"] * point["hi"] > 0 else NOT_SHOWN,
+            "name": point.name,
+            "r": point.r,
+            "lo": point.lo,
+            "hi": point.hi,
+            "reading": SHOWN if point.lo * point.hi > 0 else NOT_SHOWN,
         }
         for point in points
     ]
-    sure = sum(row["reading"] == SHOWN for row in rows)
+    sure = sum(point.lo * point.hi > 0 for point in points)
     return Figure(
         name="agreement",
         title="Agreement",

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from medassay.report.plot.figure import Figure
@@ -27,25 +28,39 @@ _READING: Mapping[str, Any] = {
 }
 
 
-def item_map(points: Sequence[Mapping[str, Any]]) -> Figure:
-    """Return a point for each item: the share of models that solve it, and its discrimination.
+@dataclass(frozen=True, kw_only=True)
+class ItemPosition:
+    """How hard an item is, and how well it tells models apart.
 
-    Parameters
+    Attributes
     ----------
-    points : each with item, difficulty (share of models right, 0 to 1), discrimination (correlation
-        with the rest, −1 to 1) and suspect (whether strong models miss it together)
+    difficulty : share of models that are right, 0 to 1
+    discrimination : correlation with the rest, -1 to 1
+    suspect : whether strong models miss it together
     """
+
+    item: str
+    difficulty: float
+    discrimination: float
+    suspect: bool
+
+
+def item_map(points: Sequence[ItemPosition]) -> Figure:
+    """Return a point for each item: the share of models that solve it, and its discrimination."""
     jitter = random.Random("items")  # few models make few places: points would hide each other
     rows = [
         {
-            **point,
-            "place": round(point["difficulty"] + jitter.uniform(-_APART, _APART), 4),
-            "reading": "suspect" if point["suspect"] else "other",
+            "item": point.item,
+            "difficulty": point.difficulty,
+            "discrimination": point.discrimination,
+            "suspect": point.suspect,
+            "place": round(point.difficulty + jitter.uniform(-_APART, _APART), 4),
+            "reading": "suspect" if point.suspect else "other",
         }
         for point in points
     ]
-    suspects = sum(bool(point["suspect"]) for point in points)
-    against = sum(point["discrimination"] < 0 for point in points)
+    suspects = sum(point.suspect for point in points)
+    against = sum(point.discrimination < 0 for point in points)
     return Figure(
         name="item_map",
         title="Items by difficulty and discrimination",

@@ -1,6 +1,7 @@
 """A heat map in the order of its dendrogram, and the flow of ranks over metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from medassay.report.plot.figure import Figure
@@ -8,6 +9,24 @@ from medassay.report.plot.figure import Figure
 _VALUES_UP_TO = 20
 _STEP = 56  # pixels of a column
 _APART = 0.12  # ranks, between models that share one
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridCell:
+    """The share, from 0 to 1, where a row and a column meet."""
+
+    row: str
+    column: str
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricRank:
+    """The rank of a model by a metric, 1 is best."""
+
+    model: str
+    metric: str
+    rank: int
 
 
 def heat_map(
@@ -83,27 +102,26 @@ def heat_map(
     )
 
 
-def score_grid(cells: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
+def score_grid(cells: Sequence[GridCell], *, unit: str) -> Figure:
     """Return a cell for each row and column, darker where the share is higher.
 
     Parameters
     ----------
-    cells : each with row, column and value, a share from 0 to 1; rows and columns in the order in
-        which they come
+    cells : rows and columns are drawn in the order in which they come
     unit : what the shares are
     """
-    rows = [{**cell, "shown": f"{cell['value']:.2f}"} for cell in cells]
+    rows = [{**asdict(cell), "shown": f"{cell.value:.2f}"} for cell in cells]
     x = {
         "field": "column",
         "type": "nominal",
-        "sort": list(dict.fromkeys(cell["column"] for cell in cells)),
+        "sort": list(dict.fromkeys(cell.column for cell in cells)),
         "title": None,
         "axis": {"labelAngle": -30, "orient": "top"},
     }
     y = {
         "field": "row",
         "type": "nominal",
-        "sort": list(dict.fromkeys(cell["row"] for cell in cells)),
+        "sort": list(dict.fromkeys(cell.row for cell in cells)),
         "title": None,
     }
     colour = {
@@ -114,12 +132,12 @@ def score_grid(cells: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
     }
     ink = {"condition": {"test": "datum.value > 0.55", "value": "#ffffff"}, "value": "#1b1f24"}
     text = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
-    lowest = min(cells, key=lambda cell: cell["value"])
+    lowest = min(cells, key=lambda cell: cell.value)
     return Figure(
         name="score_grid",
         title=f"{unit} by part",
         description="A cell for each row and part, darker where it is more alike.",
-        caption=f"Lowest: {lowest['column']} of {lowest['row']}, {lowest['value']:.2f}.",
+        caption=f"Lowest: {lowest.column} of {lowest.row}, {lowest.value:.2f}.",
         columns={"row": "row", "column": "part", "shown": unit},
         rows=rows,
         spec={
@@ -164,16 +182,17 @@ def _tree(order: Sequence[int], merges: Sequence[tuple[int, int, float]]) -> dic
     }
 
 
-def rank_flow(ranks: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Figure:
+def rank_flow(ranks: Sequence[MetricRank], metrics: Sequence[str]) -> Figure:
     """Return the ranks of every model from metric to metric, 1 at the top.
 
     Models that share a rank are drawn side by side.
 
     Parameters
     ----------
-    ranks : each with model, metric and rank
+    ranks : of every model by each metric
+    metrics : in the order of the axis
     """
-    last = max((row["rank"] for row in ranks), default=1)
+    last = max((rank.rank for rank in ranks), default=1)
     x = {
         "field": "metric",
         "type": "ordinal",
@@ -194,7 +213,7 @@ def rank_flow(ranks: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Fig
         title="Ranks from metric to metric",
         description="A line for each model through its rank by each metric.",
         caption=(
-            f"{len({row['model'] for row in ranks})} models, {len(metrics)} metrics; side by side:"
+            f"{len({rank.model for rank in ranks})} models, {len(metrics)} metrics; side by side:"
             " they share a rank."
         ),
         columns={"model": "model", "metric": "metric", "rank": "rank"},
@@ -208,15 +227,15 @@ def rank_flow(ranks: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Fig
     )
 
 
-def _side_by_side(ranks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _side_by_side(ranks: Sequence[MetricRank]) -> list[dict[str, Any]]:
     """Return the ranks with the place of each on the axis: those that share one stand around it."""
     sharing: dict[tuple[str, int], list[str]] = {}
-    for row in ranks:
-        sharing.setdefault((row["metric"], row["rank"]), []).append(row["model"])
-    groups = []
-    for row in ranks:
-        models = sorted(sharing[row["metric"], row["rank"]])
+    for rank in ranks:
+        sharing.setdefault((rank.metric, rank.rank), []).append(rank.model)
+    places = []
+    for rank in ranks:
+        models = sorted(sharing[rank.metric, rank.rank])
         apart = min(_APART, 0.8 / len(models))
-        off = models.index(row["model"]) - (len(models) - 1) / 2
-        groups.append({**row, "place": round(row["rank"] + apart * off, 4)})
-    return groups
+        off = models.index(rank.model) - (len(models) - 1) / 2
+        places.append({**asdict(rank), "place": round(rank.rank + apart * off, 4)})
+    return places

@@ -3,25 +3,37 @@ intervals.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from medassay.report.plot.figure import Figure
 
 
+@dataclass(frozen=True, kw_only=True)
+class PanelBar:
+    """A bar with its interval, in the unit of its measure; bars of a model stand side by side."""
+
+    measure: str
+    model: str
+    beside: str
+    score: float
+    lo: float
+    hi: float
+
+
 def panels(
-    rows: Sequence[Mapping[str, Any]], units: Mapping[str, str], *, beside: str = "setting"
+    bars: Sequence[PanelBar], units: Mapping[str, str], *, beside: str = "setting"
 ) -> Figure:
     """Return a panel for each measure.
 
     Parameters
     ----------
-    rows : each with measure, model, score, lo, hi, in the units of its measure, and the field
-        `beside`
+    bars : in the order in which they stand
     units : measure → title of its axis, in the order of the panels
-    beside : whose values stand beside each other for each model
+    beside : what the bars of one model differ in
     """
-    models = list(dict.fromkeys(row["model"] for row in rows))
-    values = list(dict.fromkeys(row[beside] for row in rows))
+    models = list(dict.fromkeys(bar.model for bar in bars))
+    values = list(dict.fromkeys(bar.beside for bar in bars))
     beside_text = f"in {len(values)} settings" if beside == "setting" else " and ".join(values)
     return Figure(
         name="panels",
@@ -30,14 +42,24 @@ def panels(
             f"A panel for each measure; a bar with its 95 % interval for each model and {beside}."
         ),
         caption=(
-            f"{len(rows)} bars of {len(models)} models, {beside_text}; lines are 95 % intervals."
+            f"{len(bars)} bars of {len(models)} models, {beside_text}; lines are 95 % intervals."
         ),
         columns={
             **{name: name for name in ("measure", "model", beside, "score")},
             "lo": "from",
             "hi": "to",
         },
-        rows=rows,
+        rows=[
+            {
+                "measure": bar.measure,
+                "model": bar.model,
+                beside: bar.beside,
+                "score": bar.score,
+                "lo": bar.lo,
+                "hi": bar.hi,
+            }
+            for bar in bars
+        ],
         spec={
             "vconcat": [
                 _panel(name, title, models, (beside, values)) for name, title in units.items()

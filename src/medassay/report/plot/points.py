@@ -1,6 +1,8 @@
 """Distributions as violin and swarm, and points in four quadrants."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import cos, sin, sqrt
 from typing import Any
 
@@ -21,8 +23,44 @@ _CORNERS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
 _CHARACTER, _LINE = 6.4, 14.0  # width and height of a label's letters, in pixels
 
 
+@dataclass(frozen=True, kw_only=True)
+class SwarmPoint:
+    """A value of a group.
+
+    `jitter`, from -1 to 1, is where it stands in the swarm; None where the swarm leaves it out,
+    which density and quartiles do not.
+    """
+
+    group: str
+    value: float
+    jitter: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanePoint:
+    """A point on two axes, with the ends of its intervals where it has any."""
+
+    label: str
+    x: float
+    y: float
+    x_ends: tuple[float, float] | None = None
+    y_ends: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CasePoint:
+    """A case on two axes: its name, what a reader of it hears, and the address of its page."""
+
+    x: float
+    y: float
+    case: str
+    label: str
+    says: str
+    href: str
+
+
 def violin_swarm(
-    points: Sequence[Mapping[str, Any]],
+    points: Sequence[SwarmPoint],
     *,
     value: str,
     bandwidth: float,
@@ -33,20 +71,19 @@ def violin_swarm(
 
     Parameters
     ----------
-    points : each with group, `value` and jitter in [-1, 1], computed with a seed; None where the
-        swarm leaves the point out, which density and quartiles do not
+    points : groups are drawn in the order in which they come
+    value : what the values are
     bandwidth : of the density, in units of the value; it ends with the data
     extent : the ends of the axis
     """
-    sizes: dict[str, int] = {}
-    for point in points:
-        sizes[point["group"]] = sizes.get(point["group"], 0) + 1
+    sizes = Counter(point.group for point in points)
+    names = {group: f"{group} (n = {n})" for group, n in sizes.items()}
     rows = [
         {
-            "group": f"{point['group']} (n = {sizes[point['group']]})",
-            value: point[value],
-            **({} if point["jitter"] is None else {"jitter": point["jitter"]}),
-            "many": sizes[point["group"]] >= _FEWEST,
+            "group": names[point.group],
+            value: point.value,
+            **({} if point.jitter is None else {"jitter": point.jitter}),
+            "many": sizes[point.group] >= _FEWEST,
         }
         for point in points
     ]
@@ -81,7 +118,7 @@ def violin_swarm(
                 "field": "group",
                 "type": "nominal",
                 "title": None,
-                "sort": list(dict.fromkeys(row["group"] for row in rows)),
+                "sort": list(names.values()),
                 "header": {"labelLimit": 114, "labelExpr": "split(datum.label, ' · ')"},
             },
             "columns": _VIOLINS_A_ROW,
@@ -127,7 +164,7 @@ def violin_swarm(
 
 
 def quadrant(
-    points: Sequence[Mapping[str, Any]],
+    points: Sequence[PlanePoint],
     *,
     x: str,
     y: str,
@@ -139,13 +176,23 @@ def quadrant(
 
     Parameters
     ----------
-    points : each with label, `x` and `y`; `x`_lo, `x`_hi, `y`_lo, `y`_hi where there are intervals
+    x, y : what the axes are
     names : of the quadrants: upper right, upper left, lower left, lower right
     limit : where the axes end, above and below 0
     """
-    rows = [dict(point) for point in points]
-    for row, (label_left, top, align) in zip(rows, _beside(rows, x, y, limit, names), strict=True):
-        row |= {"label_x": label_left, "label_y": top, "align": align}
+    rows = [
+        {
+            "label": point.label,
+            **_coordinate(x, point.x, point.x_ends),
+            **_coordinate(y, point.y, point.y_ends),
+            "label_x": label_left,
+            "label_y": top,
+            "align": align,
+        }
+        for point, (label_left, top, align) in zip(
+            points, _beside(points, limit, names), strict=True
+        )
+    ]
     plane = _Plane(x, y, limit)
     has = f"isValid(datum['{x}_lo'])"
     whiskers = [
@@ -212,8 +259,13 @@ def quadrant(
     )
 
 
+def _coordinate(name: str, value: float, ends: tuple[float, float] | None) -> dict[str, float]:
+    interval = {} if ends is None else {f"{name}_lo": ends[0], f"{name}_hi": ends[1]}
+    return {name: value, **interval}
+
+
 def case_quadrant(
-    points: Sequence[Mapping[str, Any]],
+    points: Sequence[CasePoint],
     *,
     x: str,
     y: str,
@@ -227,7 +279,7 @@ def case_quadrant(
 
     Parameters
     ----------
-    points : each with `x`, `y`, label (of the case), says (what a reader of it hears) and href
+    x, y : what the axes are
     names : of the quadrants: upper right, upper left, lower left, lower right
     limit : where the axes end, above and below 0
     """
@@ -268,7 +320,7 @@ def case_quadrant(
 
 
 def case_density(
-    points: Sequence[Mapping[str, Any]],
+    points: Sequence[tuple[float, float]],
     *,
     x: str,
     y: str,
@@ -279,7 +331,7 @@ def case_density(
 
     Parameters
     ----------
-    points : each with `x` and `y`
+    points : x and y of each case
     names : of the quadrants: upper right, upper left, lower left, lower right
     limit : where the axes end, above and below 0
     """
@@ -294,7 +346,7 @@ def case_density(
         description=f"Cases by {x} and {y}, counted in squares; the axes cross at 0.",
         caption=f"{len(points)} cases; the darker or brighter a square, the more lie in it.",
         columns={x: x, y: y},
-        rows=[{x: point[x], y: point[y]} for point in points],
+        rows=[{x: across, y: up} for across, up in points],
         spec=plane.spec(
             "",
             names,
@@ -318,20 +370,25 @@ def case_density(
 
 
 def _around(
-    points: Sequence[Mapping[str, Any]], x: str, y: str, pixel: float
-) -> Iterator[dict[str, Any]]:
+    points: Sequence[CasePoint], x: str, y: str, pixel: float
+) -> Iterator[dict[str, float | str]]:
     """Yield points with the place where each is drawn: the second at a place goes beside it, on a
     spiral.
     """
     here: dict[tuple[float, float], int] = {}
     for point in points:
-        place = (round(point[x], 4), round(point[y], 4))
+        place = (round(point.x, 4), round(point.y, 4))
         number = here[place] = here.get(place, -1) + 1
         away, angle = 11 * sqrt(number) * pixel, number * _GOLDEN_ANGLE
         yield {
-            **point,
-            "at_x": point[x] + away * cos(angle),
-            "at_y": point[y] + away * sin(angle),
+            x: point.x,
+            y: point.y,
+            "label": point.label,
+            "says": point.says,
+            "case": point.case,
+            "href": point.href,
+            "at_x": point.x + away * cos(angle),
+            "at_y": point.y + away * sin(angle),
         }
 
 
@@ -382,7 +439,7 @@ class _Plane:
 
 
 def _beside(
-    rows: Sequence[Mapping[str, Any]], x: str, y: str, limit: float, corners: Sequence[str]
+    points: Sequence[PlanePoint], limit: float, corners: Sequence[str]
 ) -> Iterator[tuple[float, float, str]]:
     """Yield (x, y, alignment) of each label: beside its point, clear of points, whiskers and
     labels.
@@ -390,24 +447,23 @@ def _beside(
     Where nothing is free a label stands at its point all the same.
     """
     pixel = 2 * limit / _SIDE
-    boxes = [_box(row[x], row[y], 6 * pixel, 6 * pixel) for row in rows]
+    boxes = [_box(point.x, point.y, 6 * pixel, 6 * pixel) for point in points]
     for name, (sx, sy) in zip(corners, _CORNERS, strict=True):
         wide = _CHARACTER * len(name) * pixel
         boxes.append(_box(sx * (limit - wide / 2), sy * 0.96 * limit, wide, _LINE * pixel))
-    for row in rows:
-        if row.get(f"{x}_lo") is not None:
-            thin = 2 * pixel
-            boxes += [
-                (row[f"{x}_lo"], row[y] - thin, row[f"{x}_hi"], row[y] + thin),
-                (row[x] - thin, row[f"{y}_lo"], row[x] + thin, row[f"{y}_hi"]),
-            ]
-    for row in rows:
-        width = _CHARACTER * len(str(row["label"])) * pixel
+    thin = 2 * pixel
+    for point in points:
+        if point.x_ends:
+            boxes.append((point.x_ends[0], point.y - thin, point.x_ends[1], point.y + thin))
+        if point.y_ends:
+            boxes.append((point.x - thin, point.y_ends[0], point.x + thin, point.y_ends[1]))
+    for point in points:
+        width = _CHARACTER * len(point.label) * pixel
         places = []
         for away, steps in _PLACES:
             for side in (1, -1):
-                label_left = row[x] + side * away * pixel
-                places.append((label_left, row[y] + steps * _LINE * pixel, side))
+                label_left = point.x + side * away * pixel
+                places.append((label_left, point.y + steps * _LINE * pixel, side))
         free = (
             (at, box)
             for at in places

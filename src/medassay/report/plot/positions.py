@@ -1,30 +1,33 @@
 """Log-probabilities along completions: where a model comes to say something."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from medassay.report.plot.figure import SHAPES, Figure
-from medassay.report.plot.trend import end_labels
+from medassay.report.plot.trend import LinePoint, end_labels
 
 _MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
 _HEIGHT = 300  # pixels
 
 
-def positions(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
+@dataclass(frozen=True, kw_only=True)
+class PositionPoint(LinePoint):
+    """A mean log-probability after `place` tokens, of the `n` items that reach the position."""
+
+    place: int
+    n: int
+
+
+def positions(points: Sequence[PositionPoint], *, unit: str) -> Figure:
     """Return a line for each row over the positions of its completions, at most eight rows.
 
     Parameters
     ----------
-    points : each with row (its name), at (tokens before the position), score, lo and hi (None
-        without an interval), and n (items that reach the position)
+    points : of each row along its completions
     unit : of the axis
     """
-    names = list(dict.fromkeys(point["row"] for point in points))[:_MAX_SERIES]
-    rows = [
-        {key: point[key] for key in ("row", "at", "score", "lo", "hi", "n")}
-        for point in points
-        if point["row"] in names
-    ]
+    names = list(dict.fromkeys(point.row for point in points))[:_MAX_SERIES]
+    line_points = [point for point in points if point.row in names]
     x = {"field": "at", "type": "quantitative", "title": "tokens of the completion"}
     y = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
     colour = {"field": "row", "type": "nominal", "sort": names, "legend": None}
@@ -35,7 +38,7 @@ def positions(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
             "Mean log-probability of the statements after each length of the completions, with 95 %"
             " intervals; higher is likelier."
         ),
-        caption=_caption(rows),
+        caption=_caption(line_points),
         columns={
             "row": "row",
             "at": "tokens",
@@ -44,7 +47,10 @@ def positions(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
             "hi": "to",
             "n": "items",
         },
-        rows=rows,
+        rows=[
+            {"row": p.row, "at": p.place, "score": p.score, "lo": p.lo, "hi": p.hi, "n": p.n}
+            for p in line_points
+        ],
         spec={
             "width": 520,
             "height": _HEIGHT,
@@ -70,7 +76,7 @@ def positions(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
                     },
                 },
                 {
-                    "data": {"values": end_labels(rows, "at", _HEIGHT)},
+                    "data": {"values": end_labels(line_points, "at", _HEIGHT)},
                     "mark": {"type": "text", "align": "left", "dx": 9},
                     "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
                 },
@@ -79,19 +85,17 @@ def positions(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
     )
 
 
-def _caption(rows: Sequence[Mapping[str, Any]]) -> str:
+def _caption(points: Sequence[PositionPoint]) -> str:
     """Say where the first row's statements are likeliest."""
-    if not rows:
+    if not points:
         return "No completion reaches a position."
-    first = [row for row in rows if row["row"] == rows[0]["row"]]
-    best = max(first, key=lambda row: row["score"])
-    start = first[0]["score"]
+    first = [point for point in points if point.row == points[0].row]
+    best = max(first, key=lambda point: point.score)
+    start = first[0].score
     if best is first[0]:
         text = f"likeliest at once ({start:.1f} nats)"
     else:
-        text = (
-            f"likeliest after {best['at']} tokens ({best['score']:.1f} nats, {start:.1f} at once)"
-        )
-    fewer = first[-1]["n"] < first[0]["n"]
+        text = f"likeliest after {best.place} tokens ({best.score:.1f} nats, {start:.1f} at once)"
+    fewer = first[-1].n < first[0].n
     ended = " Completions that ended earlier are missing further right." if fewer else ""
-    return f"{first[0]['row']}: {text}.{ended}"
+    return f"{first[0].row}: {text}.{ended}"

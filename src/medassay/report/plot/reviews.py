@@ -1,36 +1,36 @@
 """Mean scores of reviews over time."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from medassay.report.plot.figure import SHAPES, Figure
-from medassay.report.plot.trend import end_labels
+from medassay.report.plot.trend import LinePoint, end_labels
 
 _HEIGHT = 260  # pixels
 _MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
 
 
-def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
+@dataclass(frozen=True, kw_only=True)
+class MonthPoint(LinePoint):
+    """The mean score of the reviews of a month."""
+
+    place: str
+    reviews: int
+
+
+def review_trend(points: Sequence[MonthPoint], *, aspect: str) -> Figure:
     """Return mean scores from 1 to 5 by month, a line for each category or qualification.
 
     Parameters
     ----------
-    points : each with month, name, mean, lo, hi and reviews
+    points : means by month; each row is a category or qualification
     """
     totals: dict[str, int] = {}
     for point in points:
-        totals[point["name"]] = totals.get(point["name"], 0) + int(point["reviews"])
+        totals[point.row] = totals.get(point.row, 0) + point.reviews
     names_shown = sorted(totals, key=lambda name: (-totals[name], name))[:_MAX_SERIES]
-    rows = [
-        {
-            **{key: point[key] for key in ("month", "lo", "hi", "reviews")},
-            "row": point["name"],
-            "score": point["mean"],
-        }
-        for point in points
-        if point["name"] in names_shown
-    ]
-    months = sorted({row["month"] for row in rows})
+    line_points = [point for point in points if point.row in names_shown]
+    months = sorted({point.place for point in line_points})
     x = {
         "field": "month",
         "type": "ordinal",
@@ -46,7 +46,7 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
     }
     colour = {"field": "row", "type": "nominal", "legend": None}
     left_out = len(totals) - len(names_shown)
-    reviews = sum(int(row["reviews"]) for row in rows)
+    reviews = sum(point.reviews for point in line_points)
     rest = f"; {left_out} more with fewer reviews stand in the table" if left_out else ""
     return Figure(
         name="review_trend",
@@ -61,7 +61,17 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
             "hi": "to",
             "reviews": "scores",
         },
-        rows=rows,
+        rows=[
+            {
+                "month": point.place,
+                "lo": point.lo,
+                "hi": point.hi,
+                "reviews": point.reviews,
+                "row": point.row,
+                "score": point.score,
+            }
+            for point in line_points
+        ],
         spec={
             "width": {"step": max(70, 480 // max(1, len(months)))},
             "height": _HEIGHT,
@@ -85,7 +95,7 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
                     },
                 },
                 {
-                    "data": {"values": end_labels(rows, "month", _HEIGHT)},
+                    "data": {"values": end_labels(line_points, "month", _HEIGHT)},
                     "mark": {"type": "text", "align": "left", "dx": 9},
                     "encoding": {"y": {**y, "field": "y"}, "text": {"field": "row"}},
                 },

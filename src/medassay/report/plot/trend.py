@@ -1,7 +1,7 @@
 """Scores over publications. A line never crosses a change of bank or methodology."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from medassay.report.plot.figure import SHAPES, Figure
 
@@ -10,8 +10,36 @@ _MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
 _NAMED = 12  # rows that are not drawn, named in the caption
 
 
+@dataclass(frozen=True, kw_only=True)
+class LinePoint:
+    """A point of the line of a row: its place along the axis, its score and the interval, if any.
+
+    `place` is a number of tokens, or the name of a publication or month.
+    """
+
+    row: str
+    place: int | str
+    score: float
+    lo: float | None
+    hi: float | None
+
+    def ends(self) -> Iterator[float]:
+        """Yield the score and the ends of its interval."""
+        yield from (value for value in (self.score, self.lo, self.hi) if value is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesPoint(LinePoint):
+    """A score in a publication; lines join points of the same series."""
+
+    place: str
+    series: str
+    lo: float
+    hi: float
+
+
 def trend(
-    points: Sequence[Mapping[str, Any]],
+    points: Sequence[SeriesPoint],
     markers: Sequence[str],
     *,
     unit: str,
@@ -21,27 +49,33 @@ def trend(
 
     Parameters
     ----------
-    points : each with publication, row (the model's name), series, score, lo and hi, oldest first
+    points : scores by publication, the oldest first
     markers : the publications that began a new series
     unit : of the axis
     factor : from scores to that unit
     """
     latest: dict[str, float] = {}
     for point in points:
-        latest[point["row"]] = point["score"]
+        latest[point.row] = point.score
     rows_shown = sorted(latest, key=lambda row: (-latest[row], row))[:_MAX_SERIES]
+    line_points = [
+        replace(p, score=factor * p.score, lo=factor * p.lo, hi=factor * p.hi)
+        for p in points
+        if p.row in rows_shown
+    ]
     rows = [
         {
-            "publication": point["publication"],
-            "row": point["row"],
-            "series": point["series"],
-            "line": f"{point['row']} {point['series']}",
-            **{key: factor * point[key] for key in ("score", "lo", "hi")},
+            "publication": point.place,
+            "row": point.row,
+            "series": point.series,
+            "line": f"{point.row} {point.series}",
+            "score": point.score,
+            "lo": point.lo,
+            "hi": point.hi,
         }
-        for point in points
-        if point["row"] in rows_shown
+        for point in line_points
     ]
-    order = list(dict.fromkeys(point["publication"] for point in points))
+    order = list(dict.fromkeys(point.place for point in points))
     x = {
         "field": "publication",
         "type": "ordinal",
@@ -101,7 +135,7 @@ def trend(
                     },
                 },
                 {
-                    "data": {"values": end_labels(rows, "publication", _HEIGHT)},
+                    "data": {"values": end_labels(line_points, "publication", _HEIGHT)},
                     "mark": {"type": "text", "align": "left", "dx": 9},
                     "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
                 },
@@ -132,20 +166,21 @@ def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:
     return text
 
 
-def end_labels(rows: Sequence[Mapping[str, Any]], over: str, height: int) -> list[dict[str, Any]]:
+def end_labels(points: Sequence[LinePoint], axis: str, height: int) -> list[dict[str, str | float]]:
     """Return a name beside the last point of every row, moved down where two would collide.
 
     Parameters
     ----------
-    over : the column along which the lines run
+    axis : the field along which the lines run
     height : of the figure, in pixels
     """
-    last = {row["row"]: row for row in rows}
-    ends = [row[key] for row in rows for key in ("score", "lo", "hi") if row[key] is not None]
+    last = {point.row: point for point in points}
+    ends = [end for point in points for end in point.ends()]
     apart = (max(ends) - min(ends)) * _LABEL / height if ends else 0.0
-    labels: list[dict[str, Any]] = []
-    for row in sorted(last.values(), key=lambda row: -row["score"]):
-        above = [label["y"] for label in labels if label[over] == row[over]]
-        at = min([row["score"], *(y - apart for y in above)])
-        labels.append({over: row[over], "row": row["row"], "y": at})
+    labels: list[dict[str, str | float]] = []
+    heights: dict[int | str, list[float]] = {}
+    for point in sorted(last.values(), key=lambda point: -point.score):
+        above = heights.setdefault(point.place, [])
+        above.append(min([point.score, *(y - apart for y in above)]))
+        labels.append({axis: point.place, "row": point.row, "y": above[-1]})
     return labels

@@ -234,23 +234,23 @@ def _can_draw() -> bool:
 
 def trend_picture(context: Here) -> Response:
     """Return the figure of mean scores over time."""
-    from medassay.report.plot.catalog import PLOTS
+    from medassay.report.plot.reviews import MonthPoint, review_trend
 
     points, _, aspect, _ = _trend(context)
     rows = [
-        {
-            "month": point.month,
-            "name": point.name or "–",
-            "mean": point.mean.value,
-            "lo": point.mean.lo,
-            "hi": point.mean.hi,
-            "reviews": point.reviews,
-        }
+        MonthPoint(
+            place=point.month,
+            row=point.name or "–",
+            score=point.mean.value,
+            lo=point.mean.lo,
+            hi=point.mean.hi,
+            reviews=point.reviews,
+        )
         for point in points
     ]
     if not rows or not _can_draw():
         raise InputError("nothing to draw")
-    figure = PLOTS["review_trend"](rows, aspect=aspect)
+    figure = review_trend(rows, aspect=aspect)
     dark = context.request.query_params.get("dark") == "1"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     headers = {"content-security-policy": policy}
