@@ -11,7 +11,7 @@ from medassay.cli.main import call
 from medassay.errors import InputError
 from medassay.selection import Candidate, SelectionSteps, load_candidates, load_steps, shortlist
 from medassay.selection.candidate import our_candidates
-from medassay.selection.discipline import load_predictions
+from medassay.selection.discipline import OtherScore, load_predictions
 from medassay.selection.licence import FAMILIES, POLICIES, admits, family_of
 from medassay.selection.written import csv_text, files_of, markdown
 
@@ -109,7 +109,7 @@ def test_every_model_stays_or_goes_once_with_its_reason(given, unknown, random):
         assert not any(row.unknown for row in found.rows)
     mixed = random.sample(given, len(given))
     assert shortlist(mixed, steps).document() == found.document()
-    assert len(markdown(found, found.document()).splitlines()) > 10
+    assert len(markdown(found).splitlines()) > 10
     assert len(list(csv.reader(io.StringIO(csv_text(found), newline="")))) == 1 + len(found.rows)
 
 
@@ -117,7 +117,7 @@ def test_what_nobody_knows_stays_and_is_marked_or_goes():
     found = shortlist([ONE], SelectionSteps())
     [row] = found.rows
     assert row.unknown == ("size", "weights", "qualifier", "window", "licence")
-    assert "Unknown, kept: one model." in markdown(found, found.document())
+    assert "Unknown, kept: one model." in markdown(found)
     assert shortlist([ONE], SelectionSteps(unknown="remove")).rows == ()
     few = Candidate(model="few", scores={"biology": 1.0})
     last = shortlist([few, ONE], SelectionSteps()).rows[-1]
@@ -149,7 +149,7 @@ def test_policies_widen_and_each_family_has_its_say():
 def test_nothing_left_is_a_result():
     found = shortlist([replace(ONE, parameters_b=70.0)], SelectionSteps())
     assert found.rows == ()
-    assert "No model passes every step." in markdown(found, found.document())
+    assert "No model passes every step." in markdown(found)
 
 
 CSV = "model,parameters_b,open_weights,context_tokens,licence,biology\n"
@@ -208,7 +208,7 @@ def test_a_column_of_predictions_that_is_not_there_is_refused(tmp_path):
     assert scores.accuracy("A") == {"x": 1.0}
     one = Candidate(model="A", scores={"x": 0.5})
     steps = SelectionSteps(disciplines=("x",))
-    assert shortlist([one], steps, scores).recomputed.models == ("A",)
+    assert shortlist([one], steps, scores).scores.models == ("A",)
     with pytest.raises(InputError, match="model 'A': the predictions have no column 'a'"):
         shortlist([replace(one, predictions="a")], steps, scores)
 
@@ -216,7 +216,7 @@ def test_a_column_of_predictions_that_is_not_there_is_refused(tmp_path):
 def test_hostile_names_break_neither_markdown_nor_spreadsheets():
     odd = "=x | <b>"
     found = shortlist([Candidate(model=odd, scores={odd: 0.5})], SelectionSteps(disciplines=(odd,)))
-    text = markdown(found, found.document())
+    text = markdown(found)
     assert "=x | <b>" not in text
     assert csv_text(found).splitlines()[0].endswith(",'=x | <b>,mean,unknown,source")
 
@@ -315,24 +315,16 @@ def test_differences_that_are_noise_are_told(tmp_path):
     assert scores.accuracy("A") == {"x": 0.5, "y": 0.5}
     assert scores.blank == {"A": 0, "B": 4}
     candidates = [Candidate(model="A", scores={"x": 0.5, "y": 0.75}), Candidate(model="B")]
-    found = scores.document({one.model: one for one in candidates})
-    [of_a] = [row["other_scores"] for row in found["models"] if row["model"] == "A"]
-    assert of_a == [
-        {
-            "discipline": "y",
-            "n": 40,
-            "right": 20,
-            "score": 0.5,
-            "table_right": 30,
-            "table_score": 0.75,
-        }
+    found = scores.recomputed({one.model: one for one in candidates})
+    assert [row.model for row in found.models] == ["B", "A"]
+    assert found.models[1].other_scores == [
+        OtherScore(discipline="y", n=40, right=20, score=0.5, table_right=30, table_score=0.75)
     ]
-    assert [row["model"] for row in found["models"]] == ["B", "A"]
-    assert all(row["lo"] < row["mean"] < row["hi"] for row in found["models"])
-    [pair] = found["pairs"]
-    assert (abs(pair["difference"]), pair["noise"]) == (pytest.approx(0.45), False)
+    assert all(row.lo < row.mean < row.hi for row in found.models)
+    [pair] = found.pairs
+    assert (abs(pair.difference), pair.noise) == (pytest.approx(0.45), False)
     same = replace(scores, right={n: part[[0, 0]] for n, part in scores.right.items()})
-    assert same.document({one.model: one for one in candidates})["pairs"][0]["noise"]
+    assert same.recomputed({one.model: one for one in candidates}).pairs[0].noise
 
 
 @pytest.mark.parametrize(
@@ -418,7 +410,7 @@ def test_written_files_name_sources_and_scores_that_no_step_asks_for(tmp_path):
     heads, *rows = csv.reader(io.StringIO(csv_text(found), newline=""))
     assert heads[-3:] == ["unknown", "overall", "source"]
     assert rows[0][-2:] == ["0.4801", "TIGER-Lab MMLU-Pro"]
-    text = markdown(found, found.document())
+    text = markdown(found)
     assert "| overall | source |" in text
     page = files_of(found, found.document())["index.html"].decode()
     assert page.count("TIGER-Lab MMLU-Pro") == len(found.rows)

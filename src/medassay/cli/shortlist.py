@@ -49,7 +49,7 @@ def command(
     if out.json:
         out.document(document)
     else:
-        _print(result, document)
+        _print(result)
 
 
 def _write(folder: Path, result: "Shortlist", document: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ def _write(folder: Path, result: "Shortlist", document: dict[str, Any]) -> None:
     out.say(f"written to {folder / 'index.html'}")
 
 
-def _print(result: "Shortlist", document: dict[str, Any]) -> None:
+def _print(result: "Shortlist") -> None:
     from medassay.core.ranks import rank_range
     from medassay.selection.written import (
         cells_of,
@@ -97,24 +97,24 @@ def _print(result: "Shortlist", document: dict[str, Any]) -> None:
         ([_line(cell) or "?" for cell in cells_of(result, row)[:-1]] for row in result.rows),
         text=[_line(heading) for heading in columns_of(result)[:-1]],
     )
-    again = document["recomputed"]
+    again = result.recomputed
     if again is None:
         return
-    for row in again["models"]:
+    for row in again.models:
         out.result(
-            f"recomputed {_line(row['model'])}: {interval(row)},"
-            f" rank {rank_range(row['rank_lo'], row['rank_hi'])},"
-            f" n {row['n']}, {row['blank']} blank"
+            f"recomputed {_line(row.model)}: {interval(row)},"
+            f" rank {rank_range(row.rank_lo, row.rank_hi)},"
+            f" n {row.n}, {row.blank} blank"
         )
     for sentence in other_scores(again):
         out.result(f"differs from the table: {_line(sentence)}")
-    noise = sum(pair["noise"] for pair in again["pairs"])
-    if again["pairs"]:
+    noise = sum(pair.noise for pair in again.pairs)
+    if again.pairs:
         out.result(
-            f"no difference is shown for {noise} of {counted(len(again['pairs']), 'pair')} (all"
+            f"no difference is shown for {noise} of {counted(len(again.pairs), 'pair')} (all"
             " tested at once)"
         )
-    if not again["models"]:
+    if not again.models:
         out.result("no model of the shortlist has predictions in the file")
 
 

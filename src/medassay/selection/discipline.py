@@ -3,11 +3,11 @@ difference is shown.
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.core.ranks import SIMULTANEOUS
@@ -17,6 +17,55 @@ from medassay.statistic import Options, Stratum, field_of, seed_of
 from medassay.statistic.draws import Floats
 
 _NEEDED = ("question_id", "category", "answer")
+
+
+class OtherScore(msgspec.Struct, frozen=True, kw_only=True):
+    """A discipline whose score in the table of candidates is not that of the predictions.
+
+    `table_right` is how many questions the table's score means, where these are as many.
+    """
+
+    discipline: str
+    n: int
+    right: int
+    score: float
+    table_right: int
+    table_score: float
+
+
+class RecomputedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean of a model over the disciplines, which all weigh the same, with its ranks."""
+
+    model: str
+    mean: float | None
+    lo: float | None
+    hi: float | None
+    n: int
+    blank: int
+    rank: int | None
+    rank_lo: int | None
+    rank_hi: int | None
+    disciplines: dict[str, float]
+    other_scores: list[OtherScore]
+
+
+class RecomputedPair(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference of two models; `noise` where its p, by Holm over all, is 0.05 or more."""
+
+    first: str
+    second: str
+    difference: float
+    lo: float
+    hi: float
+    p_holm: float
+    noise: bool
+
+
+class Recomputed(msgspec.Struct, frozen=True, kw_only=True):
+    """What predictions say of the models of a shortlist, best mean first."""
+
+    models: list[RecomputedModel] = []
+    pairs: list[RecomputedPair] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,19 +105,12 @@ class DisciplineScores:
             blank={model: self.blank[self.models[row]] for model, row in rows.items()},
         )
 
-    def document(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
+    def recomputed(self, candidates: Mapping[str, Candidate]) -> Recomputed:
         """Return means over the disciplines with intervals and ranges of ranks, and every pair's
-        difference.
-
-        `other_scores` names the scores of the table of candidates that are not those of these
-        predictions.
-
-        All disciplines weigh the same; draws are shared, so that differences are paired
-        (`field_of`). A difference is `noise` when its p, adjusted by Holm over all pairs, is 0.05
-        or more.
+        difference; draws are shared, so that differences are paired (`field_of`).
         """
         if not self.models:
-            return {"models": [], "pairs": []}
+            return Recomputed()
         strata = []
         start = 0
         for name, part in self.right.items():
@@ -82,59 +124,53 @@ class DisciplineScores:
         for standing in field.standings:
             estimate, rank = standing.estimate, standing.rank
             models.append(
-                {
-                    "model": standing.row[0],
-                    "mean": estimate and estimate.value,
-                    "lo": estimate and estimate.lo,
-                    "hi": estimate and estimate.hi,
-                    "n": standing.n_own,
-                    "blank": self.blank[standing.row[0]],
-                    "rank": rank.rank,
-                    "rank_lo": rank.lo,
-                    "rank_hi": rank.hi,
-                    "disciplines": self.accuracy(standing.row[0]),
-                    "other_scores": self._other_scores(candidates[standing.row[0]]),
-                }
+                RecomputedModel(
+                    model=standing.row[0],
+                    mean=estimate and estimate.value,
+                    lo=estimate and estimate.lo,
+                    hi=estimate and estimate.hi,
+                    n=standing.n_own,
+                    blank=self.blank[standing.row[0]],
+                    rank=rank.rank,
+                    rank_lo=rank.lo,
+                    rank_hi=rank.hi,
+                    disciplines=self.accuracy(standing.row[0]),
+                    other_scores=list(self._other_scores(candidates[standing.row[0]])),
+                )
             )
         pairs = [
-            {
-                "first": pair.first[0],
-                "second": pair.second[0],
-                "difference": pair.difference.value,
-                "lo": pair.ends[0],
-                "hi": pair.ends[1],
-                "p_holm": pair.p_holm,
-                "noise": not pair.better,
-            }
+            RecomputedPair(
+                first=pair.first[0],
+                second=pair.second[0],
+                difference=pair.difference.value,
+                lo=pair.ends[0],
+                hi=pair.ends[1],
+                p_holm=pair.p_holm,
+                noise=not pair.better,
+            )
             for pair in field.pairs
             if pair.ends is not None
         ]
-        models.sort(key=lambda row: (-(row["mean"] or 0.0), row["model"]))
-        return {"models": models, "pairs": pairs}
+        models.sort(key=lambda row: (-(row.mean or 0.0), row.model))
+        return Recomputed(models=models, pairs=pairs)
 
-    def _other_scores(self, candidate: Candidate) -> list[dict[str, Any]]:
-        """Return the disciplines whose score in the table is another one, to the four decimals that
+    def _other_scores(self, candidate: Candidate) -> Iterator[OtherScore]:
+        """Yield the disciplines whose score in the table is another one, to the four decimals that
         tables print.
-
-        `table_right` is how many questions the table's score means, where these are as many.
         """
         row = self.models.index(candidate.model)
-        different = []
         for name, part in self.right.items():
             share, score = float(part[row].mean()), candidate.scores.get(name)
             if score is not None and round(share, 4) != round(score, 4):
                 n = part.shape[1]
-                different.append(
-                    {
-                        "discipline": name,
-                        "n": n,
-                        "right": int(part[row].sum()),
-                        "score": share,
-                        "table_right": round(score * n),
-                        "table_score": score,
-                    }
+                yield OtherScore(
+                    discipline=name,
+                    n=n,
+                    right=int(part[row].sum()),
+                    score=share,
+                    table_right=round(score * n),
+                    table_score=score,
                 )
-        return different
 
 
 def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores:

@@ -5,13 +5,16 @@ Source: specification of model selection.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.keyed import keyed
 from medassay.errors import InputError
 from medassay.selection.candidate import Candidate
-from medassay.selection.discipline import DisciplineScores
+from medassay.selection.discipline import DisciplineScores, Recomputed
 from medassay.selection.licence import FAMILIES, POLICIES, STATED, admits
 from medassay.selection.steps import SelectionSteps
 
@@ -67,7 +70,14 @@ class Shortlist:
     candidates: int
     taken: tuple[StepResult, ...]
     rows: tuple[ShortlistRow, ...]
-    recomputed: DisciplineScores | None = None
+    scores: DisciplineScores | None = None
+
+    @cached_property
+    def recomputed(self) -> Recomputed | None:
+        """Return what predictions say of these models; None where there are none."""
+        if self.scores is None:
+            return None
+        return self.scores.recomputed({row.candidate.model: row.candidate for row in self.rows})
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON values; `id` is the hash over it all."""
@@ -81,13 +91,7 @@ class Shortlist:
             ],
             "licences": [family.to_dict() for family in FAMILIES],
             "licences_stated": STATED,
-            "recomputed": (
-                None
-                if self.recomputed is None
-                else self.recomputed.document(
-                    {row.candidate.model: row.candidate for row in self.rows}
-                )
-            ),
+            "recomputed": msgspec.to_builtins(self.recomputed),
         }
         return {"id": sha256_hex(canonical(document))[:16], **document}
 
@@ -153,7 +157,7 @@ def shortlist(
             )
             for c in remaining
         ),
-        recomputed=None if scores is None else scores.of(remaining),
+        scores=None if scores is None else scores.of(remaining),
     )
 
 

@@ -10,6 +10,7 @@ from medassay.core.wording import counted
 from medassay.report.document import markdown_table, markdown_text
 from medassay.report.pages.html import asset, environment
 from medassay.report.tables import harmless
+from medassay.selection.discipline import Recomputed, RecomputedModel, RecomputedPair
 from medassay.selection.licence import FAMILIES, STATED
 from medassay.selection.shortlist import Shortlist, ShortlistRow
 
@@ -22,7 +23,7 @@ def files_of(shortlist: Shortlist, document: dict[str, Any]) -> dict[str, bytes]
         .render(
             **document,
             more=more_columns_of(shortlist)[:-1],
-            others=other_scores(document["recomputed"]) if document["recomputed"] else [],
+            others=other_scores(shortlist.recomputed) if shortlist.recomputed else [],
             others_text=OTHER_SCORES,
         )
     )
@@ -30,7 +31,7 @@ def files_of(shortlist: Shortlist, document: dict[str, Any]) -> dict[str, bytes]
         "index.html": page.encode(),
         "shortlist.csv": csv_text(shortlist).encode(),
         "shortlist.json": json.dumps(document, indent=1).encode() + b"\n",
-        "shortlist.md": markdown(shortlist, document).encode(),
+        "shortlist.md": markdown(shortlist).encode(),
         "style.css": asset("style.css"),
     }
 
@@ -93,7 +94,7 @@ def _whole_table(shortlist: Shortlist) -> list[list[str]]:
     ]
 
 
-def markdown(shortlist: Shortlist, document: dict[str, Any]) -> str:
+def markdown(shortlist: Shortlist) -> str:
     """Return the whole way: steps, what went and why, what stayed, licences, and what predictions
     say.
     """
@@ -118,8 +119,8 @@ def markdown(shortlist: Shortlist, document: dict[str, Any]) -> str:
         parts += markdown_table(heads, rows)
     else:
         parts.append("No model passes every step.")
-    if document["recomputed"] is not None:
-        parts += ["", *_recomputed(document["recomputed"])]
+    if shortlist.recomputed is not None:
+        parts += ["", *_recomputed(shortlist.recomputed)]
     parts += ["", f"## Licences, as stated on {STATED}, not verified", ""]
     truth = {True: "yes", False: "no"}
     heads = ["family", "licences", "open source", "commercial use", "needs an API", "notes"]
@@ -140,21 +141,21 @@ def markdown(shortlist: Shortlist, document: dict[str, Any]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _recomputed(scores: dict[str, Any]) -> list[str]:
+def _recomputed(scores: Recomputed) -> list[str]:
     parts = ["## Recomputed from predictions", ""]
-    if not scores["models"]:
+    if not scores.models:
         return [*parts, "No model of the shortlist has predictions in the file."]
     parts += markdown_table(
         ["model", "mean [95 % interval]", "rank range", "items", "blank"],
         (
             [
-                row["model"],
+                row.model,
                 interval(row),
-                rank_range(row["rank_lo"], row["rank_hi"]),
-                str(row["n"]),
-                str(row["blank"]),
+                rank_range(row.rank_lo, row.rank_hi),
+                str(row.n),
+                str(row.blank),
             ]
-            for row in scores["models"]
+            for row in scores.models
         ),
     )
     if sentences := other_scores(scores):
@@ -164,17 +165,17 @@ def _recomputed(scores: dict[str, Any]) -> list[str]:
             "",
             *(f"- {markdown_text(sentence)}" for sentence in sentences),
         ]
-    noise = [pair for pair in scores["pairs"] if pair["noise"]]
-    if scores["pairs"]:
+    noise = [pair for pair in scores.pairs if pair.noise]
+    if scores.pairs:
         parts += [
             "",
             (
                 f"No difference is shown for {len(noise)} of"
-                f" {counted(len(scores['pairs']), 'pair')} (all tested at once, at most 5 % error)."
+                f" {counted(len(scores.pairs), 'pair')} (all tested at once, at most 5 % error)."
             ),
         ]
     if noise:
-        pairs = ([p["first"], p["second"], _difference(p)] for p in noise)
+        pairs = ([p.first, p.second, _difference(p)] for p in noise)
         parts += ["", *markdown_table(["first", "second", "difference [95 % interval]"], pairs)]
     return parts
 
@@ -185,23 +186,22 @@ OTHER_SCORES = (
 )
 
 
-def other_scores(scores: dict[str, Any]) -> list[str]:
+def other_scores(scores: Recomputed) -> list[str]:
     """Return a line for each score of the table that is not that of the predictions."""
     return [
-        f"{row['model']}, {other_score['discipline']}: {other_score['score']:.4f}"
-        f" ({other_score['right']} of {other_score['n']} right), the table has"
-        f" {other_score['table_score']:.4f} ({other_score['table_right']} of {other_score['n']})"
-        for row in scores["models"]
-        for other_score in row["other_scores"]
+        f"{row.model}, {other.discipline}: {other.score:.4f} ({other.right} of {other.n} right),"
+        f" the table has {other.table_score:.4f} ({other.table_right} of {other.n})"
+        for row in scores.models
+        for other in row.other_scores
     ]
 
 
-def interval(row: dict[str, Any]) -> str:
+def interval(row: RecomputedModel) -> str:
     """Return a mean with its interval."""
-    if row["mean"] is None:
+    if row.mean is None:
         return "–"
-    return f"{row['mean']:.4f} [{row['lo']:.4f}, {row['hi']:.4f}]"
+    return f"{row.mean:.4f} [{row.lo:.4f}, {row.hi:.4f}]"
 
 
-def _difference(pair: dict[str, Any]) -> str:
-    return f"{pair['difference']:+.4f} [{pair['lo']:+.4f}, {pair['hi']:+.4f}]"
+def _difference(pair: RecomputedPair) -> str:
+    return f"{pair.difference:+.4f} [{pair.lo:+.4f}, {pair.hi:+.4f}]"
