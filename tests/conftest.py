@@ -125,7 +125,7 @@ def machine(object_store, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def chromium():
-    path = Path("/usr/bin/chromium")
+    path = Path("/usr/bin/chromium-headless-shell")
     if not path.exists():
         absent("no browser: install Debian's chromium")
     return str(path)
