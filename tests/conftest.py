@@ -127,7 +127,7 @@ def machine(object_store, tmp_path, monkeypatch):
 def chromium():
     path = Path("/usr/bin/chromium-headless-shell")
     if not path.exists():
-        absent("no browser: install Debian's chromium")
+        absent("no browser: install Debian's chromium-headless-shell")
     return str(path)
 
 

@@ -82,6 +82,14 @@ def write_plan(folder, **values):
     return folder / "plan.toml"
 
 
+def workspace(folder, items, *models, **plan):
+    """Write a bank, models and a plan over them, whose path is returned."""
+    folder.mkdir(exist_ok=True)
+    write_bank(folder / "bank", items)
+    write_models(folder, *models)
+    return write_plan(folder, models=[model["id"] for model in models], **plan)
+
+
 def fake(name="m", **script):
     return {"id": name, "provider": "fake", "script": script}
 

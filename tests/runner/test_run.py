@@ -10,6 +10,7 @@ from hashlib import sha256
 import pytest
 from tests import makers
 from tests.commands import result_of, start_command, wait_for_requests
+from tests.makers import workspace
 
 import medassay
 from medassay import pipeline
@@ -21,12 +22,6 @@ from medassay.runner.preview import preview
 from medassay.statistic.interval.wilson import wilson_interval
 from medassay.storage.run import Run
 from medassay.summary.breakdown import breakdown
-
-
-def workspace(tmp_path, items, *models, **plan):
-    makers.write_bank(tmp_path / "bank", items)
-    makers.write_models(tmp_path, *models)
-    return makers.write_plan(tmp_path, models=[m["id"] for m in models], **plan)
 
 
 def trials(run):
