@@ -245,7 +245,7 @@ def test_a_review_must_name_what_it_changes(change, says):
 
 def test_types_follow_from_the_change():
     def types(**change):
-        return read_correction(json.dumps({**CORRECTION, **change}), RECORD)["types"]
+        return read_correction(json.dumps({**CORRECTION, **change}), RECORD).types
 
     same = [*CORRECTION["item"][:1], "two 0", CORRECTION["item"][2], "B"]
     assert types() == [1]

@@ -11,14 +11,15 @@ from typing import Any
 from medassay.core.wording import counted
 from medassay.errors import InputError
 from medassay.synthesis.items import left_out, present_items
-from medassay.synthesis.project import Workshop
+from medassay.synthesis.project import Event, Workshop
+from medassay.synthesis.records import PlannedBank, PlannedModel, PlanNote, SourceNote
 from medassay.synthesis.steps import decision_on
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
-def plan_of(workshop: Workshop) -> Mapping[str, Any]:
-    """Return the plan of a workshop as plain JSON values.
+def plan_of(workshop: Workshop) -> PlannedBank:
+    """Return what the plan of a workshop says of its bank.
 
     Raises
     ------
@@ -30,8 +31,7 @@ def plan_of(workshop: Workshop) -> Mapping[str, Any]:
         raise InputError(
             f"{workshop.folder}: a workshop without a plan; `medassay bank synthesize` makes items"
         )
-    plan: Mapping[str, Any] = latest.result["plan"]
-    return plan
+    return latest.made(PlanNote).plan
 
 
 def card_of(
@@ -45,50 +45,46 @@ def card_of(
     `before` is that of its last version, empty for the first.
     """
     plan = plan_of(workshop)
-    title = plan["title"] or plan["name"]
+    title = plan.title or plan.name
     dropped = left_out(workshop)
     undecided = len(present_items(workshop)) - len(records)
     if undecided:
         dropped["not accepted by a person"] = undecided
-    sources_leave = all(source.result.get("may_leave", True) for source in _sources(workshop))
+    sources_leave = all(source.may_leave for source in _sources(workshop))
     return {
-        "name": plan["name"],
+        "name": plan.name,
         "title": f"DEMONSTRATION: {title}" if _is_scripted(workshop) else title,
-        "question_bank_version": before.get(
-            "question_bank_version", f"{plan['name']}-{today.year}.1"
-        ),
-        "licence": plan["licence"],
+        "question_bank_version": before.get("question_bank_version", f"{plan.name}-{today.year}.1"),
+        "licence": plan.licence,
         "created": before.get("created", today.isoformat()),
         "limits": limits_note(workshop),
         "domains": sorted({record["domain"] for record in records}),
         # What was private at its source, or is made to be, stays.
-        "may_leave": plan["may_leave"] and plan["maker"] != "proposals" and sources_leave,
+        "may_leave": plan.may_leave and plan.maker != "proposals" and sources_leave,
         "kept": len(records),
         "dropped": dropped,
         **({"content_sha256": before["content_sha256"]} if "content_sha256" in before else {}),
     }
 
 
-def _models(workshop: Workshop) -> Mapping[str, Mapping[str, Any]]:
+def _models(workshop: Workshop) -> Mapping[str, PlannedModel]:
     latest = workshop.latest("plan", "plan")
-    models: Mapping[str, Mapping[str, Any]] = {} if latest is None else latest.result["models"]
-    return models
+    return {} if latest is None else latest.made(PlanNote).models
 
 
 def _is_scripted(workshop: Workshop) -> bool:
-    scripted = any(model["scripted"] for model in _models(workshop).values())
-    return scripted or any(
-        "DEMONSTRATION" in source.result.get("limits", "") for source in _sources(workshop)
-    )
+    scripted = any(model.scripted for model in _models(workshop).values())
+    return scripted or any("DEMONSTRATION" in source.limits for source in _sources(workshop))
 
 
-def _sources(workshop: Workshop) -> list[Any]:
+def _sources(workshop: Workshop) -> list[SourceNote]:
     """Return the sources that the present items were made from."""
     used = {place for event in present_items(workshop) for place in _all_before(workshop, event)}
-    return [event for event in workshop.all_latest("source") if event.place in used]
+    events = (event for event in workshop.all_latest("source") if event.place in used)
+    return [event.made(SourceNote) for event in events if event.result is not None]
 
 
-def _all_before(workshop: Workshop, event: Any) -> set[tuple[str, str]]:
+def _all_before(workshop: Workshop, event: Event) -> set[tuple[str, str]]:
     places: set[tuple[str, str]] = set()
     waiting = [*event.line.sources]
     while waiting:
@@ -107,15 +103,15 @@ def limits_note(workshop: Workshop) -> str:
 
 def _limits(workshop: Workshop) -> Iterator[str]:
     plan, models = plan_of(workshop), _models(workshop)
-    if any(model["scripted"] for model in models.values()):
+    if any(model.scripted for model in models.values()):
         yield "DEMONSTRATION: written by a script, not by a model; a score says nothing."
-    if plan["limits"]:
-        yield plan["limits"]
+    if plan.limits:
+        yield plan.limits
     for source in _sources(workshop):
-        if source.result.get("limits"):
-            yield f"Of {source.result['bank']}: {source.result['limits']}"
+        if source.limits:
+            yield f"Of {source.bank}: {source.limits}"
     if models:
-        named = ", ".join(f"{name} (family {model['family']})" for name, model in models.items())
+        named = ", ".join(f"{name} (family {model.family})" for name, model in models.items())
         yield (
             f"Made with {named}: models of these families may find the items easier, and their"
             " errors may be in them."
@@ -146,9 +142,9 @@ def _source_age(workshop: Workshop) -> str:
     Private items have none and name their sources themselves.
     """
     sources = _sources(workshop)
-    if not sources and plan_of(workshop)["maker"] == "proposals":
+    if not sources and plan_of(workshop).maker == "proposals":
         return _named_sources(workshop)
-    dates = sorted(source.result["made"] for source in sources if source.result.get("made"))
+    dates = sorted(source.made for source in sources if source.made)
     count = f"{len(sources)} source{'s' if len(sources) != 1 else ''}"
     if not dates:
         return f"{count}, undated."

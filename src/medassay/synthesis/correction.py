@@ -10,10 +10,15 @@ Source: specification of bank synthesis, 10.1, flaw detection.
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 from medassay.synthesis.project import Event
 from medassay.synthesis.question import checked_text, reply_object
+from medassay.synthesis.records import CorrectableFields, Correction
 from medassay.synthesis.refine import read_steps
 
 TYPES = {
@@ -40,7 +45,7 @@ def item_text(record: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def read_correction(reply: str, record: Mapping[str, Any]) -> dict[str, Any]:
+def read_correction(reply: str, record: Mapping[str, Any]) -> Correction:
     """Return a review of an item, with the item as it would stand after the change.
 
     Raises
@@ -62,21 +67,23 @@ def read_correction(reply: str, record: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(types, list) or any(type(t) is not int or t not in TYPES for t in types):
         raise ValueError(f"types {types!r:.40}; expected a list of numbers from 0 to 3")
     after = _after(value, record)
-    changed = changes(record, after)
+    changed = changes(shown_fields(record), after)
     if sorted(set(types)) != ([0] if 0 in types and not changed else changed):
         raise ValueError(
             f"types {sorted(set(types))}, but the change is of types {changed}; expected the same,"
             " and no change with type 0"
         )
-    return {
-        **{key: value[key] for key in ("sense", "key_right", "path_right")},
-        "also_right": value["also_right"],
-        "guidelines": [line[:500] for line in _texts_of(value["guidelines"], "guidelines")][:20],
-        "issues": [line[:1000] for line in _texts_of(value["issues"], "issues")][:20],
-        "types": sorted(set(types)),
-        "reasons": checked_text(value["reasons"], "reasons", _LONGEST),
-        "after": after,
-    }
+    return Correction(
+        sense=value["sense"],
+        key_right=value["key_right"],
+        path_right=value["path_right"],
+        also_right=value["also_right"],
+        guidelines=[line[:500] for line in _texts_of(value["guidelines"], "guidelines")][:20],
+        issues=[line[:1000] for line in _texts_of(value["issues"], "issues")][:20],
+        types=sorted(set(types)),
+        reasons=checked_text(value["reasons"], "reasons", _LONGEST),
+        after=after,
+    )
 
 
 def _texts_of(value: Any, what: str) -> list[str]:
@@ -85,27 +92,29 @@ def _texts_of(value: Any, what: str) -> list[str]:
     return value
 
 
-def shown_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+def shown_fields(record: Mapping[str, Any]) -> CorrectableFields:
     """Return the fields of an item that a correction may change."""
-    return {
-        key: record[key] for key in ("question", "options", "expected", "path") if key in record
-    }
+    return CorrectableFields(
+        question=record["question"],
+        options=record["options"],
+        expected=record["expected"],
+        path=record.get("path", UNSET),
+    )
 
 
-def _after(value: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+def _after(value: Mapping[str, Any], record: Mapping[str, Any]) -> CorrectableFields:
     """Return the fields of the item after the change."""
     if value["types"] == [0] and not value["item"]:
         return shown_fields(record)
     after = _from_list(value["item"], len(record["options"]))
     path = value["path"]
-    if record.get("path") or path:
-        after["path"] = (
-            " -> ".join(read_steps(path)) if isinstance(path, str) and path else record.get("path")
-        )
-    return after
+    if not record.get("path") and not path:
+        return after
+    steps = read_steps(path) if isinstance(path, str) and path else None
+    return replace(after, path=record.get("path") if steps is None else " -> ".join(steps))
 
 
-def _from_list(item: Any, n_options: int) -> dict[str, Any]:
+def _from_list(item: Any, n_options: int) -> CorrectableFields:
     if not isinstance(item, list) or len(item) != 4 or not isinstance(item[2], list):
         raise ValueError("item is not the list of question, answer, options, letter")
     options = [checked_text(option, "an option", _LONGEST) for option in item[2]]
@@ -117,40 +126,31 @@ def _from_list(item: Any, n_options: int) -> dict[str, Any]:
     answer = checked_text(item[1], "the answer", _LONGEST)
     if answer.casefold() != options[LETTERS.index(letter)].casefold():
         raise ValueError("the answer of item is not the option of its letter")
-    return {
-        "question": checked_text(item[0], "question", _LONGEST),
-        "options": options,
-        "expected": letter,
-    }
+    question = checked_text(item[0], "question", _LONGEST)
+    return CorrectableFields(question=question, options=options, expected=letter)
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[int]:
+def changes(before: CorrectableFields, after: CorrectableFields) -> list[int]:
     """Return the types of what differs, blanks aside."""
-    changes_found = []
-    if any(_same(before.get(key)) != _same(after.get(key)) for key in ("options", "expected")):
-        changes_found.append(1)
-    if _same(before["question"]) != _same(after["question"]):
-        changes_found.append(2)
-    if _same(before.get("path")) != _same(after.get("path")):
-        changes_found.append(3)
+    key = _words(*before.options) != _words(*after.options) or before.expected != after.expected
+    question = _words(before.question) != _words(after.question)
     # A new question may need new options: the change is of the question then.
-    return [kind for kind in changes_found if kind != 1] if 2 in changes_found else changes_found
+    types = [2] if question else [1] if key else []
+    return types + [3] * (_words(before.pathway) != _words(after.pathway))
 
 
-def _same(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_same(element) for element in value]
-    return " ".join(value.split()) if isinstance(value, str) else value
+def _words(*texts: str) -> list[list[str]]:
+    return [text.split() for text in texts]
 
 
-def needs_rewriting(result: Mapping[str, Any]) -> bool:
+def needs_rewriting(review: Correction) -> bool:
     """Return whether an item was found complex or ambiguous as a whole, so that a person rewrites
     or removes it.
     """
-    return 0 in result["types"]
+    return 0 in review.types
 
 
-def checked_correction(event: Event, change: Any) -> dict[str, Any]:
+def checked_correction(event: Event, change: Any) -> CorrectableFields:
     """Return what a person would put in an item's place: any of question, options, expected, path.
 
     Raises
@@ -158,13 +158,13 @@ def checked_correction(event: Event, change: Any) -> dict[str, Any]:
     InputError
         When that is no valid item.
     """
-    name, before = event.place[1], event.line.given
+    name, before = event.place[1], event.given(CorrectableFields)
     fields_known = {"question", "options", "expected", "path"}
     if not isinstance(change, dict) or not change or not change.keys() <= fields_known:
         raise InputError(
             f"change of '{name}': expected an object with {', '.join(sorted(fields_known))}"
         )
-    after = {**before, **change}
+    after = {**msgspec.to_builtins(before), **change}
     try:
         options, letter = after["options"], after["expected"]
         if not isinstance(options, list) or not isinstance(letter, str) or len(letter) != 1:
@@ -173,7 +173,7 @@ def checked_correction(event: Event, change: Any) -> dict[str, Any]:
         answer = options[at] if 0 <= at < len(options) else ""
         checked = _from_list([after["question"], answer, options, letter], len(options))
         if "path" in after:
-            checked["path"] = " -> ".join(read_steps(str(after["path"])))
+            checked = replace(checked, path=" -> ".join(read_steps(str(after["path"]))))
     except ValueError as error:
         raise InputError(f"change of '{name}': {error}") from None
     if not changes(before, checked):

@@ -20,6 +20,7 @@ from medassay.synthesis.items import (
 from medassay.synthesis.project import Event, Step, Workshop, by_person
 from medassay.synthesis.proposals import read_draft, read_verdict, state_of
 from medassay.synthesis.question import read_question
+from medassay.synthesis.records import Correction
 from medassay.synthesis.refine import read_steps
 from medassay.synthesis.source import clean_text
 from medassay.synthesis.steps import decision_on, handle_of
@@ -139,12 +140,13 @@ def _checked_review(event: Event, verb: Verb, change: Any) -> Any:
     handle = handle_of(event.place)
     if event.status == "queued" and verb == "accept":
         raise InputError(f"'{handle}': no review could be used; expected keep, change or remove")
-    if event.status == "made" and needs_rewriting(event.result) and verb in ("accept", "keep"):
+    review = event.made(Correction) if event.status == "made" else None
+    if review is not None and needs_rewriting(review) and verb in ("accept", "keep"):
         raise InputError(
             f"'{handle}' was found complex or ambiguous as a whole (type 0): expected change or"
             " remove"
         )
-    if verb == "accept" and not event.result["types"]:
+    if verb == "accept" and (review is None or not review.types):
         raise InputError(f"'{handle}': no change is proposed; expected keep, change or remove")
     return None if change is None else checked_correction(event, change)
 
@@ -231,5 +233,5 @@ def _queue_text(workshop: Workshop, event: Event) -> str:
 def _review_text(event: Event) -> str:
     if event.status == "queued":
         return event.note
-    types = ", ".join(map(str, event.result["types"])) or "none"
-    return f"type {types}: {event.result['reasons']}"
+    review = event.made(Correction)
+    return f"type {', '.join(map(str, review.types)) or 'none'}: {review.reasons}"

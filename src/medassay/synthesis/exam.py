@@ -27,6 +27,7 @@ from medassay.synthesis.exam_paper import (
 from medassay.synthesis.plan import Exam, SynthesisPlan
 from medassay.synthesis.project import BY_PROGRAM, Event, Place, Step, Workshop, basis_of
 from medassay.synthesis.question import checked_text, contains, reply_object
+from medassay.synthesis.records import OnlyAnswer, OpenVersion, VersionChoice
 from medassay.synthesis.source import read_source
 from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, value_of
 
@@ -81,11 +82,11 @@ class ExamMaker:
         yield "choices", [self._choice_job(q) for q in several]
         chosen = [q for q in several if self._chosen(q) is not None]
         for question in several:
-            if self._value("choice", question) is not None and question not in chosen:
+            if self._choice(question) is not None and question not in chosen:
                 self._drop("choice", question, "no open version is good")
         yield "second iteration", [self._only_job(q) for q in chosen]
         for question in chosen:
-            if self._value("only", question) is not None and not self._is_only(question):
+            if self._only(question) is not None and not self._is_only(question):
                 self._drop("only", question, "the key is not the only right answer")
 
     @property
@@ -177,9 +178,15 @@ class ExamMaker:
         self._jobs[job.handle] = job
         return job
 
-    def _value(self, step: Step, question: ExamQuestion, version: str = "") -> Any:
-        name = f"{question.exam_id}/{version}" if version else question.exam_id
-        return value_of(self._workshop, self._jobs.get(f"{step}:{name}"))
+    def _version(self, question: ExamQuestion, version: str) -> OpenVersion | None:
+        job = self._jobs.get(f"rephrase:{question.exam_id}/{version}")
+        return value_of(self._workshop, job, OpenVersion)
+
+    def _choice(self, question: ExamQuestion) -> VersionChoice | None:
+        return value_of(self._workshop, self._jobs.get(f"choice:{question.exam_id}"), VersionChoice)
+
+    def _only(self, question: ExamQuestion) -> OnlyAnswer | None:
+        return value_of(self._workshop, self._jobs.get(f"only:{question.exam_id}"), OnlyAnswer)
 
     def _has_ended(self, question: ExamQuestion, version: str) -> bool:
         """Return whether a version was made, or a person has given it up."""
@@ -190,11 +197,11 @@ class ExamMaker:
 
     def _versions(self, question: ExamQuestion) -> list[str]:
         """Return the open versions that there are."""
-        versions = [self._value("rephrase", question, version) for version in _VERSIONS]
+        versions = [self._version(question, version) for version in _VERSIONS]
         return [
-            version["question"]
+            version.question
             for version in versions
-            if version is not None and version["convertible"]
+            if version is not None and version.convertible and version.question
         ]
 
     def _choice_job(self, question: ExamQuestion) -> SynthesisStep:
@@ -213,12 +220,10 @@ class ExamMaker:
         )
 
     def _chosen(self, question: ExamQuestion) -> str | None:
-        choice = self._value("choice", question)
+        choice = self._choice(question)
         versions = self._versions(question)
         return (
-            versions[choice["choice"] - 1]
-            if choice and 1 <= choice["choice"] <= len(versions)
-            else None
+            versions[choice.choice - 1] if choice and 1 <= choice.choice <= len(versions) else None
         )
 
     def _only_job(self, question: ExamQuestion) -> SynthesisStep:
@@ -236,8 +241,8 @@ class ExamMaker:
         )
 
     def _is_only(self, question: ExamQuestion) -> bool:
-        verdict = self._value("only", question)
-        return verdict is not None and bool(verdict["only"])
+        verdict = self._only(question)
+        return verdict is not None and verdict.only
 
     def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
         """Yield each question as it is, and as an open one where two models agree on it."""
@@ -280,7 +285,7 @@ class ExamMaker:
         }
 
 
-def read_version(reply: str, question: ExamQuestion | None = None) -> dict[str, Any]:
+def read_version(reply: str, question: ExamQuestion | None = None) -> OpenVersion:
     """Return an open version of a question, or that there can be none.
 
     Raises
@@ -290,17 +295,17 @@ def read_version(reply: str, question: ExamQuestion | None = None) -> dict[str, 
     """
     reply_value = reply_object(reply, {"convertible"})
     if reply_value["convertible"] is False:
-        return {"convertible": False}
+        return OpenVersion(convertible=False)
     if reply_value["convertible"] is not True:
         raise ValueError("convertible is neither true nor false")
     text = checked_text(reply_value.get("question"), "question", _LONGEST)
     is_own = question is not None and not contains(question.question, question.right)
     if question is not None and is_own and contains(text, question.right):
         raise ValueError("the question contains its answer")
-    return {"convertible": True, "question": text}
+    return OpenVersion(convertible=True, question=text)
 
 
-def read_choice(reply: str, n_versions: int = len(_VERSIONS)) -> dict[str, Any]:
+def read_choice(reply: str, n_versions: int = len(_VERSIONS)) -> VersionChoice:
     """Return which of some versions is the better one, 0 for none.
 
     Anything else raises ValueError.
@@ -310,13 +315,11 @@ def read_choice(reply: str, n_versions: int = len(_VERSIONS)) -> dict[str, Any]:
         raise ValueError(
             f"choice {reply_value['choice']!r:.20}; expected a number from 0 to {n_versions}"
         )
-    return {
-        "choice": reply_value["choice"],
-        "reason": str(reply_value.get("reason", ""))[:2000],
-    }
+    reason = str(reply_value.get("reason", ""))[:2000]
+    return VersionChoice(choice=reply_value["choice"], reason=reason)
 
 
-def read_only(reply: str) -> dict[str, Any]:
+def read_only(reply: str) -> OnlyAnswer:
     """Return whether a key is the only right answer, and what others are.
 
     Anything else raises ValueError.
@@ -331,4 +334,5 @@ def read_only(reply: str) -> dict[str, Any]:
         raise ValueError(
             "expected only, true or false, and other right answers exactly where it is false"
         )
-    return {"only": reply_value["only"], "other": [str(text)[:500] for text in others][:20]}
+    other = [str(text)[:500] for text in others][:20]
+    return OnlyAnswer(only=reply_value["only"], other=other)

@@ -297,7 +297,7 @@ class PathwayMaker:
         if source.plain:
             text = source.text
         elif source.text:
-            text = value_of(self._workshop, self._jobs[f"text:{source.name}"])
+            text = value_of(self._workshop, self._jobs[f"text:{source.name}"], str)
         else:
             event = self._workshop.done("text", source.name, basis_of(source.sha256))
             decided = None if event is None else decision_on(self._workshop, event)
@@ -322,7 +322,7 @@ class PathwayMaker:
                     result=record,
                 )
         else:
-            tree = value_of(self._workshop, self._jobs[f"graph:{source.name}"])
+            tree = value_of(self._workshop, self._jobs[f"graph:{source.name}"], dict)
             if tree is None:
                 return None
             graph = read_decision_graph(tree)
@@ -394,8 +394,7 @@ class PathwayMaker:
         decided = None if event is None else decision_on(self._workshop, event)
         if decided is not None and decided.status == "keep":
             return way.way.steps_with_contents
-        steps: Sequence[str] | None = value_of(self._workshop, job)
-        return steps
+        return value_of(self._workshop, job, list[str])
 
     def _question_job(self, way: _GraphPath) -> SynthesisStep | None:
         steps, text = self._steps(way), self._text(self._sources[way.document])
@@ -429,7 +428,7 @@ class PathwayMaker:
         """Yield quiz and open item of each question."""
         for way in self._ways:
             job = self._jobs.get(f"question:{way.subject}")
-            value = value_of(self._workshop, job)
+            value = value_of(self._workshop, job, list)
             steps = self._steps(way)
             if job is None or value is None or steps is None:
                 continue

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ from medassay.core.json import parse_record
 from medassay.core.private import make_folder, open_file
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.storage.ledger import START, chained
+from medassay.synthesis.records import ReleaseNote
 
 JOURNAL = "journal.jsonl"
 Step = Literal[
@@ -50,6 +51,7 @@ Step = Literal[
 ]
 Status = Literal["made", "queued", "dropped", "accept", "change", "keep", "remove"]
 Place = tuple[str, str]  # step, subject
+T = TypeVar("T")
 
 
 class StepAuthor(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +127,26 @@ class Event:
         """Return what was made, None where nothing was."""
         return self.line.result
 
+    def made(self, kind: type[T]) -> T:
+        """Return what was made as a record, or another type.
+
+        Raises
+        ------
+        IntegrityError
+            When it is something else.
+        """
+        return self._read("result", self.line.result, kind)
+
+    def given(self, kind: type[T]) -> T:
+        """Return what the model or person was shown, as `made` returns a result."""
+        return self._read("given", self.line.given, kind)
+
+    def _read(self, key: str, value: Any, kind: type[T]) -> T:
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            raise IntegrityError(f"{JOURNAL} line {self.number}: {key}: {error}") from None
+
     @property
     def note(self) -> str:
         """Return what was said besides, such as why there is no result."""
@@ -133,7 +155,7 @@ class Event:
 
 def basis_of(*inputs: Any) -> str:
     """Return the hash of what a step is made from: equal inputs, equal step."""
-    return sha256_hex(canonical(list(inputs)))[:16]
+    return sha256_hex(canonical(msgspec.to_builtins(inputs)))[:16]
 
 
 class Workshop:
@@ -241,7 +263,7 @@ class Workshop:
         ----------
         by : who did it: a model, a person or medassay
         sources : steps and subjects that it was made from
-        more : result, note, calls
+        more : result, a record or JSON values; note, calls
         """
         if self._file is None:
             raise RuntimeError("the workshop is open for reading only")
@@ -253,7 +275,7 @@ class Workshop:
             "basis": basis,
             "by": dict(by),
             "from": [list(place) for place in sources],
-            **more,
+            **msgspec.to_builtins(more),
         }
         prev = self.events[-1].hash if self.events else START
         line_hash = chained(prev, record)
@@ -292,7 +314,7 @@ class Workshop:
         ):  # what people decided on the way, and the versions of the bank that hold it
             step, made_from = event.line.step, event.line.sources
             decided = step == "decision" and any(tuple(place) in places for place in made_from)
-            if decided or (step == "release" and subject in event.result["items"]):
+            if decided or (step == "release" and subject in event.made(ReleaseNote).items):
                 events_by_number[event.number] = event
         return [events_by_number[number] for number in sorted(events_by_number)]
 

@@ -12,6 +12,8 @@ from glob import glob
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import UNSET, UnsetType
+
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import load_bank
 from medassay.bank.loaders import demo
@@ -33,6 +35,7 @@ from medassay.synthesis.question import (
     reply_object,
     shuffled,
 )
+from medassay.synthesis.records import Draft, DraftIssue, DraftVerdict
 from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, value_of
 
 State = Literal["draft", "reviewed", "approved", "rejected", "needs_revision"]
@@ -104,11 +107,8 @@ class ProposalMaker:
     def _form(self) -> str:
         return "closed" if self._proposals_plan.form == "quiz" else "open"
 
-    def _draft(self, topic: str, number: int) -> dict[str, Any] | None:
-        draft: dict[str, Any] | None = value_of(
-            self._workshop, self._drafts.get(_round(topic, number))
-        )
-        return draft
+    def _draft(self, topic: str, number: int) -> Draft | None:
+        return value_of(self._workshop, self._drafts.get(_round(topic, number)), Draft)
 
     def _verdict_job(self, topic: str, number: int) -> SynthesisStep:
         draft = self._draft(topic, number)
@@ -129,22 +129,21 @@ class ProposalMaker:
         self._verdicts[job.subject] = job
         return job
 
-    def _similar(self, topic: str, number: int, draft: Mapping[str, Any]) -> list[str]:
+    def _similar(self, topic: str, number: int, draft: Draft) -> list[str]:
         """Return near duplicates among the known items, and among the drafts of earlier topics by
         this round.
 
         Of earlier topics only, and never of later rounds: else a draft that was accepted could lose
         that to one that came after it.
         """
-        question = draft["question"]
-        nearest = self._known.near(question)
+        nearest = self._known.near(draft.question)
         for other in self._topics:
             if other == topic:
                 break
             rounds = (self._draft(other, n) for n in range(number, 0, -1))
             latest = next((verdict for verdict in rounds if verdict is not None), None)
-            if latest is not None and is_near(question, latest["question"]):
-                nearest.append(f"the draft on '{self._topics[other][:60]}': {latest['question']}")
+            if latest is not None and is_near(draft.question, latest.question):
+                nearest.append(f"the draft on '{self._topics[other][:60]}': {latest.question}")
         return nearest
 
     def _verdict(self, topic: str, number: int) -> tuple[str, list[str]]:
@@ -152,18 +151,13 @@ class ProposalMaker:
 
         A near duplicate is never accepted.
         """
-        verdict_value = value_of(self._workshop, self._verdicts.get(_round(topic, number)))
+        verdict = value_of(self._workshop, self._verdicts.get(_round(topic, number)), DraftVerdict)
         draft = self._draft(topic, number)
-        if verdict_value is None or draft is None:
+        if verdict is None or draft is None:
             return "", []
-        issues = [f"{issue['criterion']}: {issue['text']}" for issue in verdict_value["issues"]]
-        if verdict_value["verdict"] == "accept" and (
-            similar := self._similar(topic, number, draft)
-        ):
-            return "revise", [
-                f"duplicate: near duplicate of {similar_id}" for similar_id in similar
-            ]
-        return verdict_value["verdict"], issues
+        if verdict.verdict == "accept" and (similar := self._similar(topic, number, draft)):
+            return "revise", [f"duplicate: near duplicate of {item}" for item in similar]
+        return verdict.verdict, list(map(str, verdict.issues))
 
     def _end(self, topic: str, number: int, why: str) -> None:
         """Note that a topic ended without acceptance: its owner decides about the last draft."""
@@ -203,7 +197,7 @@ class ProposalMaker:
                     ]
                     yield self._record(topic, draft), places
 
-    def _record(self, topic: str, draft: Mapping[str, Any]) -> dict[str, Any]:
+    def _record(self, topic: str, draft: Draft) -> dict[str, Any]:
         proposer, reviewer = self._proposer.spec, self._reviewer.spec
         return {
             "id": f"{self._plan.name}-{topic}",
@@ -211,7 +205,7 @@ class ProposalMaker:
             "domain": self._proposals_plan.domain,
             "language": self._plan.language,
             "licence": self._plan.licence,
-            "source": "; ".join(draft["sources"]),
+            "source": "; ".join(draft.sources),
             **_target(draft, self._plan.seed, topic),
             "meta": {
                 "maker": "proposals",
@@ -228,52 +222,45 @@ def _round(topic: str, number: int) -> str:
     return f"{topic}/round-{number}"
 
 
-def _taken_over(workshop: Workshop, event: Event) -> dict[str, Any] | None:
+def _taken_over(workshop: Workshop, event: Event) -> Draft | None:
     """Return the draft that an owner took over from the queue, as it was or changed."""
     decided = decision_on(workshop, event)
     if decided is None or decided.status not in ("accept", "change"):
         return None
-    draft: dict[str, Any] = event.result if decided.status == "accept" else decided.result
-    return draft
+    return (event if decided.status == "accept" else decided).made(Draft)
 
 
-def _target(draft: Mapping[str, Any], seed: int, name: str) -> dict[str, Any]:
-    if "options" in draft:
-        options = draft["options"]
-        target_lines = [
-            draft["question"],
-            draft["answer"],
-            options,
-            LETTERS[options.index(draft["answer"])],
-        ]
+def _target(draft: Draft, seed: int, name: str) -> dict[str, Any]:
+    if draft.options:
+        letter = LETTERS[draft.options.index(draft.answer)]
+        target_lines = [draft.question, draft.answer, draft.options, letter]
         mixed = shuffled(read_question(target_lines), seed, name)
         return {
             "answer_type": "closed",
-            "question": draft["question"],
+            "question": draft.question,
             "options": list(mixed.options),
             "expected": mixed.letter,
         }
-    facts = [{"id": f"f{at}", "text": text} for at, text in enumerate(draft["facts"], 1)]
+    facts = [{"id": f"f{at}", "text": text} for at, text in enumerate(draft.facts or (), 1)]
     return {
         "answer_type": "open",
-        "question": draft["question"],
-        "reference": draft["answer"],
+        "question": draft.question,
+        "reference": draft.answer,
         "facts": facts,
     }
 
 
-def draft_text(draft: Mapping[str, Any]) -> str:
+def draft_text(draft: Draft) -> str:
     """Return a draft as a reviewer reads it."""
-    lines = [f"Question: {draft['question']}", f"Answer: {draft['answer']}"]
-    for at, option in enumerate(draft.get("options", ())):
-        lines.append(f"{LETTERS[at]}. {option}")
-    lines += [f"Required fact: {fact}" for fact in draft.get("facts", ())]
-    lines += [f"Source: {source}" for source in draft["sources"]]
+    lines = [f"Question: {draft.question}", f"Answer: {draft.answer}"]
+    lines += [f"{LETTERS[at]}. {option}" for at, option in enumerate(draft.options or ())]
+    lines += [f"Required fact: {fact}" for fact in draft.facts or ()]
+    lines += [f"Source: {source}" for source in draft.sources]
     return "\n".join(lines)
 
 
-def read_draft(reply: str, form: str) -> dict[str, Any]:
-    """Return a draft: question, answer, options or facts, sources.
+def read_draft(reply: str, form: str) -> Draft:
+    """Return a draft in a reply.
 
     Raises
     ------
@@ -282,24 +269,23 @@ def read_draft(reply: str, form: str) -> dict[str, Any]:
     """
     keys = {"question", "answer", "sources", "options" if form == "closed" else "facts"}
     reply_value = reply_object(reply, keys)
-    draft: dict[str, Any] = {
-        "question": checked_text(reply_value["question"], "question", _LONGEST),
-        "answer": checked_text(reply_value["answer"], "answer", _LONGEST_ANSWER),
-        "sources": _texts(reply_value["sources"], "sources", 1, 10),
-    }
+    question = checked_text(reply_value["question"], "question", _LONGEST)
+    answer = checked_text(reply_value["answer"], "answer", _LONGEST_ANSWER)
+    sources = _texts(reply_value["sources"], "sources", 1, 10)
+    options: list[str] | UnsetType = UNSET
+    facts: list[str] | UnsetType = UNSET
     if form == "closed":
         options = list(checked_options(reply_value["options"]))
-        if draft["answer"] not in options:
+        if answer not in options:
             raise ValueError(f"the answer is none of the {OPTIONS} options, word for word")
-        draft["options"] = options
     else:
-        draft["facts"] = _texts(reply_value["facts"], "facts", 1, 12)
-    if contains(draft["question"], draft["answer"]):
+        facts = _texts(reply_value["facts"], "facts", 1, 12)
+    if contains(question, answer):
         raise ValueError("the question contains its answer")
-    return draft
+    return Draft(question=question, answer=answer, sources=sources, options=options, facts=facts)
 
 
-def read_verdict(reply: str) -> dict[str, Any]:
+def read_verdict(reply: str) -> DraftVerdict:
     """Return a reviewer's verdict with its issues.
 
     Raises
@@ -320,11 +306,11 @@ def read_verdict(reply: str) -> dict[str, Any]:
                 f"issue {issue!r:.60}; expected a criterion ({', '.join(CRITERIA)}) and a text"
             )
         text = checked_text(issue.get("text"), "the text of an issue", _LONGEST_ANSWER)
-        read.append({"criterion": issue["criterion"], "text": text})
+        read.append(DraftIssue(criterion=issue["criterion"], text=text))
     if (verdict == "accept") == bool(read):
         problem = "issues with an acceptance" if read else f"'{verdict}' without an issue"
         raise ValueError(f"{problem}; expected issues exactly where the draft is not accepted")
-    return {"verdict": verdict, "issues": read}
+    return DraftVerdict(verdict=verdict, issues=read)
 
 
 def _texts(value: Any, what: str, fewest: int, most: int) -> list[str]:

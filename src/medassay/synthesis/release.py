@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.bank.folder import (
     bank_records,
     card_text,
@@ -22,13 +24,13 @@ from medassay.bank.folder import (
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.release import release
 from medassay.core.canonical import canonical
-from medassay.core.records.target import LETTERS
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
 from medassay.synthesis.card import card_of, plan_of
 from medassay.synthesis.decide import decide
 from medassay.synthesis.items import accepted, not_yet_items, present_items, undecided
-from medassay.synthesis.project import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
+from medassay.synthesis.project import BY_PROGRAM, JOURNAL, Event, Workshop, basis_of, open_workshop
+from medassay.synthesis.records import ItemRevision, ReleaseNote
 from medassay.synthesis.reviewing import CorrectedItem, corrected, is_correction
 from medassay.synthesis.steps import handle_of
 
@@ -80,10 +82,9 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     records = _revised(workshop, accepted_items)
     basis = basis_of(sorted(canonical(record).decode() for record in records.values()))
     latest = _last_release(workshop)
-    if latest is not None and latest["basis"] == basis:
+    if latest is not None and latest.line.basis == basis:
         raise GateError(
-            f"{folder}: the accepted items equal those of {latest['result']['version']}; nothing to"
-            " release"
+            f"{folder}: the accepted items equal those of {latest.line.subject}; nothing to release"
         )
     _refuse_changed(folder, latest, records)
     gone = _gone(workshop, latest, records)
@@ -94,7 +95,7 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     return folder, version, content
 
 
-def _gone(workshop: Workshop, latest: Mapping[str, Any] | None, records: Records) -> str:
+def _gone(workshop: Workshop, latest: Event | None, records: Records) -> str:
     """Return the released items that the plan makes no more.
 
     Refuse to lose some that only wait for a decision.
@@ -104,7 +105,11 @@ def _gone(workshop: Workshop, latest: Mapping[str, Any] | None, records: Records
     GateError
         Naming released items that were made anew, so that they wait.
     """
-    before = [] if latest is None else [n for n in latest["result"]["items"] if n not in records]
+    before = (
+        []
+        if latest is None
+        else [name for name in latest.made(ReleaseNote).items if name not in records]
+    )
     waiting = {event.place[1] for event in undecided(workshop)}
     if again := [name for name in before if name in waiting]:
         raise GateError(
@@ -115,12 +120,15 @@ def _gone(workshop: Workshop, latest: Mapping[str, Any] | None, records: Records
     return ", ".join(name for name in before if name not in present)
 
 
-def _last_release(workshop: Workshop) -> Mapping[str, Any] | None:
-    releases = [event.record for event in workshop.events if event.line.step == "release"]
-    return releases[-1] if releases else None
+def _releases(workshop: Workshop) -> list[Event]:
+    return [event for event in workshop.events if event.line.step == "release"]
 
 
-def _refuse_changed(folder: Path, latest: Mapping[str, Any] | None, records: Records) -> None:
+def _last_release(workshop: Workshop) -> Event | None:
+    return next(reversed(_releases(workshop)), None)
+
+
+def _refuse_changed(folder: Path, latest: Event | None, records: Records) -> None:
     """Refuse to write over a bank that is neither what was last released nor what an interrupted
     release was to write.
     """
@@ -130,7 +138,7 @@ def _refuse_changed(folder: Path, latest: Mapping[str, Any] | None, records: Rec
     if here == records:
         return
     content = load_bank(folder, lock=None, check=False).content_hash
-    if latest is None or content != latest["result"]["content_sha256"]:
+    if latest is None or content != latest.made(ReleaseNote).content_sha256:
         raise InputError(
             f"{folder}: was changed by something else than this workshop; bring the change in by"
             " `medassay bank decide`, or move the folder away"
@@ -146,16 +154,14 @@ def _revised(workshop: Workshop, records_found: Sequence[dict[str, Any]]) -> Rec
     """Return records by id with their revisions: one more than any before where an item differs
     from its last one.
     """
-    before: dict[str, Mapping[str, Any]] = {}
-    for event in workshop.events:
-        if event.line.step == "release":
-            before |= event.result["revisions"]
+    before: dict[str, ItemRevision] = {}
+    for event in _releases(workshop):
+        before |= event.made(ReleaseNote).revisions
     revised_records = {}
     for record in records_found:
         name, content = record["id"], basis_of(_content(record))
         old = before.get(name)
-        same = old is not None and old["content"] == content
-        revision = 1 if old is None else old["revision"] + (not same)
+        revision = 1 if old is None else old.revision + (old.content != content)
         revised_records[name] = {**record, "revision": revision}
     return revised_records
 
@@ -222,14 +228,8 @@ def _note_release(
     workshop: Workshop, version: str, content: str, basis: str, records: Records, reason: str
 ) -> None:
     revisions = {
-        name: {"revision": record.get("revision", 1), "content": basis_of(_content(record))}
+        name: ItemRevision(revision=record.get("revision", 1), content=basis_of(_content(record)))
         for name, record in records.items()
-    }
-    record = {
-        "version": version,
-        "content_sha256": content,
-        "items": [*records],
-        "revisions": revisions,
     }
     workshop.note(
         "release",
@@ -237,7 +237,9 @@ def _note_release(
         "made",
         basis=basis,
         by=BY_PROGRAM,
-        result=record,
+        result=ReleaseNote(
+            version=version, content_sha256=content, items=[*records], revisions=revisions
+        ),
         note=" ".join(reason.split()),
     )
 
@@ -249,7 +251,7 @@ def _release_corrections(workshop: Workshop, reason: str, lock: Path, today: dt.
     A bank that another workshop made gets them through that one, as decisions: else its next
     release would undo them.
     """
-    folder = Path(plan_of(workshop)["bank"])
+    folder = Path(plan_of(workshop).bank)
     records = _records_of(folder)
     changed: Records = {}
     removed: dict[str, str] = {}  # item → who decided
@@ -333,12 +335,11 @@ def _is_made(records: Records, correction: CorrectedItem) -> bool:
     record = records.get(correction.item)
     if record is None:
         return True
-    here = {key: record.get(key) for key in correction.before}
-    if correction.after is not None and here == {
-        key: correction.after.get(key) for key in correction.before
-    }:
+    before, after = msgspec.to_builtins(correction.before), msgspec.to_builtins(correction.after)
+    here = {key: record.get(key) for key in before}
+    if after is not None and here == {key: after.get(key) for key in before}:
         return True
-    if here != dict(correction.before):
+    if here != before:
         raise InputError(
             f"item '{correction.item}' is no longer what was reviewed; its correction was not made,"
             " nothing was written"
@@ -426,24 +427,18 @@ def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] 
     if correction.after is None:
         return None
     corrected_record = dict(record)
-    if record["question"] == correction.before["question"]:
-        corrected_record["question"] = correction.after["question"]
-    if correction.after.get("path") and correction.after["path"] != record.get("path"):
-        corrected_record |= {
-            "path": correction.after["path"],
-            "leaf": correction.after["path"].rpartition("->")[2].strip(),
-        }
-    right = correction.after["options"][LETTERS.index(correction.after["expected"])]
-    before = correction.before["options"][LETTERS.index(correction.before["expected"])]
+    before, after = correction.before, correction.after
+    if record["question"] == before.question:
+        corrected_record["question"] = after.question
+    if after.path and after.path != record.get("path"):
+        leaf = after.path.rpartition("->")[2].strip()
+        corrected_record |= {"path": after.path, "leaf": leaf}
     if "options" in record:
-        corrected_record |= {
-            "options": correction.after["options"],
-            "expected": correction.after["expected"],
-        }
-    if right != before:
+        corrected_record |= {"options": after.options, "expected": after.expected}
+    if after.right != before.right:
         corrected_record.pop("rationale", None)  # it explained another key
         if "reference" in record:
-            corrected_record["reference"] = right
+            corrected_record["reference"] = after.right
     if corrected_record == record:
         return record
     who, when = (

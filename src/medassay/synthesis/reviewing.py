@@ -33,6 +33,7 @@ from medassay.synthesis.author import Author
 from medassay.synthesis.correction import item_text, read_correction, shown_fields
 from medassay.synthesis.flaws import Flaws
 from medassay.synthesis.project import BY_PROGRAM, Event, Workshop, basis_of, open_workshop
+from medassay.synthesis.records import CorrectableFields, Correction, PlanNote
 from medassay.synthesis.steps import SynthesisStep, decision_on, do_jobs
 
 MAKER = "flaws"
@@ -106,7 +107,7 @@ def review_flaws(
             f"{len(failed)} reviews had no reply, {name}: {why}; the same command resumes"
         )
     return {
-        "reviewed": {e.place[1]: e.result["types"] for e in reviews if e.status == "made"},
+        "reviewed": {e.place[1]: e.made(Correction).types for e in reviews if e.status == "made"},
         "queue": {e.place[1]: e.note for e in reviews if e.status == "queued"},
         "calls": asker.tally.called,
     }
@@ -201,7 +202,7 @@ def type_counts(workshop: Workshop) -> list[tuple[int, str, int]]:
     counts: Counter[tuple[int, str]] = Counter()
     for event in workshop.all_latest("review"):
         decided = decision_on(workshop, event)
-        for kind in (event.result or {}).get("types", ()):
+        for kind in event.made(Correction).types if event.result else ():
             counts[kind, "waiting" if decided is None else decided.status] += 1
     return [(kind, verb, n) for (kind, verb), n in sorted(counts.items())]
 
@@ -209,7 +210,7 @@ def type_counts(workshop: Workshop) -> list[tuple[int, str, int]]:
 def is_correction(workshop: Workshop) -> bool:
     """Return whether a workshop is of corrections to a bank."""
     latest = workshop.latest("plan", "plan")
-    return latest is not None and latest.result["plan"].get("maker") == MAKER
+    return latest is not None and latest.made(PlanNote).plan.maker == MAKER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,8 +220,8 @@ class CorrectedItem:
     """
 
     item: str
-    before: Mapping[str, Any]
-    after: Mapping[str, Any] | None
+    before: CorrectableFields
+    after: CorrectableFields | None
     decision: Event
 
 
@@ -229,7 +230,10 @@ def corrected(workshop: Workshop) -> Iterator[CorrectedItem]:
     for event in workshop.all_latest("review"):
         decided = decision_on(workshop, event)
         if decided is not None and decided.status != "keep":
-            proposed = (event.result or {}).get("after")
-            after = {"accept": proposed, "change": decided.result}.get(decided.status)
-            before = event.line.given
+            after = None
+            if decided.status == "change":
+                after = decided.made(CorrectableFields)
+            elif decided.status == "accept":
+                after = event.made(Correction).after
+            before = event.given(CorrectableFields)
             yield CorrectedItem(item=event.place[1], before=before, after=after, decision=decided)

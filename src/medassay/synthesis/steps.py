@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -29,9 +29,9 @@ ATTEMPTS = 3  # of what the specification asks for three times at most
 class SynthesisStep:
     """One thing that a model is asked for.
 
-    `read` turns a reply into JSON values or raises ValueError; `salvage` does so for a reply that a
-    person may still accept. `shown` is what a person who would do it in the model's stead must see,
-    noted beside the result.
+    `read` turns a reply into a record or JSON values, or raises ValueError; `salvage` does so for a
+    reply that a person may still accept. `shown` is what a person who would do it in the model's
+    stead must see, noted beside the result.
     """
 
     step: Step
@@ -75,6 +75,7 @@ def handle_of(place: Place) -> str:
     return subject if step == "item" else f"{step}:{subject}"
 
 
+T = TypeVar("T")
 Stage = tuple[str, Sequence[SynthesisStep]]  # the plural of what is made, and the jobs
 
 
@@ -102,17 +103,16 @@ def event_of(workshop: Workshop, job: SynthesisStep) -> Event | None:
     return done or workshop.done(job.step, job.subject, job.former_basis)
 
 
-def value_of(workshop: Workshop, job: SynthesisStep | None) -> Any:
+def value_of(workshop: Workshop, job: SynthesisStep | None, kind: type[T]) -> T | None:
     """Return what a job made, or a person put in its place; None where there is nothing."""
     event = None if job is None else event_of(workshop, job)
     if event is None:
         return None
     decided = decision_on(workshop, event)
-    if decided is None:
-        return event.result if event.status == "made" else None
-    if decided.status == "accept":
-        return event.result
-    return decided.result if decided.status == "change" else None
+    if decided is not None and decided.status == "change":
+        return decided.made(kind)
+    usable = event.status == "made" if decided is None else decided.status == "accept"
+    return event.made(kind) if usable and event.result is not None else None
 
 
 def decision_on(workshop: Workshop, event: Event) -> Event | None:
@@ -185,7 +185,7 @@ def _chosen(
         decided = decision_on(workshop, event)
         if decided is not None and job.handle in again:
             raise InputError(
-                f"--again {job.handle}: {decided.record['by']['person']} decided about it; a"
+                f"--again {job.handle}: {decided.line.by.person} decided about it; a"
                 " decision stays until its item changes"
             )
         if decided is None and (job.handle in again or event.status == "queued"):

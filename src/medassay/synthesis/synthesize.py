@@ -27,6 +27,7 @@ from medassay.synthesis.pathways import PathwayMaker
 from medassay.synthesis.plan import SynthesisPlan, load_synthesis_plan
 from medassay.synthesis.project import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
 from medassay.synthesis.proposals import ProposalMaker
+from medassay.synthesis.records import PlanNote
 from medassay.synthesis.steps import (
     FAILED,
     Maker,
@@ -188,15 +189,18 @@ def _note_plan(workshop: Workshop, planned: _PlannedModels) -> None:
 def _refuse_other(workshop: Workshop, planned: _PlannedModels) -> None:
     """Refuse a workshop in which something else was made."""
     before = workshop.latest("plan", "plan")
-    if before is not None and before.result["plan"].get("maker") != planned.plan.maker:
+    if before is None:
+        return
+    plan = before.made(PlanNote).plan
+    if plan.maker != planned.plan.maker:
         raise InputError(
             f"{workshop.folder}: a workshop of another maker; expected a new folder for"
             f" [{planned.plan.maker}]"
         )
-    if before is not None and before.result["plan"]["name"] != planned.plan.name:
+    if plan.name != planned.plan.name:
         raise InputError(
-            f"{workshop.folder}: a workshop of '{before.result['plan']['name']}'; expected a new"
-            f" folder for '{planned.plan.name}'"
+            f"{workshop.folder}: a workshop of '{plan.name}'; expected a new folder for"
+            f" '{planned.plan.name}'"
         )
 
 

@@ -93,7 +93,7 @@ class TranslationMaker:
         """Yield the items whose translation is whole; they wait for people."""
         spec = self._author.spec
         for name, job in self._jobs.items():
-            value = value_of(self._workshop, job)
+            value = value_of(self._workshop, job, dict)
             if value is None:
                 continue
             before = self._records_by_id[name]
