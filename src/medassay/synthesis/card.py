@@ -31,7 +31,7 @@ def plan_of(workshop: Workshop) -> PlannedBank:
         raise InputError(
             f"{workshop.folder}: a workshop without a plan; `medassay bank synthesize` makes items"
         )
-    return latest.made(PlanNote).plan
+    return latest.result_as(PlanNote).plan
 
 
 def card_of(
@@ -69,7 +69,7 @@ def card_of(
 
 def _models(workshop: Workshop) -> Mapping[str, PlannedModel]:
     latest = workshop.latest("plan", "plan")
-    return {} if latest is None else latest.made(PlanNote).models
+    return {} if latest is None else latest.result_as(PlanNote).models
 
 
 def _is_scripted(workshop: Workshop) -> bool:
@@ -81,7 +81,7 @@ def _sources(workshop: Workshop) -> list[SourceNote]:
     """Return the sources that the present items were made from."""
     used = {place for event in present_items(workshop) for place in _all_before(workshop, event)}
     events = (event for event in workshop.all_latest("source") if event.place in used)
-    return [event.made(SourceNote) for event in events if event.result is not None]
+    return [event.result_as(SourceNote) for event in events if event.result is not None]
 
 
 def _all_before(workshop: Workshop, event: Event) -> set[tuple[str, str]]:

@@ -158,7 +158,7 @@ def checked_correction(event: Event, change: Any) -> CorrectableFields:
     InputError
         When that is no valid item.
     """
-    name, before = event.place[1], event.given(CorrectableFields)
+    name, before = event.place[1], event.shown_as(CorrectableFields)
     fields_known = {"question", "options", "expected", "path"}
     if not isinstance(change, dict) or not change or not change.keys() <= fields_known:
         raise InputError(

@@ -140,7 +140,7 @@ def _checked_review(event: Event, verb: Verb, change: Any) -> Any:
     handle = handle_of(event.place)
     if event.status == "queued" and verb == "accept":
         raise InputError(f"'{handle}': no review could be used; expected keep, change or remove")
-    review = event.made(Correction) if event.status == "made" else None
+    review = event.result_as(Correction) if event.status == "made" else None
     if review is not None and needs_rewriting(review) and verb in ("accept", "keep"):
         raise InputError(
             f"'{handle}' was found complex or ambiguous as a whole (type 0): expected change or"
@@ -233,5 +233,5 @@ def _queue_text(workshop: Workshop, event: Event) -> str:
 def _review_text(event: Event) -> str:
     if event.status == "queued":
         return event.note
-    review = event.made(Correction)
+    review = event.result_as(Correction)
     return f"type {', '.join(map(str, review.types)) or 'none'}: {review.reasons}"

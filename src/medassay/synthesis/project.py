@@ -127,7 +127,7 @@ class Event:
         """Return what was made, None where nothing was."""
         return self.line.result
 
-    def made(self, kind: type[T]) -> T:
+    def result_as(self, kind: type[T]) -> T:
         """Return what was made as a record, or another type.
 
         Raises
@@ -137,8 +137,8 @@ class Event:
         """
         return self._read("result", self.line.result, kind)
 
-    def given(self, kind: type[T]) -> T:
-        """Return what the model or person was shown, as `made` returns a result."""
+    def shown_as(self, kind: type[T]) -> T:
+        """Return what the model or person was shown, as `result_as` returns a result."""
         return self._read("given", self.line.given, kind)
 
     def _read(self, key: str, value: Any, kind: type[T]) -> T:
@@ -314,7 +314,7 @@ class Workshop:
         ):  # what people decided on the way, and the versions of the bank that hold it
             step, made_from = event.line.step, event.line.sources
             decided = step == "decision" and any(tuple(place) in places for place in made_from)
-            if decided or (step == "release" and subject in event.made(ReleaseNote).items):
+            if decided or (step == "release" and subject in event.result_as(ReleaseNote).items):
                 events_by_number[event.number] = event
         return [events_by_number[number] for number in sorted(events_by_number)]
 

@@ -35,7 +35,7 @@ from medassay.synthesis.question import (
     reply_object,
     shuffled,
 )
-from medassay.synthesis.records import Draft, DraftIssue, DraftVerdict
+from medassay.synthesis.records import DraftIssue, DraftVerdict, ItemDraft
 from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, value_of
 
 State = Literal["draft", "reviewed", "approved", "rejected", "needs_revision"]
@@ -107,8 +107,8 @@ class ProposalMaker:
     def _form(self) -> str:
         return "closed" if self._proposals_plan.form == "quiz" else "open"
 
-    def _draft(self, topic: str, number: int) -> Draft | None:
-        return value_of(self._workshop, self._drafts.get(_round(topic, number)), Draft)
+    def _draft(self, topic: str, number: int) -> ItemDraft | None:
+        return value_of(self._workshop, self._drafts.get(_round(topic, number)), ItemDraft)
 
     def _verdict_job(self, topic: str, number: int) -> SynthesisStep:
         draft = self._draft(topic, number)
@@ -129,7 +129,7 @@ class ProposalMaker:
         self._verdicts[job.subject] = job
         return job
 
-    def _similar(self, topic: str, number: int, draft: Draft) -> list[str]:
+    def _similar(self, topic: str, number: int, draft: ItemDraft) -> list[str]:
         """Return near duplicates among the known items, and among the drafts of earlier topics by
         this round.
 
@@ -197,7 +197,7 @@ class ProposalMaker:
                     ]
                     yield self._record(topic, draft), places
 
-    def _record(self, topic: str, draft: Draft) -> dict[str, Any]:
+    def _record(self, topic: str, draft: ItemDraft) -> dict[str, Any]:
         proposer, reviewer = self._proposer.spec, self._reviewer.spec
         return {
             "id": f"{self._plan.name}-{topic}",
@@ -222,15 +222,15 @@ def _round(topic: str, number: int) -> str:
     return f"{topic}/round-{number}"
 
 
-def _taken_over(workshop: Workshop, event: Event) -> Draft | None:
+def _taken_over(workshop: Workshop, event: Event) -> ItemDraft | None:
     """Return the draft that an owner took over from the queue, as it was or changed."""
     decided = decision_on(workshop, event)
     if decided is None or decided.status not in ("accept", "change"):
         return None
-    return (event if decided.status == "accept" else decided).made(Draft)
+    return (event if decided.status == "accept" else decided).result_as(ItemDraft)
 
 
-def _target(draft: Draft, seed: int, name: str) -> dict[str, Any]:
+def _target(draft: ItemDraft, seed: int, name: str) -> dict[str, Any]:
     if draft.options:
         letter = LETTERS[draft.options.index(draft.answer)]
         target_lines = [draft.question, draft.answer, draft.options, letter]
@@ -250,7 +250,7 @@ def _target(draft: Draft, seed: int, name: str) -> dict[str, Any]:
     }
 
 
-def draft_text(draft: Draft) -> str:
+def draft_text(draft: ItemDraft) -> str:
     """Return a draft as a reviewer reads it."""
     lines = [f"Question: {draft.question}", f"Answer: {draft.answer}"]
     lines += [f"{LETTERS[at]}. {option}" for at, option in enumerate(draft.options or ())]
@@ -259,7 +259,7 @@ def draft_text(draft: Draft) -> str:
     return "\n".join(lines)
 
 
-def read_draft(reply: str, form: str) -> Draft:
+def read_draft(reply: str, form: str) -> ItemDraft:
     """Return a draft in a reply.
 
     Raises
@@ -282,7 +282,9 @@ def read_draft(reply: str, form: str) -> Draft:
         facts = _texts(reply_value["facts"], "facts", 1, 12)
     if contains(question, answer):
         raise ValueError("the question contains its answer")
-    return Draft(question=question, answer=answer, sources=sources, options=options, facts=facts)
+    return ItemDraft(
+        question=question, answer=answer, sources=sources, options=options, facts=facts
+    )
 
 
 def read_verdict(reply: str) -> DraftVerdict:

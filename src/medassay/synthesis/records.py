@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from medassay.core.records.target import LETTERS
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class ItemDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A private item as a model drafts it: a quiz has `options`, an open question `facts`."""
 
     question: str

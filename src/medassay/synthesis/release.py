@@ -108,7 +108,7 @@ def _gone(workshop: Workshop, latest: Event | None, records: Records) -> str:
     before = (
         []
         if latest is None
-        else [name for name in latest.made(ReleaseNote).items if name not in records]
+        else [name for name in latest.result_as(ReleaseNote).items if name not in records]
     )
     waiting = {event.place[1] for event in undecided(workshop)}
     if again := [name for name in before if name in waiting]:
@@ -138,7 +138,7 @@ def _refuse_changed(folder: Path, latest: Event | None, records: Records) -> Non
     if here == records:
         return
     content = load_bank(folder, lock=None, check=False).content_hash
-    if latest is None or content != latest.made(ReleaseNote).content_sha256:
+    if latest is None or content != latest.result_as(ReleaseNote).content_sha256:
         raise InputError(
             f"{folder}: was changed by something else than this workshop; bring the change in by"
             " `medassay bank decide`, or move the folder away"
@@ -156,7 +156,7 @@ def _revised(workshop: Workshop, records_found: Sequence[dict[str, Any]]) -> Rec
     """
     before: dict[str, ItemRevision] = {}
     for event in _releases(workshop):
-        before |= event.made(ReleaseNote).revisions
+        before |= event.result_as(ReleaseNote).revisions
     revised_records = {}
     for record in records_found:
         name, content = record["id"], basis_of(_content(record))

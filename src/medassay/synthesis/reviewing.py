@@ -107,7 +107,9 @@ def review_flaws(
             f"{len(failed)} reviews had no reply, {name}: {why}; the same command resumes"
         )
     return {
-        "reviewed": {e.place[1]: e.made(Correction).types for e in reviews if e.status == "made"},
+        "reviewed": {
+            e.place[1]: e.result_as(Correction).types for e in reviews if e.status == "made"
+        },
         "queue": {e.place[1]: e.note for e in reviews if e.status == "queued"},
         "calls": asker.tally.called,
     }
@@ -202,7 +204,7 @@ def type_counts(workshop: Workshop) -> list[tuple[int, str, int]]:
     counts: Counter[tuple[int, str]] = Counter()
     for event in workshop.all_latest("review"):
         decided = decision_on(workshop, event)
-        for kind in event.made(Correction).types if event.result else ():
+        for kind in event.result_as(Correction).types if event.result else ():
             counts[kind, "waiting" if decided is None else decided.status] += 1
     return [(kind, verb, n) for (kind, verb), n in sorted(counts.items())]
 
@@ -210,7 +212,7 @@ def type_counts(workshop: Workshop) -> list[tuple[int, str, int]]:
 def is_correction(workshop: Workshop) -> bool:
     """Return whether a workshop is of corrections to a bank."""
     latest = workshop.latest("plan", "plan")
-    return latest is not None and latest.made(PlanNote).plan.maker == MAKER
+    return latest is not None and latest.result_as(PlanNote).plan.maker == MAKER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,8 +234,8 @@ def corrected(workshop: Workshop) -> Iterator[CorrectedItem]:
         if decided is not None and decided.status != "keep":
             after = None
             if decided.status == "change":
-                after = decided.made(CorrectableFields)
+                after = decided.result_as(CorrectableFields)
             elif decided.status == "accept":
-                after = event.made(Correction).after
-            before = event.given(CorrectableFields)
+                after = event.result_as(Correction).after
+            before = event.shown_as(CorrectableFields)
             yield CorrectedItem(item=event.place[1], before=before, after=after, decision=decided)

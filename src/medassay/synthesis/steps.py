@@ -110,9 +110,9 @@ def value_of(workshop: Workshop, job: SynthesisStep | None, kind: type[T]) -> T 
         return None
     decided = decision_on(workshop, event)
     if decided is not None and decided.status == "change":
-        return decided.made(kind)
+        return decided.result_as(kind)
     usable = event.status == "made" if decided is None else decided.status == "accept"
-    return event.made(kind) if usable and event.result is not None else None
+    return event.result_as(kind) if usable and event.result is not None else None
 
 
 def decision_on(workshop: Workshop, event: Event) -> Event | None:

@@ -191,7 +191,7 @@ def _refuse_other(workshop: Workshop, planned: _PlannedModels) -> None:
     before = workshop.latest("plan", "plan")
     if before is None:
         return
-    plan = before.made(PlanNote).plan
+    plan = before.result_as(PlanNote).plan
     if plan.maker != planned.plan.maker:
         raise InputError(
             f"{workshop.folder}: a workshop of another maker; expected a new folder for"

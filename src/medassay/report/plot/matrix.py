@@ -1,7 +1,7 @@
 """A heat map in the order of its dendrogram, and the flow of ranks over metrics."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from medassay.report.plot.figure import Figure
@@ -110,7 +110,10 @@ def score_grid(cells: Sequence[GridCell], *, unit: str) -> Figure:
     cells : rows and columns are drawn in the order in which they come
     unit : what the shares are
     """
-    rows = [{**asdict(cell), "shown": f"{cell.value:.2f}"} for cell in cells]
+    rows = [
+        {"row": c.row, "column": c.column, "value": c.value, "shown": f"{c.value:.2f}"}
+        for c in cells
+    ]
     x = {
         "field": "column",
         "type": "nominal",
@@ -237,5 +240,7 @@ def _side_by_side(ranks: Sequence[MetricRank]) -> list[dict[str, Any]]:
         models = sorted(sharing[rank.metric, rank.rank])
         apart = min(_APART, 0.8 / len(models))
         off = models.index(rank.model) - (len(models) - 1) / 2
-        places.append({**asdict(rank), "place": round(rank.rank + apart * off, 4)})
+        place = round(rank.rank + apart * off, 4)
+        row = {"model": rank.model, "metric": rank.metric, "rank": rank.rank, "place": place}
+        places.append(row)
     return places
