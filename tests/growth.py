@@ -11,7 +11,6 @@ def growth(call, piece, n):
     """
 
     def seconds(times):
-        gc.collect()
         gc.disable()  # its passes grow with the objects alive, which is not what is measured
         start = time.process_time()
         call(piece * times)
