@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import UNSET
 from tests import makers
 from tests.makers import said
 
@@ -74,14 +75,14 @@ def test_a_reply_is_weighed_at_its_score(golden):
             tokens = [("1", top), ("0", row["next_after_1"])]
         reply = heard(*HEADER, *tokens, "\n")
         [verdict] = GEval(batch=1, weighted=True).step([case("x")], [reply])
-        assert verdict.body["score"] == pytest.approx(row["score"], abs=1e-9), row["name"]
-        assert verdict.body["integer"] == row["sampled_integer"]
-        assert verdict.body["weighted"] == (row["used"] == "weighted"), row["name"]
+        assert verdict.body.score == pytest.approx(row["score"], abs=1e-9), row["name"]
+        assert verdict.body.integer == row["sampled_integer"]
+        assert verdict.body.weighted == (row["used"] == "weighted"), row["name"]
 
 
 def test_the_last_token_that_is_the_score_is_weighed():
     reply = heard("<think>", "8", "</think>", *HEADER, ("8", {"8": 0.5, "9": 0.5}))
-    assert weigh(reply, 8)["score"] == pytest.approx(8.5)
+    assert weigh(reply, 8).score == pytest.approx(8.5)
 
 
 @pytest.mark.parametrize(
@@ -94,16 +95,16 @@ def test_the_last_token_that_is_the_score_is_weighed():
 )
 def test_what_cannot_be_weighed_stays_the_integer_and_says_so(reply):
     body = weigh(reply, 7)
-    assert (body["score"], body["integer"], body["weighted"]) == (7.0, 7, False)
+    assert (body.score, body.integer, body.weighted) == (7.0, 7, False)
 
 
 def test_a_1_that_may_have_become_a_10_is_told():
     unsure = weigh(heard(*HEADER, ("9", {"9": 0.7, "1": 0.3})), 9)
-    assert unsure["score"] == pytest.approx(0.7 * 9 + 0.3)
-    assert unsure["one_or_ten"] == pytest.approx(0.3)
+    assert unsure.score == pytest.approx(0.7 * 9 + 0.3)
+    assert unsure.one_or_ten == pytest.approx(0.3)
     last = weigh(heard(*HEADER, ("1", {"1": 1.0})), 1)  # the text ends: nothing says what follows
-    assert (last["score"], last["one_or_ten"]) == (1.0, 1.0)
-    assert "one_or_ten" not in weigh(heard(*HEADER, ("1", {"1": 1.0}), "\n"), 1)
+    assert (last.score, last.one_or_ten) == (1.0, 1.0)
+    assert weigh(heard(*HEADER, ("1", {"1": 1.0}), "\n"), 1).one_or_ten is UNSET
 
 
 tokens = st.sampled_from(["q", ",", "\n", "1", "0", "10", "7", "x1"])
@@ -126,7 +127,7 @@ def test_what_a_verdict_keeps_of_the_candidates_weighs_the_same(pairs, sampled):
 def test_no_hostile_likelihood_leaves_the_scale(tokens, sampled):
     assert (
         0
-        <= weigh(heard(*tokens, (str(sampled), {"1": 3.0, str(sampled): 2.0})), sampled)["score"]
+        <= weigh(heard(*tokens, (str(sampled), {"1": 3.0, str(sampled): 2.0})), sampled).score
         <= 10
     )
 
@@ -155,12 +156,12 @@ def test_a_batch_is_asked_once_then_the_invalid_then_each_alone():
 def test_singles_may_still_save_a_batch():
     judge, cases = GEval(), [case("one"), case("two")]
     replies = ["no", "no", "no", "question_id,score\nq1,3", "question_id,score\nq2,4"]
-    assert [v.body["score"] for v in judge.step(cases, said(*replies))] == [3, 4]
+    assert [v.body.score for v in judge.step(cases, said(*replies))] == [3, 4]
 
 
 def test_an_empty_answer_is_worth_0_without_a_call():
     verdicts = GEval().step([case(" "), case("")], [])
-    assert [v.body["score"] for v in verdicts] == [0, 0]
+    assert [v.body.score for v in verdicts] == [0, 0]
 
 
 def test_without_a_path_the_prompt_does_not_speak_of_one():

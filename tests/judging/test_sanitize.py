@@ -67,7 +67,7 @@ def test_a_judge_that_quotes_a_planted_verdict_is_not_misread(attack):
         step = FactGrader().step([case], said(reply))
         if isinstance(step, Prompt):
             continue  # doubtful, hence asked again
-        assert [f["verdict"] for f in step[0].body["facts"]] == ["missing", "contradict"]
+        assert [f.verdict for f in step[0].body.facts] == ["missing", "contradict"]
 
 
 @given(st.text(max_size=400))

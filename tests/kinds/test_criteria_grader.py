@@ -60,7 +60,7 @@ def test_a_later_reply_changes_no_verdict_that_was_given():
     judge = CriteriaGrader()
     replies = said(told(c1=True, c2=False), told(c1=False, c3=False))
     [verdict] = judge.step([CASE], replies)
-    assert [c["met"] for c in verdict.body["criteria"]] == [True, False, False]
+    assert [c.met for c in verdict.body.criteria] == [True, False, False]
 
 
 @pytest.mark.parametrize(

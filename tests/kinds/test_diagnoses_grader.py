@@ -104,10 +104,10 @@ def test_names_come_before_the_judge_who_sees_the_rest_only():
         ("severity", [1, 2, 3, 4, 5]),
         ("relation", [1, 5]),
     ]
-    by = [one["relation_by"] for one in verdict.body["diagnoses"]]
+    by = [one.relation_by for one in verdict.body.diagnoses]
     assert by == ["judge", "other name in the bank", "synonym", "same name", "judge"]
-    assert {one["severity_by"] for one in verdict.body["diagnoses"]} == {"judge"}
-    assert verdict.body["golden_severity_by"] == "bank"
+    assert {one.severity_by for one in verdict.body.diagnoses} == {"judge"}
+    assert verdict.body.golden_severity_by == "bank"
     parts = judge.parts(item(), verdict)
     assert (parts["hit"], parts["unjudged"], parts["n"]) == (2, 0, 5)
     assert judge.score(item(), verdict) == pytest.approx(16 * (0.8 + 0.6 + 0.4) / 3)
@@ -135,7 +135,7 @@ def test_a_golden_severity_that_nobody_gave_is_asked_for_apart():
     ]
     assert "1. Gout" in room.asked[0][2]
     assert "1. Lupus" in room.asked[1][2]
-    assert (verdict.body["golden_severity"], verdict.body["golden_severity_by"]) == (
+    assert (verdict.body.golden_severity, verdict.body.golden_severity_by) == (
         "severe",
         "judge",
     )
@@ -145,7 +145,7 @@ def test_an_unjudgeable_golden_severity_leaves_the_severity_score_null():
     room = Room(lambda kind, ids, n: "?" if n <= 3 else labels(kind, ids, n))
     judge = DiagnosesGrader()
     verdict = room.judge(judge, case("Lupus", severity=None))
-    assert verdict.body["golden_severity"] is None
+    assert verdict.body.golden_severity is None
     assert judge.parts(item(), verdict)["severity"] is None
     assert judge.score(item(), verdict) == 0.0
 
@@ -160,7 +160,7 @@ def test_invalid_entries_alone_are_asked_again_twice_and_then_stay_unjudged():
     verdict = room.judge(judge, case("Lupus", "Sepsis", "Flu"))
     assert [ids for kind, ids, _ in room.asked if kind == "severity"] == [[1, 2, 3], [2], [2]]
     assert "could not be used" in room.asked[1][2]
-    assert [one["severity"] for one in verdict.body["diagnoses"]] == ["severe", None, "severe"]
+    assert [one.severity for one in verdict.body.diagnoses] == ["severe", None, "severe"]
     parts = judge.parts(item(), verdict)
     assert parts["unjudged"] == 1
     assert parts["severity"] == pytest.approx((9 * (1 + 0.6) + 0) / 2.4)  # one apart is (5 − 2)²
@@ -188,14 +188,14 @@ def test_long_lists_are_split_and_ranks_beyond_the_limit_are_not_asked_for():
     room = Room(labels)
     verdict = room.judge(DiagnosesGrader(), case(*names[:7]))
     assert [len(ids) for _, ids, _ in room.asked] == [5, 5]
-    assert verdict.body["diagnoses"][6]["relation"] is None
+    assert verdict.body.diagnoses[6].relation is None
 
 
 def test_the_published_method_has_the_judge_label_every_name():
     room = Room(labels)
     verdict = room.judge(DiagnosesGrader(rules=DdxRules(names_first=False)), case("Gout", "Lupus"))
     assert [ids for kind, ids, _ in room.asked if kind == "relation"] == [[1, 2]]
-    assert {one["relation_by"] for one in verdict.body["diagnoses"]} == {"judge"}
+    assert {one.relation_by for one in verdict.body.diagnoses} == {"judge"}
 
 
 def test_an_empty_list_asks_for_nothing_and_is_worth_nothing():

@@ -9,7 +9,7 @@ from tests.makers import said
 
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Fact
-from medassay.core.records.verdict import Case
+from medassay.core.records.verdict import Case, FactVerdict
 from medassay.judging.grader_text import hashed_id
 from medassay.judging.panel import agreement, hallucinated, panel_score
 from medassay.kinds.facts.grader import FactGrader, fact_score
@@ -103,8 +103,8 @@ WRAPPINGS = [
 def test_a_good_reply_is_read_however_it_is_wrapped(wrapping):
     verdict = judged(wrapping.format(json.dumps(GOOD)))
     assert verdict.valid
-    assert [f["verdict"] for f in verdict.body["facts"]] == ["entail", "contradict"]
-    assert verdict.body["claims"][0]["kind"] == "invented_source"
+    assert [f.verdict for f in verdict.body.facts] == ["entail", "contradict"]
+    assert verdict.body.claims[0].kind == "invented_source"
     assert FactGrader().score(ITEM, verdict) == 0  # 1/3 - 2/3, floored
     assert FactGrader(lam=0.25).score(ITEM, verdict) == pytest.approx(0.5 / 3)
     assert not verdict.repaired
@@ -121,8 +121,8 @@ def test_quotes_that_the_answer_does_not_contain_are_dropped_and_counted():
     claims = [{"quote": "Smith 1999", "why": "invented"}, *GOOD["extra_false_claims"]]
     verdict = judged(changed(facts=facts, extra_false_claims=claims))
     assert verdict.unsupported_quotes == 2
-    assert verdict.body["facts"][0] == {"id": "f1", "verdict": "entail", "evidence": ""}
-    assert [c["quote"] for c in verdict.body["claims"]] == ["See Miller 2031"]
+    assert verdict.body.facts[0] == FactVerdict(id="f1", verdict="entail", evidence="")
+    assert [c.quote for c in verdict.body.claims] == ["See Miller 2031"]
 
 
 def test_quotes_are_compared_without_regard_to_blanks_and_forms():
@@ -152,8 +152,8 @@ def test_only_the_invalid_part_is_asked_again(facts):
     assert "extra_false_claims" not in text
     again = json.dumps({"facts": [{"id": "f2", "verdict": "missing", "evidence": ""}]})
     verdict = judged(changed(facts=facts), again)
-    assert [f["verdict"] for f in verdict.body["facts"]] == ["entail", "missing"]
-    assert len(verdict.body["claims"]) == 1
+    assert [f.verdict for f in verdict.body.facts] == ["entail", "missing"]
+    assert len(verdict.body.claims) == 1
 
 
 def test_claims_that_cannot_be_read_are_asked_again_alone():

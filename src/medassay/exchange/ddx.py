@@ -31,6 +31,7 @@ from medassay.judging.queue import Answers
 from medassay.kinds.catalog import PARSERS
 from medassay.kinds.diagnoses.names import NameMatcher
 from medassay.kinds.diagnoses.parser import read_list
+from medassay.kinds.diagnoses.scorer import DiagnosesBody
 from medassay.kinds.diagnoses.tasks import DDX, DDX_NAMES, remembered_rules
 from medassay.kinds.graders import graders_of
 from medassay.kinds.read_answer import read_answer
@@ -285,14 +286,14 @@ def _imported_verdict(
 ) -> dict[str, Any]:
     """Return the verdict that came with a list."""
     target = item.target_as(Diagnoses)
-    body = {
-        "golden": target.golden,
-        "golden_severity": target.severity,
-        "golden_severity_by": "bank" if target.severity else "",
-        "diagnoses": [_sourceless(label).to_dict() for label in labels],
-        "severities_read": any(label.severity for label in labels) or not labels,
-        "strange_ids": 0,
-    }
+    body = DiagnosesBody(
+        golden=target.golden,
+        golden_severity=target.severity,
+        golden_severity_by="bank" if target.severity else "",
+        diagnoses=[_sourceless(label) for label in labels],
+        severities_read=any(label.severity for label in labels) or not labels,
+        strange_ids=0,
+    )
     relations_known = any(label.relation for label in labels) or not labels
     verdict = Verdict(
         valid=relations_known, reason="" if relations_known else "no relation given", body=body

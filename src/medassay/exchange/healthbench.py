@@ -24,7 +24,7 @@ from medassay.core.canonical import canonical, content_hash, sha256_hex
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
-from medassay.core.records.verdict import Verdict
+from medassay.core.records.verdict import Verdict, stored_verdict
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
 from medassay.judging.queue import Answers
@@ -157,11 +157,11 @@ def read_healthbench(path: Path) -> Iterator[JudgedAnswer]:
         record |= {"kind": "public", "source": "HealthBench"}
         check_record(record, where, {DOMAIN})
         by_id = {f"c{at}": criterion for at, criterion in enumerate(met, 1)}
-        body = [{"id": c["id"], **by_id[c["id"]]} for c in record["criteria"]]
+        entries = [{"id": c["id"], **by_id[c["id"]]} for c in record["criteria"]]
         judged = JudgedAnswer(
             item=build_item(record),
             text=text,
-            verdict=Verdict(valid=True, body={"criteria": body}),
+            verdict=stored_verdict(CriteriaGrader(), {"criteria": entries}),
             where=where,
         )
         _check_score(judged, row.get("score"), where)

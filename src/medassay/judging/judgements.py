@@ -21,7 +21,13 @@ from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
 from medassay.core.records.target import Criteria
 from medassay.core.records.trial import TRIAL_KEY, CellKey, Trial
-from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Grader, TrialVerdict, Verdict
+from medassay.core.records.verdict import (
+    CLAIM_KINDS,
+    FACT_VERDICTS,
+    Grader,
+    TrialVerdict,
+    stored_verdict,
+)
 from medassay.core.scale import Scale
 from medassay.judging.panel import above_others, agreement, hallucinated, panel_score
 from medassay.statistic.agreement.alpha import alpha_estimate, krippendorff_alpha
@@ -52,7 +58,7 @@ def judged_score(
     record = score_record(place, value, because, grader.id) | {"judges": per_judge}
     parts = dict(unjudged.get("parts", {}))
     if value is not None and len(verdicts) == 1:
-        parts |= grader.parts(item, Verdict(valid=True, body=verdicts[0]["body"]))
+        parts |= grader.parts(item, stored_verdict(grader, verdicts[0]["body"]))
     return record | ({"parts": parts} if parts else {})
 
 

@@ -3,11 +3,13 @@
 Nothing here depends on who judged.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from medassay.errors import IntegrityError
 from medassay.report.graph_layout import layout
 
 BOX, GAP = 140, 160  # pixels: width of a box, room between columns
@@ -15,6 +17,56 @@ _HIGH, _APART = 26, 8  # height of a box, room between boxes of a column
 _MARGIN = 8
 _BEND = 60  # where a line has reached the row of its end: labels stand behind it
 _LONGEST = 20  # characters of a name in its box
+
+
+class GraphNodeText(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as the text of a graph has it; which fields it has depends on its type."""
+
+    type: str
+    instructions: str = ""
+    criteria: str = ""
+    children: list[str] = []
+    if_true: str = msgspec.field(name="true", default="")
+    if_false: str = msgspec.field(name="false", default="")
+    options: dict[str, str] = {}
+    score: float = 0.0
+
+    def branches(self) -> list[tuple[str, str]]:
+        """Return (reply, node) of what follows; the reply is empty where all of them follow."""
+        if self.type == "task":
+            return [("", name) for name in self.children]
+        if self.type == "binary":
+            return [("true", self.if_true), ("false", self.if_false)]
+        return list(self.options.items())
+
+    def label(self, name: str) -> str:
+        """Return what stands in its box: the score of a verdict, else its name, cut to fit."""
+        text = f"{self.score:g}" if self.type == "verdict" else name
+        return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+class GraphText(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge graph as a run remembers it."""
+
+    name: str
+    roots: list[str]
+    nodes: dict[str, GraphNodeText]
+
+
+class PassedNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of an answer's trace: a node, and the verdict or score that was reached there."""
+
+    node: str
+    parent: str | None
+    verdict: str | None = None
+    score: float | None
+    status: str
+
+    def __str__(self) -> str:
+        if self.score is not None:
+            return f"{self.score:g}"
+        status = "" if self.status == "ok" else f" ({self.status})"
+        return self.node + (f": {self.verdict}" if self.verdict else "") + status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,105 +120,94 @@ class Drawing:
 
     def passed(self, trace: Sequence[Mapping[str, Any]]) -> AnswerPath:
         """Return the path of one answer, from its trace."""
-        verdicts = {step["node"]: step["verdict"] for step in trace if step.get("verdict")}
+        steps = msgspec.convert(trace, list[PassedNode])
+        verdicts = {step.node: step.verdict for step in steps if step.verdict}
         edges = []
-        for step in trace:
-            edges_passed = [
-                e for e in self.edges if (e.start, e.end) == (step["parent"], step["node"])
-            ]
-            chosen = [e for e in edges_passed if e.label == verdicts.get(step["parent"])]
+        for step in steps:
+            edges_passed = [e for e in self.edges if (e.start, e.end) == (step.parent, step.node)]
+            chosen = [e for e in edges_passed if e.label == verdicts.get(step.parent or "")]
             edges += (chosen or edges_passed)[:1]
-        boxes = [self.boxes[step["node"]] for step in trace]
-        return AnswerPath(boxes=boxes, edges=edges, says="; ".join(_branches(trace)))
+        boxes = [self.boxes[step.node] for step in steps]
+        return AnswerPath(boxes=boxes, edges=edges, says="; ".join(_branches(steps)))
 
 
 def drawings(graphs: Sequence[Mapping[str, Any]]) -> dict[str, Drawing]:
-    """Return a drawing of each graph that a run remembers, by name."""
-    return {
-        graph["name"]: _drawing(number, json.loads(graph["text"]))
-        for number, graph in enumerate(graphs)
-    }
+    """Return a drawing of each graph that a run remembers, by name.
+
+    Raises
+    ------
+    IntegrityError
+        When the text of one is no graph.
+    """
+    return {graph["name"]: _drawing(number, _graph(graph)) for number, graph in enumerate(graphs)}
 
 
-def _branches(trace: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _graph(graph: Mapping[str, Any]) -> GraphText:
+    try:
+        return msgspec.json.decode(graph["text"], type=GraphText)
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise IntegrityError(f"manifest.json: graph '{graph['name']}': {error}") from None
+
+
+def _branches(steps: Sequence[PassedNode]) -> Iterator[str]:
     """Yield each way from a root to its end in words."""
     words: list[str] = []
-    for step in trace:
-        if step["parent"] is None and words:
+    for step in steps:
+        if step.parent is None and words:
             yield " → ".join(words)
             words = []
-        verdict = step.get("verdict")
-        if step["score"] is not None:
-            words.append(f"{step['score']:g}")
-        else:
-            status = "" if step["status"] == "ok" else f" ({step['status']})"
-            words.append(step["node"] + (f": {verdict}" if verdict else "") + status)
+        words.append(str(step))
     if words:
         yield " → ".join(words)
 
 
-def _below(node: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (reply, node) of what follows a node; the reply is empty where all of them follow."""
-    if node["type"] == "task":
-        return [("", name) for name in node["children"]]
-    if node["type"] == "binary":
-        return [(word, node[word]) for word in ("true", "false")]
-    return list(node.get("options", {}).items())
-
-
-def _drawing(number: int, document: Mapping[str, Any]) -> Drawing:
-    nodes = document["nodes"]
-    names = _upwards(document)
+def _drawing(number: int, graph: GraphText) -> Drawing:
+    names = _upwards(graph)
     places = {name: place for place, name in enumerate(names)}
-    children = [[places[end] for _, end in _below(nodes[name])] for name in names]
+    children = [[places[end] for _, end in graph.nodes[name].branches()] for name in names]
     grid = layout(children, range(len(names)), [_HIGH] * len(names), _APART)
     boxes = {
         name: Box(
             node=name,
-            type=nodes[name]["type"],
+            type=node.type,
             x=_MARGIN + column * (BOX + GAP),
             y=_MARGIN + top,
-            label=_label(name, nodes[name]),
-            says=str(nodes[name].get("instructions") or nodes[name].get("criteria") or ""),
+            label=node.label(name),
+            says=node.instructions or node.criteria,
         )
         for name, column, top in zip(names, grid.columns, grid.tops, strict=True)
+        if (node := graph.nodes[name])
     }
-    edges = list(_edges(nodes, boxes))
     return Drawing(
         number=number,
-        name=document["name"],
-        roots=document["roots"],
+        name=graph.name,
+        roots=graph.roots,
         width=max(box.x for box in boxes.values()) + BOX + _MARGIN,
         height=round(max(box.y for box in boxes.values()) + _HIGH + _MARGIN),
         boxes=boxes,
-        edges=edges,
+        edges=list(_edges(graph, boxes)),
     )
 
 
-def _label(name: str, node: Mapping[str, Any]) -> str:
-    text = f"{node['score']:g}" if node["type"] == "verdict" else name
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _upwards(document: Mapping[str, Any]) -> list[str]:
+def _upwards(graph: GraphText) -> list[str]:
     """Return the names of the nodes that a root leads to, each after all that follow it."""
     names: dict[str, None] = {}
 
     def visit(name: str) -> None:
-        for _, end in _below(document["nodes"][name]):
+        for _, end in graph.nodes[name].branches():
             if end not in names:
                 visit(end)
         names[name] = None
 
-    for root in document["roots"]:
+    for root in graph.roots:
         visit(root)
     return list(names)
 
 
-def _edges(nodes: Mapping[str, Any], boxes: Mapping[str, Box]) -> Iterator[Edge]:
+def _edges(graph: GraphText, boxes: Mapping[str, Box]) -> Iterator[Edge]:
     arrived: dict[str, int] = {}
     for name, box in boxes.items():
-        for label, end in _below(nodes[name]):
+        for label, end in graph.nodes[name].branches():
             other = boxes[end]
             left_edge, right = box.x + BOX, other.x
             top, bottom = box.y + _HIGH / 2, other.y + _HIGH / 2

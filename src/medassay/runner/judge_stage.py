@@ -19,7 +19,7 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.task import Task
 from medassay.core.records.trial import TRIAL_KEY, Trial
-from medassay.core.records.verdict import Grader, Verdict
+from medassay.core.records.verdict import Grader, Verdict, stored_verdict
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import NotAsked
 from medassay.judging.assignment import JudgeAssignment
@@ -211,7 +211,7 @@ def reread(answers: Answers, grader: Grader, stored: Mapping[str, Any]) -> dict[
     """Return what the stored replies of a verdict say today; None if more would be asked."""
     if stored.get("given"):  # it came with an import, without replies: only the score follows
         is_valid = stored["outcome"] == "valid"
-        verdict = Verdict(valid=is_valid, reason=stored["reason"], body=stored["body"])
+        verdict = stored_verdict(grader, stored["body"], valid=is_valid, reason=stored["reason"])
         number = answers.numbers[tuple(stored[k] for k in TRIAL_KEY)]
         case = answers.case(answers.trial(number))[0]
         if not grader.fits(case, verdict):
@@ -266,7 +266,7 @@ def verdict_fields(verdict: Verdict) -> dict[str, Any]:
         "reason": verdict.reason,
         "repaired": verdict.repaired,
         "unsupported_quotes": verdict.unsupported_quotes,
-        "body": dict(verdict.body),
+        "body": msgspec.to_builtins(verdict.body),
     }
 
 

@@ -22,7 +22,7 @@ from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.errors import IncompleteError
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern
-from medassay.kinds.facts.grader import FactGrader
+from medassay.kinds.facts.grader import FactGrader, FactsBody
 from medassay.model.spec import load_models, named
 from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
 from medassay.runner.progress import ProgressFactory
@@ -204,7 +204,7 @@ class _Cases:
         score = rubric.score(item, step[0])
         if score is None:
             raise UnusableReply(step[0].reason or "no usable verdict")
-        return score, len(step[0].body["claims"])
+        return score, len(step[0].body_as(FactsBody).claims)
 
 
 def _study(

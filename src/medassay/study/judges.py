@@ -16,7 +16,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.target import Criteria, Criterion, Fact, Facts, Target
 from medassay.core.records.trial import TrialPlace
-from medassay.core.records.verdict import FACT_VERDICTS, Verdict, VerdictParts
+from medassay.core.records.verdict import FACT_VERDICTS, VerdictParts, stored_verdict
 from medassay.core.scale import Scale
 from medassay.errors import InputError, IntegrityError
 from medassay.kinds.catalog import task_of_run
@@ -311,12 +311,14 @@ def _scored(
                     f" expected one of {', '.join(labels)} for each of {', '.join(ids)}"
                 )
         body = {
+            "claims": [],
             kind: [
                 {"id": part, "verdict": parts_said[part], "met": parts_said[part] == "met"}
                 for part in ids
             ]
         }
-        score = graders[key[0]].score(item, Verdict(valid=True, body=body))
+        grader = graders[key[0]]
+        score = grader.score(item, stored_verdict(grader, body))
         assert score is not None, "a valid verdict has a score"
         scored[key] = Judgement(score, {kind: {p: labels.index(parts_said[p]) for p in ids}})
     return scored

@@ -62,20 +62,20 @@ def judged(judge, case, answer=reply):
 def test_step_by_step_it_is_the_graph_asked_directly():
     judge = GraphGrader(graphs=(QUALITY, CORRECTNESS))
     verdict, replies = judged(judge, CASE)
-    for graph, told in zip((QUALITY, CORRECTNESS), verdict.body["graphs"], strict=True):
+    for graph, told in zip((QUALITY, CORRECTNESS), verdict.body.graphs, strict=True):
         direct = dag.run(graph, context_of(CASE), reply)
-        assert told["score"] == direct.score
-        assert told["branches"] == dict(direct.branches)
-        assert [s["node"] for s in told["trace"]] == [s.node for s in direct.trace]
-        for step, same in zip(told["trace"], direct.trace, strict=True):
-            assert [replies[at].text for at in step["replies"]][-1:] == [same.reply][
-                : len(step["replies"])
+        assert told.score == direct.score
+        assert told.branches == dict(direct.branches)
+        assert [s.node for s in told.trace] == [s.node for s in direct.trace]
+        for step, same in zip(told.trace, direct.trace, strict=True):
+            assert [replies[at].text for at in step.replies][-1:] == [same.reply][
+                : len(step.replies)
             ]
-            assert step["prompt_hash"] == same.prompt_hash
+            assert step.prompt_hash == same.prompt_hash
     assert judge.score(ITEM, verdict) == pytest.approx((0.7 + 0.75 + 1 + 0.6) / 4)
     parts = judge.parts(ITEM, verdict)["graphs"]
     assert parts["record_correctness"] == {"score": 0.4, "branches": {"correctness": 0.4}}
-    used = [at for told in verdict.body["graphs"] for s in told["trace"] for at in s["replies"]]
+    used = [at for told in verdict.body.graphs for s in told.trace for at in s.replies]
     assert sorted(used) == list(range(len(replies)))  # every reply belongs to one step
 
 
@@ -103,7 +103,7 @@ def test_three_unusable_replies_are_no_verdict_and_say_where():
     assert not verdict.valid
     assert "node 'is_valid_json'" in verdict.reason
     assert judge.score(ITEM, verdict) is None
-    statuses = {s["node"]: s["status"] for s in verdict.body["graphs"][0]["trace"]}
+    statuses = {s.node: s.status for s in verdict.body.graphs[0].trace}
     assert statuses["is_valid_json"] == "invalid"
 
 
@@ -114,7 +114,7 @@ def test_a_second_graph_that_fails_leaves_the_score_of_the_first():
     judge = GraphGrader(graphs=(QUALITY, CORRECTNESS))
     verdict, _ = judged(judge, CASE, babble)
     assert verdict.valid
-    assert verdict.body["graphs"][1]["score"] is None
+    assert verdict.body.graphs[1].score is None
     assert judge.score(ITEM, verdict) is not None
 
 

@@ -5,9 +5,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
@@ -15,6 +16,7 @@ from medassay.core.records.prompt import Prompt
 from medassay.core.records.trial import TrialLine
 from medassay.core.revision import revision_id
 from medassay.core.scale import Scale
+from medassay.errors import IntegrityError
 
 FACT_VERDICTS = ("contradict", "missing", "entail")  # of an answer, on one target fact
 CLAIM_KINDS = ("invented_source", "fabricated_study", "wrong_figure", "other")
@@ -31,19 +33,38 @@ class Case:
     template: str = ""
 
 
+class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What a grader read in a judge's replies; every grader has a class of its own for it."""
+
+
+B = TypeVar("B", bound=VerdictBody)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What one judge says of one answer.
 
-    `body` holds what was read from the replies (for target facts: `facts`, `claims`); it is empty
-    unless `valid`. `reason` says why a verdict is not valid.
+    `body` holds what was read from the replies; it is empty unless `valid`, but for graphs, which
+    show how far they came. `reason` says why a verdict is not valid.
     """
 
     valid: bool
     reason: str = ""
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: VerdictBody = field(default_factory=VerdictBody)
     repaired: bool = False
     unsupported_quotes: int = 0
+
+    def body_as(self, kind: type[B]) -> B:
+        """Return the body as the class of its grader.
+
+        Raises
+        ------
+        TypeError
+            When the verdict is that of another grader, or not valid.
+        """
+        if not isinstance(self.body, kind):
+            raise TypeError(f"the body is {type(self.body).__name__}, not {kind.__name__}")
+        return self.body
 
 
 class Grader(Protocol):
@@ -62,6 +83,10 @@ class Grader(Protocol):
         """Return the revision: raised by one with every change of what is asked besides texts, or
         read.
         """
+
+    @property
+    def body_type(self) -> type[VerdictBody]:
+        """Return the class of the bodies of its verdicts."""
 
     @property
     def prompts(self) -> tuple[str, ...]:
@@ -109,6 +134,23 @@ class Grader(Protocol):
         """Return whether a verdict that came with an import speaks of this case."""
 
 
+def stored_verdict(
+    grader: Grader, body: Mapping[str, Any], *, valid: bool = True, reason: str = ""
+) -> Verdict:
+    """Return a verdict of which a file holds the body.
+
+    Raises
+    ------
+    IntegrityError
+        When the body is none that the grader gives.
+    """
+    try:
+        read = msgspec.convert(body, grader.body_type) if body else VerdictBody()
+    except msgspec.ValidationError as error:
+        raise IntegrityError(f"the body of a verdict by {grader.name}: {error}") from None
+    return Verdict(valid=valid, reason=reason, body=read)
+
+
 class SingleQuestionGrader(ABC):
     """A grader with one prompt for its cases, and scores without parts.
 
@@ -142,10 +184,11 @@ class SingleQuestionGrader(ABC):
 
 
 class FactVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge says of one target fact: one of `FACT_VERDICTS`."""
+    """What a judge says of one target fact: one of `FACT_VERDICTS`, with a quote of the answer."""
 
     verdict: str
     id: str = ""
+    evidence: str | UnsetType = UNSET
 
 
 class CriterionVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,12 +196,15 @@ class CriterionVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     met: bool
     id: str = ""
+    why: str | UnsetType = UNSET
 
 
 class FalseClaim(msgspec.Struct, frozen=True, kw_only=True):
     """A false claim that a judge found in an answer; `kind` is one of `CLAIM_KINDS`."""
 
     kind: str
+    quote: str | UnsetType = UNSET
+    why: str | UnsetType = UNSET
 
 
 class VerdictParts(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,11 +17,11 @@ from medassay.core.canonical import canonical
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
-from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
+from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict, VerdictBody
 from medassay.core.scale import Scale
 from medassay.judging.grader_text import LANGUAGES, GraderText
 from medassay.judging.graders.csv_scores import BEST, read_scores
-from medassay.judging.graders.weighted import weigh
+from medassay.judging.graders.weighted import ScoreBody, weigh
 from medassay.judging.sanitize import delimit
 
 RETRIES = 2
@@ -52,6 +52,7 @@ class GEval(SingleQuestionGrader):
     """
 
     name: ClassVar[str] = "g_eval"
+    body_type: ClassVar[type[VerdictBody]] = ScoreBody
     revision: ClassVar[int] = 1
     batch: int = 3
     with_path: bool = True
@@ -134,10 +135,12 @@ class GEval(SingleQuestionGrader):
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return the score, 0 to 10; None unless the verdict is valid."""
-        return float(verdict.body["score"]) if verdict.valid else None
+        return float(verdict.body_as(ScoreBody).score) if verdict.valid else None
 
-    def _body(self, score: int, reply: Completion | None = None) -> dict[str, Any]:
-        return weigh(reply, score) if self.weighted and reply is not None else {"score": score}
+    def _body(self, score: int, reply: Completion | None = None) -> ScoreBody:
+        if self.weighted and reply is not None:
+            return weigh(reply, score)
+        return ScoreBody(score=score)
 
     def _prompt(
         self, cases: Sequence[Case], names: Sequence[str], names_left: Sequence[str]

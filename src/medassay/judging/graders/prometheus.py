@@ -12,7 +12,7 @@ from typing import ClassVar
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
-from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
+from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict, VerdictBody
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.core.scale import Scale
 from medassay.judging.grader_text import GraderText
@@ -38,11 +38,18 @@ def read_result(reply: str) -> int | None:
     return int(grade) if grade in (1, 2, 3, 4, 5) else None
 
 
+class GradeBody(VerdictBody, frozen=True, kw_only=True):
+    """A grade from 1 to 5."""
+
+    grade: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Prometheus(SingleQuestionGrader):
     """Judges one answer at a time; asks again, at most twice."""
 
     name: ClassVar[str] = "prometheus"
+    body_type: ClassVar[type[VerdictBody]] = GradeBody
     revision: ClassVar[int] = 1
     batch: int = 1
     alternatives: int = 0
@@ -64,7 +71,7 @@ class Prometheus(SingleQuestionGrader):
         [case] = cases
         for reply in replies:
             if (grade := read_result(reply.text)) is not None:
-                return [Verdict(valid=True, body={"grade": grade})]
+                return [Verdict(valid=True, body=GradeBody(grade=grade))]
         if len(replies) > RETRIES:
             return [Verdict(valid=False, reason="no grade 1 to 5")]
         item = case.item
@@ -79,4 +86,4 @@ class Prometheus(SingleQuestionGrader):
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return (grade − 1) / 4, in [0, 1]; None unless the verdict is valid."""
-        return (verdict.body["grade"] - 1) / 4 if verdict.valid else None
+        return (verdict.body_as(GradeBody).grade - 1) / 4 if verdict.valid else None

@@ -6,9 +6,11 @@ doi:10.18653/v1/2023.emnlp-main.153.
 
 import math
 from collections.abc import Mapping
-from typing import Any
+
+from msgspec import UNSET, UnsetType
 
 from medassay.core.records.completion import Completion
+from medassay.core.records.verdict import VerdictBody
 from medassay.judging.graders.csv_scores import BEST, integral
 
 _LEAST_MASS = 0.5  # of the probability on integers 0..10; below it the sampled integer stands
@@ -47,24 +49,35 @@ def weighted_score(
     return math.fsum(score * p for score, p in mass.items()) / total, True
 
 
-def weigh(completion: Completion, sampled: int) -> dict[str, Any]:
-    """Return the body of a verdict: `score`, the sampled `integer`, and what the weights rest on.
+class ScoreBody(VerdictBody, frozen=True, kw_only=True):
+    """A score from 0 to 10.
 
-    `weighted` says whether the score is weighted; it is not where the endpoint named no candidates,
-    where no token is the integer, or where the integers have less than half of the probability.
-    `one_or_ten` is the probability of a "1" of which nobody knows whether a "0" would have
-    followed.
+    Attributes
+    ----------
+    integer : that was sampled, where scores are weighted
+    weighted : whether the score is; it is not where the endpoint named no candidates, where no
+        token is the integer, or where the integers have less than half of the probability
+    one_or_ten : probability of a "1" of which nobody knows whether a "0" would have followed
     """
+
+    score: float
+    integer: int | UnsetType = UNSET
+    weighted: bool | UnsetType = UNSET
+    one_or_ten: float | UnsetType = UNSET
+
+
+def weigh(completion: Completion, sampled: int) -> ScoreBody:
+    """Return the body of a verdict whose score is weighted by probability."""
     at = _place(completion, sampled)
     if at is None or not completion.alternatives:
-        return {"score": float(sampled), "integer": sampled, "weighted": False}
+        return ScoreBody(score=float(sampled), integer=sampled, weighted=False)
     top = _probabilities(completion, at)
     token = (completion.logprobs or ())[at][0].strip()
     following = _probabilities(completion, at + 1) if token == "1" else None
     score, weighted = weighted_score(top, sampled, following or None)
-    body = {"score": score, "integer": sampled, "weighted": weighted}
     p_one = sum(p for name, p in top.items() if name.strip() == "1")
-    return body | ({"one_or_ten": p_one} if p_one > 0 and not following else {})
+    one_or_ten = p_one if p_one > 0 and not following else UNSET
+    return ScoreBody(score=score, integer=sampled, weighted=weighted, one_or_ten=one_or_ten)
 
 
 def _place(completion: Completion, sampled: int) -> int | None:

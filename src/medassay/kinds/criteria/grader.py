@@ -16,7 +16,13 @@ from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Criteria, Criterion
-from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
+from medassay.core.records.verdict import (
+    Case,
+    CriterionVerdict,
+    SingleQuestionGrader,
+    Verdict,
+    VerdictBody,
+)
 from medassay.core.reply.json_objects import find_objects
 from medassay.core.scale import Scale
 from medassay.judging.grader_text import GraderText
@@ -27,11 +33,18 @@ _PROMPT = GraderText("criteria")
 _LONGEST_REASON = 500  # characters that are kept of a reason
 
 
+class CriteriaBody(VerdictBody, frozen=True, kw_only=True):
+    """A verdict on each criterion of a rubric."""
+
+    criteria: list[CriterionVerdict]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CriteriaGrader(SingleQuestionGrader):
     """Judges one answer at a time; asks again, at most twice, for what could not be read."""
 
     name: ClassVar[str] = "criteria"
+    body_type: ClassVar[type[VerdictBody]] = CriteriaBody
     revision: ClassVar[int] = 1
     batch: int = 1
     alternatives: int = 0
@@ -54,7 +67,7 @@ class CriteriaGrader(SingleQuestionGrader):
         """
         [case] = cases
         criteria = case.item.target_as(Criteria).criteria
-        met_by_id: dict[str, dict[str, Any]] = {}
+        met_by_id: dict[str, CriterionVerdict] = {}
         repaired = False
         for reply in replies:
             ids_left = {c.id for c in criteria if c.id not in met_by_id}
@@ -67,14 +80,14 @@ class CriteriaGrader(SingleQuestionGrader):
         if missing:
             names = ", ".join(c.id for c in missing)
             return [Verdict(valid=False, reason=f"no usable verdict: {names}")]
-        body = {"criteria": [met_by_id[c.id] for c in criteria]}
+        body = CriteriaBody(criteria=[met_by_id[c.id] for c in criteria])
         return [Verdict(valid=True, body=body, repaired=repaired)]
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return the points of the criteria met over all positive points; None unless valid."""
         if not verdict.valid:
             return None
-        met = [criterion["met"] for criterion in verdict.body["criteria"]]
+        met = [criterion.met for criterion in verdict.body_as(CriteriaBody).criteria]
         return rubric_points([{"points": c.points} for c in item.target_as(Criteria).criteria], met)
 
     def _prompt(self, case: Case, criteria: Sequence[Criterion], *, again: bool) -> Prompt:
@@ -92,7 +105,7 @@ class CriteriaGrader(SingleQuestionGrader):
         )
 
 
-def read_criteria(reply: str, ids: set[str]) -> tuple[dict[str, dict[str, Any]], bool]:
+def read_criteria(reply: str, ids: set[str]) -> tuple[dict[str, CriterionVerdict], bool]:
     """Return the usable verdicts of a reply by id, and whether its JSON was repaired.
 
     Two different objects in one reply are doubtful as a whole: one may be quoted from the answer.
@@ -101,12 +114,12 @@ def read_criteria(reply: str, ids: set[str]) -> tuple[dict[str, dict[str, Any]],
     Examples
     --------
     >>> read_criteria('{"criteria": [{"id": "c1", "met": true, "why": "it says so"}]}', {"c1"})
-    ({'c1': {'id': 'c1', 'met': True, 'why': 'it says so'}}, False)
+    ({'c1': CriterionVerdict(met=True, id='c1', why='it says so')}, False)
     """
     objects = find_objects(reply, "criteria")
     if len(objects) != 1:
         return {}, False
-    criteria: dict[str, dict[str, Any]] = {}
+    criteria: dict[str, CriterionVerdict] = {}
     doubtful: set[str] = set()
     listed = objects[0].value["criteria"]
     for entry in listed if isinstance(listed, list) else ():
@@ -115,10 +128,10 @@ def read_criteria(reply: str, ids: set[str]) -> tuple[dict[str, dict[str, Any]],
         name, met = str(entry.get("id", "")), entry["met"]
         if name not in ids:
             continue
-        if name in criteria and criteria[name]["met"] != met:
+        if name in criteria and criteria[name].met != met:
             doubtful.add(name)
         why = str(entry.get("why", ""))[:_LONGEST_REASON].encode("utf-8", "replace").decode()
-        criteria[name] = {"id": name, "met": met, "why": why}
+        criteria[name] = CriterionVerdict(id=name, met=met, why=why)
     return {
         name: criterion for name, criterion in criteria.items() if name not in doubtful
     }, objects[0].repaired

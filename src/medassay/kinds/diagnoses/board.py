@@ -2,12 +2,13 @@
 scores.
 """
 
-from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from medassay.core.records.diagnosis import FARTHEST
 from medassay.core.records.plan import DdxRules
-from medassay.kinds.diagnoses.scorer import BEST, score_labels
+from medassay.kinds.diagnoses.scorer import BEST, DiagnosesBody, score_labels
 from medassay.kinds.diagnoses.summary import quadrant
 from medassay.report.board import ShownAnswer, ShownAnswers, ShownCase
 from medassay.statistic.metric.reliability import rescale, score_maximum
@@ -31,7 +32,7 @@ def case_views(run: Run, answers: ShownAnswers) -> list[ShownCase]:
                     key=key,
                     item=item,
                     golden=(item.get("diagnoses") or ["withheld"])[0],
-                    golden_severity=body.get("golden_severity") or item.get("severity"),
+                    golden_severity=(body and body.golden_severity) or item.get("severity"),
                     answer=answer,
                     semantic=semantic,
                     severity=severity,
@@ -44,11 +45,10 @@ def case_views(run: Run, answers: ShownAnswers) -> list[ShownCase]:
     return cases
 
 
-def _body(answer: ShownAnswer) -> Mapping[str, Any]:
-    """Return the labels of the verdict on an answer; nothing where there is none."""
+def _body(answer: ShownAnswer) -> DiagnosesBody | None:
+    """Return the labels of the verdict on an answer; None where there is none."""
     valid = [v for v in answer.verdicts if v["outcome"] == "valid"]
-    body: Mapping[str, Any] = valid[0]["body"] if valid else {}
-    return body
+    return msgspec.convert(valid[0]["body"], DiagnosesBody) if valid else None
 
 
 def _scores(run: Run, answer: ShownAnswer) -> tuple[float | None, float | None]:
@@ -58,17 +58,17 @@ def _scores(run: Run, answer: ShownAnswer) -> tuple[float | None, float | None]:
     return answer.score, 0.0 if run.manifest.task == "ddx" else None
 
 
-def _rows(body: Mapping[str, Any], rules: DdxRules) -> list[dict[str, Any]]:
+def _rows(body: DiagnosesBody, rules: DdxRules) -> list[dict[str, Any]]:
     """Return each rank with weights, distances and what it adds to the scores."""
-    listed = sorted(body["diagnoses"], key=lambda entry: entry["rank"])
+    listed = sorted(body.diagnoses, key=lambda diagnosis: diagnosis.rank)
     case = score_labels(body, rules)
     totals = {
         name: sum(s.weight for s in case.steps if getattr(s, f"{name}_distance") is not None)
         for name in ("semantic", "severity")
     }
     rows = []
-    for entry, step in zip(listed, case.steps, strict=False):
-        row = {**entry, "weight": step.weight}
+    for diagnosis, step in zip(listed, case.steps, strict=False):
+        row = {**diagnosis.to_dict(), "weight": step.weight}
         for name, total in totals.items():
             distance = getattr(step, f"{name}_distance")
             is_known = distance is not None and (name == "semantic" or case.severity is not None)
@@ -77,5 +77,5 @@ def _rows(body: Mapping[str, Any], rules: DdxRules) -> list[dict[str, Any]]:
                 step.weight * (FARTHEST - distance) ** 2 / total if is_known else None
             )
         rows.append(row)
-    ignored = ({**entry, "weight": None} for entry in listed[len(case.steps) :])
+    ignored = ({**d.to_dict(), "weight": None} for d in listed[len(case.steps) :])
     return [*rows, *ignored]

@@ -21,14 +21,14 @@ from medassay.core.records.item import Item
 from medassay.core.records.plan import DdxRules
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Diagnoses
-from medassay.core.records.verdict import Case, Verdict
+from medassay.core.records.verdict import Case, Verdict, VerdictBody
 from medassay.core.reply.json_objects import find_objects
 from medassay.core.revision import revision_id
 from medassay.core.scale import Scale
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 from medassay.kinds.diagnoses.names import NameMatcher
-from medassay.kinds.diagnoses.scorer import BEST, score_labels
+from medassay.kinds.diagnoses.scorer import BEST, DiagnosesBody, score_labels
 
 RETRIES = 2
 MOST = 20  # entries of one call; longer lists are split
@@ -71,6 +71,7 @@ class DiagnosesGrader:
     """
 
     revision: ClassVar[int] = 1
+    body_type: ClassVar[type[VerdictBody]] = DiagnosesBody
     rules: DdxRules = field(default_factory=DdxRules)
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)
     files: tuple[str, ...] = ()
@@ -137,17 +138,22 @@ class DiagnosesGrader:
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return the semantic score of the list, 0 to 16; None unless the verdict is valid."""
-        return score_labels(verdict.body, self.rules).semantic if verdict.valid else None
+        return (
+            score_labels(verdict.body_as(DiagnosesBody), self.rules).semantic
+            if verdict.valid
+            else None
+        )
 
     def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
         """Return what else the labels come to: severity score, hits, counts, the signed
         difference.
         """
-        scored = score_labels(verdict.body, self.rules)
+        body = verdict.body_as(DiagnosesBody)
+        scored = score_labels(body, self.rules)
         return {
-            "severity": scored.severity if verdict.body["severities_read"] else None,
+            "severity": scored.severity if body.severities_read else None,
             "severity_shift": scored.severity_shift,
-            "golden_severity": verdict.body["golden_severity"],
+            "golden_severity": body.golden_severity,
             "all_places": scored.all_places,
             "hit": scored.hit,
             "n": scored.n,
@@ -159,11 +165,11 @@ class DiagnosesGrader:
         """Return whether a verdict holds the list of its answer, and the golden diagnosis of its
         item.
         """
-        body = verdict.body
+        body = verdict.body_as(DiagnosesBody)
         listed = [(diagnosis.rank, diagnosis.name) for diagnosis in self._answer_list(case)]
-        body_names = [(entry["rank"], entry["name"]) for entry in body["diagnoses"]]
+        body_names = [(diagnosis.rank, diagnosis.name) for diagnosis in body.diagnoses]
         golden = (case.item.target_as(Diagnoses).golden, self.golden_severity(case.item))
-        return listed == body_names and golden == (body["golden"], body["golden_severity"])
+        return listed == body_names and golden == (body.golden, body.golden_severity)
 
     def _answer_list(self, case: Case) -> list[Diagnosis]:
         """Return the list of an answer, with what the names alone tell."""
@@ -234,14 +240,14 @@ class DiagnosesGrader:
         labelled = [_labelled(diagnosis, severities, relations) for diagnosis in diagnoses]
         if n_asked["relation"] and not any(diagnosis.relation for diagnosis in labelled):
             return Verdict(valid=False, reason="no usable relation", repaired=_mended(heard))
-        body = {
-            "golden": item.target_as(Diagnoses).golden,
-            "golden_severity": golden,
-            "golden_severity_by": golden_by,
-            "diagnoses": [diagnosis.to_dict() for diagnosis in labelled],
-            "severities_read": bool(severities) or (self.asks and not diagnoses),
-            "strange_ids": sum(reply.strange for reply in heard),
-        }
+        body = DiagnosesBody(
+            golden=item.target_as(Diagnoses).golden,
+            golden_severity=golden,
+            golden_severity_by=golden_by,
+            diagnoses=labelled,
+            severities_read=bool(severities) or (self.asks and not diagnoses),
+            strange_ids=sum(reply.strange for reply in heard),
+        )
         return Verdict(valid=True, body=body, repaired=_mended(heard))
 
 

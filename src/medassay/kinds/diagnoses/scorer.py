@@ -4,12 +4,13 @@ Source: specification of differential-diagnosis scoring (the Kernel29 method). `
 and yet ranks above critical: kept for comparability, see `core.diagnosis.SEVERITY_MAPS`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from medassay.core.records.diagnosis import EXACT, FARTHEST, RELATIONS, SEVERITY_MAPS
+from medassay.core.records.diagnosis import EXACT, FARTHEST, RELATIONS, SEVERITY_MAPS, Diagnosis
 from medassay.core.records.plan import DdxRules
+from medassay.core.records.verdict import VerdictBody
 
 RANK_LIMIT = 5
 BEST = float((FARTHEST - 1) ** 2)  # of both scores: every rank at distance 1
@@ -173,16 +174,33 @@ def _mean(values: Sequence[tuple[int, int]]) -> float:
     return sum(w * value for w, value in values) / sum(w for w, _ in values)
 
 
-def score_labels(body: Mapping[str, Any], rules: DdxRules) -> DdxScore:
-    """Return the score of a list with its labels: `diagnoses`, best rank first, and
-    `golden_severity`.
+class DiagnosesBody(VerdictBody, frozen=True, kw_only=True):
+    """A ranked list with its labels.
+
+    Attributes
+    ----------
+    golden_severity_by : bank or judge, "" where nobody gave it
+    diagnoses : best rank first
+    severities_read : whether any severity was given
+    strange_ids : ids in the replies that were not asked for
     """
-    listed = body["diagnoses"]
+
+    golden: str
+    golden_severity: str | None
+    golden_severity_by: str
+    diagnoses: list[Diagnosis]
+    severities_read: bool
+    strange_ids: int
+
+
+def score_labels(body: DiagnosesBody, rules: DdxRules) -> DdxScore:
+    """Return the score of a list with its labels."""
+    listed = body.diagnoses
     return score_case(
-        [entry["relation"] for entry in listed],
-        [entry["severity"] for entry in listed],
-        body["golden_severity"],
-        ranks=[entry["rank"] for entry in listed],
+        [diagnosis.relation for diagnosis in listed],
+        [diagnosis.severity for diagnosis in listed],
+        body.golden_severity,
+        ranks=[diagnosis.rank for diagnosis in listed],
         rank_limit=rules.rank_limit,
         unjudged=rules.unjudged,
         severity_map=rules.severity_map,

@@ -15,8 +15,11 @@ from medassay.core.records.verdict import (
     CLAIM_KINDS,
     FACT_VERDICTS,
     Case,
+    FactVerdict,
+    FalseClaim,
     SingleQuestionGrader,
     Verdict,
+    VerdictBody,
 )
 from medassay.core.reply.json_objects import find_objects
 from medassay.core.reply.thoughts import plain
@@ -55,10 +58,17 @@ def fact_score(
 class _FactReply:
     """What one reply gave: verdicts by fact, claims (None if they could not be read)."""
 
-    facts: dict[str, dict[str, str]]
-    claims: list[dict[str, str]] | None
+    facts: dict[str, FactVerdict]
+    claims: list[FalseClaim] | None
     repaired: bool = False
     unsupported: int = 0
+
+
+class FactsBody(VerdictBody, frozen=True, kw_only=True):
+    """A verdict on each target fact, and the false claims beyond them."""
+
+    facts: list[FactVerdict]
+    claims: list[FalseClaim]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +76,7 @@ class FactGrader(SingleQuestionGrader):
     """Judges one answer at a time; asks again, at most twice, for what could not be read."""
 
     name: ClassVar[str] = "facts"
+    body_type: ClassVar[type[VerdictBody]] = FactsBody
     revision: ClassVar[int] = 1
     lam: float = 1.0
     batch: int = 1
@@ -89,8 +100,8 @@ class FactGrader(SingleQuestionGrader):
         used.
         """
         [case] = cases
-        facts: dict[str, dict[str, str]] = {}
-        claims: list[dict[str, str]] | None = None
+        facts: dict[str, FactVerdict] = {}
+        claims: list[FalseClaim] | None = None
         repaired, unsupported = False, 0
         for reply in replies:
             facts_left = [fact for fact in case.item.target_as(Facts).facts if fact.id not in facts]
@@ -104,14 +115,15 @@ class FactGrader(SingleQuestionGrader):
         if left or claims is None:
             missing = [f"fact {fact.id}" for fact in left] + ["claims"] * (claims is None)
             return [Verdict(valid=False, reason=f"no usable verdict: {', '.join(missing)}")]
-        body = {"facts": [facts[f.id] for f in case.item.target_as(Facts).facts], "claims": claims}
+        listed = [facts[fact.id] for fact in case.item.target_as(Facts).facts]
+        body = FactsBody(facts=listed, claims=claims)
         return [Verdict(valid=True, body=body, repaired=repaired, unsupported_quotes=unsupported)]
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return the judge score; None unless the verdict is valid."""
         if not verdict.valid:
             return None
-        verdicts = [fact["verdict"] for fact in verdict.body["facts"]]
+        verdicts = [fact.verdict for fact in verdict.body_as(FactsBody).facts]
         return fact_score(verdicts, [fact.weight for fact in item.target_as(Facts).facts], self.lam)
 
     def _prompt(self, case: Case, facts: Sequence[Fact], *, claims: bool, again: bool) -> Prompt:
@@ -168,15 +180,15 @@ def read_reply(reply: str, facts_asked: Iterable[Fact], answer: str, *, claims: 
         return _FactReply({}, None)
     value, answer = objects[0].value, plain(answer)
     facts, unsupported = _facts(value.get("facts"), {fact.id for fact in facts_asked}, answer)
-    listed: list[dict[str, str]] | None = None
+    listed: list[FalseClaim] | None = None
     if claims:
         listed, dropped = _claims(value.get("extra_false_claims"), answer)
         unsupported += dropped
     return _FactReply(facts, listed, objects[0].repaired, unsupported)
 
 
-def _facts(entries: Any, ids: set[str], answer: str) -> tuple[dict[str, dict[str, str]], int]:
-    facts: dict[str, dict[str, str]] = {}
+def _facts(entries: Any, ids: set[str], answer: str) -> tuple[dict[str, FactVerdict], int]:
+    facts: dict[str, FactVerdict] = {}
     doubtful: set[str] = set()
     unsupported = 0
     for entry in entries if isinstance(entries, list) else ():
@@ -185,18 +197,18 @@ def _facts(entries: Any, ids: set[str], answer: str) -> tuple[dict[str, dict[str
         name, verdict = str(entry.get("id", "")), entry.get("verdict")
         if name not in ids or verdict not in FACT_VERDICTS:
             continue
-        if name in facts and facts[name]["verdict"] != verdict:
+        if name in facts and facts[name].verdict != verdict:
             doubtful.add(name)
         evidence = _quote(entry.get("evidence"), answer)
         unsupported += evidence is None
-        facts[name] = {"id": name, "verdict": verdict, "evidence": evidence or ""}
+        facts[name] = FactVerdict(id=name, verdict=verdict, evidence=evidence or "")
     return {name: fact for name, fact in facts.items() if name not in doubtful}, unsupported
 
 
-def _claims(entries: Any, answer: str) -> tuple[list[dict[str, str]] | None, int]:
+def _claims(entries: Any, answer: str) -> tuple[list[FalseClaim] | None, int]:
     if not isinstance(entries, list):
         return None, 0
-    claims: list[dict[str, str]] = []
+    claims: list[FalseClaim] = []
     unsupported = 0
     for entry in entries:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("quote"), str):
@@ -207,9 +219,8 @@ def _claims(entries: Any, answer: str) -> tuple[list[dict[str, str]] | None, int
             continue
         kind = entry.get("kind")
         why = str(entry.get("why", ""))[:500].encode("utf-8", "replace").decode()
-        claims.append(
-            {"quote": quote, "why": why, "kind": kind if kind in CLAIM_KINDS else "other"}
-        )
+        kind = kind if kind in CLAIM_KINDS else "other"
+        claims.append(FalseClaim(quote=quote, why=why, kind=kind))
     return claims, unsupported
 
 

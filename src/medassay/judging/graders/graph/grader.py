@@ -9,21 +9,61 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from medassay.core.keyed import keyed
+import msgspec
+from msgspec import UNSET, UnsetType
+
 from medassay.core.records.completion import Completion
 from medassay.core.records.health_record import reference_text, required_keys
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Facts, Record
-from medassay.core.records.verdict import Case, Verdict
+from medassay.core.records.verdict import Case, Verdict, VerdictBody
 from medassay.core.revision import revision_id
 from medassay.core.scale import Scale
 from medassay.judging.graders.graph.graph import Graph, GraphNode
-from medassay.judging.graders.graph.walk import TEXT, GraphResult, Walk
+from medassay.judging.graders.graph.walk import TEXT, Status, Walk
 
 REQUIRED_KEYS = (  # parameter of graphs on records: which top-level keys were asked for
     "required_keys"
 )
+
+
+class GraphStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a graph as a verdict keeps it: replies, seconds and judge stand in the verdict
+    once, and the text of a task is its reply.
+
+    `replies` are places among those of the verdict; `by` says that our own parser decided.
+    """
+
+    node: str
+    type: str
+    parent: str | None
+    branch: int
+    prompt_hash: str
+    verdict: str | UnsetType | None = UNSET
+    attempts: int
+    score: float | None
+    status: Status
+    reason: str
+    by: str | UnsetType = UNSET
+    replies: list[int]
+
+
+class GraphVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one graph, as in `GraphResult`."""
+
+    graph: str
+    score: float | None
+    short_circuited: bool
+    branches: dict[str, float | None]
+    skipped: int
+    trace: list[GraphStep]
+
+
+class GraphsBody(VerdictBody, frozen=True, kw_only=True):
+    """The results of all graphs; that of the first one counts."""
+
+    graphs: list[GraphVerdict]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +71,7 @@ class GraphGrader:
     """Judges one answer at a time, each graph after the other."""
 
     name: ClassVar[str] = "graph"
+    body_type: ClassVar[type[VerdictBody]] = GraphsBody
     revision: ClassVar[int] = 1
     graphs: tuple[Graph, ...]
     batch: int = 1
@@ -57,23 +98,23 @@ class GraphGrader:
         """Return the next question, or the verdict when every graph has its result."""
         [case] = cases
         replies_left = list(replies)
-        walks: list[dict[str, Any]] = []
+        results: list[GraphVerdict] = []
         for graph in self.graphs:
             walk = _begun(graph, case, replies_left)
             if (question := walk.first()) is not None:
                 return question.prompt
-            walks.append(_body(graph, case, replies_left, at=len(replies) - len(replies_left)))
+            results.append(
+                _graph_verdict(graph, case, replies_left, at=len(replies) - len(replies_left))
+            )
             replies_left = replies_left[len(replies_left) - walk.unheard :]
-        first = walks[0]
+        body = GraphsBody(graphs=results)
         if replies_left:
-            return [
-                Verdict(valid=False, reason="more replies than questions", body={"graphs": walks})
-            ]
-        if first["score"] is None:
-            failed = next(s for s in first["trace"] if s["status"] != "ok")
-            reason = f"no usable reply at node '{failed['node']}': {failed['reason']}"
-            return [Verdict(valid=False, reason=reason, body={"graphs": walks})]
-        return [Verdict(valid=True, body={"graphs": walks})]
+            return [Verdict(valid=False, reason="more replies than questions", body=body)]
+        if results[0].score is None:
+            failed = next(step for step in results[0].trace if step.status != "ok")
+            reason = f"no usable reply at node '{failed.node}': {failed.reason}"
+            return [Verdict(valid=False, reason=reason, body=body)]
+        return [Verdict(valid=True, body=body)]
 
     def opening(self, cases: Sequence[Case]) -> list[Prompt]:
         """Return what is asked if every question gets its first option, and every task a text as
@@ -84,25 +125,21 @@ class GraphGrader:
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return the score of the first graph, in [0, 1]; None unless the verdict is valid."""
-        return verdict.body["graphs"][0]["score"] if verdict.valid else None
+        return verdict.body_as(GraphsBody).graphs[0].score if verdict.valid else None
 
     def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
         """Return the score and the branches of every graph, by its name."""
         return {
             "graphs": {
-                graph_body["graph"]: {
-                    "score": graph_body["score"],
-                    "branches": graph_body["branches"],
-                }
-                for graph_body in verdict.body["graphs"]
+                result.graph: {"score": result.score, "branches": result.branches}
+                for result in verdict.body_as(GraphsBody).graphs
             }
         }
 
     def fits(self, case: Case, verdict: Verdict) -> bool:
         """Return whether a verdict that came with an import speaks of these graphs."""
-        return [graph_body["graph"] for graph_body in verdict.body["graphs"]] == [
-            g.name for g in self.graphs
-        ]
+        names = [result.graph for result in verdict.body_as(GraphsBody).graphs]
+        return names == [graph.name for graph in self.graphs]
 
 
 def context_of(case: Case) -> dict[str, str]:
@@ -128,7 +165,9 @@ def _begun(
     return Walk(graph, context_of(case), replies=replies, hashing=hashing)
 
 
-def _body(graph: Graph, case: Case, replies: Sequence[Completion], *, at: int) -> dict[str, Any]:
+def _graph_verdict(
+    graph: Graph, case: Case, replies: Sequence[Completion], *, at: int
+) -> GraphVerdict:
     """Return a result as a verdict keeps it.
 
     Of replies the places among all of the verdict, `at` before these.
@@ -136,37 +175,30 @@ def _body(graph: Graph, case: Case, replies: Sequence[Completion], *, at: int) -
     walk = _begun(graph, case, replies, hashing=True)
     result = walk.result()
     assert result is not None  # nothing is open any more
-    return {
-        "graph": graph.name,
-        "score": result.score,
-        "short_circuited": result.short_circuited,
-        "branches": dict(result.branches),
-        "skipped": result.skipped,
-        "trace": list(_steps(result, walk, at)),
-    }
-
-
-def _steps(result: GraphResult, walk: Walk, at: int) -> Iterator[dict[str, Any]]:
-    for step, path in zip(result.trace, walk.paths, strict=True):
-        # Replies, seconds and judge stand in the verdict once; a task's text is its reply.
-        steps = keyed(
-            step,
-            "node",
-            "type",
-            "parent",
-            "branch",
-            "prompt_hash",
-            "verdict",
-            "attempts",
-            "score",
-            "status",
-            "reason",
-        )
-        if step.type == "task":
-            steps.pop("verdict")
-        if step.model == "parser":
-            steps["by"] = "parser"
-        yield steps | {"replies": [at + place for place in walk.heard(path)]}
+    return GraphVerdict(
+        graph=graph.name,
+        score=result.score,
+        short_circuited=result.short_circuited,
+        branches=dict(result.branches),
+        skipped=result.skipped,
+        trace=[
+            GraphStep(
+                node=step.node,
+                type=step.type,
+                parent=step.parent,
+                branch=step.branch,
+                prompt_hash=step.prompt_hash,
+                verdict=UNSET if step.type == "task" else step.verdict,
+                attempts=step.attempts,
+                score=step.score,
+                status=step.status,
+                reason=step.reason,
+                by="parser" if step.model == "parser" else UNSET,
+                replies=[at + place for place in walk.heard(path)],
+            )
+            for step, path in zip(result.trace, walk.paths, strict=True)
+        ],
+    )
 
 
 def _rehearsed(graph: Graph, case: Case) -> Iterator[Prompt]:
