@@ -16,6 +16,7 @@ import rfc8785
 from medassay.errors import InputError
 
 _SAFE_INTEGER = 2**53 - 1
+_VERBATIM = frozenset((str, bool, type(None)))  # most of what records hold: spared the call
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -31,11 +32,11 @@ def _plain(value: Any) -> Any:
         for key, inner in value.items():
             if type(key) is not str or not key.isascii():
                 raise _NeedsSlowPath
-            members[key] = inner if type(inner) is str else _plain(inner)
+            members[key] = inner if type(inner) in _VERBATIM else _plain(inner)
         return members
     if kind is list or kind is tuple:
-        return [inner if type(inner) is str else _plain(inner) for inner in value]
-    if kind is str or value is None or kind is bool:
+        return [inner if type(inner) in _VERBATIM else _plain(inner) for inner in value]
+    if kind in _VERBATIM:
         return value
     if kind is int and -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
         return value
