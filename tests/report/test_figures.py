@@ -233,3 +233,16 @@ def test_counts_of_thousands_are_whole_numbers_and_no_two_categories_share_a_col
     assert sum(row["n"] for row in figure.rows) == sum(count.n for count in counts)
     assert "20 others" in drawn
     assert figure.caption.endswith("The 7 largest of 27 are told apart.")
+
+
+def test_a_bar_without_an_interval_is_drawn_without_a_line():
+    figure = PLOTS["bars"](
+        [Bar(place="a", group="m", score=0.5, lo=None, hi=None, n=1)],
+        by="domain",
+        group="model",
+        unit="%",
+        factor=100,
+    )
+    [row] = figure.rows
+    assert row["lo"] == row["score"] == row["hi"] == 50
+    assert "<svg" in figure.svg()

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
     from medassay.bank.delimited import TableForm
+    from medassay.bank.stats import ItemStats
     from medassay.core.records.item import Bank
 
 app = typer.Typer(
@@ -230,30 +231,28 @@ def stats(bank: str = _BANK) -> None:
     from medassay.bank.stats import bank_stats, item_stats
 
     loaded = load_bank_argument(bank)
-    if out.json:
-        out.document(bank_stats(loaded))
-        return
-    statistics = item_stats(loaded.items)
-    out.result(f"{loaded.version}: {statistics.items} items, licence {loaded.licence}")
+    heading = f"{loaded.version}: {len(loaded.items)} items, licence {loaded.licence}"
+    out.tell(bank_stats(loaded), heading, *_stats_lines(item_stats(loaded.items)))
+
+
+def _stats_lines(statistics: "ItemStats") -> Iterator[str]:
     for name, counts in statistics.by.items():
-        out.result(
-            f"  by {name}: " + ", ".join(f"{value} {count}" for value, count in counts.items())
-        )
+        yield f"  by {name}: " + ", ".join(f"{value} {count}" for value, count in counts.items())
     tokens = statistics.tokens
     for name, lengths in (("question", tokens.question), ("answer", tokens.answer)):
-        out.result(f"  {name}: longest {lengths.longest}, mean {lengths.mean} tokens")
-    out.result(f"  vocabulary {tokens.vocabulary} (tokenizer: {tokens.tokenizer})")
-    out.result("  keys: " + ", ".join(f"{key} {count}" for key, count in statistics.keys.items()))
+        yield f"  {name}: longest {lengths.longest}, mean {lengths.mean} tokens"
+    yield f"  vocabulary {tokens.vocabulary} (tokenizer: {tokens.tokenizer})"
+    yield "  keys: " + ", ".join(f"{key} {count}" for key, count in statistics.keys.items())
     if statistics.clusters:
-        out.result(f"  {statistics.clustered_items} items in {statistics.clusters} clusters")
+        yield f"  {statistics.clustered_items} items in {statistics.clusters} clusters"
     if statistics.paths:
-        out.result(
+        yield (
             f"  {statistics.conditions} conditions, {statistics.leaves} leaves,"
             f" {statistics.paths} paths"
         )
     for category, paths in statistics.categories.items():
         more = ", more than two paths a leaf allow" if paths.exceeds_bound else ""
-        out.result(
+        yield (
             f"  {category}: {paths.questions} questions, {paths.conditions} conditions,"
             f" {paths.leaves} leaves, {paths.paths} paths{more}"
         )

@@ -14,6 +14,7 @@ from medassay.cli.options import listed
 from medassay.cli.output import out, table_width
 from medassay.core.ranks import p_text
 from medassay.core.records.leaderboard import UNREAD_WARNING
+from medassay.core.table import Table
 from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
@@ -136,10 +137,12 @@ def _print(pairs: "list[ComparedPair]", scale: Sequence[float | None]) -> None:
         if table_width(columns, _FOLDED) <= out.console().width:
             headings += ["first", "second"]
         out.table(
-            zip(*columns.values(), strict=True),
-            text=list(columns),
-            title=f"{domain}, {mode}: first minus second, {unit}; {title}",
-            unfolded=headings,
+            Table(
+                rows=list(zip(*columns.values(), strict=True)),
+                text=list(columns),
+                title=f"{domain}, {mode}: first minus second, {unit}; {title}",
+                unfolded=headings,
+            )
         )
 
 

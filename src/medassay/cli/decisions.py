@@ -16,11 +16,13 @@ def queue(folder: Path = _WORKSHOP) -> None:
     from medassay.synthesis.project import read_workshop
 
     rows = waiting(read_workshop(folder))
-    if out.json:
-        out.document({"workshop": str(folder), "waiting": rows})
-        return
-    for row in rows:
-        out.result(f"{row['handle']}  [{row['what']}]  {' '.join(row['why'].split())[:160]}")
+    out.tell(
+        {"workshop": str(folder), "waiting": rows},
+        *(
+            f"{row['handle']}  [{row['what']}]  {' '.join(row['why'].split())[:160]}"
+            for row in rows
+        ),
+    )
     out.say(
         f"{len(rows)} wait; medassay bank decide {folder} accept|change|keep|remove NAME… --by WHO"
     )
@@ -97,26 +99,25 @@ def votes(
         with open_workshop(workshop) as opened:
             passed, removed = decide_by_votes(opened, ballot, result, sheet)
         noted = {"noted_accepted": passed, "noted_removed": removed}
-    if out.json:
-        out.document(
-            {**result.to_dict(), **({} if margin is None else {"margin": margin}), **noted}
-        )
-    else:
-        k = result.table.n_evaluators
-        for at, count in enumerate(result.table.at_least, 1):
-            out.result(f"right for at least {at} of {k}: {count}")
-        out.result(f"all agree, right or wrong: {result.table.unanimous}")
-        if margin is not None:
-            out.result(f"margin of error, of {population} items: {100 * margin:.2f} points")
-        out.result(f"pairs of evaluators that agree: {100 * result.table.pairwise:.1f}")
-        verdict = "accepted" if result.accepted else "not accepted"
-        out.result(
-            f"the set is {verdict}: {100 * result.table.all_of_them.value:.1f} % for all,"
-            f" {100 * min_all:g} % needed"
-        )
-        if noted:
-            out.result(
-                f"noted: {noted['noted_accepted']} accepted, {noted['noted_removed']} removed"
-            )
+    table = result.table
+    lines = [
+        *(
+            f"right for at least {at} of {table.n_evaluators}: {count}"
+            for at, count in enumerate(table.at_least, 1)
+        ),
+        f"all agree, right or wrong: {table.unanimous}",
+    ]
+    if margin is not None:
+        lines.append(f"margin of error, of {population} items: {100 * margin:.2f} points")
+    verdict = "accepted" if result.accepted else "not accepted"
+    lines += [
+        f"pairs of evaluators that agree: {100 * table.pairwise:.1f}",
+        f"the set is {verdict}: {100 * table.all_of_them.value:.1f} % for all,"
+        f" {100 * min_all:g} % needed",
+    ]
+    if noted:
+        lines.append(f"noted: {passed} accepted, {removed} removed")
+    more = noted if margin is None else {"margin": margin, **noted}
+    out.tell({**result.to_dict(), **more}, *lines)
     if not result.accepted:
         raise typer.Exit(1)

@@ -300,18 +300,16 @@ def _board(run: "Run", site: Path) -> Path:
 
 def _run(folder: Path) -> None:
     from medassay import pipeline
-    from medassay.cli.leaderboard import print_leaderboard
+    from medassay.cli.leaderboard import leaderboard_parts
     from medassay.cli.progress import watch
     from medassay.kinds.results import leaderboard
 
     run = pipeline.run(folder / "plan.toml", secrets=os.environ, watch=watch)
     board = leaderboard(run)
     page = _board(run, folder / "site")
-    if out.json:
-        out.document(
-            {"run": run.id, "path": str(run.path), "board": str(page), "domains": board.domains}
-        )
-        return
-    print_leaderboard(board, run, "overall")
-    out.result(f"run   {run.path}")
-    out.result(f"board {page}")
+    out.tell(
+        {"run": run.id, "path": str(run.path), "board": str(page), "domains": board.domains},
+        *leaderboard_parts(board, run, "overall"),
+        f"run   {run.path}",
+        f"board {page}",
+    )

@@ -37,16 +37,18 @@ def duplicates(
     pairs_found = sorted(
         (-near.similarity, names[a], names[b], near.by) for (a, b), near in pairs.items()
     )
-    if out.json:
-        rows = [
-            {"first": list(a[1:]), "second": list(b[1:]), "similarity": round(-s, 4), "by": by}
-            for s, a, b, by in pairs_found
-        ]
-        out.document({"items": len(texts), "pairs": rows})
-    else:
-        for similarity, first, second, by in pairs_found:
-            out.result(f"{-similarity:.3f} {' '.join(first[1:])}  {' '.join(second[1:])} ({by})")
-        out.say(f"{counted(len(pairs_found), 'pair')} among {counted(len(texts), 'item')}")
+    rows = [
+        {"first": list(a[1:]), "second": list(b[1:]), "similarity": round(-s, 4), "by": by}
+        for s, a, b, by in pairs_found
+    ]
+    out.tell(
+        {"items": len(texts), "pairs": rows},
+        *(
+            f"{-similarity:.3f} {' '.join(first[1:])}  {' '.join(second[1:])} ({by})"
+            for similarity, first, second, by in pairs_found
+        ),
+    )
+    out.say(f"{counted(len(pairs_found), 'pair')} among {counted(len(texts), 'item')}")
     if pairs_found:
         raise typer.Exit(1)
 

@@ -1,6 +1,6 @@
 """`medassay study extraction`: the study's tables in a terminal, and its files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from medassay.cli import location
 from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.core.ranks import NOT_SHOWN, SHOWN
+from medassay.core.table import Table
 from medassay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,17 +89,12 @@ def report_extraction(
     study = extraction_study(run, embeddings=embeddings, thresholds=thresholds)
     if to is not None:
         write_folder(to, files_of(study))
-    if out.json:
-        out.tell(study)
-        return
-    _print(study)
-    if study.scripted:
-        out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
-    if to is not None:
-        out.result(f"study {to / 'index.html'}")
+    page = [] if to is None else [f"study {to / 'index.html'}"]
+    scripted = "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
+    out.tell(study, *_parts(study), *([scripted] if study.scripted else []), *page)
 
 
-def _print(study: "ExtractionStudy") -> None:
+def _parts(study: "ExtractionStudy") -> Iterator[str | Table]:
     from medassay.core.records.estimate import percent_text
     from medassay.study.extraction_files import reading
 
@@ -107,33 +103,33 @@ def _print(study: "ExtractionStudy") -> None:
     for row in rows:
         estimates = [*(row.families[name] for name in families), row.metrics["composite"]]
         table.append((row.model, row.setting, str(row.n), *map(percent_text, estimates)))
-    out.table(
-        table,
+    yield Table(
+        rows=table,
         text=("model", "setting", "reports", *families, "composite"),
         title="families, % with 95 % intervals",
     )
     for at in range(0, len(rows), _ABREAST):
-        _metrics(study.metrics, rows[at : at + _ABREAST])
+        yield _metrics(study.metrics, rows[at : at + _ABREAST])
     for pair in study.thinking:
         for name in ("json_similarity", "medication", "composite"):
             if (gain := pair.differences.get(name)) is not None:
                 verdict = SHOWN if gain.different else NOT_SHOWN
                 told = f"{gain.points} points, {verdict}, n={gain.n}"
-                out.result(f"thinking − direct, {pair.model}, {name}: {told}")
+                yield f"thinking − direct, {pair.model}, {name}: {told}"
     clusters = "; ".join(", ".join(c) for c in study.correlation.clusters)
-    out.result(f"metrics that say the same (1 − |r| below 0.5): {clusters}")
-    out.result(reading(study))
+    yield f"metrics that say the same (1 − |r| below 0.5): {clusters}"
+    yield reading(study)
 
 
-def _metrics(metrics: "Sequence[Metric]", rows: "Sequence[ExtractionRow]") -> None:
-    """Print every metric of some rows: mean, and how many reports reach its threshold."""
+def _metrics(metrics: "Sequence[Metric]", rows: "Sequence[ExtractionRow]") -> Table:
+    """Return every metric of some rows: mean, and how many reports reach its threshold."""
     heads = [f"{row.model} {row.setting.partition(':')[2] or row.setting}" for row in rows]
     table = []
     for metric in metrics:
         cells = (_short(row.metrics[metric.name], row.passed[metric.name]) for row in rows)
         table.append((metric.name.replace("_", " "), f"{metric.threshold:g}", *cells))
-    out.table(
-        table,
+    return Table(
+        rows=table,
         text=("metric", "threshold", *heads),
         title="metrics, % (share of reports from the threshold on)",
     )

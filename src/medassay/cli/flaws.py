@@ -1,14 +1,18 @@
 """`medassay bank flaws`: items that are hard or flawed, and a review of them by another family."""
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
+
+if TYPE_CHECKING:
+    from medassay.synthesis.flaws import Flaws
 
 _RUNS = typer.Argument(
     ..., metavar="RUN…", help="Sealed runs of one bank, with the setting zero_shot."
@@ -77,30 +81,31 @@ def flaws(
         )
     elif bank is not None or to is not None or tools is not None or again:
         raise UsageError("--bank, --to, --tools and --again go with --review")
-    if out.json:
-        out.document(document)
-        return
-    out.result(
-        f"{flawed.selected.items} items; wrong for {' and '.join(flawed.large)}:"
-        f" {len(flawed.selected.candidates)}; wrong also for at least half of {len(flawed.small)}"
-        f" small models: {len(flawed.selected.flaws)}"
-    )
+    out.tell(document, *_lines(flawed, document))
     if flawed.unsized:
         out.say(
             f"sizes not stated, taken as small: {', '.join(flawed.unsized)}; --large names the"
             " large ones"
         )
+    if to is not None:
+        out.say(f"nothing is changed before a person decides: medassay bank queue {to}")
+
+
+def _lines(flawed: "Flaws", document: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f"{flawed.selected.items} items; wrong for {' and '.join(flawed.large)}:"
+        f" {len(flawed.selected.candidates)}; wrong also for at least half of {len(flawed.small)}"
+        f" small models: {len(flawed.selected.flaws)}"
+    )
     for flaw in flawed.selected.flaws:
         types = document.get("reviewed", {}).get(flaw.item[1])
         summary = "" if types is None else f"; proposed type {', '.join(map(str, types)) or 'none'}"
-        out.result(
+        yield (
             f"  {flaw.item[1]}: {len(flaw.wrong_small)} of {flaw.n_small} small models"
             f" wrong{summary}"
         )
     for name, why in document.get("queue", {}).items():
-        out.result(f"  no usable review of {name}: {why}")
-    if to is not None:
-        out.say(f"nothing is changed before a person decides: medassay bank queue {to}")
+        yield f"  no usable review of {name}: {why}"
 
 
 def _tool_rules(path: Path | None) -> Any:

@@ -1,5 +1,6 @@
 """`medassay import …`: runs of others."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 import typer
 
 from medassay.cli.bank import read_columns
-from medassay.cli.output import out
 from medassay.errors import UsageError
 
 app = typer.Typer(
@@ -85,30 +85,30 @@ def ddx(
     if golden not in ("one", "any"):
         raise UsageError(f"--golden: '{golden}'; expected one or any")
     run = import_ddx(path, rules=chosen, golden="any" if golden == "any" else "one", to=to)
-    tell_run(run)
-    if not out.json:
-        _tell_names(run.manifest.source or {})
+    tell_run(run, _name_lines(run.manifest.source or {}))
 
 
-def _tell_names(source: dict[str, Any]) -> None:
-    """Say which names are golden, which cases are left out, and how far names and labels agree."""
+def _name_lines(source: dict[str, Any]) -> Iterator[str]:
+    """Yield which names are golden, which cases are left out, and how far names and labels
+    agree.
+    """
     from medassay.core.records.diagnosis import golden_sentence
 
     if notice := golden_sentence(source["golden"], source["cases_with_several_diagnoses"]):
-        out.result(notice)
+        yield notice
     if source["cases_without_golden_diagnosis"]:
-        out.result(
+        yield (
             f"left out: {source['cases_without_golden_diagnosis']} cases without a golden diagnosis"
         )
     for model, ranks in source.get("names_against_ranks", {}).items():
-        out.result(
+        yield (
             f"names against given ranks, {model}: {ranks['same']} cases the same,"
             f" {ranks['names_lower']} further down or not found by names, {ranks['names_higher']}"
             " further up"
         )
     if (counts := source.get("names_against_labels")) is not None:
         exact = counts["both"] + counts["judge_only"]
-        out.result(
+        yield (
             f"names against labels: {counts['both']} of {exact} Exact Synonyms found by comparing"
             f" names; {counts['names_only']} names found whose label is another"
         )
@@ -197,10 +197,8 @@ def _load(name: str, paths: list[Path], to: Path | None, **options: Any) -> None
     from medassay.exchange.catalog import IMPORTS
 
     run = IMPORTS[name].load(*paths, to=to, **options)
-    tell_run(run)
-    if not out.json:
-        for entry in (run.manifest.source or {}).get("left_out", []):
-            out.result(f"left out: {entry['file']}, {entry['reason']}")
+    left_out = (run.manifest.source or {}).get("left_out", [])
+    tell_run(run, (f"left out: {entry['file']}, {entry['reason']}" for entry in left_out))
 
 
 @app.command()

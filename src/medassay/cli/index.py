@@ -113,15 +113,13 @@ def build(
             f"without text, as scans are: {some_of(blank)}; their texts come from `bank"
             " synthesize`, in texts/ of its workshop"
         )
-    if out.json:
-        summary = {"built": built, "left_out": skipped, "without_text": blank}
-        out.document({**described, "path": str(to), **summary})
-        return
+    summary = {"built": built, "left_out": skipped, "without_text": blank}
     what = "built" if built else "unchanged: corpus and parameters are those it was built with"
-    out.result(f"index {to}  {what}")
-    out.result(
+    out.tell(
+        {**described, "path": str(to), **summary},
+        f"index {to}  {what}",
         f"{described['documents']} documents, {described['chunks']} chunks, {method}"
-        + (f", {described['embedder']}" if described["embedder"] else "")
+        + (f", {described['embedder']}" if described["embedder"] else ""),
     )
 
 

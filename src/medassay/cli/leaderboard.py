@@ -1,40 +1,47 @@
 """Leaderboards in the terminal: rows, what they say in a sentence, and what is told beside them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from medassay.cli import location
-from medassay.cli.output import out, table_width, visible
+from medassay.cli.output import out, table_width
+from medassay.core.table import Table
 from medassay.core.wording import counted
 
 if TYPE_CHECKING:
     from medassay.core.records.leaderboard import Leaderboard
     from medassay.core.records.statistics import LeaderboardRow
-    from medassay.kinds.kind import Table
     from medassay.storage.run import Run
 
 
-def tell_run(run: "Run") -> None:
-    """Print the overall ranking and the place of a run that was just sealed."""
+def tell_run(run: "Run", more: Iterable[str] = ()) -> None:
+    """Print the overall ranking and the place of a run that was just sealed.
+
+    Parameters
+    ----------
+    more : further lines for people
+    """
     from medassay.kinds.results import leaderboard
 
     board = leaderboard(run)
-    if out.json:
-        out.document(
-            {"run": run.id, "path": location.location_text(run.path), "domains": board.domains}
-        )
-        return
-    print_leaderboard(board, run, "overall")
+    place = location.location_text(run.path)
+    lines = []
     if deleted := run.manifest.deleted_items:
-        out.result(
+        lines.append(
             f"{counted(len(deleted), 'item')} of the run before"
             f" {'was' if len(deleted) == 1 else 'were'} deleted by law: not scored, not counted"
         )
-    out.result(f"run {location.location_text(run.path)}")
+    out.tell(
+        {"run": run.id, "path": place, "domains": board.domains},
+        *leaderboard_parts(board, run, "overall"),
+        *lines,
+        f"run {place}",
+        *more,
+    )
 
 
-def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
-    """Print one ranking as a table, with what a reader must know beside it."""
+def leaderboard_parts(board: "Leaderboard", run: "Run", domain: str) -> Iterator[str | Table]:
+    """Yield one ranking as a table, with what a reader must know beside it."""
     from medassay.core.records.leaderboard import UNREAD_WARNING, fallback_lines
     from medassay.core.records.statistics import Statistics
     from medassay.core.scale import scale_text
@@ -43,8 +50,8 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     rows = board.rows(domain)
     unit = scale_text(rows[0].scale, run.statistics.scale.better)
     columns = _columns(rows, board.lines(domain))
-    out.table(
-        zip(*columns.values(), strict=True),
+    yield Table(
+        rows=list(zip(*columns.values(), strict=True)),
         text=list(columns),
         title=f"{domain}: {rows[0].metric}, {unit}, 95 % interval",
         unfolded=("rank", "model", "score"),
@@ -52,29 +59,18 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     ddx = {} if board.ddx is None else {"ddx": board.ddx}
     statistics = Statistics({**run.statistics.document, "domains": board.domains, **ddx})
     for presentation in presentations_of(statistics.document).values():
-        for table in presentation.tables(statistics, domain) if presentation.tables else ():
-            _print_table(table)
-    for line in fallback_lines(run.manifest.fallback):
-        out.result(line)
-    for line in _cut_off(run, rows):
-        out.result(visible(line))
+        yield from presentation.tables(statistics, domain) if presentation.tables else ()
+    yield from fallback_lines(run.manifest.fallback)
+    yield from _cut_off(run, rows)
     if warned := _unread_pairs(run, domain):
-        out.result(
+        yield (
             f"⚠ {UNREAD_WARNING} in {len(warned)} pair{'s' if len(warned) > 1 else ''}:"
             f" {'; '.join(warned[:3])}{' and others' if len(warned) > 3 else ''}. `medassay study"
             " reading` shows the replies."
         )
     if any("scripted" in row.flags for row in rows):
-        out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
-    _print_sentences(run, domain)
-
-
-def _print_table(table: "Table") -> None:
-    """Print what a kind tells beside a ranking."""
-    if table.rows:
-        out.table(table.rows, text=table.text, numbers=table.numbers, title=table.title)
-    for note in table.notes:
-        out.result(visible(note))
+        yield "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
+    yield from _sentences(run, domain)
 
 
 def _columns(
@@ -165,8 +161,8 @@ def _cut_off(run: "Run", rows: "list[LeaderboardRow]") -> Iterator[str]:
             )
 
 
-def _print_sentences(run: "Run", domain: str) -> None:
-    """Print who is best, for each mode, and on what that rests."""
+def _sentences(run: "Run", domain: str) -> Iterator[str]:
+    """Yield who is best, for each mode, and on what that rests."""
     from medassay.core.ranks import SIMULTANEOUS
 
     statistics = run.statistics
@@ -174,9 +170,8 @@ def _print_sentences(run: "Run", domain: str) -> None:
     for mode in statistics.document["fields"]:
         relations = statistics.relations(domain, mode)
         sentence = statistics.sentence(domain, mode)
-        out.result(f"{mode}: {sentence}" if len(statistics.modes) > 1 else sentence)
-        for small_domain in relations.small_domains:
-            out.result(f"⚠ {visible(str(small_domain))}")
+        yield f"{mode}: {sentence}" if len(statistics.modes) > 1 else sentence
+        yield from (f"⚠ {small_domain}" for small_domain in relations.small_domains)
         text = f"{relations.n_common} of {relations.n_items} items common to the ranked models"
         if domain == "overall" and n_domains > 1:
             text += f"; mean of {n_domains} domains, each counted alike"
@@ -193,7 +188,7 @@ def _print_sentences(run: "Run", domain: str) -> None:
                 f"; rule {statistics.rank_rule}: rows share a rank (“=”) whose intervals overlap,"
                 " in brackets the range of the rank"
             )
-        out.result(f"{text}.")
+        yield f"{text}."
 
 
 def _unread_pairs(run: "Run", domain: str) -> list[str]:
@@ -207,8 +202,8 @@ def _unread_pairs(run: "Run", domain: str) -> list[str]:
     ]
 
 
-def print_groups(field: str, rows: list[dict[str, Any]]) -> None:
-    """Print the scores by one property of the items."""
+def group_table(field: str, rows: list[dict[str, Any]]) -> Table:
+    """Return the scores by one property of the items."""
     from medassay.core.scale import units
 
     cells = []
@@ -217,4 +212,5 @@ def print_groups(field: str, rows: list[dict[str, Any]]) -> None:
         notes = ", ".join(row["flags"]).replace("_", " ")
         text = f"{score} [{lo}, {hi}] n={row['n']}"
         cells.append((row["value"], row["model"], row["setting"], text, notes))
-    out.table(cells, text=(field, "model", "setting", "score", "notes"), title=f"by {field}")
+    heads = (field, "model", "setting", "score", "notes")
+    return Table(rows=cells, text=heads, title=f"by {field}")

@@ -2,13 +2,14 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from medassay.core.secret import secrets
+from medassay.core.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,47 +33,40 @@ class Output:
         # Built whole before anything is written; ASCII, since any text must survive any terminal.
         sys.stdout.write(json.dumps({"schema_version": 1, **document}, indent=1) + "\n")
 
-    def tell(self, record: "Mapping[str, Any] | msgspec.Struct", *lines: str) -> None:
-        """Print a result: with --json the record as one document, else its lines."""
+    def tell(self, record: Mapping[str, Any] | msgspec.Struct, *parts: str | Table) -> None:
+        """Print a result: with --json the record as one document, else its lines and tables."""
         if self.json:
             self.document(msgspec.to_builtins(record))
-        for line in () if self.json else lines:
-            self.result(line)
+        for part in () if self.json else parts:
+            if isinstance(part, str):
+                self.result(part)
+            else:
+                self.table(part)
 
     def say(self, text: str) -> None:
         """Print a message for people, unless --quiet."""
         if not self.quiet:
             sys.stderr.write(visible(secrets.redact(text)) + "\n")
 
-    def table(
-        self,
-        rows: Iterable[Sequence[str]],
-        *,
-        text: Sequence[str],
-        numbers: Sequence[str] = (),
-        title: str = "",
-        unfolded: Collection[str] = (),
-    ) -> None:
-        """Print a table of cells, which may come from outside: nothing in them steers a terminal.
-
-        Parameters
-        ----------
-        rows : the cells of each row, those of text first
-        text, numbers : headings of columns of text, and of those that are aligned right
-        unfolded : headings of columns that stay on one line
+    def table(self, table: Table) -> None:
+        """Print a table and its notes; nothing in its cells, which may come from outside, steers a
+        terminal.
         """
+        from rich import table as rich
         from rich.markup import escape
-        from rich.table import Table
 
-        table = Table(title=escape(visible(title)) or None, title_justify="left")
-        for heading in text:
+        grid = rich.Table(title=escape(visible(table.title)) or None, title_justify="left")
+        for heading in table.text:
             head = escape(visible(heading))
-            table.add_column(head, no_wrap=heading in unfolded, overflow="fold")
-        for heading in numbers:
-            table.add_column(escape(visible(heading)), justify="right", overflow="fold")
-        for cells in rows:
-            table.add_row(*(escape(visible(cell)) for cell in cells))
-        self.console().print(table)
+            grid.add_column(head, no_wrap=heading in table.unfolded, overflow="fold")
+        for heading in table.numbers:
+            grid.add_column(escape(visible(heading)), justify="right", overflow="fold")
+        for cells in table.rows:
+            grid.add_row(*(escape(visible(cell)) for cell in cells))
+        if table.rows:
+            self.console().print(grid)
+        for note in table.notes:
+            self.result(note)
 
     def console(self) -> "Console":
         """Return a console for tables on standard output."""

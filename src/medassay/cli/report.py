@@ -1,5 +1,6 @@
 """`medassay report RUN`: the leaderboard as text or one JSON document."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,9 +8,10 @@ import typer
 
 from medassay.cli import location
 from medassay.cli.extraction import opened_or_joined
-from medassay.cli.leaderboard import print_groups, print_leaderboard
+from medassay.cli.leaderboard import group_table, leaderboard_parts
 from medassay.cli.output import out
 from medassay.cli.rules import HELP
+from medassay.core.table import Table
 from medassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -87,20 +89,21 @@ def command(
         _draw(chosen, to, figure, _rules(chosen, rules))
         return
     groups = breakdown(chosen, by.split(","), task_of_run(chosen.manifest).scale) if by else None
-    if out.json:
-        document: dict[str, Any] = board.to_dict()
-        if groups is not None:
-            document["by"] = groups
-        out.document(document)
-        return
     if domain != "all" and domain not in board.domains:
         raise InputError(
             f"--domain: '{domain}' is not in this run; known are {', '.join(board.domains)}"
         )
+    by_group = {} if groups is None else {"by": groups}
+    out.tell({**board.to_dict(), **by_group}, *_parts(board, chosen, domain, groups or {}))
+
+
+def _parts(
+    board: "Leaderboard", run: "Run", domain: str, groups: Mapping[str, list[dict[str, Any]]]
+) -> Iterator[str | Table]:
     for name in _every(board) if domain == "all" else [domain]:
-        print_leaderboard(board, chosen, name)
-    for field, rows in (groups or {}).items():
-        print_groups(field, rows)
+        yield from leaderboard_parts(board, run, name)
+    for field, rows in groups.items():
+        yield group_table(field, rows)
 
 
 def _every(board: "Leaderboard") -> list[str]:

@@ -141,13 +141,11 @@ def import_(
             counts = studies.add_entries(db, there, picked, who=WHO)
             if coordinator:
                 _appoint(db, coordinator, study_name)
-        if out.json:
-            facts = {"study": study_name, "form": chosen, "entries": counts}
-            out.document({**facts, "of": len(entries), "seed": seed})
-        else:
-            out.result(
-                f"{study_name}: {counts} of {len(entries)} entries, form {chosen}, seed {seed}"
-            )
+        facts = {"study": study_name, "form": chosen, "entries": counts}
+        out.tell(
+            {**facts, "of": len(entries), "seed": seed},
+            f"{study_name}: {counts} of {len(entries)} entries, form {chosen}, seed {seed}",
+        )
 
 
 def _check_existing(study: "Study", form: str, is_described: bool) -> None:
@@ -296,15 +294,14 @@ def export(
                 out.say(f"{path}: {made.write_rows(path, rows)} rows")
             if bank is not None and reviewed is not None:
                 _note_bank(bank, reviewed)
-        if out.json:
-            out.document({k: v for k, v in document.items() if k != "schema_version"})
-        else:
-            reviews = exported.frozen.reviews
-            training = {entry.number for entry in exported.frozen.entries if entry.training}
-            trained = sum(review_.entry in training for review_ in reviews)
-            besides = f" and {trained} of training" if trained else ""
-            text = f"{len(reviews) - trained} reviews{besides}"
-            out.result(f"{name}: {text}, sha256 {document['sha256']}")
+        reviews = exported.frozen.reviews
+        training = {entry.number for entry in exported.frozen.entries if entry.training}
+        trained = sum(review_.entry in training for review_ in reviews)
+        besides = f" and {trained} of training" if trained else ""
+        out.tell(
+            {key: value for key, value in document.items() if key != "schema_version"},
+            f"{name}: {len(reviews) - trained} reviews{besides}, sha256 {document['sha256']}",
+        )
 
 
 def _note_bank(folder: Path, reviewed_bank: "ReviewedBank") -> None:
@@ -353,10 +350,8 @@ def apply(
                 {"item": decision.item, "verdict": decision.verdict, "change": decision.change}
                 for decision in decisions
             ]
-            if out.json:
-                out.document({"study": name, "decisions": rows})
-            for row in [] if out.json else rows:
-                out.result(f"{row['verdict']}  {row['item']}  {', '.join(row['change'])}")
+            lines = (f"{d.verdict}  {d.item}  {', '.join(d.change)}" for d in decisions)
+            out.tell({"study": name, "decisions": rows}, *lines)
             return
         today = dt.datetime.now(dt.UTC).date()
         with opened.write() as db:
@@ -370,8 +365,8 @@ def apply(
                 today=today,
                 approve_right=approve_right,
             )
-        if out.json:
-            out.document({"version": version, "content_sha256": content, "decisions": counts})
-        else:
-            text = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-            out.result(f"{version}: {text}; content {content}")
+        text = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        out.tell(
+            {"version": version, "content_sha256": content, "decisions": counts},
+            f"{version}: {text}; content {content}",
+        )

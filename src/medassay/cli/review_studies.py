@@ -1,8 +1,8 @@
 """`medassay review study …`: list, assign, close, and what is due again."""
 
 import sys
-from typing import Any
 
+import msgspec
 import typer
 
 from medassay.cli.output import out
@@ -12,6 +12,24 @@ from medassay.errors import UsageError
 study = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Studies.")
 
 
+class StudyLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A study with its progress, in reviews."""
+
+    study: str
+    form: str
+    entries: int
+    done: int
+    assigned: int
+    closed_at: str | None
+
+    def __str__(self) -> str:
+        state = f"closed {self.closed_at[:10]}" if self.closed_at else "open"
+        return (
+            f"{self.study}  [{self.form}, {state}]  {self.entries} entries, {self.done} of"
+            f" {self.assigned} reviews"
+        )
+
+
 @study.command("list")
 def list_studies(database: str = DATABASE) -> None:
     """Print the studies with their progress."""
@@ -19,29 +37,21 @@ def list_studies(database: str = DATABASE) -> None:
         from medassay.review.store import reading
         from medassay.review.store.schema import Study
 
-        rows: list[dict[str, Any]] = []
+        rows: list[StudyLine] = []
         with opened.read() as db:
             for study in db.query(Study).order_by(Study.id):
                 progress = reading.progress_of(db, study.id)
                 rows.append(
-                    {
-                        "study": study.id,
-                        "form": study.form,
-                        "entries": len(reading.entries_of(db, study.id)),
-                        "done": sum(row.done for row in progress),
-                        "assigned": sum(row.total for row in progress),
-                        "closed_at": study.closed_at,
-                    }
+                    StudyLine(
+                        study=study.id,
+                        form=study.form,
+                        entries=len(reading.entries_of(db, study.id)),
+                        done=sum(row.done for row in progress),
+                        assigned=sum(row.total for row in progress),
+                        closed_at=study.closed_at,
+                    )
                 )
-        if out.json:
-            out.document({"studies": rows})
-            return
-        for row in rows:
-            state = f"closed {row['closed_at'][:10]}" if row["closed_at"] else "open"
-            out.result(
-                f"{row['study']}  [{row['form']}, {state}]  {row['entries']} entries, {row['done']}"
-                f" of {row['assigned']} reviews"
-            )
+        out.tell({"studies": rows}, *map(str, rows))
 
 
 @study.command("assign")
@@ -93,9 +103,6 @@ def due(
         day = checked_day(on) or now()[:10]
         with opened.read() as db:
             rows = [row for row in reading.due_of(db) if row["due"] <= day]
-        if out.json:
-            out.document({"on": day, "due": rows})
-            return
-        for row in rows:
-            out.result(f"{row['due']}  {row['study']}  {row['bank']}  {row['item']}")
+        lines = (f"{row['due']}  {row['study']}  {row['bank']}  {row['item']}" for row in rows)
+        out.tell({"on": day, "due": rows}, *lines)
         out.say(f"{len(rows)} items due on {day}")

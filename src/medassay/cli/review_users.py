@@ -1,7 +1,6 @@
 """`medassay review user …`: accounts and roles."""
 
-from typing import Any
-
+import msgspec
 import typer
 
 from medassay.cli.output import out
@@ -9,6 +8,21 @@ from medassay.cli.review_store import DATABASE, WHO, opened_database
 from medassay.errors import InputError, UsageError
 
 user = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Accounts and roles.")
+
+
+class UserLine(msgspec.Struct, frozen=True, kw_only=True):
+    """An account with its roles, each `study:role`."""
+
+    email: str
+    name: str
+    admin: bool
+    disabled: bool
+    roles: list[str]
+
+    def __str__(self) -> str:
+        roles = [*(["admin"] if self.admin else []), *self.roles]
+        state = " (disabled)" if self.disabled else ""
+        return f"{self.email}  {self.name}{state}  {', '.join(roles)}"
 
 
 @user.command("invite")
@@ -34,11 +48,8 @@ def invite(
         with opened.write() as db:
             token = links.invite(db, email, who=WHO, study=study_name or None, role=role)
         link = f"{url.rstrip('/')}/invite/{token}"
-        if out.json:
-            out.document({"email": email, "role": role, "study": study_name, "link": link})
-        else:
-            out.result(link)
-            out.say("send this link; it works once, for seven days, and is printed only now")
+        out.tell({"email": email, "role": role, "study": study_name, "link": link}, link)
+        out.say("send this link; it works once, for seven days, and is printed only now")
 
 
 @user.command("list")
@@ -48,23 +59,17 @@ def list_users(database: str = DATABASE) -> None:
         from medassay.review.store import accounts
 
         with opened.read() as db:
-            rows: list[dict[str, Any]] = [
-                {
-                    "email": account.email,
-                    "name": account.name,
-                    "admin": account.admin,
-                    "disabled": account.disabled,
-                    "roles": [f"{right.study_id}:{right.role}" for right in rights],
-                }
+            rows = [
+                UserLine(
+                    email=account.email,
+                    name=account.name,
+                    admin=account.admin,
+                    disabled=account.disabled,
+                    roles=[f"{right.study_id}:{right.role}" for right in rights],
+                )
                 for account, rights in accounts.everybody(db)
             ]
-        if out.json:
-            out.document({"users": rows})
-            return
-        for row in rows:
-            more = [*(["admin"] if row["admin"] else []), *row["roles"]]
-            state = " (disabled)" if row["disabled"] else ""
-            out.result(f"{row['email']}  {row['name']}{state}  {', '.join(more)}")
+        out.tell({"users": rows}, *map(str, rows))
 
 
 @user.command("disable")
@@ -82,6 +87,5 @@ def disable(
             if account is None:
                 raise InputError(f"nobody has the address {email}")
             (accounts.enable if undo else accounts.disable)(db, account, who=WHO)
-        if out.json:
-            out.document({"email": email, "disabled": not undo})
+        out.tell({"email": email, "disabled": not undo})
         out.say(f"{email}: {'enabled' if undo else 'disabled; all sessions ended'}")

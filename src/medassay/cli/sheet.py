@@ -1,11 +1,12 @@
 """Sheets in a terminal, and as a folder of files."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from medassay.cli.output import out
+from medassay.core.table import Table
 from medassay.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,27 +41,21 @@ def tell_sheet(
     """Print a sheet, or its data as JSON, and write its files where a folder is named."""
     if to is not None:
         write_folder(to, {**sheet.files(), **(more or {})})
-    if out.json:
-        out.document({**sheet.data, **({} if to is None else {"page": str(to / "index.html")})})
-        return
-    out.result(sheet.title)
-    out.result(sheet.reading)
-    for note in sheet.notes:
-        out.result(f"- {note}")
+    page = {} if to is None else {"page": str(to / "index.html")}
+    out.tell({**sheet.data, **page}, *_parts(sheet), *(f"page {path}" for path in page.values()))
+
+
+def _parts(sheet: "ReportDocument") -> Iterator[str | Table]:
+    yield sheet.title
+    yield sheet.reading
+    yield from (f"- {note}" for note in sheet.notes)
     for section in sheet.sections:
-        _print_tables(sheet, section.title)
-    if to is not None:
-        out.result(f"page {to / 'index.html'}")
-
-
-def _print_tables(sheet: "ReportDocument", title: str) -> None:
-    section = next(section_ for section_ in sheet.sections if section_.title == title)
-    if section.text:
-        out.result(f"\n{section.title}: {section.text}")
-    for grid in section.grids:
-        out.table(
-            grid.rows,
-            text=grid.heads[: grid.names],
-            numbers=grid.heads[grid.names :],
-            title=grid.caption or section.title,
-        )
+        if section.text:
+            yield f"\n{section.title}: {section.text}"
+        for grid in section.grids:
+            yield Table(
+                rows=grid.rows,
+                text=grid.heads[: grid.names],
+                numbers=grid.heads[grid.names :],
+                title=grid.caption or section.title,
+            )

@@ -1,12 +1,14 @@
 """`medassay shortlist`."""
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from medassay.cli.output import out, visible
+from medassay.core.table import Table
 from medassay.core.wording import counted
 from medassay.errors import UsageError
 
@@ -46,10 +48,7 @@ def command(
     document = result.document()
     if to is not None:
         _write(to / document["id"], result, document)
-    if out.json:
-        out.document(document)
-    else:
-        _print(result)
+    out.tell(document, *_parts(result))
 
 
 def _write(folder: Path, result: "Shortlist", document: dict[str, Any]) -> None:
@@ -73,7 +72,7 @@ def _write(folder: Path, result: "Shortlist", document: dict[str, Any]) -> None:
     out.say(f"written to {folder / 'index.html'}")
 
 
-def _print(result: "Shortlist") -> None:
+def _parts(result: "Shortlist") -> Iterator[str | Table]:
     from medassay.core.ranks import rank_range
     from medassay.selection.written import (
         cells_of,
@@ -84,38 +83,38 @@ def _print(result: "Shortlist") -> None:
 
     before = result.candidates
     for step in result.taken:
-        out.result(f"{step.name:12} {before:3} → {len(step.kept):3}  {_line(step.asks)}")
+        yield f"{step.name:12} {before:3} → {len(step.kept):3}  {_line(step.asks)}"
         for model, reason in step.removed:
-            out.result(f"{'':12}   − {_line(model)}: {_line(reason)}")
+            yield f"{'':12}   − {_line(model)}: {_line(reason)}"
         for model in step.unknown:
-            out.result(f"{'':12}   ? {_line(model)}: unknown, kept")
+            yield f"{'':12}   ? {_line(model)}: unknown, kept"
         before = len(step.kept)
     if not result.rows:
-        out.result("no model passes every step")
+        yield "no model passes every step"
         return
-    out.table(
-        ([_line(cell) or "?" for cell in cells_of(result, row)[:-1]] for row in result.rows),
+    yield Table(
+        rows=[[_line(cell) or "?" for cell in cells_of(result, row)[:-1]] for row in result.rows],
         text=[_line(heading) for heading in columns_of(result)[:-1]],
     )
     again = result.recomputed
     if again is None:
         return
     for row in again.models:
-        out.result(
+        yield (
             f"recomputed {_line(row.model)}: {interval(row)},"
             f" rank {rank_range(row.rank_lo, row.rank_hi)},"
             f" n {row.n}, {row.blank} blank"
         )
     for sentence in other_scores(again):
-        out.result(f"differs from the table: {_line(sentence)}")
+        yield f"differs from the table: {_line(sentence)}"
     noise = sum(pair.noise for pair in again.pairs)
     if again.pairs:
-        out.result(
+        yield (
             f"no difference is shown for {noise} of {counted(len(again.pairs), 'pair')} (all"
             " tested at once)"
         )
     if not again.models:
-        out.result("no model of the shortlist has predictions in the file")
+        yield "no model of the shortlist has predictions in the file"
 
 
 def _line(text: str) -> str:

@@ -1,6 +1,7 @@
 """`medassay show ID`: an item of a run with every answer, or one trial by its hash."""
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from medassay.errors import IncompleteError, InputError, UsageError
 if TYPE_CHECKING:
     from medassay.core.records.trial import Trial
     from medassay.storage.run import Run
+    from medassay.synthesis.project import Event
 
 
 _NAME = typer.Argument(
@@ -48,7 +50,6 @@ def command(
     if workshop is not None:
         raise UsageError("--workshop goes with --history")
     from medassay.bank.run_items import RunItems
-    from medassay.core.records.item import shuffle_text
     from medassay.storage.run import open_run
 
     others: list[str] = []
@@ -65,36 +66,41 @@ def command(
         opened, hits, others = _search(name)
     items = RunItems(opened.path, opened.manifest.domains)
     item = items.get(hits[0].trial.domain, hits[0].trial.item)
-    if out.json:
-        out.document(
-            {
-                "run": opened.id,
-                "item": {"id": item.id, "question": item.question, "target": item.target_text},
-                "trials": [hit.document for hit in hits],
-            }
-        )
-        return
-    out.result(f"{item.id} · {item.domain} · target {item.target_text}")
-    for text in filter(None, (item.context, item.question)):
-        out.result(text)
-    for letter, option in zip(item.letters, item.options, strict=True):
-        out.result(f"  {letter}. {option}")
+    out.tell(
+        {
+            "run": opened.id,
+            "item": {"id": item.id, "question": item.question, "target": item.target_text},
+            "trials": [hit.document for hit in hits],
+        },
+        f"{item.id} · {item.domain} · target {item.target_text}",
+        *filter(None, (item.context, item.question)),
+        *(
+            f"  {letter}. {option}"
+            for letter, option in zip(item.letters, item.options, strict=True)
+        ),
+        *_trial_lines(hits),
+    )
+    if others:
+        out.say(f"of run {opened.id}; {name} is in {', '.join(others)}, too: name one with --run")
+
+
+def _trial_lines(hits: "Sequence[_Hit]") -> Iterator[str]:
+    from medassay.core.records.item import shuffle_text
+
     for hit in hits:
         trial = hit.trial
         name_of_trial = f"{trial.model} · {trial.setting} · {trial.mode} · repeat {trial.repeat}"
         if trial.tombstone:
-            out.result(
+            yield (
                 f"{name_of_trial}: the reply was deleted ({trial.outcome}, score {hit.score});"
                 f" what it was has SHA-256 {trial.tombstone[:16]}"
             )
             continue
         shuffled = f"; {shuffle_text(trial.order)}" if trial.order else ""
-        out.result(
+        yield (
             f"{name_of_trial}: {trial.text or ''!r} → {trial.value} ({trial.outcome},"
             f" {trial.reason}{shuffled}), score {hit.score}, sha256 {hit.sha256[:16]}"
         )
-    if others:
-        out.say(f"of run {opened.id}; {name} is in {', '.join(others)}, too: name one with --run")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,24 +177,25 @@ def _tell_history(name: str, folder: Path | None) -> None:
             )
         folder = holding[0]
     events = read_workshop(folder).history(name)
-    if out.json:
-        out.document(
-            {
-                "workshop": str(folder),
-                "item": name,
-                "history": [{"line": e.number, "hash": e.hash, **e.record} for e in events],
-            }
-        )
-        return
+    out.tell(
+        {
+            "workshop": str(folder),
+            "item": name,
+            "history": [{"line": e.number, "hash": e.hash, **e.record} for e in events],
+        },
+        *_history_lines(events),
+    )
+
+
+def _history_lines(events: "Sequence[Event]") -> Iterator[str]:
     for event in events:
         line, calls = event.line, len(event.line.calls)
         times = f", asked {calls} times" if calls > 1 else ""
         note = f": {event.note}" if event.note else ""
-        out.result(
+        yield (
             f"{line.at}  {line.step:9} {line.subject}  {line.status} by {line.by.name}{times}{note}"
         )
-        for result_line in _result_lines(event.result):
-            out.result(f"    {result_line}")
+        yield from (f"    {result_line}" for result_line in _result_lines(event.result))
 
 
 def _knows(folder: Path, name: str) -> bool:

@@ -5,6 +5,7 @@ from enum import StrEnum
 import typer
 
 from medassay.cli.output import out
+from medassay.core.table import Table
 
 
 class By(StrEnum):
@@ -33,12 +34,6 @@ def command(
     spent, folder = spent_in_all(workspace)
     rows = summed(spent, by.value)
     bounds = bounds_of(folder).to_dict()
-    if out.json:
-        out.document({"by": by.value, "rows": [row.to_dict() for row in rows], "bounds": bounds})
-        return
-    if not rows:
-        out.result("nothing was spent here")
-        return
     cells = []
     for row in rows:
         name = f"{row.name} (estimated)" if row.estimated else row.name
@@ -47,7 +42,12 @@ def command(
             f"{open_amount.calls:,} requests, {open_amount.money:.4f}" if open_amount.calls else ""
         )
         cells.append((name, f"{amount.calls:,}", f"{amount.tokens:,}", row.spent_text, open_text))
-    out.table(cells, text=(by.value,), numbers=("requests", "tokens", "money", "of it open"))
+    numbers = ("requests", "tokens", "money", "of it open")
+    table = Table(rows=cells, text=(by.value,), numbers=numbers)
+    out.tell(
+        {"by": by.value, "rows": [row.to_dict() for row in rows], "bounds": bounds},
+        table if rows else "nothing was spent here",
+    )
     if any(row.open.calls for row in rows):
         out.say(
             "open: requests that timed out or lost their connection, at their upper bound,"

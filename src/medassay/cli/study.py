@@ -282,22 +282,20 @@ def power(
         items=items,
         models=models,
     )
-    if out.json:
-        out.document(plan)
-        return
-    out.result(
-        f"{_items(plan['items'])} for a difference of {difference:g}, on a board of {models} models"
+    lines = [
+        f"{_items(plan.items)} for a difference of {difference:g}, on a board of {models} models"
         " (80 % power, at most 5 % error for the whole table)"
-    )
-    if plan["power"] is not None:
-        out.result(f"{100 * plan['power']:.1f} % power with {items:,} items")
-        sentence = plan["shown"]
-        least = (
-            "no difference is shown" if sentence is None else f"differences from {sentence:.3g} on"
-        )
-        out.result(f"with {items:,} items and 80 % power: {least}")
-    for row in plan["nearby"]:
-        out.result(f"  {row['difference']:g}  {_items(row['items'])}")
+    ]
+    if plan.power is not None:
+        least = "no difference is shown"
+        if plan.shown is not None:
+            least = f"differences from {plan.shown:.3g} on"
+        lines += [
+            f"{100 * plan.power:.1f} % power with {items:,} items",
+            f"with {items:,} items and 80 % power: {least}",
+        ]
+    lines += [f"  {size.difference:g}  {_items(size.items)}" for size in plan.nearby]
+    out.tell(plan, *lines)
 
 
 def _items(n: int | None) -> str:

@@ -1,6 +1,7 @@
 """`medassay study injection`, `steps`, `judges`: how far judges can be trusted."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from medassay.errors import UsageError
 
 if TYPE_CHECKING:
     from medassay.core.records.estimate import Estimate
+    from medassay.study.injection import InjectionStudy
     from medassay.study.judges import (
         Corrected,
         JudgeAgreement,
@@ -46,23 +48,24 @@ def injection(
         watch=watch,
         again=again,
     )
-    if out.json:
-        out.tell(result)
-        return
+    out.tell(result, *_injection_lines(result))
+
+
+def _injection_lines(result: "InjectionStudy") -> Iterator[str]:
     bound = ""
     if result.upper_95 is not None:
         bound = f" (at most {100 * result.upper_95:.1f} % with 95 % confidence)"
-    out.result(f"{result.moved} of {result.tried} verdicts moved{bound}")
+    yield f"{result.moved} of {result.tried} verdicts moved{bound}"
     if result.scripted:
-        out.result("SCRIPTED: this judge is a script; the numbers measure nothing.")
+        yield "SCRIPTED: this judge is a script; the numbers measure nothing."
     for kind, counts in result.kinds.items():
-        out.result(f"  {kind:14} {counts.moved} of {counts.tried}")
+        yield f"  {kind:14} {counts.moved} of {counts.tried}"
     if result.moved_by:
-        out.result(f"moved by {', '.join(result.moved_by)}")
+        yield f"moved by {', '.join(result.moved_by)}"
     if silent := [*result.no_verdict, *result.no_honest_verdict]:
-        out.result(f"no verdict on {', '.join(silent)}; --again failed asks once more")
+        yield f"no verdict on {', '.join(silent)}; --again failed asks once more"
     if result.no_honest_verdict:
-        out.result(
+        yield (
             f"of these {len(result.no_honest_verdict)} are honest answers: hostile ones to the same"
             " items have nothing to be compared with"
         )
@@ -103,11 +106,8 @@ def steps(
         )
     to.parent.mkdir(parents=True, exist_ok=True)
     write_new(to, steps_.to_toml().encode())
-    if out.json:
-        out.document({"file": str(to), **steps_.to_dict()})
-        return
-    for language, text in steps_.texts.items():
-        out.result(f"[{language}]\n{text}")
+    lines = (f"[{language}]\n{text}" for language, text in steps_.texts.items())
+    out.tell({"file": str(to), **steps_.to_dict()}, *lines)
     out.say(
         f"written to {to}: read the steps, say in reviewed_by who did, and name the file in a plan "
         "(steps) or in `medassay judge --steps`"
@@ -138,27 +138,21 @@ def judges(
         raise UsageError("name either --second (and --other), or --people")
     if people is not None:
         by_people = compare_with_people(opened, first, people)
-        if out.json:
-            out.tell(by_people)
-        else:
-            _print_people(by_people)
+        out.tell(by_people, *_people_lines(by_people))
         return
     against = open_run(other) if other else opened
     comparison = compare_judges((opened, first), (against, second))
-    if out.json:
-        out.tell(comparison)
-    else:
-        _print_judges(comparison)
+    out.tell(comparison, *_judges_lines(comparison))
 
 
-def _print_people(result: "PeopleComparison") -> None:
-    out.result(f"{result.judge}: {result.labelled} labelled, {result.unlabelled} not")
-    out.result(f"judge alone         {_estimate_text(result.plain)}")
+def _people_lines(result: "PeopleComparison") -> Iterator[str]:
+    yield f"{result.judge}: {result.labelled} labelled, {result.unlabelled} not"
+    yield f"judge alone         {_estimate_text(result.plain)}"
     corrected = result.corrected
     if corrected is None:
-        out.result("corrected by people: fewer than 30 labels")
+        yield "corrected by people: fewer than 30 labels"
     else:
-        out.result(
+        yield (
             f"corrected by people {_band(corrected)}, weight of the judge {corrected.lam:.2f}"
             + (
                 "; approximate: fewer than 10 labelled answers have the rarer verdict"
@@ -166,35 +160,35 @@ def _print_people(result: "PeopleComparison") -> None:
                 else ""
             )
         )
-    out.result(f"judge minus human   {_estimate_text(result.judge_minus_human)}")
-    _print_agreement(result, "judge", "people")
+    yield f"judge minus human   {_estimate_text(result.judge_minus_human)}"
+    yield from _agreement_lines(result, "judge", "people")
 
 
-def _print_judges(result: "JudgeComparison") -> None:
-    out.result(f"{result.answers} answers")
-    out.result(f"first   {result.first}: {_estimate_text(result.scores.first)}")
-    out.result(f"second  {result.second}: {_estimate_text(result.scores.second)}")
-    out.result(f"first minus second: {_estimate_text(result.scores.first_minus_second)}")
-    _print_agreement(result, "first", "second")
+def _judges_lines(result: "JudgeComparison") -> Iterator[str]:
+    yield f"{result.answers} answers"
+    yield f"first   {result.first}: {_estimate_text(result.scores.first)}"
+    yield f"second  {result.second}: {_estimate_text(result.scores.second)}"
+    yield f"first minus second: {_estimate_text(result.scores.first_minus_second)}"
+    yield from _agreement_lines(result, "first", "second")
 
 
-def _print_agreement(result: "JudgeAgreement", first: str, second: str) -> None:
-    """Print the agreement of scores and, where parts were judged, the confusion table and kappa."""
+def _agreement_lines(result: "JudgeAgreement", first: str, second: str) -> Iterator[str]:
+    """Yield the agreement of scores and, where parts were judged, the confusion table and kappa."""
     alpha = result.agreement
     if alpha.alpha is not None:
         ends = "" if alpha.lo is None else f" [{alpha.lo:.3f}, {alpha.hi:.3f}]"
-        out.result(f"agreement of scores, alpha {alpha.alpha:.3f}{ends}")
+        yield f"agreement of scores, alpha {alpha.alpha:.3f}{ends}"
     if not result.confusion:
         return
     if result.kappa and result.kappa.value is not None:
         parts = "criteria" if result.facts is msgspec.UNSET else "facts"
         agreed = 100 * (result.agreed or 0.0)
-        out.result(f"kappa {_band(result.kappa)}, agreed on {agreed:.1f} % of {parts}")
+        yield f"kappa {_band(result.kappa)}, agreed on {agreed:.1f} % of {parts}"
     labels = list(result.confusion)
     corner = f"{first} \\ {second}"
-    out.result(f"{corner:16}" + "".join(f"{label:>12}" for label in labels))
+    yield f"{corner:16}" + "".join(f"{label:>12}" for label in labels)
     for label, counts in result.confusion.items():
-        out.result(f"{label:16}" + "".join(f"{counts[other]:>12}" for other in labels))
+        yield f"{label:16}" + "".join(f"{counts[other]:>12}" for other in labels)
 
 
 def _band(result: "Kappa | Corrected") -> str:

@@ -11,6 +11,7 @@ import typer
 from medassay.cli import location
 from medassay.cli.options import listed
 from medassay.cli.output import out
+from medassay.core.table import Table
 from medassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -91,12 +92,15 @@ def list_suites() -> None:
     """Print the suites with their benchmarks."""
     from medassay.suite.catalog import BENCHMARKS, SUITES
 
-    if out.json:
-        out.document({"suites": {name: list(names) for name, names in SUITES.items()}})
-        return
-    for suite, names in SUITES.items():
-        rows = [(name, BENCHMARKS[name].title, BENCHMARKS[name].group) for name in names]
-        out.table(rows, text=("benchmark", "data set", "kind"), title=suite)
+    tables = (
+        Table(
+            rows=[(name, BENCHMARKS[name].title, BENCHMARKS[name].group) for name in names],
+            text=("benchmark", "data set", "kind"),
+            title=suite,
+        )
+        for suite, names in SUITES.items()
+    )
+    out.tell({"suites": {name: list(names) for name, names in SUITES.items()}}, *tables)
 
 
 @dataclass(frozen=True)

@@ -96,34 +96,22 @@ def tell_made(to: Path, result: "SynthesisResult", released: dict[str, str] | No
 
     workshop = read_workshop(to)
     waiting = len(undecided(workshop))
-    if out.json:
-        more = {} if released is None else {"released": released}
-        head = workshop.events[-1].hash
-        out.document(
-            {
-                "workshop": str(to),
-                **result.to_dict(),
-                "waiting": waiting,
-                "journal": head,
-                **more,
-            }
-        )
-        return
-    out.result(f"{to}: {result.items} items, {waiting} wait for a person")
-    out.say(f"{result.calls} calls, {result.replayed} replies from the store")
+    lines = [f"{to}: {result.items} items, {waiting} wait for a person"]
     if result.letters:
         letters = ", ".join(f"{letter} {n}" for letter, n in result.letters.items())
-        out.result(f"right letters: {letters}")
-    for why, count in result.dropped.items():
-        if why == WAITS:  # each is named below
-            continue
-        out.result(f"left out: {count} × {why}")
-    for row in result.queue:
-        out.result(f"queue: {row['step']}:{row['subject']}: {row['why']}")
+        lines.append(f"right letters: {letters}")
+    # What waits is named in the queue.
+    lines += [f"left out: {n} × {why}" for why, n in result.dropped.items() if why != WAITS]
+    lines += [f"queue: {row['step']}:{row['subject']}: {row['why']}" for row in result.queue]
+    more = {}
     if released is not None:
-        out.result(
+        more = {"released": released}
+        lines.append(
             f"released {released['version']} {released['content_sha256']} in {released['bank']}"
         )
+    document = {"workshop": str(to), **result.to_dict(), "waiting": waiting}
+    out.tell({**document, "journal": workshop.events[-1].hash, **more}, *lines)
+    out.say(f"{result.calls} calls, {result.replayed} replies from the store")
     if waiting:
         out.say(
             f"medassay bank queue {to} lists what waits, medassay bank decide {to} … notes what you"
@@ -195,24 +183,20 @@ def paths(
     counts, shown_paths = count_paths(loaded, most), walk(loaded, most)
     if svg is not None:
         svg.write_text(draw_decision_graph(loaded), encoding="utf-8")
-    if out.json:
-        rows = [
-            {"steps": path.steps, "contents": path.contents, "text": path.text}
-            for path in shown_paths
-        ]
-        out.document(
-            {
-                "condition": loaded.condition,
-                "nodes": counts.nodes,
-                "leaves": counts.leaves,
-                "ways": counts.ways if counts.ways < 2**53 else count_text(counts.ways),
-                "paths": rows,
-                "max_per_leaf": most,
-            }
-        )
-        return
-    for path in shown_paths:
-        out.result(path.text)
+    rows = [
+        {"steps": path.steps, "contents": path.contents, "text": path.text} for path in shown_paths
+    ]
+    out.tell(
+        {
+            "condition": loaded.condition,
+            "nodes": counts.nodes,
+            "leaves": counts.leaves,
+            "ways": counts.ways if counts.ways < 2**53 else count_text(counts.ways),
+            "paths": rows,
+            "max_per_leaf": most,
+        },
+        *(path.text for path in shown_paths),
+    )
     out.say(
         f"{counts.nodes} nodes, {counts.leaves} leaves, {count_text(counts.ways)} ways,"
         f" {counts.kept} kept (at most {most} a leaf)"

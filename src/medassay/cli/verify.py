@@ -55,18 +55,16 @@ def command(
             answer_report, proof = prove(here, answer)
             report.merge(answer_report, "proof")
     note = f"{OUTSIDE}; {UNSEEN}" if copied else OUTSIDE
-    if out.json:
-        out.document({**report.to_dict(), "note": note, "proof": proof})
-        if not report.ok:
-            raise typer.Exit(IntegrityError.exit_code)
-        return
-    for check in report.checks:
-        out.result(
-            f"{'ok      ' if check['ok'] else 'MISMATCH'} {check['name']}: {check['detail']}"
-        )
+    lines = [
+        f"{'ok      ' if check['ok'] else 'MISMATCH'} {check['name']}: {check['detail']}"
+        for check in report.checks
+    ]
     if proof is not None:
-        out.result(f"the record\n{proof['record']}")
-        out.result("\n".join(["hashes beside it, from leaf to root", *proof["path"]]))
+        lines += [f"the record\n{proof['record']}", "hashes beside it, from leaf to root"]
+        lines += proof["path"]
+    out.tell({**report.to_dict(), "note": note, "proof": proof}, *lines)
+    if not report.ok and out.json:  # the document says what is wrong
+        raise typer.Exit(IntegrityError.exit_code)
     if not report.ok:
         raise IntegrityError(f"{place}: {report.first_mismatch}")
     out.say(note)

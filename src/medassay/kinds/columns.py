@@ -10,7 +10,8 @@ import msgspec
 
 from medassay.core.records.estimate import RowEstimate
 from medassay.core.records.statistics import OVERALL, LeaderboardRow, Statistics
-from medassay.kinds.kind import DataFile, Presentation, Table
+from medassay.core.table import Table
+from medassay.kinds.kind import DataFile, Presentation
 from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render

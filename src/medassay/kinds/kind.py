@@ -16,6 +16,7 @@ from medassay.core.records.target import Target
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import Grader
+from medassay.core.table import Table
 from medassay.score.measure import Measure
 from medassay.score.scorer import Scorer
 
@@ -24,17 +25,6 @@ if TYPE_CHECKING:
     from medassay.report.pages.html import Page
     from medassay.report.plot.figure import Figure
     from medassay.storage.run import Run
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table for a terminal: cells of text first, then numbers; `notes` stand below it."""
-
-    rows: Sequence[Sequence[str]] = ()
-    text: Sequence[str] = ()
-    numbers: Sequence[str] = ()
-    title: str = ""
-    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -315,7 +315,7 @@ def _scored(
             kind: [
                 {"id": part, "verdict": parts_said[part], "met": parts_said[part] == "met"}
                 for part in ids
-            ]
+            ],
         }
         grader = graders[key[0]]
         score = grader.score(item, stored_verdict(grader, body))

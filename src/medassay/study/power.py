@@ -2,7 +2,7 @@
 have.
 """
 
-from typing import Any
+import msgspec
 
 from medassay.errors import InputError
 from medassay.statistic.test.planner import (
@@ -16,6 +16,35 @@ from medassay.statistic.test.planner import (
 _NEARBY = (0.5, 0.75, 1.0, 1.5, 2.0)  # times the difference asked for
 
 
+class NeededItems(msgspec.Struct, frozen=True, kw_only=True):
+    """The items that show a difference; None where ten million are not enough."""
+
+    difference: float
+    items: int | None
+
+
+class ItemPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """With how many items a board shows a difference.
+
+    Attributes
+    ----------
+    difference, discordance, deviation, models : what was asked, see `plan_items`
+    items : needed for the difference; None where ten million are not enough
+    power, shown : of the number of items that was asked about: the power, 0 to 1, and the least
+        difference shown
+    nearby : items for smaller and larger differences
+    """
+
+    difference: float
+    discordance: float | None
+    deviation: float | None
+    models: int
+    items: int | None
+    power: float | None
+    shown: float | None
+    nearby: list[NeededItems]
+
+
 def plan_items(
     difference: float,
     *,
@@ -23,7 +52,7 @@ def plan_items(
     deviation: float | None = None,
     items: int | None = None,
     models: int = 2,
-) -> dict[str, Any]:
+) -> ItemPlan:
     """Return the items with which a board shows the better of two models to be better, with 80 %
     power.
 
@@ -45,7 +74,7 @@ def plan_items(
     Examples
     --------
     >>> found = plan_items(0.1, discordance=0.2, items=100)
-    >>> found["items"], round(found["power"], 3), round(found["shown"], 3)
+    >>> found.items, round(found.power, 3), round(found.shown, 3)
     (170, 0.527, 0.13)
     """
     _check(difference, discordance, deviation, items)
@@ -67,16 +96,16 @@ def plan_items(
         )
     sizes = [difference * factor for factor in _NEARBY]
     nearby = [d for d in sizes if discordance is None or d <= discordance]
-    return {
-        "difference": difference,
-        "discordance": discordance,
-        "deviation": deviation,
-        "models": models,
-        "items": needed(difference),
-        "power": power,
-        "shown": sentence,
-        "nearby": [{"difference": d, "items": needed(d)} for d in nearby],
-    }
+    return ItemPlan(
+        difference=difference,
+        discordance=discordance,
+        deviation=deviation,
+        models=models,
+        items=needed(difference),
+        power=power,
+        shown=sentence,
+        nearby=[NeededItems(difference=d, items=needed(d)) for d in nearby],
+    )
 
 
 def _check(

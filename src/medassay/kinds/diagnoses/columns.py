@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from medassay.core.records.estimate import RowEstimate
 from medassay.core.records.statistics import Statistics
+from medassay.core.table import Table
 from medassay.kinds.diagnoses.row import DiagnosesRow, DiagnosesSummary
 from medassay.kinds.diagnoses.scorer import BEST
-from medassay.kinds.kind import Table
 
 
 def tables(statistics: Statistics, domain: str) -> Iterator[Table]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from medassay.core.records.statistics import Statistics
 from medassay.core.scale import units
-from medassay.kinds.kind import Table
+from medassay.core.table import Table
 from medassay.kinds.likelihood.row import LikelihoodRow
 
 SETTING = re.compile(r"\[[^]]*\]")  # the same in all names of a run: told once

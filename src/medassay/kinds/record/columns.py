@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from medassay.core.records.estimate import percent_text
 from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES
 from medassay.core.records.statistics import Statistics
-from medassay.kinds.kind import Table
+from medassay.core.table import Table
 from medassay.kinds.record.row import RecordRow
 
 _UNSCORED = (

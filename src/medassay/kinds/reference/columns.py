@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from medassay.core.records.statistics import Statistics
-from medassay.kinds.kind import Table
+from medassay.core.table import Table
 from medassay.kinds.reference.row import TextRow, TextSummary
 
 
