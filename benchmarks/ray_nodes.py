@@ -14,6 +14,16 @@ import psutil
 TOKEN = secrets.token_hex(16)
 RAY = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
 PORT = 6390
+_WAIT = """
+import sys, time
+import ray
+ray.init(log_to_driver=False)
+for _ in range(300):
+    if sum(node["Alive"] for node in ray.nodes()) >= int(sys.argv[1]):
+        sys.exit()
+    time.sleep(0.1)
+sys.exit(1)
+"""
 
 
 class Cluster:
@@ -50,19 +60,17 @@ class Cluster:
         return self._node([f"--address=127.0.0.1:{self.port}"], cpus)
 
     def _wait(self, nodes):
-        ask = (
-            "import ray;ray.init(log_to_driver=False);print('nodes', sum(n['Alive'] for n in"
-            " ray.nodes()))"
-        )
-        for _ in range(60):
-            told = subprocess.run(
-                [sys.executable, "-c", ask],
+        """Wait until the cluster has so many nodes; one process looks, since each start costs two
+        seconds.
+        """
+        for _ in range(20):  # the head may not answer yet
+            look = subprocess.run(
+                [sys.executable, "-c", _WAIT, str(nodes)],
                 env=self.env,
                 capture_output=True,
-                text=True,
                 check=False,
-            ).stdout
-            if f"nodes {nodes}" in told:
+            )
+            if look.returncode == 0:
                 return
             time.sleep(0.5)
         raise SystemExit(f"no cluster of {nodes} nodes came up")

@@ -22,7 +22,7 @@ from medassay.suite.run import SuiteContext, run_suite, suite_models
 
 ROOT = Path(__file__).parents[2]
 SMOLLM2 = "embedded:smollm2"
-N = 6
+N = 3
 
 
 def pubmedqa(data, folder):

@@ -1,10 +1,9 @@
 """Which replies could not be used, and which of them are asked once more."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from medassay.core.records.trial import Trial
+from medassay.core.records.verdict import TrialVerdict
 from medassay.errors import InputError
 
 OF_TRIALS = ("empty", "truncated", "refused")
@@ -72,9 +71,9 @@ def trial_class(trial: Trial) -> str:
     return outcome if outcome in OF_TRIALS else ""
 
 
-def verdict_class(verdict: Mapping[str, Any]) -> str:
+def verdict_class(verdict: TrialVerdict) -> str:
     """Return "unusable" for a verdict in which nothing could be read, else ""."""
-    return UNUSABLE if verdict["outcome"] == "invalid" else ""
+    return UNUSABLE if verdict.outcome == "invalid" else ""
 
 
 def same_chances(scope: str) -> bool:

@@ -19,9 +19,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.catch import caught
@@ -159,17 +160,22 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
         try:
             with watching(watch, what, sizes, Counter()) as progress, closing(journal):
                 stage = stage_spec.open(run.path, asker, journal, progress, {})
-                job = context.job(run, stage, stage_spec, journal, progress, _subject)
+                job = context.job(
+                    run, stage, stage_spec, journal, progress, lambda record: int(record["subject"])
+                )
                 work(run, what, context, job)
         finally:
-            records = {line.number: msgspec.json.decode(line.record) for line in journal.lines()}
+            records = {
+                line.number: msgspec.json.decode(line.record, type=SubjectRecord)
+                for line in journal.lines()
+            }
             _note(workspace, records, bases, before)
     if asker.tally.over_budget:
         raise IncompleteError(
             f"{asker.tally.over_budget}; what was said is kept, the same command resumes with a"
             " larger one"
         )
-    findings = {subject: _finding(record) for subject, record in records.items()}
+    findings = {subject: record.finding for subject, record in records.items()}
     answered = sum(not finding.unanswered for finding in findings.values())
     given_up = [*asker.tally.given_up.values(), *asker.tally.failures]
     if asker.tally.given_up or (asker.tally.failed and not answered):
@@ -208,10 +214,6 @@ def _remove(folder: Path) -> None:
         mirror.remove(mirror.name(folder))
 
 
-def _subject(record: Mapping[str, Any]) -> int:
-    return int(record["subject"])
-
-
 def _refuse_strange(again: Collection[str], questions: Questions) -> None:
     handles = [questions.handle(subject) for subject in range(len(questions))]
     if strange := sorted(set(again) - {*handles, FAILED}):
@@ -233,7 +235,7 @@ def _basis(questions: Questions, subject: int, spec: ModelSpec) -> str:
 
 def _note(
     workspace: Path,
-    records: Mapping[int, Mapping[str, Any]],
+    records: Mapping[int, "SubjectRecord"],
     bases: list[str],
     before: Mapping[int, LastAttempt],
 ) -> None:
@@ -244,22 +246,40 @@ def _note(
     notes = {
         subject: LastAttempt(
             basis=bases[subject],
-            times=record["times"],
-            max_tokens=record["max_tokens"],
-            usable=record["outcome"] == "answered",
+            times=record.times,
+            max_tokens=record.max_tokens,
+            usable=record.outcome == "answered",
         )
         for subject, record in records.items()
-        if record["outcome"] != "failed"
+        if record.outcome != "failed"
     }
     note_attempts(
         workspace, [entry for n, entry in sorted(notes.items()) if before.get(n) != entry]
     )
 
 
-def _finding(record: Mapping[str, Any]) -> Finding:
-    if record["outcome"] == "answered":
-        return Finding(record["value"])
-    return Finding(problem=record["reason"], unanswered=record["outcome"] == "failed")
+class SubjectRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a journal holds of a subject: the value found, or why there is none.
+
+    Attributes
+    ----------
+    times : how often it was asked about before; replies of each time are stored apart
+    max_tokens : the limit of its replies
+    """
+
+    subject: int
+    times: int
+    max_tokens: int
+    outcome: Literal["answered", "invalid", "failed"]
+    value: Any = UNSET
+    reason: str | UnsetType = UNSET
+
+    @property
+    def finding(self) -> Finding:
+        """Return what was found."""
+        if self.outcome == "answered":
+            return Finding(self.value)
+        return Finding(problem=self.reason or "", unanswered=self.outcome == "failed")
 
 
 @dataclass
@@ -299,24 +319,24 @@ class PromptBatchStage:
         if before is not None and self._is_stored(unit, spec, before):
             times, limit = before.times, before.max_tokens
         try:
-            answer_record = await self._about(unit, replace(spec, max_tokens=limit), times)
+            record, replayed = await self._about(unit, replace(spec, max_tokens=limit), times)
             # What is stored of this time is all there; it may be asked for once more, and perhaps
             # was, by a process that was killed.
-            while answer_record.pop("replayed") and self._wants_more(unit, answer_record, spec):
+            while replayed and self._wants_more(record, spec):
                 times += 1
-                answer_record = await self._about(unit, spec, times)
+                record, replayed = await self._about(unit, spec, times)
         except NotAsked:
             return
-        record = canonical({"subject": unit, **answer_record})
-        self.journal.append(unit, record, b"null", {})
-        self.progress.advance(spec.id, self.stage_spec.what, answer_record["outcome"])
+        self.journal.append(unit, canonical(msgspec.to_builtins(record)), b"null", {})
+        self.progress.advance(spec.id, self.stage_spec.what, record.outcome)
 
-    def _wants_more(self, unit: int, record: Mapping[str, Any], spec: ModelSpec) -> bool:
+    def _wants_more(self, record: SubjectRecord, spec: ModelSpec) -> bool:
         """Return whether a subject of which all replies are stored is asked about once more."""
-        if record["outcome"] != "invalid":
+        if record.outcome != "invalid":
             return False
-        named = {FAILED, self.stage_spec.questions.handle(unit)} & {*self.stage_spec.again}
-        return bool(named) or record["max_tokens"] < spec.reply_tokens
+        handle = self.stage_spec.questions.handle(record.subject)
+        named = {FAILED, handle} & {*self.stage_spec.again}
+        return bool(named) or record.max_tokens < spec.reply_tokens
 
     def _is_stored(self, unit: int, spec: ModelSpec, before: LastAttempt) -> bool:
         limited = replace(spec, max_tokens=before.max_tokens)
@@ -324,9 +344,8 @@ class PromptBatchStage:
         repeat, attempt = self.stage_spec.questions.repeat(unit), before.times * _APART
         return self.asker.is_stored(limited, first, repeat=repeat, attempt=attempt)
 
-    async def _about(self, unit: int, spec: ModelSpec, times: int) -> dict[str, Any]:
-        """Return the outcome of asking about a subject, with the value found or the reason why
-        there is none.
+    async def _about(self, unit: int, spec: ModelSpec, times: int) -> tuple[SubjectRecord, bool]:
+        """Return what was found about a subject, and whether all replies were stored before.
 
         Parameters
         ----------
@@ -344,16 +363,17 @@ class PromptBatchStage:
             replayed.append(reply.replayed)
             return reply.completion
 
-        record: dict[str, Any] = {"times": times, "max_tokens": spec.reply_tokens}
+        about: dict[str, Any] = {}
         with caught() as errors:
-            record |= {"outcome": "answered", "value": await questions.about(unit, ask)}
+            about = {"outcome": "answered", "value": await questions.about(unit, ask)}
         for error in errors:
             if isinstance(error, UnusableReply):
-                record |= {"outcome": "invalid", "reason": storable(str(error)[:_REASON])}
+                about = {"outcome": "invalid", "reason": storable(str(error)[:_REASON])}
             else:
                 reason = self.asker.tally.fail(error)
-                record |= {"outcome": "failed", "reason": storable(reason[:_REASON])}
-        return {**record, "replayed": bool(replayed) and all(replayed)}
+                about = {"outcome": "failed", "reason": storable(reason[:_REASON])}
+        record = SubjectRecord(subject=unit, times=times, max_tokens=spec.reply_tokens, **about)
+        return record, bool(replayed) and all(replayed)
 
 
 @dataclass(frozen=True)

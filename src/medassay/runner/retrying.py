@@ -9,11 +9,12 @@ import msgspec
 
 from medassay.core.again import Again, trial_class, verdict_class
 from medassay.core.records.trial import Trial
+from medassay.core.records.verdict import TrialVerdict
 from medassay.errors import IncompleteError
 from medassay.runner.answer_stage import Attempt
 from medassay.storage.journal import Journal
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.records import read_trials
+from medassay.storage.records import read_trials, read_verdicts
 from medassay.storage.run import VERDICTS, Run
 
 USABLE = 0.95  # the share of a judge's verdicts below which a run is not sealed without a word
@@ -61,9 +62,10 @@ def verdicts_again(
     """
     attempts: dict[int, int] = {}
     chosen = []
-    for place, verdict in records:
-        is_wanted = again.wants(verdict_class(verdict), verdict["judge"])
-        if attempt := verdict.get("attempt", 0) + is_wanted:
+    for place, record in records:
+        verdict = msgspec.convert(record, TrialVerdict)
+        is_wanted = again.wants(verdict_class(verdict), verdict.judge)
+        if attempt := verdict.attempt + is_wanted:
             attempts[place] = attempt
         if is_wanted:
             chosen.append(place)
@@ -82,7 +84,8 @@ def refuse_unusable(run: Run, journal: Journal, seats: Mapping[str, int]) -> Non
     IncompleteError
         Naming each judge with its counts, and what asks it again.
     """
-    counts = _unusable_counts(record for _, record in journalled(journal))
+    records = (record for _, record in journalled(journal))
+    counts = _unusable_counts(msgspec.convert(record, TrialVerdict) for record in records)
     lines = []
     for judge, n_seats in sorted(seats.items()):
         unusable = counts.get(judge, Counter())
@@ -98,12 +101,13 @@ def refuse_unusable(run: Run, journal: Journal, seats: Mapping[str, int]) -> Non
         )
 
 
-def _unusable_counts(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+def _unusable_counts(verdicts: Iterable[TrialVerdict]) -> dict[str, Counter[str]]:
     """Return judge → reason → how many of its verdicts cannot be used for it."""
     counters: dict[str, Counter[str]] = {}
     for verdict in verdicts:
         if verdict_class(verdict):
-            counters.setdefault(verdict["judge"], Counter())[_why(verdict)] += 1
+            # Runs of before told no kinds.
+            counters.setdefault(verdict.judge, Counter())[verdict.unusable or verdict.reason] += 1
     return counters
 
 
@@ -126,15 +130,10 @@ def unusable_lines(run: Run) -> Iterator[str]:
     verdicts = run.path / f"{VERDICTS}.jsonl"
     if not verdicts.exists():
         return
-    seats: Counter[str] = Counter(verdict["judge"] for verdict in read_jsonl(verdicts))
-    for judge, why in sorted(_unusable_counts(read_jsonl(verdicts)).items()):
+    seats: Counter[str] = Counter(verdict.judge for verdict in read_verdicts(verdicts))
+    for judge, why in sorted(_unusable_counts(read_verdicts(verdicts)).items()):
         counted = ", ".join(f"{n} {reason}" for reason, n in why.most_common(3))
         yield (
             f"judge {judge}: {why.total()} of {seats[judge]} verdicts cannot be used: {counted}; "
             "`--again unusable` asks these once more"
         )
-
-
-def _why(verdict: Mapping[str, Any]) -> str:
-    """Return why a verdict cannot be used; runs of before told no kinds."""
-    return str(verdict.get("unusable") or verdict["reason"])

@@ -25,7 +25,7 @@ from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate
 from medassay.statistic.ranking.shared import rank
 from medassay.statistic.test.paired import paired_difference
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scores
 from medassay.storage.run import Run
 from medassay.suite.catalog import BENCHMARKS, LANGUAGES, SUITES, WEIGHTED
 from medassay.suite.run import ANSWERS, JUDGED, PERPLEXITY, RELAXED, BenchmarkPart, SuiteRun
@@ -233,10 +233,10 @@ def _tested(base: SuiteResult, row: SuiteRow) -> SuiteResult:
 def item_scores(run: Run) -> dict[RowKey, Items]:
     """Return row → the score of each item, repeats averaged, nulls left out."""
     sums: dict[RowKey, dict[tuple[str, str], list[float]]] = {}
-    for score in read_jsonl(run.path / "scores.jsonl"):
-        if score["score"] is not None:
-            row = sums.setdefault((score["model"], score["setting"]), {})
-            row.setdefault((score["domain"], score["item"]), []).append(score["score"])
+    for score in read_scores(run.path):
+        if score.score is not None:
+            row = sums.setdefault(score.row, {})
+            row.setdefault((score.domain, score.item), []).append(score.score)
     return {
         row: {item: sum(v) / len(v) for item, v in values.items()} for row, values in sums.items()
     }

@@ -16,7 +16,7 @@ from medassay.errors import InputError
 from medassay.statistic.draws import Floats, number_clusters, seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean, clipped
 from medassay.statistic.interval.effective import effective_interval
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scores
 from medassay.storage.run import Run
 
 FIELDS = ("category", "year", "language", "answer_type", "kind", "tag")
@@ -54,10 +54,10 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
             f"{version}\x1f{item.cluster}" if item.cluster else own_cluster
         )
     scores: dict[tuple[str, str, str], dict[tuple[str, str], list[float]]] = {}
-    for record in read_jsonl(run.path / "scores.jsonl"):
-        if record["score"] is not None:
-            row = scores.setdefault((record["model"], record["setting"], record["mode"]), {})
-            row.setdefault((record["domain"], record["item"]), []).append(record["score"])
+    for score in read_scores(run.path):
+        if score.score is not None:
+            row = scores.setdefault((*score.row, score.mode), {})
+            row.setdefault((score.domain, score.item), []).append(score.score)
     versions = "+".join(sorted(set(run.manifest.domains.values())))
     rows_by_field: dict[str, list[dict[str, Any]]] = {}
     for field in fields:

@@ -249,16 +249,15 @@ def _row(
     counted = scores.outcomes.of(members, standing.row, mode)
     model, setting = standing.row
     estimate, rank = standing.estimate, standing.rank
-    trials = counted["trials"]
-    unparsed = counted["unparsed"] / trials if trials else 0.0
+    unparsed = counted.share(counted.outcomes["unparsed"])
     marks = {
         f"not_ranked:{rank.reason}": rank.reason,
         "not_common": field.not_common,
         "leader_changes_with_nulls": field.leader_changes_with_nulls,
         "unparsed": unparsed > UNPARSED_MARK,
-        "cut_off": counts_cuts and counted["cut_off"],
-        "failed": counted["failed"],
-        "asked_again": counted["again"],
+        "cut_off": counts_cuts and counted.cut_off,
+        "failed": counted.outcomes["failed"],
+        "asked_again": counted.again,
         "scripted": rank.reason == "fake",
     }
     flags = [*(estimate.flags if estimate else ()), *standing.marks]
@@ -291,13 +290,13 @@ def _row(
         **{"rank": rank.rank, "rank_lo": rank.lo, "rank_hi": rank.hi, "group": rank.group},
         **of_rule,
         "unparsed_rate": unparsed,
-        "ambiguous_rate": counted["ambiguous"] / trials if trials else 0.0,
-        "unread_rate": unread_share(counted),
-        "outcomes": {name: counted[name] for name in OUTCOMES},
+        "ambiguous_rate": counted.share(counted.ambiguous),
+        "unread_rate": unread_share(counted.outcomes),
+        "outcomes": {name: counted.outcomes[name] for name in OUTCOMES},
         "harm": harm,
         "flags": flags,
-        **({"cut_off": counted["cut_off"]} if counts_cuts else {}),
-        **({"asked_again": counted["again"]} if counted["again"] else {}),
+        **({"cut_off": counted.cut_off} if counts_cuts else {}),
+        **({"asked_again": counted.again} if counted.again else {}),
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +22,34 @@ _SCORE = "score"
 _LOWEST_OF_SCALE = {t.form for t in TARGETS if t.lowest is Target.lowest}
 
 
+@dataclass
+class CountedTrials:
+    """Numbers of trials: by outcome, and of these the replies that ended at their token limit, the
+    trials that were asked again, and the replies that say two things.
+    """
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    cut_off: int = 0
+    again: int = 0
+    ambiguous: int = 0
+
+    def add(self, other: "CountedTrials") -> None:
+        """Take the numbers of other trials."""
+        self.outcomes.update(other.outcomes)
+        self.cut_off += other.cut_off
+        self.again += other.again
+        self.ambiguous += other.ambiguous
+
+    @property
+    def trials(self) -> int:
+        """Return the number of all trials."""
+        return self.outcomes.total()
+
+    def share(self, n: int) -> float:
+        """Return a number as a share of all trials, 0 where there are none."""
+        return n / self.trials if self.trials else 0.0
+
+
 class OutcomeCounts:
     """Counts by cell of what became of trials, and the rows that had other chances than the rest.
 
@@ -29,33 +58,35 @@ class OutcomeCounts:
     """
 
     def __init__(self) -> None:
-        self._counts: dict[CellKey, Counter[str]] = {}
+        self._counts: dict[CellKey, CountedTrials] = {}
         self.unequal: set[RowKey] = set()
 
     def add(self, trial: Trial) -> None:
         """Take one trial."""
-        counter = self._counts.setdefault(trial.cell, Counter())
-        counter[trial.outcome] += 1
-        counter["trials"] += 1
-        counter["cut_off"] += trial.finish == "length" or trial.cut_off
+        counted = self._counts.get(trial.cell)
+        if counted is None:
+            counted = self._counts[trial.cell] = CountedTrials()
+        counted.outcomes[trial.outcome] += 1
+        counted.cut_off += trial.finish == "length" or trial.cut_off
         if trial.again is not None:
-            counter["again"] += 1
+            counted.again += 1
             if not same_chances(trial.again):
                 self.unequal.add(trial.row)
         if trial.outcome == "unparsed" and trial.reason == "ambiguous":
-            counter["ambiguous"] += 1
+            counted.ambiguous += 1
 
-    def of(self, domains: Iterable[str], row: RowKey, mode: str) -> Counter[str]:
-        """Return the counts of a row over some domains."""
-        total: Counter[str] = Counter()
+    def of(self, domains: Iterable[str], row: RowKey, *modes: str) -> CountedTrials:
+        """Return the counts of a row over some domains and modes."""
+        total = CountedTrials()
         for domain in domains:
-            total.update(self._counts.get((domain, *row, mode), Counter()))
+            for mode in modes:
+                total.add(self._counts.get((domain, *row, mode), CountedTrials()))
         return total
 
     def cut_off_share(self, row: RowKey, domains: Sequence[str], modes: Iterable[str]) -> float:
         """Return the share of a row's replies that ended at their token limit."""
-        total = sum((self.of(domains, row, mode) for mode in modes), Counter[str]())
-        return total["cut_off"] / max(1, total["trials"] - total["failed"])
+        total = self.of(domains, row, *modes)
+        return total.cut_off / max(1, total.trials - total.outcomes["failed"])
 
 
 class RunScores(ItemMatrix):

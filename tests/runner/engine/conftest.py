@@ -14,8 +14,18 @@ def quick_leases(monkeypatch):
 
 
 @pytest.fixture
-def in_process(monkeypatch, quick_leases):
-    """Make `engine="in_process"` the engine of workers in this process.
+def in_process(quick_leases, patient_workers):
+    """Make `engine="in_process"` the engine of workers in this process, which soon count as dead.
+
+    Returns a function of its options.
+    """
+    return patient_workers
+
+
+@pytest.fixture
+def patient_workers(monkeypatch):
+    """Make `engine="in_process"` the engine of workers in this process: on a loaded machine, too,
+    none counts as dead.
 
     Returns a function of its options.
     """

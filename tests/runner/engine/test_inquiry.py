@@ -266,9 +266,9 @@ def test_what_a_killed_study_left_is_removed_by_a_later_one(tmp_path, mock_serve
 
 @pytest.mark.slow
 def test_replies_to_a_study_live_in_an_object_store(
-    tmp_path, in_process, machine, mock_server, capsys
+    tmp_path, patient_workers, machine, mock_server, capsys
 ):
-    in_process()
+    patient_workers()
     log, address = tmp_path / "asked", f"{machine.bucket}/shop"
     judge = makers.endpoint(mock_server("--log", log), "judge", family="x")
     makers.write_models(tmp_path, judge)

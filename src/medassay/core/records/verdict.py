@@ -224,11 +224,17 @@ class VerdictParts(msgspec.Struct, frozen=True, kw_only=True):
 class TrialVerdict(TrialLine, frozen=True, kw_only=True):
     """A line of verdicts.jsonl, for reading: what one judge said of one answer.
 
+    `unusable` is of what kind a reply is in which nothing could be read, "" in earlier runs;
+    `attempt` how often the judge was asked again.
+
     Lines of verdicts that never came (`failed`) hold neither parts nor counts.
     """
 
     judge: str
     outcome: str
+    reason: str = ""
+    unusable: str = ""
+    attempt: int = 0
     score: float | None = None
     body: VerdictParts = VerdictParts()
     repaired: bool = False
