@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+import msgspec
+
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
 from medassay.core.records.completion import Completion
@@ -28,6 +30,7 @@ from medassay.core.scale import Scale
 from medassay.judging.grader_text import GraderText
 from medassay.judging.sanitize import delimit
 from medassay.kinds.diagnoses.names import NameMatcher
+from medassay.kinds.diagnoses.parts import DiagnosesParts
 from medassay.kinds.diagnoses.scorer import BEST, DiagnosesBody, score_labels
 
 RETRIES = 2
@@ -150,16 +153,17 @@ class DiagnosesGrader:
         """
         body = verdict.body_as(DiagnosesBody)
         scored = score_labels(body, self.rules)
-        return {
-            "severity": scored.severity if body.severities_read else None,
-            "severity_shift": scored.severity_shift,
-            "golden_severity": body.golden_severity,
-            "all_places": scored.all_places,
-            "hit": scored.hit,
-            "n": scored.n,
-            "n_considered": scored.n_considered,
-            "unjudged": scored.unjudged,
-        }
+        parts = DiagnosesParts(
+            severity=scored.severity if body.severities_read else None,
+            severity_shift=scored.severity_shift,
+            golden_severity=body.golden_severity,
+            all_places=scored.all_places,
+            hit=scored.hit,
+            n=scored.n,
+            n_considered=scored.n_considered,
+            unjudged=scored.unjudged,
+        )
+        return msgspec.structs.asdict(parts)
 
     def fits(self, case: Case, verdict: Verdict) -> bool:
         """Return whether a verdict holds the list of its answer, and the golden diagnosis of its

@@ -25,6 +25,7 @@ from medassay.kinds.diagnoses.aggregates import (
     bounds,
     case_estimates,
 )
+from medassay.kinds.diagnoses.parts import parts_of
 from medassay.statistic.draws import Floats
 from medassay.statistic.interval.ratio import ratio_p
 from medassay.statistic.metric.reliability import PRESETS, score_maximum
@@ -102,27 +103,26 @@ class DdxCases:
         cell = trial.cell
         place = self._table.add(cell, trial.item, self.numbers(score))
         cases = self._labelled.setdefault(cell, _LabelCounts())
-        parts = score.parts or {}
-        cases.unjudged += parts.get("unjudged", 0)
-        cases.labels += 2 * parts.get("n_considered", 0)
-        if parts.get("golden_severity"):
-            cases.golden[place] = parts["golden_severity"]
+        parts = parts_of(score.parts)
+        cases.unjudged += parts.unjudged
+        cases.labels += 2 * parts.n_considered
+        if parts.golden_severity:
+            cases.golden[place] = parts.golden_severity
 
     def numbers(self, score: TrialScore) -> dict[str, float | None]:
         """Return the numbers of one score record by column; None where unknown."""
         if score.score is None:
             return {}
-        parts = score.parts or {}
-        hit, limit = parts.get("hit"), self._rules.rank_limit
-        # A reply without a list has no parts.
+        parts, has_list = parts_of(score.parts), bool(score.parts)  # a reply without a list has none
+        hit, limit = parts.hit, self._rules.rank_limit
         return {
             "semantic": score.score,
-            "severity": parts.get("severity") if parts else self._none_at_all,
-            "shift": parts.get("severity_shift"),
+            "severity": parts.severity if has_list else self._none_at_all,
+            "shift": parts.severity_shift,
             **{f"top{k}": float(hit is not None and hit <= k) for k in TOPS if k <= limit},
-            "names": parts.get("n") if parts else 0,
-            "short": float(parts.get("n_considered", 0) < limit),
-            "all_places": parts.get("all_places") if parts else 0.0,
+            "names": parts.n if has_list else 0,
+            "short": float(parts.n_considered < limit),
+            "all_places": parts.all_places if has_list else 0.0,
         }
 
     def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:

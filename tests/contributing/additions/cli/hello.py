@@ -5,4 +5,4 @@ from medassay.cli.output import out
 
 def command() -> None:
     """Say hello."""
-    out.result("hello")
+    out.tell({"greeting": "hello"}, "hello")
