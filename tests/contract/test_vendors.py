@@ -6,6 +6,7 @@ import json
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
@@ -20,7 +21,9 @@ from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent, Transient
 from medassay.model.catalog import PROVIDERS
 
-pytest.importorskip("pydantic_ai", reason="the extras anthropic, google, mistral are not here")
+pytestmark = pytest.mark.skipif(
+    find_spec("pydantic_ai") is None, reason="the extras anthropic, google, mistral are not here"
+)
 
 KEY = "secret-key-0123456789"
 MESSAGES = (

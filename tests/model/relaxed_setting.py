@@ -1,12 +1,8 @@
 """A setting of Relaxed Perplexity for tiny models."""
 
-import pytest
+from tests.model.tiny_models import engine
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-from tests.model.tiny_models import engine  # noqa: E402
-
-from medassay.core.records.relaxed import RelaxedSetting  # noqa: E402
+from medassay.core.records.relaxed import RelaxedSetting
 
 SETTING = RelaxedSetting(samples=6, keep=4, stride=3, max_tokens=14)
 

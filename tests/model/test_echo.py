@@ -18,7 +18,6 @@ from medassay.model.catalog import PROVIDERS
 from medassay.model.echo import WrongEchoError, read_echo
 from medassay.model.likelihood import LikelihoodEngine
 
-pytest.importorskip("torch")
 CONTEXT = "A patient takes 100 µg of levothyroxine. When?\nAnswer:"
 OPTIONS = ("in the morning", "at noon", "é", "at noon with naïve soup")
 

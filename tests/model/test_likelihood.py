@@ -4,14 +4,11 @@ import random
 import warnings
 
 import pytest
+from tests.model.tiny_models import ARCHITECTURES, HEADS, Tokenizer, V, engine, model
+from tests.optional import torch, transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from tests.model.tiny_models import ARCHITECTURES, HEADS, Tokenizer, V, engine, model  # noqa: E402
-
-from medassay.model.likelihood import LikelihoodEngine  # noqa: E402 -- after the skip
-from medassay.model.packing import packed_cost, windows_over  # noqa: E402
+from medassay.model.likelihood import LikelihoodEngine
+from medassay.model.packing import packed_cost, windows_over
 
 pytestmark = pytest.mark.local_model
 

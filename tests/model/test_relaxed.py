@@ -4,16 +4,13 @@ import math
 import warnings
 
 import pytest
+from tests.model.relaxed_setting import CONTEXT, SETTING, TARGETS, ready
+from tests.model.tiny_models import ARCHITECTURES, HEADS, V, model
+from tests.optional import torch, transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from tests.model.relaxed_setting import CONTEXT, SETTING, TARGETS, ready  # noqa: E402
-from tests.model.tiny_models import ARCHITECTURES, HEADS, V, model  # noqa: E402
-
-from medassay.core.records.relaxed import MODES, RelaxedSetting  # noqa: E402
-from medassay.kinds.likelihood.relaxed_perplexity import combine  # noqa: E402
-from medassay.model.relaxed import relaxed_tables  # noqa: E402
+from medassay.core.records.relaxed import MODES, RelaxedSetting
+from medassay.kinds.likelihood.relaxed_perplexity import combine
+from medassay.model.relaxed import relaxed_tables
 
 pytestmark = pytest.mark.local_model
 

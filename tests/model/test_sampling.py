@@ -7,16 +7,13 @@ import math
 from collections import Counter
 
 import pytest
+from tests.model.relaxed_setting import CONTEXT, SETTING, TARGETS, ready
+from tests.model.tiny_models import SMALL, engine, model
+from tests.optional import torch
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from tests.model.relaxed_setting import CONTEXT, SETTING, TARGETS, ready  # noqa: E402
-from tests.model.tiny_models import SMALL, engine, model  # noqa: E402
-
-from medassay.core.records.relaxed import RelaxedSetting  # noqa: E402
-from medassay.model import relaxed, sampling  # noqa: E402
-from medassay.model.relaxed import relaxed_tables  # noqa: E402
+from medassay.core.records.relaxed import RelaxedSetting
+from medassay.model import relaxed, sampling
+from medassay.model.relaxed import relaxed_tables
 
 pytestmark = pytest.mark.local_model
 

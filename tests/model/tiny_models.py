@@ -2,11 +2,9 @@
 
 from types import SimpleNamespace
 
-import pytest
+from tests.optional import torch, transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-from medassay.model.likelihood import LikelihoodEngine  # noqa: E402 -- after the skip
+from medassay.model.likelihood import LikelihoodEngine
 
 V = 199
 
