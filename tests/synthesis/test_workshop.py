@@ -103,7 +103,8 @@ def test_a_history_follows_what_something_was_made_from(tmp_path):
         note(shop, "text/1", sources=[("graph", "text")])
         note(shop, "item-1", "item", sources=[("question", "text/1")])
         note(shop, "item-2", "item", sources=[("source", "other")])
-        released = {"version": "v1", "content_sha256": "0", "items": ["item-1"], "revisions": {}}
+        # As the first versions noted it: without revisions.
+        released = {"version": "v1", "content_sha256": "0", "items": ["item-1"]}
         note(shop, "v1", "release", result=released)
         found = [event.place for event in shop.history("item-1")]
     assert found == [

@@ -83,15 +83,20 @@ def _lengths(lengths: list[int]) -> TextLengths:
     return TextLengths(longest=max(lengths), mean=round(fmean(lengths), 2))
 
 
-def bank_stats(bank: Bank) -> dict[str, Any]:
-    """Return the statistics of `medassay bank stats` as plain JSON values."""
+def bank_stats(bank: Bank, statistics: ItemStats | None = None) -> dict[str, Any]:
+    """Return the statistics of `medassay bank stats` as plain JSON values.
+
+    Parameters
+    ----------
+    statistics : of its items, where they were computed before
+    """
     return {
         "schema_version": 1,
         "bank": bank.name,
         "version": bank.version,
         "content_sha256": bank.content_hash,
         "licence": bank.licence,
-        **msgspec.to_builtins(item_stats(bank.items)),
+        **msgspec.to_builtins(statistics or item_stats(bank.items)),
         "kept": bank.kept,
         "dropped": dict(sorted(bank.dropped.items())),
     }

@@ -231,8 +231,9 @@ def stats(bank: str = _BANK) -> None:
     from medassay.bank.stats import bank_stats, item_stats
 
     loaded = load_bank_argument(bank)
-    heading = f"{loaded.version}: {len(loaded.items)} items, licence {loaded.licence}"
-    out.tell(bank_stats(loaded), heading, *_stats_lines(item_stats(loaded.items)))
+    statistics = item_stats(loaded.items)
+    heading = f"{loaded.version}: {statistics.items} items, licence {loaded.licence}"
+    out.tell(bank_stats(loaded, statistics), heading, _stats_lines(statistics))
 
 
 def _stats_lines(statistics: "ItemStats") -> Iterator[str]:

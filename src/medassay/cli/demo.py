@@ -309,7 +309,7 @@ def _run(folder: Path) -> None:
     page = _board(run, folder / "site")
     out.tell(
         {"run": run.id, "path": str(run.path), "board": str(page), "domains": board.domains},
-        *leaderboard_parts(board, run, "overall"),
+        leaderboard_parts(board, run, "overall"),
         f"run   {run.path}",
         f"board {page}",
     )

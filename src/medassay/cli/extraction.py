@@ -91,7 +91,7 @@ def report_extraction(
         write_folder(to, files_of(study))
     page = [] if to is None else [f"study {to / 'index.html'}"]
     scripted = "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
-    out.tell(study, *_parts(study), *([scripted] if study.scripted else []), *page)
+    out.tell(study, _parts(study), *([scripted] if study.scripted else []), *page)
 
 
 def _parts(study: "ExtractionStudy") -> Iterator[str | Table]:

@@ -81,12 +81,12 @@ def flaws(
         )
     elif bank is not None or to is not None or tools is not None or again:
         raise UsageError("--bank, --to, --tools and --again go with --review")
-    out.tell(document, *_lines(flawed, document))
     if flawed.unsized:
         out.say(
             f"sizes not stated, taken as small: {', '.join(flawed.unsized)}; --large names the"
             " large ones"
         )
+    out.tell(document, _lines(flawed, document))
     if to is not None:
         out.say(f"nothing is changed before a person decides: medassay bank queue {to}")
 

@@ -33,10 +33,10 @@ def tell_run(run: "Run", more: Iterable[str] = ()) -> None:
         )
     out.tell(
         {"run": run.id, "path": place, "domains": board.domains},
-        *leaderboard_parts(board, run, "overall"),
+        leaderboard_parts(board, run, "overall"),
         *lines,
         f"run {place}",
-        *more,
+        more,
     )
 
 
@@ -59,7 +59,8 @@ def leaderboard_parts(board: "Leaderboard", run: "Run", domain: str) -> Iterator
     ddx = {} if board.ddx is None else {"ddx": board.ddx}
     statistics = Statistics({**run.statistics.document, "domains": board.domains, **ddx})
     for presentation in presentations_of(statistics.document).values():
-        yield from presentation.tables(statistics, domain) if presentation.tables else ()
+        for table in presentation.tables(statistics, domain) if presentation.tables else ():
+            yield from (table,) if table.rows else table.notes
     yield from fallback_lines(run.manifest.fallback)
     yield from _cut_off(run, rows)
     if warned := _unread_pairs(run, domain):

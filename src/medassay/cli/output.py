@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,15 +33,23 @@ class Output:
         # Built whole before anything is written; ASCII, since any text must survive any terminal.
         sys.stdout.write(json.dumps({"schema_version": 1, **document}, indent=1) + "\n")
 
-    def tell(self, record: Mapping[str, Any] | msgspec.Struct, *parts: str | Table) -> None:
-        """Print a result: with --json the record as one document, else its lines and tables."""
+    def tell(
+        self,
+        record: Mapping[str, Any] | msgspec.Struct,
+        *parts: str | Table | Iterable[str | Table],
+    ) -> None:
+        """Print a result: with --json the record as one document, else its lines and tables.
+
+        Parts that are iterated, as what a generator yields, are made only where they are printed.
+        """
         if self.json:
             self.document(msgspec.to_builtins(record))
         for part in () if self.json else parts:
-            if isinstance(part, str):
-                self.result(part)
-            else:
-                self.table(part)
+            for line in (part,) if isinstance(part, str | Table) else part:
+                if isinstance(line, str):
+                    self.result(line)
+                else:
+                    self.table(line)
 
     def say(self, text: str) -> None:
         """Print a message for people, unless --quiet."""
@@ -63,8 +71,7 @@ class Output:
             grid.add_column(escape(visible(heading)), justify="right", overflow="fold")
         for cells in table.rows:
             grid.add_row(*(escape(visible(cell)) for cell in cells))
-        if table.rows:
-            self.console().print(grid)
+        self.console().print(grid)
         for note in table.notes:
             self.result(note)
 

@@ -94,7 +94,7 @@ def command(
             f"--domain: '{domain}' is not in this run; known are {', '.join(board.domains)}"
         )
     by_group = {} if groups is None else {"by": groups}
-    out.tell({**board.to_dict(), **by_group}, *_parts(board, chosen, domain, groups or {}))
+    out.tell({**board.to_dict(), **by_group}, _parts(board, chosen, domain, groups or {}))
 
 
 def _parts(

@@ -42,7 +42,7 @@ def tell_sheet(
     if to is not None:
         write_folder(to, {**sheet.files(), **(more or {})})
     page = {} if to is None else {"page": str(to / "index.html")}
-    out.tell({**sheet.data, **page}, *_parts(sheet), *(f"page {path}" for path in page.values()))
+    out.tell({**sheet.data, **page}, _parts(sheet), *(f"page {path}" for path in page.values()))
 
 
 def _parts(sheet: "ReportDocument") -> Iterator[str | Table]:

@@ -48,7 +48,7 @@ def command(
     document = result.document()
     if to is not None:
         _write(to / document["id"], result, document)
-    out.tell(document, *_parts(result))
+    out.tell(document, _parts(result))
 
 
 def _write(folder: Path, result: "Shortlist", document: dict[str, Any]) -> None:

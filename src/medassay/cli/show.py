@@ -78,7 +78,7 @@ def command(
             f"  {letter}. {option}"
             for letter, option in zip(item.letters, item.options, strict=True)
         ),
-        *_trial_lines(hits),
+        _trial_lines(hits),
     )
     if others:
         out.say(f"of run {opened.id}; {name} is in {', '.join(others)}, too: name one with --run")
@@ -183,7 +183,7 @@ def _tell_history(name: str, folder: Path | None) -> None:
             "item": name,
             "history": [{"line": e.number, "hash": e.hash, **e.record} for e in events],
         },
-        *_history_lines(events),
+        _history_lines(events),
     )
 
 

@@ -48,6 +48,8 @@ def command(
         {"by": by.value, "rows": [row.to_dict() for row in rows], "bounds": bounds},
         table if rows else "nothing was spent here",
     )
+    if not rows:
+        return
     if any(row.open.calls for row in rows):
         out.say(
             "open: requests that timed out or lost their connection, at their upper bound,"

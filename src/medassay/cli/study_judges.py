@@ -48,7 +48,7 @@ def injection(
         watch=watch,
         again=again,
     )
-    out.tell(result, *_injection_lines(result))
+    out.tell(result, _injection_lines(result))
 
 
 def _injection_lines(result: "InjectionStudy") -> Iterator[str]:
@@ -138,11 +138,11 @@ def judges(
         raise UsageError("name either --second (and --other), or --people")
     if people is not None:
         by_people = compare_with_people(opened, first, people)
-        out.tell(by_people, *_people_lines(by_people))
+        out.tell(by_people, _people_lines(by_people))
         return
     against = open_run(other) if other else opened
     comparison = compare_judges((opened, first), (against, second))
-    out.tell(comparison, *_judges_lines(comparison))
+    out.tell(comparison, _judges_lines(comparison))
 
 
 def _people_lines(result: "PeopleComparison") -> Iterator[str]:

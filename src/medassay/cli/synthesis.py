@@ -110,8 +110,8 @@ def tell_made(to: Path, result: "SynthesisResult", released: dict[str, str] | No
             f"released {released['version']} {released['content_sha256']} in {released['bank']}"
         )
     document = {"workshop": str(to), **result.to_dict(), "waiting": waiting}
-    out.tell({**document, "journal": workshop.events[-1].hash, **more}, *lines)
     out.say(f"{result.calls} calls, {result.replayed} replies from the store")
+    out.tell({**document, "journal": workshop.events[-1].hash, **more}, *lines)
     if waiting:
         out.say(
             f"medassay bank queue {to} lists what waits, medassay bank decide {to} … notes what you"

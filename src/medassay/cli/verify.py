@@ -63,8 +63,8 @@ def command(
         lines += [f"the record\n{proof['record']}", "hashes beside it, from leaf to root"]
         lines += proof["path"]
     out.tell({**report.to_dict(), "note": note, "proof": proof}, *lines)
-    if not report.ok and out.json:  # the document says what is wrong
-        raise typer.Exit(IntegrityError.exit_code)
     if not report.ok:
+        if out.json:  # the document says what is wrong
+            raise typer.Exit(IntegrityError.exit_code)
         raise IntegrityError(f"{place}: {report.first_mismatch}")
     out.say(note)

@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from medassay.errors import InputError
+from medassay.errors import InputError, IntegrityError
 
 T = TypeVar("T")
 _BOM = b"\xef\xbb\xbf"
@@ -38,6 +38,20 @@ def parse_json(data: bytes, where: str) -> Any:
         return _decode(data.removeprefix(_BOM))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not valid JSON: {error}") from None
+
+
+def record_as(value: Any, kind: type[T], where: str) -> T:
+    """Return a JSON value as a record, or another type.
+
+    Raises
+    ------
+    IntegrityError
+        Saying `where`, and which field is wrong.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise IntegrityError(f"{where}: {error}") from None
 
 
 def parse_record(data: bytes, where: str) -> Any:

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table for a terminal: cells of text first, then numbers; `notes` stand below it.
+    """A table for a terminal.
 
-    Columns whose headings are in `unfolded` stay on one line.
+    Attributes
+    ----------
+    rows : the cells of each row, those of text first
+    text, numbers : headings of the columns of text, and of those that are aligned right
+    notes : lines below it
+    unfolded : headings of columns that stay on one line
     """
 
     rows: Sequence[Sequence[str]] = ()

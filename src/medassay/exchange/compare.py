@@ -314,7 +314,9 @@ def _options(
 def _unread(side: Side, row: _ComparedRow, members: Sequence[Stratum]) -> float:
     """Return the unread share of a row over some domains."""
     names = [stratum.name for stratum in members]
-    return unread_share(side.scores.outcomes.of(names, (row.model, row.setting), row.mode).outcomes)
+    return unread_share(
+        side.scores.outcomes.of(names, (row.model, row.setting), (row.mode,)).outcomes
+    )
 
 
 def _stratum(

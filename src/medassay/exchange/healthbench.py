@@ -24,12 +24,12 @@ from medassay.core.canonical import canonical, content_hash, sha256_hex
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
-from medassay.core.records.verdict import Verdict, stored_verdict
+from medassay.core.records.verdict import CriterionVerdict, Verdict
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
 from medassay.judging.queue import Answers
 from medassay.kinds.catalog import PARSERS
-from medassay.kinds.criteria.grader import CriteriaGrader
+from medassay.kinds.criteria.grader import CriteriaBody, CriteriaGrader
 from medassay.kinds.criteria.tasks import RUBRIC
 from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish
@@ -157,11 +157,11 @@ def read_healthbench(path: Path) -> Iterator[JudgedAnswer]:
         record |= {"kind": "public", "source": "HealthBench"}
         check_record(record, where, {DOMAIN})
         by_id = {f"c{at}": criterion for at, criterion in enumerate(met, 1)}
-        entries = [{"id": c["id"], **by_id[c["id"]]} for c in record["criteria"]]
+        verdicts = [CriterionVerdict(id=c["id"], **by_id[c["id"]]) for c in record["criteria"]]
         judged = JudgedAnswer(
             item=build_item(record),
             text=text,
-            verdict=stored_verdict(CriteriaGrader(), {"criteria": entries}),
+            verdict=Verdict(valid=True, body=CriteriaBody(criteria=verdicts)),
             where=where,
         )
         _check_score(judged, row.get("score"), where)

@@ -115,7 +115,7 @@ def _figure(key: str, run: Run | None, statistics: Statistics, mode: str) -> Fig
             score=estimate.value,
             lo=estimate.ends[0],
             hi=estimate.ends[1],
-            n=estimate.n or 0,
+            n=estimate.n,
         )
         for row, name, estimate in _estimates(rows)
         if estimate.scale == (0, 1) and estimate.value is not None

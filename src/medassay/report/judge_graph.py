@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from medassay.core.json import record_as
 from medassay.errors import IntegrityError
 from medassay.report.graph_layout import layout
 
@@ -120,7 +121,7 @@ class Drawing:
 
     def passed(self, trace: Sequence[Mapping[str, Any]]) -> AnswerPath:
         """Return the path of one answer, from its trace."""
-        steps = msgspec.convert(trace, list[PassedNode])
+        steps = record_as(trace, list[PassedNode], "verdicts.jsonl: a trace")
         verdicts = {step.node: step.verdict for step in steps if step.verdict}
         edges = []
         for step in steps:
@@ -167,16 +168,8 @@ def _drawing(number: int, graph: GraphText) -> Drawing:
     children = [[places[end] for _, end in graph.nodes[name].branches()] for name in names]
     grid = layout(children, range(len(names)), [_HIGH] * len(names), _APART)
     boxes = {
-        name: Box(
-            node=name,
-            type=node.type,
-            x=_MARGIN + column * (BOX + GAP),
-            y=_MARGIN + top,
-            label=node.label(name),
-            says=node.instructions or node.criteria,
-        )
+        name: _box(name, graph.nodes[name], column, top)
         for name, column, top in zip(names, grid.columns, grid.tops, strict=True)
-        if (node := graph.nodes[name])
     }
     return Drawing(
         number=number,
@@ -186,6 +179,17 @@ def _drawing(number: int, graph: GraphText) -> Drawing:
         height=round(max(box.y for box in boxes.values()) + _HIGH + _MARGIN),
         boxes=boxes,
         edges=list(_edges(graph, boxes)),
+    )
+
+
+def _box(name: str, node: GraphNodeText, column: int, top: float) -> Box:
+    return Box(
+        node=name,
+        type=node.type,
+        x=_MARGIN + column * (BOX + GAP),
+        y=_MARGIN + top,
+        label=node.label(name),
+        says=node.instructions or node.criteria,
     )
 
 

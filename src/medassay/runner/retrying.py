@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from medassay.core.again import Again, trial_class, verdict_class
+from medassay.core.json import record_as
 from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import TrialVerdict
 from medassay.errors import IncompleteError
@@ -63,7 +64,7 @@ def verdicts_again(
     attempts: dict[int, int] = {}
     chosen = []
     for place, record in records:
-        verdict = msgspec.convert(record, TrialVerdict)
+        verdict = record_as(record, TrialVerdict, "a verdict")
         is_wanted = again.wants(verdict_class(verdict), verdict.judge)
         if attempt := verdict.attempt + is_wanted:
             attempts[place] = attempt
@@ -85,7 +86,8 @@ def refuse_unusable(run: Run, journal: Journal, seats: Mapping[str, int]) -> Non
         Naming each judge with its counts, and what asks it again.
     """
     records = (record for _, record in journalled(journal))
-    counts = _unusable_counts(msgspec.convert(record, TrialVerdict) for record in records)
+    verdicts = (record_as(record, TrialVerdict, "journal: a verdict") for record in records)
+    counts = _unusable_counts(verdicts)
     lines = []
     for judge, n_seats in sorted(seats.items()):
         unusable = counts.get(judge, Counter())

@@ -112,7 +112,6 @@ def _rows(study: ReadingStudy) -> Section:
             n=row.n,
         )
         for row in study.rows
-        if row.unread is not None
     ]
     lines = [
         [

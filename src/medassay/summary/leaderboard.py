@@ -246,7 +246,7 @@ def _row(
     *,
     counts_cuts: bool,
 ) -> dict[str, Any]:
-    counted = scores.outcomes.of(members, standing.row, mode)
+    counted = scores.outcomes.of(members, standing.row, (mode,))
     model, setting = standing.row
     estimate, rank = standing.estimate, standing.rank
     unparsed = counted.share(counted.outcomes["unparsed"])

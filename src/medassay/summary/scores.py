@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -75,17 +76,16 @@ class OutcomeCounts:
         if trial.outcome == "unparsed" and trial.reason == "ambiguous":
             counted.ambiguous += 1
 
-    def of(self, domains: Iterable[str], row: RowKey, *modes: str) -> CountedTrials:
+    def of(self, domains: Iterable[str], row: RowKey, modes: Iterable[str]) -> CountedTrials:
         """Return the counts of a row over some domains and modes."""
         total = CountedTrials()
-        for domain in domains:
-            for mode in modes:
-                total.add(self._counts.get((domain, *row, mode), CountedTrials()))
+        for domain, mode in product(domains, modes):
+            total.add(self._counts.get((domain, *row, mode), CountedTrials()))
         return total
 
     def cut_off_share(self, row: RowKey, domains: Sequence[str], modes: Iterable[str]) -> float:
         """Return the share of a row's replies that ended at their token limit."""
-        total = self.of(domains, row, *modes)
+        total = self.of(domains, row, modes)
         return total.cut_off / max(1, total.trials - total.outcomes["failed"])
 
 

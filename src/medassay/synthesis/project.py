@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.json import parse_record
+from medassay.core.json import parse_record, record_as
 from medassay.core.private import make_folder, open_file
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.storage.ledger import START, chained
@@ -135,17 +135,11 @@ class Event:
         IntegrityError
             When it is something else.
         """
-        return self._read("result", self.line.result, kind)
+        return record_as(self.result, kind, f"{JOURNAL} line {self.number}: result")
 
     def shown_as(self, kind: type[T]) -> T:
         """Return what the model or person was shown, as `result_as` returns a result."""
-        return self._read("given", self.line.given, kind)
-
-    def _read(self, key: str, value: Any, kind: type[T]) -> T:
-        try:
-            return msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            raise IntegrityError(f"{JOURNAL} line {self.number}: {key}: {error}") from None
+        return record_as(self.line.given, kind, f"{JOURNAL} line {self.number}: given")
 
     @property
     def note(self) -> str:

@@ -147,4 +147,4 @@ class ReleaseNote(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     content_sha256: str
     items: list[str]
-    revisions: dict[str, ItemRevision]
+    revisions: dict[str, ItemRevision] = {}

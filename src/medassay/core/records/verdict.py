@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from medassay.core.json import record_as
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.trial import TrialLine
 from medassay.core.revision import revision_id
 from medassay.core.scale import Scale
-from medassay.errors import IntegrityError
 
 FACT_VERDICTS = ("contradict", "missing", "entail")  # of an answer, on one target fact
 CLAIM_KINDS = ("invented_source", "fabricated_study", "wrong_figure", "other")
@@ -44,8 +44,8 @@ B = TypeVar("B", bound=VerdictBody)
 class Verdict:
     """What one judge says of one answer.
 
-    `body` holds what was read from the replies; it is empty unless `valid`, but for graphs, which
-    show how far they came. `reason` says why a verdict is not valid.
+    `body` holds what was read from the replies; of a verdict that is not valid it may be empty.
+    `reason` says why a verdict is not valid.
     """
 
     valid: bool
@@ -60,7 +60,7 @@ class Verdict:
         Raises
         ------
         TypeError
-            When the verdict is that of another grader, or not valid.
+            When the verdict is that of another grader, or nothing was read.
         """
         if not isinstance(self.body, kind):
             raise TypeError(f"the body is {type(self.body).__name__}, not {kind.__name__}")
@@ -144,10 +144,10 @@ def stored_verdict(
     IntegrityError
         When the body is none that the grader gives.
     """
-    try:
-        read = msgspec.convert(body, grader.body_type) if body else VerdictBody()
-    except msgspec.ValidationError as error:
-        raise IntegrityError(f"the body of a verdict by {grader.name}: {error}") from None
+    read = VerdictBody()
+    if valid or body:
+        where = f"verdicts.jsonl: body of a verdict by {grader.name}"
+        read = record_as(body, grader.body_type, where)
     return Verdict(valid=valid, reason=reason, body=read)
 
 

@@ -4,8 +4,7 @@ scores.
 
 from typing import Any
 
-import msgspec
-
+from medassay.core.json import record_as
 from medassay.core.records.diagnosis import FARTHEST
 from medassay.core.records.plan import DdxRules
 from medassay.kinds.diagnoses.scorer import BEST, DiagnosesBody, score_labels
@@ -48,7 +47,7 @@ def case_views(run: Run, answers: ShownAnswers) -> list[ShownCase]:
 def _body(answer: ShownAnswer) -> DiagnosesBody | None:
     """Return the labels of the verdict on an answer; None where there is none."""
     valid = [v for v in answer.verdicts if v["outcome"] == "valid"]
-    return msgspec.convert(valid[0]["body"], DiagnosesBody) if valid else None
+    return record_as(valid[0]["body"], DiagnosesBody, "verdicts.jsonl: body") if valid else None
 
 
 def _scores(run: Run, answer: ShownAnswer) -> tuple[float | None, float | None]:

@@ -144,7 +144,7 @@ def top_figure(rows: Sequence[DiagnosesRow]) -> Figure | None:
             score=share.value,
             lo=share.ends[0],
             hi=share.ends[1],
-            n=share.n or 0,
+            n=share.n,
         )
         for row in rows[:_SHOWN]
         for k, share in row.tops.items()
@@ -336,10 +336,10 @@ def case_figure(cases: Sequence[ShownCase], links: Sequence[str]) -> Figure:
     start = len(heads.pop()) + 1 if len(heads) == 1 and "" not in heads else 0
     points = []
     for case, link in zip(cases, links, strict=True):
-        listed = "; ".join(f"{row['rank']}. {row['name']}" for row in case.rows[:5])
-        repeat = case.answer.trial["repeat"]
         if case.x is None or case.y is None:
             continue
+        listed = "; ".join(f"{row['rank']}. {row['name']}" for row in case.rows[:5])
+        repeat = case.answer.trial["repeat"]
         points.append(
             CasePoint(
                 x=case.x,

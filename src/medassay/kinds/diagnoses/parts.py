@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from medassay.errors import IntegrityError
+from medassay.core.json import record_as
 
 
 class DiagnosesParts(msgspec.Struct, frozen=True, kw_only=True):
     """What belongs to the score of a list besides its value.
 
-    Withheld cases have some of it, other runs may lack what came later.
+    Of a withheld case some of it is public; runs of earlier versions lack what was added later.
 
     Attributes
     ----------
@@ -41,7 +41,4 @@ def parts_of(parts: Mapping[str, Any] | None) -> DiagnosesParts:
     IntegrityError
         When they are something else.
     """
-    try:
-        return msgspec.convert(parts or {}, DiagnosesParts)
-    except msgspec.ValidationError as error:
-        raise IntegrityError(f"scores.jsonl: parts of ranked diagnoses: {error}") from None
+    return record_as(parts or {}, DiagnosesParts, "scores.jsonl: parts of ranked diagnoses")

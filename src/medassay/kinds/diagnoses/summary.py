@@ -25,7 +25,7 @@ from medassay.kinds.diagnoses.aggregates import (
     bounds,
     case_estimates,
 )
-from medassay.kinds.diagnoses.parts import parts_of
+from medassay.kinds.diagnoses.parts import DiagnosesParts, parts_of
 from medassay.statistic.draws import Floats
 from medassay.statistic.interval.ratio import ratio_p
 from medassay.statistic.metric.reliability import PRESETS, score_maximum
@@ -101,9 +101,9 @@ class DdxCases:
     def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial with its score record: null counts for nothing, no list scores 0 and 0."""
         cell = trial.cell
-        place = self._table.add(cell, trial.item, self.numbers(score))
-        cases = self._labelled.setdefault(cell, _LabelCounts())
         parts = parts_of(score.parts)
+        place = self._table.add(cell, trial.item, self._numbers(score, parts))
+        cases = self._labelled.setdefault(cell, _LabelCounts())
         cases.unjudged += parts.unjudged
         cases.labels += 2 * parts.n_considered
         if parts.golden_severity:
@@ -111,9 +111,12 @@ class DdxCases:
 
     def numbers(self, score: TrialScore) -> dict[str, float | None]:
         """Return the numbers of one score record by column; None where unknown."""
+        return self._numbers(score, parts_of(score.parts))
+
+    def _numbers(self, score: TrialScore, parts: DiagnosesParts) -> dict[str, float | None]:
         if score.score is None:
             return {}
-        parts, has_list = parts_of(score.parts), bool(score.parts)  # a reply without a list has none
+        has_list = bool(score.parts)  # a reply without a list has none
         hit, limit = parts.hit, self._rules.rank_limit
         return {
             "semantic": score.score,

@@ -86,8 +86,8 @@ def pages(board: Board) -> Iterator[Page]:
                 row=f"{point.model} · {point.setting}",
                 series=f"{point.series} {point.sampling}",
                 score=point.score,
-                lo=point.score if point.lo is None else point.lo,
-                hi=point.score if point.hi is None else point.hi,
+                lo=point.lo,
+                hi=point.hi,
             )
             for point in whole.points
             if (point.metric, point.scale, point.mode) == (metric, scale.ends, mode)

@@ -19,7 +19,7 @@ class Bar:
     score: float
     lo: float | None
     hi: float | None
-    n: int
+    n: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +54,8 @@ def bars(scores: Sequence[Bar], *, by: str, group: str, unit: str, factor: float
             group: bar.group,
             "n": bar.n,
             "score": factor * bar.score,
-            "lo": factor * (bar.score if bar.lo is None else bar.lo),
-            "hi": factor * (bar.score if bar.hi is None else bar.hi),
+            "lo": None if bar.lo is None else factor * bar.lo,
+            "hi": None if bar.hi is None else factor * bar.hi,
         }
         for bar in scores
     ]

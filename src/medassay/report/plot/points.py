@@ -194,10 +194,9 @@ def quadrant(
         )
     ]
     plane = _Plane(x, y, limit)
-    has = f"isValid(datum['{x}_lo'])"
     whiskers = [
         {
-            "transform": [{"filter": has}],
+            "transform": [{"filter": f"isValid(datum['{x}_lo'])"}],
             "mark": "rule",
             "encoding": {
                 "x": {**plane.across, "field": f"{x}_lo"},
@@ -206,7 +205,7 @@ def quadrant(
             },
         },
         {
-            "transform": [{"filter": has}],
+            "transform": [{"filter": f"isValid(datum['{y}_lo'])"}],
             "mark": "rule",
             "encoding": {
                 "y": {**plane.up, "field": f"{y}_lo"},

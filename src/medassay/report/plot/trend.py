@@ -23,7 +23,7 @@ class LinePoint:
     lo: float | None
     hi: float | None
 
-    def ends(self) -> Iterator[float]:
+    def heights(self) -> Iterator[float]:
         """Yield the score and the ends of its interval."""
         yield from (value for value in (self.score, self.lo, self.hi) if value is not None)
 
@@ -34,8 +34,6 @@ class SeriesPoint(LinePoint):
 
     place: str
     series: str
-    lo: float
-    hi: float
 
 
 def trend(
@@ -59,7 +57,7 @@ def trend(
         latest[point.row] = point.score
     rows_shown = sorted(latest, key=lambda row: (-latest[row], row))[:_MAX_SERIES]
     line_points = [
-        replace(p, score=factor * p.score, lo=factor * p.lo, hi=factor * p.hi)
+        replace(p, score=factor * p.score, lo=_times(factor, p.lo), hi=_times(factor, p.hi))
         for p in points
         if p.row in rows_shown
     ]
@@ -144,6 +142,10 @@ def trend(
     )
 
 
+def _times(factor: float, end: float | None) -> float | None:
+    return None if end is None else factor * end
+
+
 def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:
     if not publications:
         return "No points of this metric."
@@ -175,7 +177,7 @@ def end_labels(points: Sequence[LinePoint], axis: str, height: int) -> list[dict
     height : of the figure, in pixels
     """
     last = {point.row: point for point in points}
-    ends = [end for point in points for end in point.ends()]
+    ends = [end for point in points for end in point.heights()]
     apart = (max(ends) - min(ends)) * _LABEL / height if ends else 0.0
     labels: list[dict[str, str | float]] = []
     heights: dict[int | str, list[float]] = {}
