@@ -2,7 +2,9 @@
 them, and each of five workers would take three seconds for PyTorch.
 """
 
-import pytest
+from importlib import import_module
+
+from tests.conftest import absent
 
 
 class Optional:
@@ -12,7 +14,11 @@ class Optional:
         self._name = name
 
     def __getattr__(self, attribute):
-        return getattr(pytest.importorskip(self._name), attribute)
+        try:
+            library = import_module(self._name)
+        except ImportError:
+            absent(f"{self._name} is not installed")
+        return getattr(library, attribute)
 
 
 torch = Optional("torch")

@@ -51,6 +51,7 @@ def test_the_whole_path_by_commands(cli, law, tmp_path):
     assert "statute of limitations" in text
     digest = text.rsplit("sha256 ", 1)[1].strip()
     assert cli("show", digest)[0] == 0
+    assert "score 0, sha256" in text  # as the file has it, not 0.0
 
 
 def test_each_exit_code_is_reached_and_json_always_parses(cli, law, tmp_path):

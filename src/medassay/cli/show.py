@@ -109,8 +109,13 @@ class _Hit:
 
     sha256: str
     trial: "Trial"
-    score: float | None
     document: dict[str, Any]
+
+    @property
+    def score(self) -> int | float | None:
+        """Return the score as the file has it: 1, not 1.0."""
+        score: int | float | None = self.document["score"]
+        return score
 
 
 def _hits(run: "Run", name: str) -> list[_Hit]:
@@ -130,14 +135,7 @@ def _hits(run: "Run", name: str) -> list[_Hit]:
                 "score": score["score"],
                 "because": score.get("because", ""),
             }
-            hits.append(
-                _Hit(
-                    sha256=digest,
-                    trial=stored.trial,
-                    score=stored.score.score,
-                    document=document,
-                )
-            )
+            hits.append(_Hit(sha256=digest, trial=stored.trial, document=document))
     return hits
 
 
