@@ -15,8 +15,9 @@ from medassay.core.records.answer import Answer
 from medassay.core.records.completion import Completion
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.item import Item
-from medassay.core.records.likelihood import likelihoods_of
+from medassay.core.records.likelihood import StoredLikelihood, likelihoods_of
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.relaxed import StoredCompletions
 from medassay.core.records.verdict import Case
 from medassay.core.reply import json_objects, json_value, refusal, thoughts
 from medassay.core.scale import Scale
@@ -108,8 +109,10 @@ def _answer(item: Item, line: Line) -> Answer:
         outcome=line.get("outcome", "answered"),
         value=line.get("value"),
         reason="",
-        likelihoods=likelihoods_of(tuple(line.get("likelihoods", ())), None),
-        drawn=line.get("drawn"),
+        likelihoods=likelihoods_of(
+            msgspec.convert(line.get("likelihoods", ()), tuple[StoredLikelihood, ...]), None
+        ),
+        drawn=msgspec.convert(line.get("drawn"), StoredCompletions | None),
     )
 
 

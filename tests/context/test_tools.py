@@ -320,8 +320,8 @@ def test_calls_and_results_go_back_to_the_model_in_order():
         ("tool", "c1", "r1"),
     ]
     assert model.prompts[1].encoded == canonical(list(model.prompts[1].messages))
-    assert [t["sha256"] for t in found.trace] == [sha256_hex(b"r0"), sha256_hex(b"r1")]
-    assert not any("result" in t for t in found.trace)  # others' text: in the response store
+    assert [t.sha256 for t in found.trace] == [sha256_hex(b"r0"), sha256_hex(b"r1")]
+    assert not any(hasattr(t, "result") for t in found.trace)  # others' text: in the response store
     assert found.replies[-1].completion.text == "done"
 
 
@@ -335,7 +335,7 @@ def test_no_more_calls_than_the_limit_are_made_and_a_deaf_model_is_cut_off():
     model = Scripted(wish(5), wish(5), wish(5), wish(5), wish(5), wish(5))
     found = talk(model, look)
     assert len(made) == 8
-    assert [t["status"] for t in found.trace].count("limit") == 2 + 5 + 5
+    assert [t.status for t in found.trace].count("limit") == 2 + 5 + 5
     assert len(model.prompts) == 5
     assert "answer now" in model.prompts[-1].messages[-1]["content"]
 
@@ -361,4 +361,4 @@ def test_calls_without_ids_or_with_broken_arguments_are_sent_back_so_that_endpoi
     sent = model.prompts[1].messages[1]["tool_calls"]
     assert [c["id"] for c in sent] == ["call_0", "call_1", "call_2"]
     assert sent[2]["function"]["arguments"] == "{}"
-    assert found.trace[2]["arguments"] == "{broken"
+    assert found.trace[2].arguments == "{broken"

@@ -30,7 +30,6 @@ OTHER_MEANINGS = {
     "runner/probing.py: 'likelihood' in spec.capabilities",
     "core/records/prompt.py: part['type'] == 'text'",  # part of a message
     "judging/graders/graph/graph.py: node.type == 'choice'",  # node of a graph
-    "publishing/redaction.py: 'facts' in body",  # what a judge says
 }
 
 

@@ -6,7 +6,12 @@ import pytest
 from tests import makers
 
 from medassay.core.records.answer import Answer
-from medassay.core.records.likelihood import LogLikelihood, likeliest, likelihoods_of
+from medassay.core.records.likelihood import (
+    LogLikelihood,
+    StoredLikelihood,
+    likeliest,
+    likelihoods_of,
+)
 from medassay.kinds.likelihood.choice_scorer import likeliest_parts
 from medassay.kinds.likelihood.perplexity import bits_per_byte, perplexity_parts
 
@@ -68,7 +73,9 @@ def test_the_order_shown_is_undone():
         {"total": -float(n), "n_tokens": 1, "greedy": False, "n_bytes": 1, "n_characters": 1}
         for n in range(3)
     ]
-    found = likelihoods_of(given, [2, 0, 1])  # shown first: the bank's third
+    found = likelihoods_of(
+        [StoredLikelihood(**one) for one in given], [2, 0, 1]
+    )  # shown first: the bank's third
     assert [one.total for one in found] == [-1.0, -2.0, 0.0]
 
 

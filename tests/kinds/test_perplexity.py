@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import makers
 
+from medassay.core.records.likelihood import StoredLikelihood
 from medassay.core.records.relaxed import (
     MODES,
     Position,
@@ -258,7 +259,8 @@ def test_the_name_carries_the_setting():
 
 def test_a_page_shows_the_likelihood_of_more_options_than_the_alphabet_has_letters():
     n = 28
-    trial = makers.trial(likelihoods=({"total": -1.0, "n_bytes": 1},) * n, value="Δ")
+    likelihood = StoredLikelihood(total=-1.0, n_tokens=1, greedy=None, n_bytes=1, n_characters=1)
+    trial = makers.trial(likelihoods=(likelihood,) * n, value="Δ")
     options = likelihood_view({"options": [f"option {at}" for at in range(n)]}, trial)["options"]
     assert [option["letter"] for option in options][25:] == ["Z", "Γ", "Δ"]
     assert [option["chosen"] for option in options] == [False] * 27 + [True]

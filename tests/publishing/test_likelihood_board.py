@@ -11,7 +11,7 @@ from tests import makers
 from tests.runner.likelihood_plans import RELAXED, lines, open_items, tiny, workspace
 
 import medassay
-from medassay.core.records.relaxed import RelaxedSetting
+from medassay.core.records.relaxed import RelaxedSetting, StoredCompletions
 from medassay.core.records.trial import Trial
 from medassay.kinds.likelihood.board import likelihood_view
 from medassay.publishing.verify import verify
@@ -113,7 +113,9 @@ def test_a_value_of_minus_infinity_is_shown_as_such():
         ],
         "targets": [{"n_tokens": 1, "positions": [[0, [[0.0, None]]], [2, [[-1.0, -3.0]]]]}],
     }
-    [target] = likelihood_view({"reference": "x"}, makers.trial(drawn=drawn))["targets"]
+    [target] = likelihood_view(
+        {"reference": "x"}, makers.trial(drawn=msgspec.convert(drawn, StoredCompletions))
+    )["targets"]
     assert target["value"] is None
     assert target["reason"] == "the target is impossible at a position"
     assert [one["value"] for one in target["log_p"]] == [None, -3.0]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import msgspec
 import pytest
 from tests import makers
 from tests.runner.likelihood_plans import BOTH, RELAXED, lines, open_items, tiny, workspace
@@ -18,7 +19,7 @@ import medassay
 from medassay import pipeline
 from medassay.core.canonical import canonical
 from medassay.core.records.plan import load_plan, plan_from_dict
-from medassay.core.records.relaxed import MODES, RelaxedSetting, tables_from_dict
+from medassay.core.records.relaxed import MODES, RelaxedSetting, StoredTables
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import task_of_plan, task_of_run
 from medassay.kinds.likelihood import perplexity
@@ -365,7 +366,10 @@ def test_relaxed_perplexity_has_every_combination_and_the_pair(relaxed):
     for mode in MODES:
         for role, first, last in (("", 0, 3), (" (nice to have)", 3, 5)):
             made = [
-                [combine(tables_from_dict(t), mode) for t in trial["drawn"]["targets"][first:last]]
+                [
+                    combine(msgspec.convert(t, StoredTables).tables, mode)
+                    for t in trial["drawn"]["targets"][first:last]
+                ]
                 for trial in trials
             ]
             values = [sum(o.value for o in one) / len(one) for one in made]

@@ -1,6 +1,7 @@
 """What the machinery calls and the kinds of task, graders and summaries provide."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,6 +10,14 @@ from numpy.typing import NDArray
 from medassay.core.records.judging_columns import JudgingColumns
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowAddition:
+    """What a summary adds to a row of a ranking: columns by name, and the marks for them."""
+
+    columns: Mapping[str, Any]
+    flags: Sequence[str] = ()
 
 
 class Summary(Protocol):
@@ -24,14 +33,11 @@ class Summary(Protocol):
 
     def row(
         self, domains: Sequence[str], row: tuple[str, str], mode: str, used: NDArray[np.bool_]
-    ) -> dict[str, Any]:
+    ) -> RowAddition:
         """Return what is added to a row.
 
         `used` are the items that it is ranked on, over the domains.
         """
-
-    def flags(self, row: Mapping[str, Any]) -> list[str]:
-        """Return the marks that a row gets for what was added to it."""
 
     def document(
         self, used: Mapping[str, Mapping[tuple[str, str], NDArray[np.bool_]]]

@@ -1,14 +1,18 @@
 """Completion → `Answer`, with exactly one outcome, whatever the kind of task."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
+
+import msgspec
 
 from medassay.core.parser import Extraction, Parser
 from medassay.core.records.answer import Answer
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
-from medassay.core.records.likelihood import likeliest, likelihoods_of
+from medassay.core.records.likelihood import StoredLikelihood, likeliest, likelihoods_of
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.relaxed import StoredCompletions
 from medassay.core.reply.refusal import SAID, declines
 from medassay.core.reply.thoughts import strip_thoughts
 
@@ -32,7 +36,12 @@ def read_answer(
     reading: an item with options is answered by its likeliest one, the first of equals.
     """
     if completion.likelihoods is not None or completion.drawn is not None:
-        return _read_likelihoods(item, prompt, completion)
+        return read_likelihoods(
+            item,
+            prompt.order,
+            msgspec.convert(completion.likelihoods or (), tuple[StoredLikelihood, ...]),
+            msgspec.convert(completion.drawn, StoredCompletions | None),
+        )
     text, cut = completion.text, completion.finish == "length"
     if completion.finish in _DECLINED:
         reason = _DECLINED[completion.finish]
@@ -55,17 +64,26 @@ def read_answer(
     return Answer(item_id=item.id, outcome=outcome, value=None, reason=reading.reason)
 
 
-def _read_likelihoods(item: Item, prompt: Prompt, completion: Completion) -> Answer:
+def read_likelihoods(
+    item: Item,
+    order: Sequence[int] | None,
+    stored: Sequence[StoredLikelihood],
+    drawn: StoredCompletions | None,
+) -> Answer:
     """Return the answer in likelihoods: the likeliest option's letter, or what the numbers say in
     short.
+
+    Parameters
+    ----------
+    order : place in the bank of the option shown first, second, and so on; None for the bank's
+    stored : of each text that was asked for, options in the order shown
     """
-    likelihoods = likelihoods_of(completion.likelihoods or (), None)
-    if completion.drawn is not None:
-        n_kept = len(completion.drawn["kept"])
-        value, reason = f"{n_kept} completions", "drawn"
+    likelihoods = likelihoods_of(stored, None)
+    if drawn is not None:
+        value, reason = f"{len(drawn.kept)} completions", "drawn"
     elif item.options:
         best = likeliest([likelihood.total for likelihood in likelihoods])
-        value = item.letters[best if prompt.order is None else prompt.order[best]]
+        value = item.letters[best if order is None else order[best]]
         reason = "likeliest"
     else:
         value, reason = f"{likelihoods[0].n_tokens} tokens", "likelihood"
@@ -74,6 +92,6 @@ def _read_likelihoods(item: Item, prompt: Prompt, completion: Completion) -> Ans
         outcome="answered",
         value=value,
         reason=reason,
-        likelihoods=likelihoods_of(completion.likelihoods or (), prompt.order),
-        drawn=completion.drawn,
+        likelihoods=likelihoods_of(stored, order),
+        drawn=drawn,
     )

@@ -13,6 +13,8 @@ from pathlib import Path
 from medassay.bank.run_items import RunItems
 from medassay.core.private import open_to_all
 from medassay.core.records.context_config import MOST_UNAVAILABLE
+from medassay.core.records.statistics import LookupCounts
+from medassay.core.records.trial import ToolCalls
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.kinds.catalog import presentations_of
 from medassay.kinds.pages import PAGES
@@ -202,14 +204,15 @@ def _refuse_blind(run: Run) -> None:
     """Refuse a run whose tools could not be reached too often: its series would measure the
     network.
     """
-    lookups = run.statistics.document.get("lookups", {})
-    share = lookups.get("unavailable_share") or 0.0
+    if "lookups" not in run.statistics.document:
+        return
+    calls = run.statistics.part("lookups", LookupCounts).calls or ToolCalls()
+    share = calls.unavailable_share or 0.0
     if share > MOST_UNAVAILABLE:
         raise GateError(
-            f"run {run.id}: {lookups['calls']['unavailable']} of {lookups['calls']['calls']} calls"
-            f" of tools were unavailable ({100 * share:.1f} %, at most {100 * MOST_UNAVAILABLE:.0f}"
-            " %); run it again with --fresh where the services can be reached, or publish a plan"
-            " of mode solo"
+            f"run {run.id}: {calls.unavailable} of {calls.calls} calls of tools were"
+            f" unavailable ({100 * share:.1f} %, at most {100 * MOST_UNAVAILABLE:.0f} %); run it"
+            " again with --fresh where the services can be reached, or publish a plan of mode solo"
         )
 
 

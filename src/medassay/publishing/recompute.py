@@ -32,12 +32,12 @@ from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
 from medassay.judging.queue import must_judge
 from medassay.kinds.catalog import PARSERS, PUBLIC_PARTS, summaries_of, task_of_run
-from medassay.kinds.read_answer import read_answer
+from medassay.kinds.read_answer import read_answer, read_likelihoods
 from medassay.kinds.scoring import TaskScorer
-from medassay.publishing.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
+from medassay.publishing.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS, item_of
 from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reread_verdicts import VerdictReader
-from medassay.publishing.tombstone import read_tombstones
+from medassay.publishing.tombstone import AmendedFile, read_tombstones
 from medassay.publishing.tree import files_in
 from medassay.runner.finish import read_judgements
 from medassay.runner.manifest import code_of_today
@@ -125,7 +125,7 @@ def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
     own_files = {sums.relative_to(folder).as_posix()}
     if of_run:
         own_files |= {SEAL, TOMBSTONES}
-    amended = read_tombstones(folder)["files"] if of_run else {}
+    amended = read_tombstones(folder).files if of_run else {}
     # What a kill just behind the seal leaves is no part of the run; `run` removes it.
     work = (*JOURNALS, LEASES) if of_run else ()
     present = files_in(folder, may_be_empty=work) - own_files
@@ -137,7 +137,8 @@ def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
         if name not in listed:
             raise Mismatch(f"{name}: not among the files of {sums.name}")
         now = file_sha256(folder / name)
-        if {"sealed": listed[name], "now": now} != amended.get(name) and now != listed[name]:
+        amendment = AmendedFile(sealed=listed[name], now=now)
+        if amendment != amended.get(name) and now != listed[name]:
             raise Mismatch(_changed_record(folder / name, name))
     return f"{len(listed)} files" + (f", {len(amended)} with tombstones" if amended else "")
 
@@ -158,14 +159,14 @@ def _changed_record(path: Path, name: str) -> str:
 
 def _check_root(folder: Path) -> str:
     seal = Run(folder).seal
-    deleted = {(e["domain"], e["item"]) for e in read_tombstones(folder)["entries"]}
+    deleted = read_tombstones(folder).items
 
     def leaves() -> Iterator[bytes]:
         for name, number, line in sealed_records(folder):
             leaf = as_leaf(line)
             if isinstance(leaf, Leaf):
                 record = parse_record(line, f"{name} line {number}")
-                if (record["domain"], record["item"]) not in deleted:
+                if item_of(record) not in deleted:
                     raise Mismatch(
                         f"{name} line {number}: a tombstone that {TOMBSTONES} does not list"
                     )
@@ -432,13 +433,12 @@ def _reread(trial: Trial, item: Item, task: Task, run: Run, number: int) -> None
         options=options_shown,
         order=order,
     )
-    completion = Completion(
-        text=trial.text or "",
-        finish=trial.finish or "other",
-        likelihoods=trial.likelihoods,
-        drawn=trial.drawn,
-    )
-    answer = read_answer(item, prompt, completion, PARSERS[parser], run.manifest.plan.extraction)
+    if trial.likelihoods is not None or trial.drawn is not None:
+        answer = read_likelihoods(item, order, trial.likelihoods or (), trial.drawn)
+    else:
+        completion = Completion(text=trial.text or "", finish=trial.finish or "other")
+        mode = run.manifest.plan.extraction
+        answer = read_answer(item, prompt, completion, PARSERS[parser], mode)
     if (answer.outcome, answer.value, answer.reason) != (
         trial.outcome,
         trial.value,

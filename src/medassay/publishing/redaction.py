@@ -12,6 +12,8 @@ import hmac
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from medassay.bank.check import build_item
 from medassay.core.canonical import canonical
 from medassay.core.records.trial import TRIAL_KEY
@@ -68,6 +70,38 @@ def select_fields(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str,
     return {name: record[name] for name in fields if name in record}
 
 
+class Finding(msgspec.Struct):
+    """What names a change that was found when verdicts or replies were read again."""
+
+    trial: tuple[str, str, str, str, str, int]
+    field: str
+
+    @property
+    def domain(self) -> str:
+        """Return the domain of the trial."""
+        return self.trial[0]
+
+    @property
+    def item(self) -> str:
+        """Return the item of the trial."""
+        return self.trial[4]
+
+
+def item_of(record: Mapping[str, Any], key: str = "item") -> tuple[str, str]:
+    """Return domain and item of a line of a run; items themselves have their name under `id`."""
+    return record["domain"], record[key]
+
+
+def counted_still(trial: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is counted of an answer though its text is withheld or deleted."""
+    counts: dict[str, Any] = {}
+    if trial.get("reason") == "ambiguous":  # a word of our parsers, counted apart
+        counts |= {"reason": "ambiguous"}
+    if trial.get("finish") == "length":
+        counts |= {"cut_off": True}
+    return counts
+
+
 def numbers_of(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return what may be known of an item without its text: bounds need the lowest score it
     allows.
@@ -94,32 +128,31 @@ class Redactor:
 
     def item(self, record: Mapping[str, Any], cluster: str | None) -> dict[str, Any]:
         """Return what is published of an item; `cluster` is the public name of its cluster."""
-        numbers = numbers_of(record)
-        if cluster is not None:
-            numbers["cluster"] = cluster
-        numbers["commitment"] = self.commitment(record, *item_key(record))
-        return numbers
+        return {
+            **numbers_of(record),
+            **({} if cluster is None else {"cluster": cluster}),
+            "commitment": self.commitment(record, *item_key(record)),
+        }
 
     def trial(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is published of an answer."""
         public = select_fields(record, TRIAL_FIELDS)
-        if "tool_use" in public:
-            public["tool_use"] = select_fields(public["tool_use"], TOOL_FIELDS)
-        if record.get("reason") == "ambiguous":  # a word of our parsers, counted apart
-            public["reason"] = "ambiguous"
-        if record.get("finish") == "length":  # counted too
-            public["cut_off"] = True
-        public["commitment"] = self.commitment(record, *trial_key(record))
-        return public
+        public |= _narrowed(public, "tool_use", TOOL_FIELDS) | counted_still(record)
+        return {**public, "commitment": self.commitment(record, *trial_key(record))}
 
     def score(
         self, record: Mapping[str, Any], verdicts: Iterable[Mapping[str, Any]]
     ) -> dict[str, Any]:
         """Return what is published of a score: numbers, those of the panel among them."""
         public = select_fields(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
-        if "parts" in public:
-            public["parts"] = select_fields(public["parts"], PUBLIC_PARTS)
-        return public
+        return public | _narrowed(public, "parts", PUBLIC_PARTS)
+
+
+def _narrowed(
+    record: Mapping[str, Any], key: str, fields: Iterable[str]
+) -> dict[str, Mapping[str, Any]]:
+    """Return an object in a record with the allowed fields alone; nothing where it is absent."""
+    return {key: select_fields(record[key], fields)} if key in record else {}
 
 
 def commitment(salt: str, record: Mapping[str, Any]) -> str:
@@ -129,7 +162,7 @@ def commitment(salt: str, record: Mapping[str, Any]) -> str:
 
 def item_key(record: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return what names an item among salts."""
-    return ("item", record["domain"], record["id"])
+    return ("item", *item_of(record, "id"))
 
 
 def trial_key(record: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -142,15 +175,38 @@ def _panel_numbers(verdicts: list[Mapping[str, Any]]) -> dict[str, Any]:
         return {}
     from medassay.judging.panel import agreement
 
-    numbers: dict[str, Any] = {"panel_scores": [v["score"] for v in verdicts]}
+    stored = msgspec.convert(verdicts, list[_PanelVerdict])
+    numbers: dict[str, Any] = {"panel_scores": [verdict.score for verdict in stored]}
     # Of a deleted item's verdicts the scores are left, and nothing that was said.
-    bodies = [v["body"] for v in verdicts if v.get("outcome") == "valid" and "body" in v]
-    if bodies and all("facts" in body for body in bodies):
-        verdict_lists = [[fact["verdict"] for fact in body["facts"]] for body in bodies]
-        numbers["extra_false_claim_count"] = sum(len(body["claims"]) for body in bodies)
-        numbers["contradict_count"] = sum(
-            verdict_list.count("contradict") for verdict_list in verdict_lists
-        )
-        if len(bodies) == len(verdicts) > 1:
-            numbers["agreement"] = agreement(verdict_lists).pairwise
+    bodies = [v.body for v in stored if v.outcome == "valid" and v.body is not None]
+    facts = [body.facts for body in bodies if body.facts is not None]
+    if not facts or len(facts) < len(bodies):
+        return numbers
+    verdict_lists = [[fact.verdict for fact in facts_of_body] for facts_of_body in facts]
+    contradictions = sum(verdict_list.count("contradict") for verdict_list in verdict_lists)
+    numbers |= {
+        "extra_false_claim_count": sum(len(body.claims) for body in bodies),
+        "contradict_count": contradictions,
+    }
+    if len(bodies) == len(verdicts) > 1:
+        numbers |= {"agreement": agreement(verdict_lists).pairwise}
     return numbers
+
+
+class _JudgedFact(msgspec.Struct):
+    verdict: str
+
+
+class _PanelBody(msgspec.Struct):
+    facts: list[_JudgedFact] | None = None
+    claims: list[Any] = []
+
+
+class _PanelVerdict(msgspec.Struct):
+    """What is counted of a verdict on a withheld item; most of it is absent where it was
+    deleted.
+    """
+
+    score: float | None
+    outcome: str = ""
+    body: _PanelBody | None = None

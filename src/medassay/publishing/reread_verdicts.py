@@ -29,8 +29,9 @@ class VerdictReader:
         manifest = run.manifest
         self._graders = graders_of(task, run.manifest_document)
         self._imported = {judge.id for judge in manifest.judges if judge.provider == "import"}
-        deleted = [*read_tombstones(run.path)["entries"], *manifest.deleted_items]
-        self._deleted = {(entry["domain"], entry["item"]) for entry in deleted}
+        self._deleted = read_tombstones(run.path).items | {
+            (item.domain, item.item) for item in manifest.deleted_items
+        }
         verdict_lines = read_jsonl(run.path / "verdicts.jsonl")
         self._said = by_trial(v for v in verdict_lines if "tombstone" not in v)
         self._rubrics = manifest.rubrics

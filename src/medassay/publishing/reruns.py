@@ -6,34 +6,31 @@ audited publication keeps its bytes; its status page names the audit, and so doe
 ranking of the same banks and methodology.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_record
 from medassay.core.ledger import LedgerEntry, publications_in, reruns_of
+from medassay.core.records.trend import Series
 
 RERUNS = Path("data/reruns.json")
 
 
-def reruns_in_series(
-    entries: Sequence[LedgerEntry], series: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def reruns_in_series(entries: Sequence[LedgerEntry], series: Series) -> list[dict[str, Any]]:
     """Return what audits found of publications with the banks and the methodology of a series,
     oldest first.
     """
     members = {
         event.publication
         for event in publications_in(entries)
-        if sorted(event.banks) == series["banks"] and event.methodology == series["methodology"]
+        if sorted(event.banks) == series.banks and event.methodology == series.methodology
     }
     return [rerun for rerun in reruns_of(entries) if members.intersection(rerun["of"])]
 
 
-def write_reruns(
-    publication: Path, entries: Sequence[LedgerEntry], series: Mapping[str, Any]
-) -> None:
+def write_reruns(publication: Path, entries: Sequence[LedgerEntry], series: Series) -> None:
     """Write down what earlier audits found of the series of a publication that is being made;
     nothing where there is none.
     """

@@ -11,13 +11,22 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.bank.check import build_item
 from medassay.core.canonical import canonical
-from medassay.core.json import parse_json
+from medassay.core.json import parse_json, record_as
 from medassay.errors import InputError
 from medassay.kinds.catalog import RULES
-from medassay.publishing.redaction import TRIAL_FIELDS, numbers_of, select_fields
-from medassay.storage.jsonl import read_jsonl
+from medassay.publishing.redaction import (
+    TRIAL_FIELDS,
+    Finding,
+    counted_still,
+    item_of,
+    numbers_of,
+    select_fields,
+)
+from medassay.storage.jsonl import read_as, read_jsonl
 from medassay.storage.merkle import leaf_hash
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
@@ -82,14 +91,51 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
     return Forgotten(replies=gone, runs=[run.id for run in runs])
 
 
-def read_tombstones(folder: Path) -> dict[str, Any]:
-    """Return what was deleted from a run after sealing: entries, and files as sealed and now."""
+class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
+    """Which item was deleted, when, and why."""
+
+    domain: str
+    item: str
+    at: str
+    reason: str
+
+
+class AmendedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """SHA-256 of a file as it was sealed, and as it is now."""
+
+    sealed: str
+    now: str
+
+
+class Tombstones(msgspec.Struct, frozen=True, kw_only=True):
+    """What was deleted from a run after sealing, and the files that changed by it."""
+
+    schema_version: int = 1
+    entries: list[Tombstone] = []
+    files: dict[str, AmendedFile] = {}
+
+    @property
+    def items(self) -> set[tuple[str, str]]:
+        """Return (domain, id) of every item that was deleted."""
+        return {(entry.domain, entry.item) for entry in self.entries}
+
+
+def read_tombstones(folder: Path) -> Tombstones:
+    """Return what was deleted from a run after sealing.
+
+    Raises
+    ------
+    IntegrityError
+        Saying what is wrong with the file.
+    """
     if not (folder / TOMBSTONES).is_file():
-        return {"entries": [], "files": {}}
-    document = read_document(folder / TOMBSTONES)
-    if not isinstance(document.get("entries"), list) or not isinstance(document.get("files"), dict):
-        raise InputError(f"{TOMBSTONES}: expected entries and files")
-    return document
+        return Tombstones()
+    return record_as(read_document(folder / TOMBSTONES), Tombstones, TOMBSTONES)
+
+
+def tombstones_line(tombstones: Tombstones) -> bytes:
+    """Return the bytes of the file."""
+    return canonical(msgspec.to_builtins(tombstones)) + b"\n"
 
 
 def _runs(workspace: Path) -> list[Run]:
@@ -101,7 +147,8 @@ def _domains(run: Run, item: str, domain: str) -> set[str]:
     """Return the domains in which a run holds an item."""
     path = run.path / "items.jsonl"
     records = read_jsonl(path) if path.is_file() else iter(())
-    return {r["domain"] for r in records if r["id"] == item and domain in ("", r["domain"])}
+    keys = (item_of(record, "id") for record in records)
+    return {place for place, name in keys if name == item and domain in ("", place)}
 
 
 def _batches(run: Run, item: str) -> set[str]:
@@ -109,9 +156,9 @@ def _batches(run: Run, item: str) -> set[str]:
     batches = set()
     for name in JUDGED:
         if (run.path / name).exists():
-            for verdict in read_jsonl(run.path / name):
-                if verdict["item"] == item and verdict.get("batch"):
-                    batches.add(verdict["batch"][0][4])
+            for verdict in read_as(run.path / name, _BatchOfVerdict):
+                if verdict.item == item and verdict.batch:
+                    batches.add(verdict.batch[0][4])
     return batches
 
 
@@ -120,16 +167,17 @@ def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> No
     interrupted one.
     """
     tombstones = read_tombstones(run.path)
-    buried = {(entry["domain"], entry["item"]) for entry in tombstones["entries"]}
-    entries = [*tombstones["entries"]]
-    entries += [
-        {"domain": name, "item": item, "at": at, "reason": reason}
-        for name in sorted(domains)
-        if (name, item) not in buried
+    entries = [
+        *tombstones.entries,
+        *(
+            Tombstone(domain=name, item=item, at=at, reason=reason)
+            for name in sorted(domains)
+            if (name, item) not in tombstones.items
+        ),
     ]
     listed = (run.path / SUMS).read_text(encoding="utf-8").splitlines()
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in listed)}
-    files = dict(tombstones["files"])
+    files = dict(tombstones.files)
     parts = []
     for name in ("items.jsonl", "trials.jsonl", *JUDGED, "findings.jsonl"):
         path = run.path / name
@@ -137,16 +185,15 @@ def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> No
             part = path.with_suffix(".part")
             part.write_bytes(b"".join(_buried(path, name, item, domains)))
             if file_sha256(part) != sums[name]:
-                files[name] = {"sealed": sums[name], "now": file_sha256(part)}
+                files[name] = AmendedFile(sealed=sums[name], now=file_sha256(part))
             parts.append((part, path))
     for name, data in _without_names(run, item, domains).items():
         part = (run.path / name).with_suffix(".part")
         part.write_bytes(canonical(data) + b"\n")
-        files[name] = {"sealed": sums[name], "now": file_sha256(part)}
+        files[name] = AmendedFile(sealed=sums[name], now=file_sha256(part))
         parts.append((part, run.path / name))
-    document = {"schema_version": 1, "entries": entries, "files": files}
     note = run.path / f"{TOMBSTONES}.part"
-    note.write_bytes(canonical(document) + b"\n")
+    note.write_bytes(tombstones_line(Tombstones(entries=entries, files=files)))
     note.replace(run.path / TOMBSTONES)
     for part, path in parts:
         part.chmod(0o444)
@@ -161,7 +208,7 @@ def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str
     items_left = [
         build_item(record)
         for record in (read_jsonl(run.path / "items.jsonl") if keys else ())
-        if record["id"] != item or record["domain"] not in domains
+        if not _is_about(record, "id", item, domains)
     ]
     manifest, statistics = dict(run.manifest_document), dict(run.statistics.document)
     for key in keys:
@@ -185,22 +232,29 @@ def _tombstone(
 ) -> bytes:
     line = raw.removesuffix(b"\n")
     if name == "findings.jsonl":
-        about = record["trial"][4] == item and record["trial"][0] in domains
+        finding = record_as(record, Finding, name)
         entry = {k: v for k, v in record.items() if k not in ("old", "new")}
-        return canonical(entry) + b"\n" if about and record["field"] != "score" else raw
-    about = (
-        record["domain"] in domains and item == record["id" if name == "items.jsonl" else "item"]
-    )
-    if not about or "tombstone" in record:
+        is_told = (finding.domain, finding.item) in {(d, item) for d in domains}
+        return canonical(entry) + b"\n" if is_told and finding.field != "score" else raw
+    key = "id" if name == "items.jsonl" else "item"
+    if not _is_about(record, key, item, domains) or "tombstone" in record:
         return raw
     if name == "items.jsonl":
         entry = numbers_of(record) | select_fields(record, ("cluster", "lowest"))
-        entry["tombstone"] = sha256(line).hexdigest()
-    else:
-        entry = select_fields(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)
-        if name == "trials.jsonl" and record.get("reason") == "ambiguous":
-            entry["reason"] = "ambiguous"
-        if record.get("finish") == "length":  # counted still
-            entry["cut_off"] = True
-        entry["tombstone"] = leaf_hash(line).hex()
-    return canonical(entry) + b"\n"
+        return canonical({**entry, "tombstone": sha256(line).hexdigest()}) + b"\n"
+    entry = select_fields(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)
+    if name == "trials.jsonl":
+        entry |= counted_still(record)
+    return canonical({**entry, "tombstone": leaf_hash(line).hex()}) + b"\n"
+
+
+def _is_about(record: dict[str, Any], key: str, item: str, domains: set[str]) -> bool:
+    domain, name = item_of(record, key)
+    return name == item and domain in domains
+
+
+class _BatchOfVerdict(msgspec.Struct):
+    """The answers, by their place, that a verdict was given on together."""
+
+    item: str
+    batch: list[tuple[str, str, str, str, str, int]] | None = None

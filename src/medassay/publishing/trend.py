@@ -7,10 +7,13 @@ the old points stay under their own. Each publication takes over the points of t
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.core.canonical import canonical, short_hash
-from medassay.core.json import parse_record
+from medassay.core.json import parse_record, record_as
 from medassay.core.ledger import publications_in
-from medassay.core.records.statistics import OVERALL
+from medassay.core.records.statistics import OVERALL, LeaderboardRow
+from medassay.core.records.trend import PublishedSeries, Series, SeriesMarker, Trend
 from medassay.storage.ledger import read_ledger
 from medassay.storage.run import Run
 
@@ -19,74 +22,80 @@ TREND = Path("data/trend.json")
 
 def write_trend(folder: Path, site: Path, run: Run, publication: str, reason: str) -> None:
     """Write the trend of a publication that is being made: the earlier points and its own."""
-    before = _earlier(site)
-    document = extended(before, run, publication, reason)
-    (folder / TREND).write_bytes(canonical(document) + b"\n")
+    trend = extended(_earlier(site), run, publication, reason)
+    (folder / TREND).write_bytes(trend_line(trend))
 
 
-def extended(before: dict[str, Any], run: Run, publication: str, reason: str) -> dict[str, Any]:
+def trend_line(trend: Trend) -> bytes:
+    """Return the bytes of the file."""
+    return canonical(msgspec.to_builtins(trend)) + b"\n"
+
+
+def extended(before: Trend, run: Run, publication: str, reason: str) -> Trend:
     """Return a trend with the points of one more publication, and a marker if a series begins."""
     series = series_of(run)
-    markers = list(before["markers"])
-    last = before["series"][-1] if before["series"] else None
-    if last is not None and any(last[key] != series[key] for key in ("banks", "methodology")):
+    markers = list(before.markers)
+    last = before.series[-1] if before.series else None
+    if last is not None:
         changes = [
-            f"{what} {', '.join(map(str, old))} → {', '.join(map(str, new))}"
+            f"{what} {', '.join(old)} → {', '.join(new)}"
             for what, old, new in (
-                ("question bank", last["banks"], series["banks"]),
-                ("methodology", [last["methodology"]], [series["methodology"]]),
+                ("question bank", last.banks, series.banks),
+                ("methodology", [last.methodology], [series.methodology]),
             )
             if old != new
         ]
-        markers.append({"publication": publication, "what": "; ".join(changes), "reason": reason})
+        if changes:
+            what = "; ".join(changes)
+            markers.append(SeriesMarker(publication=publication, what=what, reason=reason))
+    own_series = PublishedSeries(publication=publication, **msgspec.structs.asdict(series))
     points = [
         {
             "publication": publication,
             "date": run.seal.sealed_at[:10],
-            "series": series["id"],
-            "sampling": short_hash(run.manifest.sampling.get(row["model"])),
-            **{
-                key: row[key]
-                for key in (
-                    *("model", "setting", "mode", "metric", "scale"),
-                    *("score", "lo", "hi", "n", "rank"),
-                    *(("rank_lo", "rank_hi", "interval") if "interval" in row else ()),
-                )
-            },
+            "series": series.id,
+            "sampling": short_hash(run.manifest.sampling.get(row.model)),
+            **_point(row),
         }
-        for row in run.statistics.document["domains"][OVERALL]
-        if row["score"] is not None
+        for row in run.statistics.rows(OVERALL)
+        if row.score is not None
     ]
-    entries = [{"publication": publication, **series}]
-    return {
-        "schema_version": 1,
-        "series": [*before["series"], *entries],
-        "markers": markers,
-        "points": [*before["points"], *points],
-    }
+    return Trend(
+        series=[*before.series, own_series],
+        markers=markers,
+        points=[*before.points, *points],
+    )
 
 
-def series_of(run: Run) -> dict[str, Any]:
+def _point(row: LeaderboardRow) -> dict[str, Any]:
+    """Return what a point says of its row; ranges of ranks where the run has them."""
+    names = ["model", "setting", "mode", "metric", "scale", "score", "lo", "hi", "n", "rank"]
+    if row.interval is not msgspec.UNSET:
+        names += ["rank_lo", "rank_hi", "interval"]
+    return {name: getattr(row, name) for name in names}
+
+
+def series_of(run: Run) -> Series:
     """Return what a series in time is known by: bank versions and methodology."""
-    banks = sorted(bank.version for bank in run.manifest.banks)
-    key = {"banks": banks, "methodology": run.manifest.methodology}
-    return {"id": short_hash(key), **key}
+    banks, methodology = sorted(b.version for b in run.manifest.banks), run.manifest.methodology
+    key = short_hash({"banks": banks, "methodology": methodology})
+    return Series(id=key, banks=banks, methodology=methodology)
 
 
-def _earlier(site: Path) -> dict[str, Any]:
+def _earlier(site: Path) -> Trend:
     names = [event.publication for event in publications_in(read_ledger(site))]
-    return read_trend(site / "p" / names[-1]) if names else nothing()
+    return read_trend(site / "p" / names[-1]) if names else Trend()
 
 
-def nothing() -> dict[str, Any]:
-    """Return the trend of a site without publications."""
-    return {"schema_version": 1, "series": [], "markers": [], "points": []}
+def read_trend(publication: Path) -> Trend:
+    """Return the trend of a publication; nothing where it has none.
 
-
-def read_trend(publication: Path) -> dict[str, Any]:
-    """Return the trend of a publication; nothing where it has none."""
+    Raises
+    ------
+    IntegrityError
+        Saying what is wrong with the file.
+    """
     path = publication / TREND
     if not path.is_file():
-        return nothing()
-    document = parse_record(path.read_bytes(), str(TREND))
-    return document if isinstance(document, dict) else nothing()
+        return Trend()
+    return record_as(parse_record(path.read_bytes(), str(TREND)), Trend, str(TREND))

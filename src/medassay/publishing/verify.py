@@ -5,11 +5,11 @@ differs.
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_record
 from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, LedgerEntry, publications_in, status_of
+from medassay.core.records.trend import Trend
 from medassay.errors import InputError
 from medassay.publishing.board import DATA
 from medassay.publishing.fetch import ReadLimits, fetch_site, is_address
@@ -18,7 +18,7 @@ from medassay.publishing.recompute import check_sums, verify_run
 from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reruns import RERUNS, read_reruns, reruns_in_series
 from medassay.publishing.tree import files_in, of_the_host, refuse_unlisted
-from medassay.publishing.trend import TREND, extended, nothing, read_trend, series_of
+from medassay.publishing.trend import TREND, extended, read_trend, series_of, trend_line
 from medassay.report.site import site_files, status_document
 from medassay.runner.manifest import code_of_today
 from medassay.runner.replication import rerun_of
@@ -123,19 +123,18 @@ def _check_trends(folder: Path) -> str:
     """
     _check_reruns(folder)
     names = [event.publication for event in publications_in(read_ledger(folder))]
-    before = nothing()
+    before = Trend()
     for name in names:
         place = folder / "p" / name
         trend = read_trend(place)
         if (place / TREND).exists():  # boards of earlier versions have none
-            entry_said: dict[str, Any] = next(
-                (m for m in trend["markers"] if m["publication"] == name), {}
-            )
-            extended_trend = extended(before, Run(place / DATA), name, entry_said.get("reason", ""))
-            if parse_record(canonical(extended_trend), str(TREND)) != trend:
+            reason = next((m.reason for m in trend.markers if m.publication == name), "")
+            expected = trend_line(extended(before, Run(place / DATA), name, reason))
+            stored = parse_record((place / TREND).read_bytes(), str(TREND))
+            if parse_record(expected, str(TREND)) != stored:
                 raise Mismatch(f"p/{name}/{TREND.as_posix()}: not what its publications say")
             before = trend
-    n, changes = len(before["series"]), len(before["markers"])
+    n, changes = len(before.series), len(before.markers)
     return (
         f"{n} publication{'s' if n != 1 else ''}, {changes} change{'s' if changes != 1 else ''} of"
         " series"

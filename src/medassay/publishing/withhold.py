@@ -10,15 +10,16 @@ from typing import Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
+from medassay.core.json import record_as
 from medassay.core.records.target import TARGETS, Criteria, further_targets
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import IntegrityError
 from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import RULES
-from medassay.publishing.redaction import FINDING_FIELDS, Redactor, select_fields
+from medassay.publishing.redaction import FINDING_FIELDS, Finding, Redactor, item_of, select_fields
 from medassay.publishing.shingles import PrivateShingles
 from medassay.publishing.times import times_of, to_sealed
-from medassay.publishing.tombstone import read_tombstones
+from medassay.publishing.tombstone import Tombstones, read_tombstones, tombstones_line
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import (
     JUDGED,
@@ -95,20 +96,15 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     public_run = Run(folder)
     times, _ = times_of(run, items, withheld)
     took = {key: sums for key, sums in times.items() if key.items == "synthetic"}
-    of = {"items": len(withheld), "root": run.seal.root, "seal": run.seal.hash}
+    of: dict[str, Any] = {"items": len(withheld), "root": run.seal.root, "seal": run.seal.hash}
     if took:
-        of["times"] = to_sealed(took)
+        of |= {"times": to_sealed(took)}
     seal_run(public_run, sealed_at=run.seal.sealed_at, withheld=of)
-    entries_left = [
-        entry
-        for entry in read_tombstones(run.path)["entries"]
-        if (entry["domain"], entry["item"]) not in withheld
-    ]
-    if (
-        entries_left
-    ):  # the files were written with their tombstones: none was amended after this seal
-        note = {"schema_version": 1, "entries": entries_left, "files": {}}
-        write_new(folder / TOMBSTONES, canonical(note) + b"\n")
+    entries = read_tombstones(run.path).entries
+    entries_left = [entry for entry in entries if (entry.domain, entry.item) not in withheld]
+    if entries_left:
+        # The files were written with their tombstones: none was amended after this seal.
+        write_new(folder / TOMBSTONES, tombstones_line(Tombstones(entries=entries_left)))
     return public_run
 
 
@@ -122,14 +118,16 @@ def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
     for secret in (True, False):
         for record in _lines_with_texts(run):
-            if ((record["domain"], record["item"]) in withheld) is secret:
+            place = item_of(record)
+            if (place in withheld) is secret:
                 for text in _texts(record):
                     if secret:
-                        secrets_found.add(text, f"what was said of item '{record['item']}'")
+                        secrets_found.add(text, f"what was said of item '{place[1]}'")
                     else:
                         secrets_found.allow(text)
     for domain, name in sorted(withheld):
-        _add_item(secrets_found, items.record(domain, name))
+        for key, text in _item_texts(items.record(domain, name)):
+            secrets_found.add(text, f"item '{name}', {key}")
     for item in items:
         if item.kind == "public":  # the same words in a public item: they are public
             for _, words in _item_texts(items.record(item.domain, item.id)):
@@ -141,11 +139,6 @@ def _lines_with_texts(run: Run) -> Iterator[dict[str, Any]]:
     for name in ("trials.jsonl", *JUDGED):
         if (run.path / name).exists():
             yield from read_jsonl(run.path / name)
-
-
-def _add_item(secrets_found: PrivateShingles, item: dict[str, Any]) -> None:
-    for key, text in _item_texts(item):
-        secrets_found.add(text, f"item '{item['id']}', {key}")
 
 
 def _item_texts(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -234,7 +227,8 @@ def _public_row(row: dict[str, Any], tags: set[str], public_items: set[str]) -> 
 
 def _cluster(run: Run, item: dict[str, Any]) -> tuple[str, str]:
     """Return what a cluster is known by: its name in a version of a bank, whatever the domain."""
-    return run.manifest.domains[item["domain"]], item.get("cluster", "")
+    domain, _ = item_of(item, "id")
+    return run.manifest.domains[domain], item.get("cluster", "")
 
 
 def _clusters(run: Run, hidden: Redactor) -> dict[tuple[str, str], str]:
@@ -257,7 +251,7 @@ def _redacted(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of a file, those about withheld items as `make` leaves them."""
     for record in read_jsonl(path):
-        yield make(record) if (record["domain"], record[name]) in withheld else record
+        yield make(record) if item_of(record, name) in withheld else record
 
 
 def _scores(run: Run, hidden: Redactor, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
@@ -268,15 +262,14 @@ def _scores(run: Run, hidden: Redactor, withheld: set[tuple[str, str]]) -> Itera
         verdicts: list[dict[str, Any]] = []
         if waiting is not None and waiting[0] == tuple(record[k] for k in TRIAL_KEY):
             verdicts, waiting = waiting[1], next(groups, None)
-        secret = (record["domain"], record["item"]) in withheld
-        yield hidden.score(record, verdicts) if secret else record
+        yield hidden.score(record, verdicts) if item_of(record) in withheld else record
 
 
 def _findings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
     """Yield findings; of a synthetic item a score before and after, but no reply."""
     for record in read_jsonl(run.path / "findings.jsonl"):
-        domain, *_, item, _ = record["trial"]
-        hidden = (domain, item) in withheld and record["field"] != "score"
+        finding = record_as(record, Finding, "findings.jsonl")
+        hidden = (finding.domain, finding.item) in withheld and finding.field != "score"
         yield select_fields(
             record, [f for f in FINDING_FIELDS if not hidden or f not in ("old", "new")]
         )
@@ -285,10 +278,10 @@ def _findings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, An
 def _timings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
     trials = read_jsonl(run.path / "trials.jsonl")
     for trial, timing in zip(trials, read_jsonl(run.path / "timings.jsonl"), strict=True):
-        yield {} if (trial["domain"], trial["item"]) in withheld else timing
+        yield {} if item_of(trial) in withheld else timing
 
 
 def _public(
     records: Iterator[dict[str, Any]], withheld: set[tuple[str, str]]
 ) -> Iterator[dict[str, Any]]:
-    return (r for r in records if (r["domain"], r["item"]) not in withheld)
+    return (record for record in records if item_of(record) not in withheld)

@@ -21,6 +21,7 @@ from medassay.core.records.statistics import (
     ToolsEffect,
     tied_groups,
 )
+from medassay.core.records.trend import Trend
 from medassay.report.plot.bars import StackedCount
 from medassay.report.times import CostTotal, TimesRow
 
@@ -186,7 +187,7 @@ class Board:
     row_type: type[LeaderboardRow] = LeaderboardRow
     lines: Callable[[], Iterator[tuple[str, bytes]]]
     compact: bool = False
-    trend: Mapping[str, Any] = field(default_factory=dict)
+    trend: Trend = field(default_factory=Trend)
     banks: Sequence[ShownBank] = ()
     rerun: Rerun | None = None
     reruns: Sequence[Mapping[str, Any]] = ()

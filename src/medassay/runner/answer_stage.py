@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from medassay.bank.folder import StoredItems
 from medassay.context.tools.loop import ToolLoop, ToolTrace
 from medassay.core.canonical import canonical, sha256_hex
@@ -113,7 +115,7 @@ class AnswerStage:
         if attempt:
             record |= {"attempt": attempt, "again": scope}
         if trace is not None:
-            record |= {"tool_use": dict(trace.use), "trace": list(trace.trace)}
+            record |= {"tool_use": msgspec.structs.asdict(trace.use), "trace": trace.calls()}
         score = self._scoring.record(
             item, trial_place(cell, item.id, repeat), answer, reply.completion.text
         )

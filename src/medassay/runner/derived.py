@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.bank.check import form_of
 from medassay.core.canonical import short_hash
 from medassay.core.records.task import Task
@@ -16,7 +18,7 @@ from medassay.errors import IncompleteError, InputError
 from medassay.judging.grader_text import hashed_id
 from medassay.kinds.catalog import task_of_run
 from medassay.runner.manifest import surroundings
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.jsonl import read_as, read_jsonl
 from medassay.storage.object_store import fetch_runs
 from medassay.storage.run import Run, create_run, latest, open_run
 
@@ -49,13 +51,19 @@ def sealed_source(run: Run | str | Path, what: str) -> Run:
     return source
 
 
+class _DeletedLine(msgspec.Struct):
+    domain: str
+    id: str
+    tombstone: str | None = None
+
+
 def deleted_items(run: Run) -> list[dict[str, str]]:
     """Return domain and id of each item of a run that was deleted by law.
 
     Its answers cannot be scored any more.
     """
-    records = read_jsonl(run.path / "items.jsonl")
-    return [{"domain": r["domain"], "item": r["id"]} for r in records if "tombstone" in r]
+    lines = read_as(run.path / "items.jsonl", _DeletedLine)
+    return [{"domain": line.domain, "item": line.id} for line in lines if line.tombstone]
 
 
 def derived_run(

@@ -144,8 +144,8 @@ def _ids(manifest: Manifest) -> dict[str, str]:
     """Return column of a metric → its name with the model that measures it."""
     ids: dict[str, str] = {}
     for name, metric in manifest.metrics.items():
-        model = metric.get("id", "").removeprefix(name)
-        ids |= {column: column + model for column in metric.get("columns", {})}
+        model = metric.id.removeprefix(name)
+        ids |= {column: column + model for column in metric.columns}
     return ids
 
 

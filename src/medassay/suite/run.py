@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay import pipeline
 from medassay.core.canonical import short_hash
 from medassay.core.json import parse_json
 from medassay.core.keyed import keyed
 from medassay.core.records.likelihood import Asks
+from medassay.core.records.manifest import RunMetric
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.errors import IncompleteError, InputError
@@ -228,7 +231,7 @@ class _Work:
             return runs
         manifest = self._run(runs[ANSWERS]).manifest
         now = text_measures_of(self._plan.metrics, find_task(benchmark.task)).to_dict()
-        if manifest.metrics == now:
+        if manifest.metrics == msgspec.convert(now, dict[str, RunMetric]):
             return runs
         self._means.tell(
             f"{part.benchmark}: other metrics are here by now; its stored answers are compared"

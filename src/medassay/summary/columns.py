@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medassay.bank.run_items import RunItems
+from medassay.core.protocols import RowAddition
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import RowKey, Trial
@@ -32,7 +33,7 @@ class ColumnSummary:
             trial.cell, trial.item, {name: parts.get(name) for name in self._table.columns}
         )
 
-    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> RowAddition:
         """Return under the key of the summary: column → estimate with its scale, where there is
         one.
         """
@@ -41,11 +42,8 @@ class ColumnSummary:
             name: estimate.to_dict() | {"scale": self._table.columns[name].ends}
             for name, estimate in pooled_means(pool).items()
         }
-        return {self.key: {name: estimates.get(name) for name in self._table.columns}}
-
-    def flags(self, row: Mapping[str, Any]) -> list[str]:
-        """Return no marks."""
-        return []
+        columns = {name: estimates.get(name) for name in self._table.columns}
+        return RowAddition(columns={self.key: columns})
 
     def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return the scales of the columns."""

@@ -1,13 +1,13 @@
 """Scores → leaderboard: the matrices of a run, and every ranking over them as one document."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from medassay.core.protocols import JudgingSummary, Summary
+from medassay.core.protocols import JudgingSummary, RowAddition, Summary
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.judging_columns import JUDGING_COLUMNS, JUDGING_FLAGS, JudgingFlags
@@ -24,7 +24,7 @@ from medassay.statistic.ranking.shared import Bools
 from medassay.summary.harm import harm_document
 from medassay.summary.pairs import relations_of
 from medassay.summary.provenance import ProvenanceBreakdown
-from medassay.summary.scores import RunScores
+from medassay.summary.scores import CountedTrials, RunScores
 from medassay.summary.tool_effect import MODES, tools_minus_solo
 
 UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
@@ -85,7 +85,7 @@ def leaderboard_document(
     """
     if not scores.modes:
         raise StatisticError("the run has no trials: no data is not a score of zero")
-    domains: dict[str, list[dict[str, Any]]] = {}
+    domains: dict[str, list[_Row]] = {}
     fields: dict[str, dict[str, Any]] = {}
     over_all: dict[str, dict[RowKey, Bools]] = {}
     for mode in sorted(scores.modes):
@@ -94,16 +94,17 @@ def leaderboard_document(
         names = [OVERALL, *groups] if len(groups) > 1 else list(groups)
         for name in names:
             members = groups.get(name, scores.domains)
-            document, relations, used = _ranking(scores, manifest, task, mode, rows, name, members)
+            ranking, relations = _ranking(scores, manifest, task, mode, rows, name, members)
             if name == names[0]:  # over all domains
-                over_all[mode] = used
+                over_all[mode] = {row.key: row.standing.used for row in ranking}
             if judgements is not None:
                 seed = seed_of(manifest.methodology, manifest.seed_label, name, mode)
-                _add_judging(document, judgements, members, mode, seed, manifest)
-                relations["panel"] = judgements.panel(members, mode, seed)
+                _add_judging(ranking, judgements, members, mode, seed, manifest)
+                relations |= {"panel": judgements.panel(members, mode, seed)}
             for summary in summaries:
-                _add_summary(document, summary, members, mode, used)
-            domains.setdefault(name, []).extend(document)
+                for row in ranking:
+                    row.add(summary.row(members, row.key, mode, row.standing.used))
+            domains.setdefault(name, []).extend(ranking)
             fields.setdefault(mode, {})[name] = relations
         if len(groups) == 1:  # one domain: it is the whole
             only = names[0]
@@ -113,12 +114,12 @@ def leaderboard_document(
     provenance = ProvenanceBreakdown(scores, manifest, task)
     apart = {}
     if provenance.both:
-        rows = sorted({row for mode in scores.modes for row in scores.rows(mode)})
+        keys = sorted({key for mode in scores.modes for key in scores.rows(mode)})
         groups = {
             OVERALL: scores.domains,
             **{name: [name] for name in scores.domains},
         }
-        apart = {"by_kind": provenance.document(groups, unranked_rows(manifest, rows, scores))}
+        apart = {"by_kind": provenance.document(groups, unranked_rows(manifest, keys, scores))}
     differences = _both_modes(scores, manifest, task)
     return {
         **apart,
@@ -134,10 +135,30 @@ def leaderboard_document(
         "separation": plan.separation,
         "n_resamples": plan.n_resamples,
         "level": 0.95,
-        "domains": domains,
+        "domains": {name: [row.to_dict() for row in rows] for name, rows in domains.items()},
         "fields": fields,
         **{summary.key: summary.document(over_all) for summary in summaries},
     }
+
+
+@dataclass
+class _Row:
+    """A row of a ranking while its columns are collected."""
+
+    standing: Standing
+    columns: dict[str, Any]
+    flags: list[str]
+
+    @property
+    def key(self) -> RowKey:
+        return self.standing.row
+
+    def add(self, addition: RowAddition) -> None:
+        self.columns |= addition.columns
+        self.flags += addition.flags
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.columns, "flags": self.flags}
 
 
 def _ranking(
@@ -148,7 +169,7 @@ def _ranking(
     rows: list[RowKey],
     name: str,
     members: list[str],
-) -> tuple[list[dict[str, Any]], dict[str, Any], dict[RowKey, Bools]]:
+) -> tuple[list[_Row], dict[str, Any]]:
     versions = manifest.domains
     field = field_of(
         rows,
@@ -158,15 +179,22 @@ def _ranking(
         all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
     counts_cuts = manifest.max_cut_off is not None
-    document = [
-        _row(s, field, scores, members, mode, task, counts_cuts=counts_cuts)
-        for s in field.standings
-    ]
+    counts = {s.row: scores.outcomes.of(members, s.row, (mode,)) for s in field.standings}
     ranges = manifest.plan.rank_rule == SIMULTANEOUS
-    document.sort(key=lambda row: _place(row, task, ranges=ranges))
-    used = {standing.row: standing.used for standing in field.standings}
-    unread = {(row["model"], row["setting"]): row["unread_rate"] for row in document}
-    return document, relations_of(field, unread, task), used
+    ranking = [
+        _row(
+            s,
+            counts[s.row],
+            field,
+            _harm(scores, s.row, members, mode, task),
+            mode,
+            task,
+            counts_cuts=counts_cuts,
+        )
+        for s in sorted(field.standings, key=lambda s: _place(s, task, ranges=ranges))
+    ]
+    unread = {key: unread_share(counted.outcomes) for key, counted in counts.items()}
+    return ranking, relations_of(field, unread, task)
 
 
 def _strata(
@@ -226,27 +254,37 @@ def _both_modes(scores: RunScores, manifest: Manifest, task: Task) -> list[dict[
 
 
 def _place(
-    row: dict[str, Any], task: Task, *, ranges: bool
+    standing: Standing, task: Task, *, ranges: bool
 ) -> tuple[bool, int, int, float, str, str]:
     """Return what rows are sorted by: rank, of ranges their last one too, then score and id."""
-    score = 0.0 if row["score"] is None else row["score"]
+    score = 0.0 if standing.estimate is None else standing.estimate.value
     sign = -1.0 if task.scale.better == "high" else 1.0
-    last = row["rank_hi"] or 0 if ranges else 0
-    place = (row["rank"] is None, row["rank"] or 0, last)
-    return (*place, sign * score, row["model"], row["setting"])
+    rank = standing.rank
+    last = rank.hi or 0 if ranges else 0
+    return (rank.rank is None, rank.rank or 0, last, sign * score, *standing.row)
+
+
+def _harm(
+    scores: RunScores, row: RowKey, members: list[str], mode: str, task: Task
+) -> dict[str, Any]:
+    return harm_document(
+        *scores.harm.of(members, row, mode),
+        np.concatenate([scores.of(domain, mode, [row])[0] for domain in members]),
+        np.concatenate([scores.clusters[domain] for domain in members]),
+        task.scale,
+    )
 
 
 def _row(
     standing: Standing,
+    counted: CountedTrials,
     field: Field,
-    scores: RunScores,
-    members: list[str],
+    harm: dict[str, Any],
     mode: str,
     task: Task,
     *,
     counts_cuts: bool,
-) -> dict[str, Any]:
-    counted = scores.outcomes.of(members, standing.row, (mode,))
+) -> _Row:
     model, setting = standing.row
     estimate, rank = standing.estimate, standing.rank
     unparsed = counted.share(counted.outcomes["unparsed"])
@@ -262,19 +300,13 @@ def _row(
     }
     flags = [*(estimate.flags if estimate else ()), *standing.marks]
     flags += [mark for mark, holds in marks.items() if holds]
-    harm = harm_document(
-        *scores.harm.of(members, standing.row, mode),
-        np.concatenate([scores.of(domain, mode, [standing.row])[0] for domain in members]),
-        np.concatenate([scores.clusters[domain] for domain in members]),
-        task.scale,
-    )
     plain = estimate.to_dict() if estimate else {}
     ranges = field.simultaneous_ranges.get(standing.row)
     of_rule: dict[str, Any] = {"simultaneous": None if ranges is None else list(ranges)}
     if field.ranges:
         of_rule = {"interval": plain.get("interval")}
     micro = standing.micro
-    return {
+    columns = {
         "model": model,
         "setting": setting,
         "mode": mode,
@@ -294,14 +326,14 @@ def _row(
         "unread_rate": unread_share(counted.outcomes),
         "outcomes": {name: counted.outcomes[name] for name in OUTCOMES},
         "harm": harm,
-        "flags": flags,
         **({"cut_off": counted.cut_off} if counts_cuts else {}),
         **({"asked_again": counted.again} if counted.again else {}),
     }
+    return _Row(standing, columns, flags)
 
 
 def _add_judging(
-    document: list[dict[str, Any]],
+    ranking: list[_Row],
     judgements: JudgingSummary,
     members: list[str],
     mode: str,
@@ -313,14 +345,15 @@ def _add_judging(
     Rows without judged answers stay as they are.
     """
     families = {judge.id: (judge.family or "").casefold() for judge in manifest.judges}
-    for row in document:
-        columns = judgements.columns(members, row["model"], row["setting"], mode, seed)
+    for row in ranking:
+        model, setting = row.key
+        columns = judgements.columns(members, model, setting, mode, seed)
         if columns is None:
             continue
-        ends = {"score_worst": row["worst"], "score_best": row["best"]}
-        row.update(replace(columns, **ends).to_dict())
-        seats = (manifest.bench or {}).get(row["model"], [])
-        family = manifest.family_of(row["model"])
+        if (estimate := row.standing.estimate) is not None:
+            columns = replace(columns, score_worst=estimate.worst, score_best=estimate.best)
+        seats = (manifest.bench or {}).get(model, [])
+        family = manifest.family_of(model)
         flags = JudgingFlags(
             degraded=columns.judge_failures > 0,
             low_agreement=columns.agreement_low,
@@ -328,21 +361,7 @@ def _add_judging(
             judge_of_same_vendor=family != "unknown"
             and any(families[name] == family for name in seats),
         )
-        row["flags"] += flags.names()
-
-
-def _add_summary(
-    document: list[dict[str, Any]],
-    summary: Summary,
-    members: list[str],
-    mode: str,
-    used: Mapping[RowKey, Bools],
-) -> None:
-    """Add to every row what its task tells besides the ranking, and the marks for it."""
-    for row in document:
-        key = (row["model"], row["setting"])
-        row.update(summary.row(members, key, mode, used[key]))
-        row["flags"] += summary.flags(row)
+        row.add(RowAddition(columns=columns.to_dict(), flags=flags.names()))
 
 
 def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:

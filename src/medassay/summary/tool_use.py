@@ -4,24 +4,37 @@ tools were used.
 Source: specification of tasks and prompts, 14.2 and 14.4.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
+from medassay.core.protocols import RowAddition
 from medassay.core.records.context_config import MOST_UNAVAILABLE
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
-from medassay.core.records.trial import CellKey, RowKey, Trial
+from medassay.core.records.trial import CellKey, RowKey, ToolCalls, Trial
 from medassay.core.scale import Scale
 from medassay.statistic.ranking.shared import Bools
 from medassay.summary.item_matrix import ItemMatrix
 from medassay.summary.pooled import CasePool, pooled_means
 
 UNAVAILABLE = "unavailable"  # the mark of a row that looked up too much in vain
+
+
+@dataclass
+class _UseCounts:
+    """How many answers of a cell there are in the mode `tools`, how many of them called a tool,
+    and the calls.
+    """
+
+    answers: int = 0
+    with_calls: int = 0
+    calls: ToolCalls = field(default_factory=ToolCalls)
 
 
 class Lookups:
@@ -35,40 +48,46 @@ class Lookups:
         most = (manifest.tools or {}).get("rules", {}).get("max_calls", 1)
         columns = {"own_source": Scale(), "calls": Scale(hi=float(most))}
         self._table = ItemMatrix(items, manifest, columns)
-        self._used: dict[CellKey, Counter[str]] = {}
+        self._used: dict[CellKey, _UseCounts] = {}
 
     def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial; a failed one tells nothing."""
         cell = trial.cell
         values: dict[str, float | None] = {}
         if trial.own_source is not None:
-            values["own_source"] = float(trial.own_source)
-        if trial.tool_use is not None:
-            use = trial.tool_use
-            values["calls"] = float(use["calls"])
-            counter = self._used.setdefault(cell, Counter())
-            counter.update(use)
-            counter.update(answers=1, with_calls=int(use["calls"] > 0))
+            values |= {"own_source": float(trial.own_source)}
+        if (use := trial.tool_use) is not None:
+            values |= {"calls": float(use.calls)}
+            counts = self._used.setdefault(cell, _UseCounts())
+            counts.answers += 1
+            counts.with_calls += use.calls > 0
+            counts.calls += use
         if values:
             self._table.add(cell, trial.item, values)
 
-    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> RowAddition:
         """Return `own_source` (share of items whose own source was found) and `tool_use`, where
-        there are any.
+        there are any; marked where calls were too often in vain.
         """
         pool = self._table.pool(domains, row, mode)
         means = pooled_means(pool)
-        columns: dict[str, Any] = {}
+        counts = _total(
+            use for domain in domains if (use := self._used.get((domain, *row, mode))) is not None
+        )
+        own_source, tool_use = {}, {}
         if pool.known("own_source").any():
-            columns["own_source"] = self._estimate(pool, means, "own_source")
-        counted = self._use_counts(domains, row, mode)
-        if counted["answers"]:
-            columns["tool_use"] = {
-                **{name: counted[name] for name in ("answers", "with_calls", *_CALLS)},
-                "unavailable_share": _share(counted),
+            own_source = {"own_source": self._estimate(pool, means, "own_source")}
+        if counts.answers:
+            columns = {
+                "answers": counts.answers,
+                "with_calls": counts.with_calls,
+                **msgspec.structs.asdict(counts.calls),
+                "unavailable_share": counts.calls.unavailable_share,
                 "calls_an_answer": self._estimate(pool, means, "calls"),
             }
-        return columns
+            tool_use = {"tool_use": columns}
+        too_many = (counts.calls.unavailable_share or 0.0) > MOST_UNAVAILABLE
+        return RowAddition(columns=own_source | tool_use, flags=[UNAVAILABLE] if too_many else [])
 
     @staticmethod
     def _estimate(pool: CasePool, means: Mapping[str, Estimate], name: str) -> dict[str, Any]:
@@ -76,35 +95,23 @@ class Lookups:
         plain = means[name].to_dict() if name in means else {"score": float(np.mean(values))}
         return {**{key: plain.get(key) for key in ("score", "lo", "hi")}, "n": len(values)}
 
-    def _use_counts(self, domains: Sequence[str], row: RowKey, mode: str) -> Counter[str]:
-        total: Counter[str] = Counter()
-        for domain in domains:
-            total.update(self._used.get((domain, *row, mode), Counter()))
-        return total
-
-    def flags(self, row: Mapping[str, Any]) -> list[str]:
-        """Return the mark of rows whose calls were too often in vain."""
-        share = row.get("tool_use", {}).get("unavailable_share") or 0.0
-        return [UNAVAILABLE] if share > MOST_UNAVAILABLE else []
-
     def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return the numbers of calls over the whole run, and what was searched."""
-        total: Counter[str] = Counter()
-        for counter in self._used.values():
-            total.update(counter)
+        calls = _total(self._used.values()).calls
         return {
-            "calls": {name: total[name] for name in _CALLS} if self._used else None,
-            "unavailable_share": _share(total),
+            "calls": msgspec.structs.asdict(calls) if self._used else None,
+            "unavailable_share": calls.unavailable_share,
             "retrieval": self._manifest.retrieval,
         }
 
 
-_CALLS = ("calls", "failed", "unavailable")
-
-
-def _share(counted: Mapping[str, int]) -> float | None:
-    """Return the share of calls that were unavailable, None where there were no calls."""
-    return counted["unavailable"] / counted["calls"] if counted["calls"] else None
+def _total(counts: Iterable[_UseCounts]) -> _UseCounts:
+    total = _UseCounts()
+    for use in counts:
+        total.answers += use.answers
+        total.with_calls += use.with_calls
+        total.calls += use.calls
+    return total
 
 
 def lookups_of(items: RunItems, manifest: Manifest) -> list[Lookups]:

@@ -152,7 +152,7 @@ class Author:
         looked = await tool_loop.solve(self.spec, prompt_with_tools, columns, repeat=attempt)
         if looked is None:
             return None, {}
-        return looked.reply, {"looked_up": list(looked.trace)}
+        return looked.reply, {"looked_up": looked.calls()}
 
     def _call(self, prompt: Prompt, attempt: int, key: str, text: str) -> dict[str, Any]:
         return {

@@ -13,12 +13,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from medassay.context.tools.toolbox import Toolbox, ToolResult, counted
+import msgspec
+
+from medassay.context.tools.toolbox import Status, Toolbox, ToolResult
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.completion import Completion, Reply, ToolCall, Usage
 from medassay.core.records.context_config import DEAF_TURNS, ToolRules
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.trial import ToolCalls
 from medassay.errors import Permanent
 from medassay.storage.response import request_key
 
@@ -51,12 +54,33 @@ class AsksModels(Protocol):
 Look = Callable[[Prompt, int, ToolCall], Awaitable[ToolResult]]
 
 
+class TracedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as a trial keeps it: what came back stays in the response store, since it is others'
+    text.
+    """
+
+    turn: int
+    tool: str
+    arguments: str
+    status: str
+    characters: int
+    sha256: str
+    response: str | None
+
+
+class _StoredResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What the response store has of a call."""
+
+    status: Status
+    text: str
+
+
 @dataclass(kw_only=True)
 class Conversation:
     """A conversation: the replies in order, and each call with its result."""
 
     replies: list[Reply] = field(default_factory=list)
-    trace: list[dict[str, Any]] = field(default_factory=list)
+    trace: list[TracedCall] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +90,13 @@ class ToolTrace:
     """
 
     reply: Reply
-    trace: tuple[dict[str, Any], ...]
-    use: Mapping[str, int]
+    trace: tuple[TracedCall, ...]
+    use: ToolCalls
+
+    def calls(self) -> list[dict[str, Any]]:
+        """Return the calls as plain values."""
+        calls: list[dict[str, Any]] = msgspec.to_builtins(self.trace, str_keys=True)
+        return list(calls)
 
 
 class ToolLoop:
@@ -135,12 +164,13 @@ class ToolLoop:
             result = await self._toolbox.call(call)
             return canonical({"status": result.status, "text": result.text}).decode()
 
-        stored = json.loads(
+        stored = msgspec.json.decode(
             await self._asker.stored_result(
                 key, make, {"model": spec.id, "tool": call.name, **columns}
-            )
+            ),
+            type=_StoredResult,
         )
-        return ToolResult(text=stored["text"], status=stored["status"], key=key)
+        return ToolResult(text=stored.text, status=stored.status, key=key)
 
     async def close(self) -> None:
         """Close the connections of the tools."""
@@ -157,7 +187,7 @@ def _ended(talk: Conversation) -> ToolTrace:
     )
     last = talk.replies[-1]
     replayed = all(reply.replayed for reply in talk.replies)
-    use = counted([call["status"] for call in talk.trace if call["status"] != "limit"])
+    use = ToolCalls.of([call.status for call in talk.trace if call.status != _LIMIT])
     return ToolTrace(Reply(last.key, completion, replayed), tuple(talk.trace), use)
 
 
@@ -217,19 +247,16 @@ def _with_ids(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
     return [replace(call, id=f"call_{place}") for place, call in enumerate(calls)]
 
 
-def _traced(turn: int, call: ToolCall, result: ToolResult, status: str) -> dict[str, Any]:
-    """Return a call as a trial keeps it: what came back stays in the response store, since it is
-    others' text.
-    """
-    return {
-        "turn": turn,
-        "tool": call.name,
-        "arguments": call.arguments,
-        "status": status,
-        "characters": len(result.text),
-        "sha256": sha256_hex(result.text.encode()),
-        "response": result.key,
-    }
+def _traced(turn: int, call: ToolCall, result: ToolResult, status: str) -> TracedCall:
+    return TracedCall(
+        turn=turn,
+        tool=call.name,
+        arguments=call.arguments,
+        status=status,
+        characters=len(result.text),
+        sha256=sha256_hex(result.text.encode()),
+        response=result.key,
+    )
 
 
 def _going_on(

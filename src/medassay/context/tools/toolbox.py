@@ -4,7 +4,7 @@ it went.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -230,14 +230,3 @@ def _text(arguments: Mapping[str, Any], name: str, most: int) -> str:
 def _error(message: str, status: Status) -> ToolResult:
     text = storable(" ".join(message.split())[:500])
     return ToolResult(text=canonical({"error": f"{status}: {text}"}).decode(), status=status)
-
-
-def counted(statuses: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of calls, of failures (unavailable ones among them), and of unavailable
-    ones.
-    """
-    return {
-        "calls": len(statuses),
-        "failed": sum(status != "ok" for status in statuses),
-        "unavailable": sum(status == "unavailable" for status in statuses),
-    }

@@ -2,9 +2,10 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from medassay.core.records.likelihood import LogLikelihood
+from medassay.core.records.relaxed import StoredCompletions
 
 Outcome = Literal["answered", "unparsed", "refused", "truncated", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated", "failed")
@@ -25,7 +26,7 @@ class Answer:
     value: str | None
     reason: str
     likelihoods: tuple[LogLikelihood, ...] = ()
-    drawn: dict[str, Any] | None = None
+    drawn: StoredCompletions | None = None
 
     @property
     def codes(self) -> tuple[tuple[str, ...], ...]:

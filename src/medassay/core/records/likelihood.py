@@ -4,9 +4,11 @@ Logarithms are natural. In files a log-probability of −∞, which JSON does no
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from medassay.core.records.relaxed import RelaxedSetting
 
@@ -43,24 +45,39 @@ class LogLikelihood:
         }
 
 
-def likelihood_from_dict(data: Mapping[str, Any]) -> LogLikelihood:
-    """Return what `LogLikelihood.of` made plain."""
-    return LogLikelihood(
-        total=number_or_impossible(data["total"]),
-        n_tokens=data["n_tokens"],
-        greedy=data["greedy"],
-        n_bytes=data["n_bytes"],
-        n_characters=data["n_characters"],
-    )
+class StoredLikelihood(msgspec.Struct, frozen=True, kw_only=True):
+    """A likelihood as files have it: what `LogLikelihood.of` made plain, a total of −∞ as None."""
+
+    total: float | None
+    n_tokens: int
+    greedy: bool | None
+    n_bytes: int
+    n_characters: int
+
+    @property
+    def per_byte(self) -> float | None:
+        """Return the log-probability by byte; None of an impossible or an empty text."""
+        return self.total / self.n_bytes if self.total is not None and self.n_bytes else None
+
+    @property
+    def likelihood(self) -> LogLikelihood:
+        """Return the likelihood itself."""
+        return LogLikelihood(
+            total=number_or_impossible(self.total),
+            n_tokens=self.n_tokens,
+            greedy=self.greedy,
+            n_bytes=self.n_bytes,
+            n_characters=self.n_characters,
+        )
 
 
 def likelihoods_of(
-    records: Sequence[Mapping[str, Any]], order: Sequence[int] | None
+    records: Sequence[StoredLikelihood], order: Sequence[int] | None
 ) -> tuple[LogLikelihood, ...]:
     """Return the likelihoods of an item's options in the bank's order, from those in the order
     shown.
     """
-    likelihoods = [likelihood_from_dict(record) for record in records]
+    likelihoods = [record.likelihood for record in records]
     if order is not None:
         likelihoods = [likelihoods[order.index(at)] for at in range(len(likelihoods))]
     return tuple(likelihoods)

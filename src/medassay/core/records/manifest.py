@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from medassay.core.records.estimate import Ends
 from medassay.core.records.plan import DdxRules, RankRule, Separation, rules_from_dict
 
 
@@ -82,6 +83,27 @@ class CodeVersion(msgspec.Struct, frozen=True, kw_only=True):
     commit: str | None = None
 
 
+class RunMetric(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric of texts that a model measures, or why there is none.
+
+    Attributes
+    ----------
+    id : the metric with its model
+    columns : its numbers with the ends of their scales; none where it was unavailable
+    """
+
+    id: str = ""
+    columns: dict[str, Ends] = {}
+    unavailable: str | None = None
+
+
+class DeletedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An item of the run that this one was made from, which was deleted by law."""
+
+    domain: str
+    item: str
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a run was made with.
 
@@ -114,7 +136,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     sampling: dict[str, dict[str, Any]] = {}
     max_cut_off: float | None = None
     fallback: dict[str, Any] = {}
-    metrics: dict[str, dict[str, Any]] = {}
+    metrics: dict[str, RunMetric] = {}
     retrieval: dict[str, Any] | None = None
     tools: dict[str, Any] | None = None
     judges: list[RunModel] = []
@@ -127,7 +149,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     drawn_as: str = ""
     joined: list[JoinedRun] | None = None
     source: dict[str, Any] | None = None
-    deleted_items: list[dict[str, Any]] = []
+    deleted_items: list[DeletedItem] = []
     revisions: dict[str, list[str]] | None = None
     parsers: dict[str, Any] | None = None
     scorers: dict[str, Any] | None = None

@@ -5,10 +5,11 @@ Source: specification of perplexity, 8.2.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 from pydantic import ConfigDict
 
 from medassay.core.keyed import keyed
@@ -189,22 +190,60 @@ def _owners(samples: Sequence[SampledCompletion], at: int, stride: int, n: int) 
     return owners
 
 
-def tables_from_dict(target: Mapping[str, Any]) -> Tables:
-    """Return the tables of one target as `DrawnCompletions.to_dict` made them plain."""
+class StoredTables(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables of one target as files have them.
 
-    def number(value: float | None) -> float:
-        return -math.inf if value is None else float(value)
+    Attributes
+    ----------
+    positions : place, and of each distinct beginning the log-probabilities of itself and of the
+        target after it; None for −∞
+    """
 
-    return Tables(
-        target_tokens=target["n_tokens"],
-        positions=tuple(
-            Position(
-                at=at,
-                prefixes=tuple(Prefix(prefix=number(p), target=number(a)) for p, a in begun),
-            )
-            for at, begun in target["positions"]
-        ),
-    )
+    n_tokens: int
+    positions: list[tuple[int, list[tuple[float | None, float | None]]]]
+
+    @property
+    def tables(self) -> Tables:
+        """Return the tables themselves."""
+
+        def number(value: float | None) -> float:
+            return -math.inf if value is None else value
+
+        return Tables(
+            target_tokens=self.n_tokens,
+            positions=tuple(
+                Position(
+                    at=at,
+                    prefixes=tuple(Prefix(prefix=number(p), target=number(a)) for p, a in begun),
+                )
+                for at, begun in self.positions
+            ),
+        )
+
+
+class StoredCompletion(msgspec.Struct, frozen=True, kw_only=True):
+    """One completion that was kept, as files have it.
+
+    Attributes
+    ----------
+    logprob : of the whole completion; None for −∞
+    ends : lengths in characters of its beginnings at the positions that it reaches
+    prefixes : places of these beginnings among the distinct ones of each position
+    """
+
+    text: str
+    n_tokens: int
+    logprob: float | None
+    ends: list[int]
+    prefixes: list[int]
+
+
+class StoredCompletions(msgspec.Struct, frozen=True, kw_only=True):
+    """What `DrawnCompletions.to_dict` made plain: the completions kept, and tables by target."""
+
+    distinct: int
+    kept: list[StoredCompletion]
+    targets: list[StoredTables]
 
 
 def keep(completions: Iterable[SampledCompletion], most: int) -> tuple[SampledCompletion, ...]:

@@ -16,6 +16,7 @@ from medassay.core.ranks import (
 )
 from medassay.core.records.estimate import Ends, RowEstimate, Second
 from medassay.core.records.relations import Relations
+from medassay.core.records.trial import ToolCalls
 from medassay.core.scale import units
 from medassay.errors import IntegrityError
 
@@ -49,6 +50,12 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
     unavailable: int
     unavailable_share: float | None = None
     calls_an_answer: RowEstimate | None = None
+
+
+class LookupCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """The calls of tools over a whole run; None where there were none."""
+
+    calls: ToolCalls | None = None
 
 
 class RankRange(msgspec.Struct, frozen=True, kw_only=True):

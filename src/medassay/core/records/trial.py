@@ -1,13 +1,15 @@
 """One item in one cell in one repeat: the row that a run stores, and what names it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Self
 
 import msgspec
 
 from medassay.core.records.answer import Answer, Outcome
 from medassay.core.records.completion import Finish
-from medassay.core.records.likelihood import likelihoods_of
+from medassay.core.records.likelihood import StoredLikelihood, likelihoods_of
+from medassay.core.records.relaxed import StoredCompletions
 
 Setting = Literal["zero_shot", "few_shot", "rag", "topline_path", "topline_text", "topline_all"]
 Mode = Literal["solo", "tools"]
@@ -65,6 +67,37 @@ class TrialLine(msgspec.Struct, frozen=True, kw_only=True):
         return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 
 
+class ToolCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of calls of tools: all, those that failed, and of these those whose service was
+    away.
+    """
+
+    calls: int = 0
+    failed: int = 0
+    unavailable: int = 0
+
+    @classmethod
+    def of(cls, statuses: Sequence[str]) -> Self:
+        """Return the numbers of calls with these statuses."""
+        return cls(
+            calls=len(statuses),
+            failed=sum(status != "ok" for status in statuses),
+            unavailable=statuses.count("unavailable"),
+        )
+
+    def __add__(self, other: "ToolCalls") -> "ToolCalls":
+        return ToolCalls(
+            calls=self.calls + other.calls,
+            failed=self.failed + other.failed,
+            unavailable=self.unavailable + other.unavailable,
+        )
+
+    @property
+    def unavailable_share(self) -> float | None:
+        """Return the share of calls that were unavailable, None where there were no calls."""
+        return self.unavailable / self.calls if self.calls else None
+
+
 class Trial(TrialLine, frozen=True, kw_only=True):
     """A line of trials.jsonl, for reading: it is never written again.
 
@@ -81,7 +114,7 @@ class Trial(TrialLine, frozen=True, kw_only=True):
     likelihoods, drawn : what was asked for instead of a reply
     order : `order[i]` is the bank's position of the option shown at place i
     own_source : whether a passage of the item's own source was shown
-    tool_use : number of calls of tools, of those that failed, and of those whose service was away
+    tool_use : numbers of calls of tools, in the mode `tools`
     attempt, again : how often it was asked before, and the scope of the last wish to ask again
     cut_off : whether a public trial of a withheld item ended at its token limit
     tombstone : hash of the line that stood here before its item was deleted by law
@@ -93,11 +126,11 @@ class Trial(TrialLine, frozen=True, kw_only=True):
     template: str = ""
     text: str | None = None
     finish: Finish | None = None
-    likelihoods: tuple[dict[str, Any], ...] | None = None
-    drawn: dict[str, Any] | None = None
+    likelihoods: tuple[StoredLikelihood, ...] | None = None
+    drawn: StoredCompletions | None = None
     order: tuple[int, ...] | None = None
     own_source: bool | None = None
-    tool_use: dict[str, int] | None = None
+    tool_use: ToolCalls | None = None
     attempt: int = 0
     again: str | None = None
     cut_off: bool = False

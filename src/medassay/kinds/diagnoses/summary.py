@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from medassay.bank.run_items import RunItems
+from medassay.core.protocols import RowAddition
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.target import Diagnoses, Target, Withheld
@@ -61,6 +62,31 @@ def quadrant(severity: float | None, semantic: float | None) -> str | None:
     if severity == 0 or semantic == 0:
         return "axis"
     return f"{'top' if semantic > 0 else 'bottom'}_{'right' if severity > 0 else 'left'}"
+
+
+@dataclass(frozen=True)
+class _CasePair:
+    """Two model-prompts compared over n common cases, with p of the linearised difference."""
+
+    first: RowKey
+    second: RowKey
+    difference: Difference
+    n: int
+    p: float
+
+    def to_dict(self, *, p_holm: float) -> dict[str, Any]:
+        return {
+            "first": list(self.first),
+            "second": list(self.second),
+            "difference": self.difference.value,
+            "lo": self.difference.lo,
+            "hi": self.difference.hi,
+            "n": self.n,
+            "p": self.p,
+            "p_holm": p_holm,
+            "test": "t of the linearised difference",
+            "different": self.difference.different,
+        }
 
 
 @dataclass
@@ -128,8 +154,9 @@ class DdxCases:
             "all_places": parts.all_places if has_list else 0.0,
         }
 
-    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
-        """Return what a row of a ranking says besides its rank.
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> RowAddition:
+        """Return what a row of a ranking says besides its rank; marked where judges left too many
+        labels.
 
         `used` are the items that the row is ranked on, over the domains; aggregates are over these.
         """
@@ -139,29 +166,24 @@ class DdxCases:
         for key, (worst, best) in bounds(all_cases, self._weighting).items():
             if key in estimates:
                 estimates[key] |= {"worst": worst, "best": best}
-        columns: dict[str, Any] = {"prompt": row[1]}
-        for name in SCORES:
-            columns[name] = {
-                key: estimates.get((name, key)) for key in (*self._weighting.presets, "mean")
-            }
-            columns[f"{name}_mean"] = estimates.get((name, "raw"))
-        columns |= {f"top{k}": estimates.get((f"top{k}", "mean")) for k in TOPS}
-        columns["names"] = estimates.get(("names", "mean"))
-        columns["short_lists"] = estimates.get(("short", "mean"))
-        columns["all_places_mean"] = estimates.get(("all_places", "mean"))
+        weights = (*self._weighting.presets, "mean")
         cells = [c for d in domains if (c := self._labelled.get((d, *row, mode)))]
-        return columns | {
+        unjudged, labels = sum(c.unjudged for c in cells), sum(c.labels for c in cells)
+        columns = {
+            "prompt": row[1],
+            **{name: {key: estimates.get((name, key)) for key in weights} for name in SCORES},
+            **{f"{name}_mean": estimates.get((name, "raw")) for name in SCORES},
+            **{f"top{k}": estimates.get((f"top{k}", "mean")) for k in TOPS},
+            "names": estimates.get(("names", "mean")),
+            "short_lists": estimates.get(("short", "mean")),
+            "all_places_mean": estimates.get(("all_places", "mean")),
             "quadrants": self._quadrants(pool),
             "skipped": int((~all_cases.known("semantic")).sum()),
-            "unjudged": sum(c.unjudged for c in cells),
-            "labels": sum(c.labels for c in cells),
+            "unjudged": unjudged,
+            "labels": labels,
         }
-
-    def flags(self, row: Mapping[str, Any]) -> list[str]:
-        """Return the mark of a row that judges left too many labels of."""
-        if not self.judged or not row["labels"]:
-            return []
-        return ["unjudged"] if row["unjudged"] / row["labels"] > UNJUDGED_MARK else []
+        too_many = self.judged and labels > 0 and unjudged / labels > UNJUDGED_MARK
+        return RowAddition(columns=columns, flags=["unjudged"] if too_many else [])
 
     def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return rules, pairs of model-prompts by mode, and where they err, over all domains.
@@ -210,7 +232,7 @@ class DdxCases:
                 )
             return remembered[key]
 
-        pairs = []
+        pairs: list[_CasePair] = []
         for first, second in combinations(rows, 2):
             common = pools[first].known(number) & pools[second].known(number)
             common &= used[first] & used[second]
@@ -224,11 +246,10 @@ class DdxCases:
             difference = difference_from_draws(
                 values, other, one_draws - other_draws, clusters=strata.clusters
             )
-            pairs.append(
-                _pair(first, second, difference, len(values), p=ratio_p(values - other, strata))
-            )
-        adjusted = holm([pair["p"] for pair in pairs])
-        return [pair | {"p_holm": float(p)} for pair, p in zip(pairs, adjusted, strict=True)]
+            p = ratio_p(values - other, strata)
+            pairs.append(_CasePair(first, second, difference, len(values), p))
+        adjusted = holm([pair.p for pair in pairs])
+        return [pair.to_dict(p_holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
 
     def _errors(self, row: RowKey, mode: str) -> list[dict[str, Any]]:
         """Return scores and signed severity difference by group of cases, with intervals.
@@ -305,19 +326,3 @@ class DdxCases:
                 severities[at + place] = severity
             at += len(clusters)
         return severities
-
-
-def _pair(
-    first: RowKey, second: RowKey, difference: Difference, n: int, *, p: float
-) -> dict[str, Any]:
-    return {
-        "first": list(first),
-        "second": list(second),
-        "difference": difference.value,
-        "lo": difference.lo,
-        "hi": difference.hi,
-        "n": n,
-        "p": p,
-        "test": "t of the linearised difference",
-        "different": difference.different,
-    }

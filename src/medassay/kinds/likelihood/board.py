@@ -5,8 +5,15 @@ completions.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from medassay.core.records.likelihood import finite_or_none
-from medassay.core.records.relaxed import Position, Tables, tables_from_dict
+from medassay.core.records.relaxed import (
+    Position,
+    StoredCompletion,
+    StoredCompletions,
+    Tables,
+)
 from medassay.core.records.target import LETTERS
 from medassay.core.records.trial import Trial
 from medassay.kinds.likelihood.relaxed_perplexity import combine
@@ -36,12 +43,7 @@ def likelihood_view(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | N
     if trial.likelihoods is None:
         return None
     likelihoods = [
-        {
-            **likelihood,
-            "per_byte": likelihood["total"] / likelihood["n_bytes"]
-            if _has_likelihood(likelihood)
-            else None,
-        }
+        {**msgspec.structs.asdict(likelihood), "per_byte": likelihood.per_byte}
         for likelihood in trial.likelihoods
     ]
     if not item.get("options"):
@@ -55,17 +57,13 @@ def likelihood_view(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | N
     }
 
 
-def _has_likelihood(likelihood: Mapping[str, Any]) -> bool:
-    return likelihood["total"] is not None and likelihood["n_bytes"] > 0
-
-
-def _targets(item: Mapping[str, Any], samples: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _targets(item: Mapping[str, Any], samples: StoredCompletions) -> Iterator[dict[str, Any]]:
     """Yield what is shown of each statement, what an answer must have first."""
     facts = [f["text"] if isinstance(f, Mapping) else f for f in item.get("facts") or ()]
     must = facts or [item.get("reference") or ""]
     texts = [*must, *(item.get("nice_to_have") or ())]
-    for at, (text, target) in enumerate(zip(texts, samples["targets"], strict=True)):
-        tables = tables_from_dict(target)
+    for at, (text, target) in enumerate(zip(texts, samples.targets, strict=True)):
+        tables = target.tables
         summed = combine(tables, "sum")
         best = max(range(len(summed.log_p)), key=summed.log_p.__getitem__)
         yield {
@@ -80,24 +78,23 @@ def _targets(item: Mapping[str, Any], samples: Mapping[str, Any]) -> Iterator[di
             "best": {
                 "at": tables.positions[best].at,
                 "value": finite_or_none(summed.log_p[best]),
-                "behind": _behind(samples["kept"], tables.positions[best], best),
+                "behind": _behind(samples.kept, tables.positions[best], best),
             },
             "curve": _curve([finite_or_none(value) for value in summed.log_p]),
-            "completions": list(_pieces(samples["kept"], tables)),
+            "completions": list(_pieces(samples.kept, tables)),
         }
 
 
-def _behind(sampled: Sequence[Mapping[str, Any]], position: Position, at: int) -> str:
+def _behind(sampled: Sequence[StoredCompletion], position: Position, at: int) -> str:
     """Return the end of the text after which a statement is likeliest, "" where that is empty."""
     place = max(range(len(position.prefixes)), key=lambda n: position.prefixes[n].target)
     for completion in sampled:
-        if at < len(completion["prefixes"]) and completion["prefixes"][at] == place:
-            text: str = completion["text"][: completion["ends"][at]]
-            return text[-_LAST:]
+        if at < len(completion.prefixes) and completion.prefixes[at] == place:
+            return completion.text[: completion.ends[at]][-_LAST:]
     return ""
 
 
-def _pieces(sampled: Sequence[Mapping[str, Any]], tables: Tables) -> Iterator[dict[str, Any]]:
+def _pieces(sampled: Sequence[StoredCompletion], tables: Tables) -> Iterator[dict[str, Any]]:
     """Yield each completion cut at its positions, with how likely the statement is where a piece
     ends.
 
@@ -108,8 +105,8 @@ def _pieces(sampled: Sequence[Mapping[str, Any]], tables: Tables) -> Iterator[di
     low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
     for completion in sampled:
         pieces = []
-        ends = [*completion["ends"], len(completion["text"])]
-        for place, which in enumerate(completion["prefixes"]):
+        ends = [*completion.ends, len(completion.text)]
+        for place, which in enumerate(completion.prefixes):
             value = tables.positions[place].prefixes[which].target
             share = (value - low) / (high - low) if high > low and value >= low else 0.0
             pieces.append(
@@ -118,12 +115,12 @@ def _pieces(sampled: Sequence[Mapping[str, Any]], tables: Tables) -> Iterator[di
                     "value": finite_or_none(value),
                     "tint": min(_TINTS - 1, int(share * _TINTS)),
                     # What follows a position, up to the next one.
-                    "text": completion["text"][ends[place] : ends[place + 1]],
+                    "text": completion.text[ends[place] : ends[place + 1]],
                 }
             )
         yield {
-            "logprob": completion["logprob"],
-            "n_tokens": completion["n_tokens"],
+            "logprob": completion.logprob,
+            "n_tokens": completion.n_tokens,
             "pieces": pieces,
         }
 

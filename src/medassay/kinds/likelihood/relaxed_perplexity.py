@@ -12,12 +12,12 @@ Source: specification of perplexity, 8.2.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
 from medassay.core.records.likelihood import finite_or_none
-from medassay.core.records.relaxed import MODES, Mode, Prefix, Tables, tables_from_dict
+from medassay.core.records.relaxed import MODES, Mode, Prefix, Tables
 from medassay.kinds.likelihood.perplexity import finite_exp
 
 REVISION = 1
@@ -138,47 +138,70 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     """
     if answer.drawn is None:
         return {}
-    targets: list[dict[str, Any]] = []
-    target_parts = _targets(item, answer)
-    parts: dict[str, Any] = {"per_position": {}, "log_p": {}}
-    for role in ROLES:
-        results = [{mode: combine(tables, mode) for mode in MODES} for tables in target_parts[role]]
-        for result in results:
-            targets.append(
-                {
-                    "role": role,
-                    "values": {mode: result[mode].value for mode in MODES},
-                    "per_position": {m: finite_or_none(result[m].per_position) for m in MODES},
-                    "above_one": result["sum"].above_one,
-                    "log_p": [finite_or_none(value) for value in result["sum"].log_p],
-                }
-            )
+    targets: list[_TargetEstimates] = []
+    means: dict[str, Any] = {}
+    per_position: dict[str, dict[Mode, float | None]] = {}
+    log_p: dict[str, list[float | None]] = {}
+    for role, tables_of_role in _targets(item, answer).items():
+        results = [_TargetEstimates.of(role, tables) for tables in tables_of_role]
+        targets += results
         if results:
-            parts[role] = {m: _mean([r[m].value for r in results]) for m in MODES}
-            parts["per_position"][role] = {
-                m: _mean([finite_or_none(r[m].per_position) for r in results]) for m in MODES
-            }
-            positions = zip(*(r["sum"].log_p for r in results), strict=True)
-            parts["log_p"][role] = [
-                _mean([finite_or_none(value) for value in values]) for values in positions
-            ]
+            means[role] = {m: _mean([r.by_mode[m].value for r in results]) for m in MODES}
+            per_position[role] = {m: _mean([r.per_position[m] for r in results]) for m in MODES}
+            positions = zip(*(r.log_p for r in results), strict=True)
+            log_p[role] = [_mean(values) for values in positions]
     return {
-        **parts,
-        "above_one": sum(target["above_one"] for target in targets),
-        "impossible": sum(target["values"]["sum"] is None for target in targets),
+        **means,
+        "per_position": per_position,
+        "log_p": log_p,
+        "above_one": sum(target.sum.above_one for target in targets),
+        "impossible": sum(target.sum.value is None for target in targets),
         "n_targets": len(targets),
-        "kept": len(answer.drawn["kept"]),
-        "distinct": answer.drawn["distinct"],
-        "targets": targets,
+        "kept": len(answer.drawn.kept),
+        "distinct": answer.drawn.distinct,
+        "targets": [target.to_dict() for target in targets],
     }
+
+
+@dataclass(frozen=True)
+class _TargetEstimates:
+    """One target in every combination."""
+
+    role: str
+    by_mode: dict[Mode, RelaxedEstimate]
+
+    @classmethod
+    def of(cls, role: str, tables: Tables) -> Self:
+        return cls(role, {mode: combine(tables, mode) for mode in MODES})
+
+    @property
+    def sum(self) -> RelaxedEstimate:
+        """Return the published combination."""
+        return self.by_mode["sum"]
+
+    @property
+    def per_position(self) -> dict[Mode, float | None]:
+        return {m: finite_or_none(result.per_position) for m, result in self.by_mode.items()}
+
+    @property
+    def log_p(self) -> list[float | None]:
+        return [finite_or_none(value) for value in self.sum.log_p]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "role": self.role,
+            "values": {mode: result.value for mode, result in self.by_mode.items()},
+            "per_position": self.per_position,
+            "above_one": self.sum.above_one,
+            "log_p": self.log_p,
+        }
 
 
 def _targets(item: Item, answer: Answer) -> dict[str, list[Tables]]:
     """Return the tables of an item's targets by role: what an answer must have first, then what
     would be nice.
     """
-    document = answer.drawn or {"targets": []}
-    tables = [tables_from_dict(target) for target in document["targets"]]
+    tables = [] if answer.drawn is None else [target.tables for target in answer.drawn.targets]
     must = len(item.must_have)
     return {"must": tables[:must], "nice": tables[must:]}
 

@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
+from medassay.core.protocols import RowAddition
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.relaxed import MODES, RelaxedSetting
 from medassay.core.records.score import TrialScore
@@ -22,6 +24,7 @@ from medassay.core.records.task import Task
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import PERPLEXITY, Scale
 from medassay.kinds.likelihood.choice_scorer import SHARES
+from medassay.kinds.likelihood.parts import LikelihoodParts, parts_of
 from medassay.kinds.likelihood.perplexity import SIZES, finite_exp
 from medassay.kinds.likelihood.relaxed_perplexity import ROLES
 from medassay.statistic.interval.ratio import ratio_estimate
@@ -42,6 +45,18 @@ class _Number:
     name: str
     scale: Scale
     path: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _SampleCounts:
+    """How many completions the answers of a cell kept, and how many distinct ones there were."""
+
+    kept: int = 0
+    distinct: int = 0
+    answers: int = 0
+
+
+_NO_SAMPLES = _SampleCounts()
 
 
 class LikelihoodScores:
@@ -65,8 +80,7 @@ class LikelihoodScores:
         self._sizes: dict[tuple[str, int], tuple[int, int]] = {}  # item → words and bytes
         self._unlike: set[CellKey] = set()  # cells whose texts are not those of the others
         self._impossible: dict[CellKey, int] = {}
-        # Cell → completions kept, distinct ones, answers.
-        self._sample_counts: dict[CellKey, list[int]] = {}
+        self._sample_counts: dict[CellKey, _SampleCounts] = {}
 
     def _columns(self) -> Iterator[_Number]:
         if self._asks == "choices":
@@ -90,59 +104,73 @@ class LikelihoodScores:
 
         A failed trial, and a reply that was read, tell nothing.
         """
-        parts = score.parts or {}
+        parts = parts_of(score.parts)
         cell = trial.cell
         if self._asks in ("alone", "conditional"):
-            values = {name: parts[name] for name in SIZES if name in parts}
-            is_known = bool(values) and parts["nats"] is not None and parts["bytes"] > 0
-            place = self._table.add(cell, trial.item, values if is_known else {})
-            if values:
-                size = (parts["words"], parts["bytes"])
+            place = self._table.add(cell, trial.item, parts.sizes)
+            if parts.has_text:
+                size = (parts.words, parts.bytes)
                 if self._sizes.setdefault((cell[0], place), size) != size:
                     self._unlike.add(cell)
         else:
-            by_place = _by_place(parts, self._setting.stride)
+            values_by_place = {**(score.parts or {}), "log_p": self._by_place(parts)}
             number_values = {
-                name: _at(by_place, number.path) for name, number in self._numbers.items()
+                name: _at(values_by_place, number.path) for name, number in self._numbers.items()
             }
             self._table.add(cell, trial.item, number_values)
-        if parts.get("impossible") or ("nats" in parts and parts["nats"] is None):
+        if parts.impossible or parts.nats is None:
             self._impossible[cell] = self._impossible.get(cell, 0) + 1
-        if "distinct" in parts:
-            counted = self._sample_counts.setdefault(cell, [0, 0, 0])
-            for at, n in enumerate((parts["kept"], parts["distinct"], 1)):
-                counted[at] += n
+        if parts.distinct is not msgspec.UNSET:
+            counts = self._sample_counts.get(cell, _NO_SAMPLES)
+            self._sample_counts[cell] = _SampleCounts(
+                kept=counts.kept + parts.kept,
+                distinct=counts.distinct + parts.distinct,
+                answers=counts.answers + 1,
+            )
 
-    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
+    def _by_place(self, parts: LikelihoodParts) -> dict[str, dict[str, float | None]]:
+        """Return the log-probabilities along completions by the position they stand at."""
+        stride = self._setting.stride
+        return {
+            role: {str(at * stride): value for at, value in enumerate(values)}
+            for role, values in parts.log_p.items()
+        }
+
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> RowAddition:
         """Return what a row of a ranking says besides its rank, under the key `likelihood`.
 
-        `used` are the items that the row is ranked on, over the domains.
+        Marked are texts that are not those of the other rows, and impossible ones. `used` are the
+        items that the row is ranked on, over the domains.
         """
         pool = self._table.pool(domains, row, mode).only(used)
         cells = [(domain, *row, mode) for domain in domains]
-        columns: dict[str, Any] = {
-            "metrics": (
-                self._perplexities(pool)
-                if self._asks in ("alone", "conditional")
-                else self._means(pool)
-            ),
-            "impossible": sum(self._impossible.get(cell, 0) for cell in cells),
-        }
-        if self._asks in ("alone", "conditional"):
-            sizes = {name: _total(pool, name) for name in ("words", "bytes", "tokens")}
-            columns |= sizes
-            columns["bytes_per_word"] = sizes["bytes"] / sizes["words"] if sizes["words"] else None
-            columns["texts_differ"] = any(cell in self._unlike for cell in cells)
-        if self._asks == "relaxed":
-            counts, distinct, n = (
-                sum(self._sample_counts.get(c, [0] * 3)[at] for c in cells) for at in range(3)
-            )
-            columns["kept"] = counts / n if n else None
-            columns["distinct"] = distinct / n if n else None
-            columns["positions"] = {
-                role: list(self._along(pool, role, columns["metrics"])) for role in ROLES
+        scores_texts = self._asks in ("alone", "conditional")
+        metrics = self._perplexities(pool) if scores_texts else self._means(pool)
+        texts_differ = scores_texts and any(cell in self._unlike for cell in cells)
+        impossible = sum(self._impossible.get(cell, 0) for cell in cells)
+        columns: dict[str, Any] = {"metrics": metrics, "impossible": impossible}
+        if scores_texts:
+            words, size = _total(pool, "words"), _total(pool, "bytes")
+            columns |= {
+                "words": words,
+                "bytes": size,
+                "tokens": _total(pool, "tokens"),
+                "bytes_per_word": size / words if words else None,
+                "texts_differ": texts_differ,
             }
-        return {"likelihood": columns}
+        if self._asks == "relaxed":
+            n = sum(self._sample_counts.get(cell, _NO_SAMPLES).answers for cell in cells)
+            kept = sum(self._sample_counts.get(cell, _NO_SAMPLES).kept for cell in cells)
+            distinct = sum(self._sample_counts.get(cell, _NO_SAMPLES).distinct for cell in cells)
+            columns |= {
+                "kept": kept / n if n else None,
+                "distinct": distinct / n if n else None,
+                "positions": {role: list(self._along(pool, role, metrics)) for role in ROLES},
+            }
+        marks = {"texts_differ": texts_differ, "impossible_targets": impossible}
+        return RowAddition(
+            columns={"likelihood": columns}, flags=[mark for mark, holds in marks.items() if holds]
+        )
 
     def _means(self, pool: CasePool) -> dict[str, dict[str, Any]]:
         """Return name → mean over the items, with interval and median.
@@ -200,23 +228,17 @@ class LikelihoodScores:
         ):
             draws = sums[:, 0] / sums[:, at]
             estimate = ratio_estimate(nats, below, draws, pool_known.strata, scale=PERPLEXITY)
-            plain = estimate.to_dict()
-            for key in ("score", "lo", "hi"):
-                plain[key] = is_shown(plain[key])
-            if plain["second"]:
-                plain["second"] = plain["second"] | {
-                    key: is_shown(max(0.0, plain["second"][key])) for key in ("lo", "hi")
-                }
-            estimates[name + self._suffix] = plain | {"scale": PERPLEXITY.ends}
+            plain = estimate.to_dict() | {
+                "score": is_shown(estimate.value),
+                "lo": is_shown(estimate.lo),
+                "hi": is_shown(estimate.hi),
+                "scale": PERPLEXITY.ends,
+            }
+            if (second := estimate.second) is not None:
+                lo, hi = (is_shown(max(0.0, end)) for end in (second.lo, second.hi))
+                plain |= {"second": {"method": second.method, "lo": lo, "hi": hi}}
+            estimates[name + self._suffix] = plain
         return estimates
-
-    def flags(self, row: Mapping[str, Any]) -> list[str]:
-        """Return the marks of a row: texts that are not those of the other rows, and impossible
-        ones.
-        """
-        likelihood = row["likelihood"]
-        marks = ["texts_differ"] if likelihood.get("texts_differ") else []
-        return [*marks, *(["impossible_targets"] if likelihood["impossible"] else [])]
 
     def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return what was asked, and under which setting completions were drawn."""
@@ -235,17 +257,6 @@ def _of_role(name: str, role: str) -> str:
 def _place(role: str, at: int) -> str:
     """Return the name of the number that stands at one position of completions."""
     return f"{role} at {at}"
-
-
-def _by_place(parts: Mapping[str, Any], stride: int) -> Mapping[str, Any]:
-    """Return parts with the log-probabilities along completions by the position they stand at."""
-    if "log_p" not in parts:
-        return parts
-    placed = {
-        role: {str(at * stride): value for at, value in enumerate(values)}
-        for role, values in parts["log_p"].items()
-    }
-    return {**parts, "log_p": placed}
 
 
 def _at(parts: Mapping[str, Any], path: Sequence[str]) -> float | None:

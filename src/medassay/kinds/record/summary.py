@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
+from medassay.core.protocols import RowAddition
 from medassay.core.records.health_record import (
     AS_PUBLISHED,
     DRUG_DETAILS,
@@ -115,10 +116,11 @@ class RecordScores:
             if parts.reference is not None:
                 self._references.setdefault(cell, {})[place] = parts.reference
 
-    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> RowAddition:
         """Return what a row of a ranking says besides its rank, under the key `record`.
 
-        `used` are the items that the row is ranked on, over the domains.
+        Marked are silver references, and those by the maker of the tested model. `used` are the
+        items that the row is ranked on, over the domains.
         """
         pool = self._table.pool(domains, row, mode)
         # Without a single reference nothing is ranked, and what was read is told of all reports.
@@ -132,6 +134,19 @@ class RecordScores:
             for domain in domains
             for reference in self._references.get((domain, *row, mode), {}).values()
         ]
+        n_silver = sum(r.standing == "silver" for r in references)
+        n_own = sum(self._is_own(r, row[0]) for r in references)
+        drugs = {}
+        if any(
+            name in counted for name in map(_drug_count, STOPPED)
+        ):  # scores of earlier versions do not tell
+            drugs = {
+                **{name: estimates.get(name) for name in (*DRUG_DETAILS, GOING_ON)},
+                "counted": {
+                    name: counted[_drug_count(name)]
+                    for name in (*STOPPED, *(f"{d}_{s}" for d in DRUG_DETAILS for s in _SIDES))
+                },
+            }
         record = {
             **{name: estimates.get(name) for name in (*NUMBERS, AS_PUBLISHED, *LEAVES)},
             "sections": {name: estimates[name] for name in SECTIONS if name in estimates},
@@ -148,22 +163,16 @@ class RecordScores:
             "counted": {name: counted[name] for name in COUNTED},
             "references": {
                 "gold": sum(r.standing == "gold" for r in references),
-                "silver": sum(r.standing == "silver" for r in references),
+                "silver": n_silver,
                 "converted": sum(r.converted for r in references),
-                "of_own_family": sum(self._is_own(r, row[0]) for r in references),
+                "of_own_family": n_own,
             },
+            **({"drugs": drugs} if drugs else {}),
         }
-        if any(
-            name in counted for name in map(_drug_count, STOPPED)
-        ):  # scores of earlier versions do not tell
-            record["drugs"] = {
-                **{name: estimates.get(name) for name in (*DRUG_DETAILS, GOING_ON)},
-                "counted": {
-                    name: counted[_drug_count(name)]
-                    for name in (*STOPPED, *(f"{d}_{s}" for d in DRUG_DETAILS for s in _SIDES))
-                },
-            }
-        return {"record": record}
+        marks = {"silver_references": n_silver, "reference_of_same_vendor": n_own}
+        return RowAddition(
+            columns={"record": record}, flags=[mark for mark, n in marks.items() if n]
+        )
 
     def _is_own(self, reference: ReferenceParts, model: str) -> bool:
         """Return whether a tested model, or one of its vendor, wrote a reference."""
@@ -172,14 +181,6 @@ class RecordScores:
         family = self._manifest.family_of(model)
         alike = family != "unknown" and reference.family.casefold() == family
         return alike or reference.maker == model
-
-    def flags(self, row: Mapping[str, Any]) -> list[str]:
-        """Return the marks of a row: silver references, and those by the maker of the tested
-        model.
-        """
-        references = row["record"]["references"]
-        marks = {"silver": "silver_references", "of_own_family": "reference_of_same_vendor"}
-        return [mark for key, mark in marks.items() if references[key]]
 
     def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return the graphs by their roots, and by mode each model with thinking minus the same

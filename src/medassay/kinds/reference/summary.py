@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medassay.bank.run_items import RunItems
+from medassay.core.protocols import RowAddition
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
@@ -40,8 +41,7 @@ class TextScores:
         columns = {name: _SHARE for name in task.metrics if name in LEXICAL}
         for entry in self._metric_entries.values():
             columns |= {
-                name: _SHARE if ends == [0, 1] else _ANY
-                for name, ends in entry.get("columns", {}).items()
+                name: _SHARE if ends == (0, 1) else _ANY for name, ends in entry.columns.items()
             }
         self._scales = columns
         as_published = {name + _PUBLISHED: scale for name, scale in columns.items()}
@@ -63,20 +63,21 @@ class TextScores:
         self._table.add(cell, trial.item, values)
         self._left_out[cell] = self._left_out.get(cell, 0) + (not answered)
 
-    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> dict[str, Any]:
-        """Return what a row of a ranking says besides its rank, under the key `text`."""
+    def row(self, domains: Sequence[str], row: RowKey, mode: str, used: Bools) -> RowAddition:
+        """Return what a row of a ranking says besides its rank, under the key `text`.
+
+        What is unavailable is so for every row: it stands in the document and is no mark.
+        """
         pool = self._table.pool(domains, row, mode).only(used)
         estimates = pooled_means(pool)
-        return {
-            "text": {
-                "metrics": {n: self._estimate(pool, estimates, n) for n in self._scales},
-                "as_published": {
-                    name: self._estimate(pool, estimates, name + _PUBLISHED)
-                    for name in self._scales
-                },
-                "left_out": sum(self._left_out.get((d, *row, mode), 0) for d in domains),
-            }
+        text = {
+            "metrics": {n: self._estimate(pool, estimates, n) for n in self._scales},
+            "as_published": {
+                name: self._estimate(pool, estimates, name + _PUBLISHED) for name in self._scales
+            },
+            "left_out": sum(self._left_out.get((d, *row, mode), 0) for d in domains),
         }
+        return RowAddition(columns={"text": text})
 
     def _estimate(
         self, pool: CasePool, estimates: Mapping[str, Estimate], name: str
@@ -97,10 +98,6 @@ class TextScores:
             "nulls": len(pool.values) - len(values),
         }
 
-    def flags(self, row: Mapping[str, Any]) -> list[str]:
-        """Return no marks: what is unavailable is so for every row, and stands in the document."""
-        return []
-
     def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return the metrics with their ids and scales, and those that are unavailable with the
         reason.
@@ -111,13 +108,13 @@ class TextScores:
             if name in LEXICAL
         }
         measured = {
-            column: {"id": entry["id"], "scale": ends}
+            column: {"id": entry.id, "scale": ends}
             for entry in self._metric_entries.values()
-            for column, ends in entry.get("columns", {}).items()
+            for column, ends in entry.columns.items()
         }
         absent = {
-            n: entry["unavailable"]
-            for n, entry in self._metric_entries.items()
-            if "unavailable" in entry
+            name: entry.unavailable
+            for name, entry in self._metric_entries.items()
+            if entry.unavailable is not None
         }
         return {"metrics": {**lexical, **measured}, "unavailable": absent}
