@@ -4,8 +4,8 @@ import csv
 import json
 
 import pytest
-from scipy import stats
 from tests import makers
+from tests.optional import scipy_stats
 
 import medassay
 from medassay.errors import GateError, InputError
@@ -83,7 +83,7 @@ def test_times_and_cost_stand_on_the_run_page_and_in_its_table_only(tmp_path, mo
     assert float(row["cost"]) == pytest.approx((2 * asked + 10 * said) / 1e6)
     assert float(row["mean_seconds"]) == pytest.approx(sum(t["seconds"] for t in timings) / 12)
     seconds = [timing["seconds"] for timing in timings]
-    interval = stats.ttest_1samp(seconds, 0).confidence_interval()
+    interval = scipy_stats.ttest_1samp(seconds, 0).confidence_interval()
     ends = (float(row["seconds_lo"]), float(row["seconds_hi"]))
     assert ends == pytest.approx((max(0, interval.low), interval.high), rel=1e-3)
     shown = next((page / "run").rglob("index.html")).read_text()

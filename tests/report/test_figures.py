@@ -2,7 +2,6 @@
 
 import re
 
-import altair
 import pytest
 from tests import makers
 
@@ -156,6 +155,8 @@ def test_every_plot_is_tried_here():
 def test_a_figure_is_valid_stable_and_says_what_it_shows(name, tmp_path):
     figure, again = MADE[name](PLOTS[name]), MADE[name](PLOTS[name])
     for dark in (False, True):
+        import altair
+
         altair.Chart.from_dict(figure.specification(dark=dark))
         drawn = figure.svg(dark=dark)
         assert drawn == again.svg(dark=dark)

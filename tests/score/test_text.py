@@ -8,8 +8,8 @@ import pytest
 import sacrebleu.tokenizers.tokenizer_13a
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF
+from tests.optional import rouge_scorer
 
 from medassay.score.text import (
     BLEU_OF_NONE,
@@ -42,7 +42,7 @@ def test_the_golden_pairs(pair):
 
 @given(TEXT, TEXT)
 def test_rouge_is_that_of_rouge_score(said, wanted):
-    oracle = RougeScorer(["rouge1", "rouge2", "rougeL"]).score(wanted, said)
+    oracle = rouge_scorer.RougeScorer(["rouge1", "rouge2", "rougeL"]).score(wanted, said)
     found = rouge(said, wanted)
     for name in oracle:
         assert found[name] == pytest.approx(oracle[name].fmeasure, abs=1e-12), name

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from tests.optional import scipy_stats
 
 from medassay.statistic.metric.correlation import pearson, tree
 
@@ -33,7 +33,7 @@ def test_r_is_that_of_scipy(rows):
     if min(np.ptp(table, axis=0)) == 0:
         assert found is None
     else:
-        assert found == pytest.approx(stats.pearsonr(*table.T).statistic, abs=1e-9)
+        assert found == pytest.approx(scipy_stats.pearsonr(*table.T).statistic, abs=1e-9)
 
 
 def test_only_complete_pairs_count():

@@ -12,8 +12,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 from tests import makers
+from tests.optional import scipy_stats
 from tests.study.context_runs import (
     SETTINGS,
     answers,
@@ -129,7 +129,7 @@ def test_rank_correlations_are_those_of_scipy(study):
     for one in study.correlations:
         a, b = ([score[m, one.setting, f"m{k}"] for k in range(3)] for m in (one.first, one.second))
         if one.rho is not None:
-            assert one.rho == pytest.approx(spearmanr(a, b).statistic)
+            assert one.rho == pytest.approx(scipy_stats.spearmanr(a, b).statistic)
         assert one.n == 3
 
 
@@ -301,7 +301,10 @@ def test_the_demo_asks_real_models_in_every_setting(tmp_path, capsys, monkeypatc
         text = text.replace("seed = ", "sample = 2\nseed = ")
         text = re.sub(r'"max_tokens": \d+', '"max_tokens": 8', text)
         if file.name == "open.toml":  # the quiz is asked in all of them
-            text = re.sub("settings = .*", 'settings = ["zero_shot", "rag"]', text)
+            text = re.sub("settings = .*", 'settings = ["zero_shot"]', text)
+        text = re.sub(
+            r"\bk = \d+", "k = 1", text
+        )  # short prompts: most of the time is reading them
         (tmp_path / file.name).write_text(text)
     _compare_contexts(tmp_path)
     told = capsys.readouterr().out

@@ -18,7 +18,6 @@ from typing import Literal, get_args
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
@@ -474,6 +473,8 @@ def _correlations(columns: Sequence[ContextMeasure]) -> Iterator[MeasureCorrelat
             if (model, setting) in column.baselines:
                 continue
             score.setdefault((column.measure, setting), {})[model] = mean.value
+    from scipy.stats import rankdata
+
     for setting in sorted({setting for _, setting in score}, key=order_of):
         for first_measure, other in combinations(MEASURES, 2):
             first, second = (

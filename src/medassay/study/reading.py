@@ -17,7 +17,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from scipy.stats import fisher_exact
 
 from medassay.bank.builder import need_columns, read_csv
 from medassay.bank.run_items import RunItems
@@ -408,6 +407,8 @@ def _against_others(
     """Return the unread share of the other rows of this mode and form, None without any, and p of
     Fisher's exact test against them.
     """
+    from scipy.stats import fisher_exact
+
     n, unread = counts[key].n, counts[key].unread
     others = [other for k, other in counts.items() if k != key and k[3:] == key[3:]]
     others_n, others_unread = sum(o.n for o in others), sum(o.unread for o in others)
