@@ -13,8 +13,14 @@ def never():
     yield ""
 
 
+@pytest.fixture(autouse=True)
+def as_text(monkeypatch):
+    for flag in ("json", "quiet"):  # another test's command may have set them
+        monkeypatch.setattr(out, flag, False)
+
+
 @pytest.fixture
-def as_json(monkeypatch):
+def as_json(as_text, monkeypatch):
     monkeypatch.setattr(out, "json", True)
 
 

@@ -25,13 +25,12 @@ from medassay.errors import GateError, InputError, IntegrityError
 from medassay.exchange import review_export
 from medassay.exchange.review_apply import decisions_of
 from medassay.exchange.review_entries import (
-    bank_entries,
     pair_entries,
     private_run,
     run_entries,
     sampled,
-    workshop_entries,
 )
+from medassay.exchange.review_workshop import bank_entries, workshop_entries
 from medassay.review.exported import ExportedStudy
 from medassay.review.store import frozen, reviews, tickets
 from medassay.review.store.schema import (

@@ -12,9 +12,7 @@ from medassay.bank.folder import bank_records, load_bank
 from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError
 from medassay.exchange.review_apply import agreed_of, apply_decisions, decisions_of
-from medassay.exchange.review_entries import (
-    bank_entries,
-)
+from medassay.exchange.review_workshop import bank_entries
 from medassay.review.store import studies, tickets
 from medassay.review.store.schema import (
     Entry,

@@ -387,7 +387,7 @@ def workshop(folder, work):
 def review(folder, work):
     """Close a study: its reviews are under a hash."""
     from medassay.bank.folder import load_bank
-    from medassay.exchange.review_entries import bank_entries
+    from medassay.exchange.review_workshop import bank_entries
     from medassay.review.store import frozen
     from medassay.review.store.database import open_database
     from tests.exchange.reviewed_banks import GOOD, review_all, study_of

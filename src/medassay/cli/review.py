@@ -195,19 +195,19 @@ def _of_run(
     folder: Path, form: str, publication: Path | None
 ) -> tuple[str, "list[NewEntry]", dict[str, Any]]:
     """Return form, entries and source of a sealed run."""
-    from medassay.exchange import review_entries as made
+    from medassay.exchange.review_entries import private_run, run_entries
     from medassay.storage.run import open_run
 
     run = open_run(folder)
     _check_run(run)
     summary: dict[str, Any] = {"run": run.id}
-    if made.private_run(run):
+    if private_run(run):
         summary["private_run"] = str(folder.resolve())
     if publication is not None and not (publication / "data" / "run").is_dir():
         raise InputError(f"{publication}: no publication; expected a folder p/<id> of a site")
     if publication is not None:
         summary["publication"] = str(publication.resolve())
-    return form, made.run_entries(run, form), summary
+    return form, run_entries(run, form), summary
 
 
 def _entries(
@@ -215,7 +215,8 @@ def _entries(
 ) -> tuple[str, "list[NewEntry]", dict[str, Any]]:
     """Return form, entries and what the study notes of their source."""
     from medassay.cli.options import load_bank_argument
-    from medassay.exchange import review_entries as made
+    from medassay.exchange.review_entries import pair_entries
+    from medassay.exchange.review_workshop import bank_entries, workshop_entries
     from medassay.review.form import FORMS
     from medassay.synthesis.project import JOURNAL, read_workshop
 
@@ -231,7 +232,7 @@ def _entries(
     if (folder / JOURNAL).is_file():
         if form not in ("", "pair"):
             raise UsageError("a workshop holds pairs; import its bank folder for item review")
-        return "pair", made.workshop_entries(read_workshop(folder)), {"workshop": folder.name}
+        return "pair", workshop_entries(read_workshop(folder)), {"workshop": folder.name}
     bank = load_bank_argument(source)
     summary: dict[str, Any] = {
         "bank": bank.name,
@@ -241,10 +242,10 @@ def _entries(
     if original or form == "pair":
         if not original:
             raise UsageError("pairs of a bank need --original, the bank that it was made from")
-        return "pair", made.pair_entries(bank, load_bank_argument(original)), summary
+        return "pair", pair_entries(bank, load_bank_argument(original)), summary
     if form not in ("", "item"):
         raise UsageError(f"a bank has no entries for the form '{form}'; import a run")
-    return "item", made.bank_entries(bank, folder if folder.is_dir() else None), summary
+    return "item", bank_entries(bank, folder if folder.is_dir() else None), summary
 
 
 @app.command()

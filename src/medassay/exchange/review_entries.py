@@ -6,13 +6,11 @@ What reviewers see and what they must not (model, judge, run) are kept apart fro
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from medassay.bank.folder import bank_records
 from medassay.bank.run_items import RunItems
 from medassay.bank.serialize import item_record
-from medassay.core.records.decision_graph import DecisionGraph
 from medassay.core.records.item import Bank
 from medassay.core.records.target import LETTERS
 from medassay.core.records.trial import Trial
@@ -22,11 +20,6 @@ from medassay.review.store.studies import NewEntry
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.records import read_trials
 from medassay.storage.run import Run
-from medassay.synthesis.graph_file import load_graph
-from medassay.synthesis.items import present_items
-from medassay.synthesis.pathway import paths, subject_of
-from medassay.synthesis.project import JOURNAL, Workshop, read_workshop
-from medassay.synthesis.release import forms_of
 
 _SHOWN = ("context", "question", "path", "condition", "source", "rationale", "reference")
 _PAIRED = ("context", "question", "options", "reference", "path")
@@ -73,8 +66,34 @@ def entries_of_records(
     more = beside or {}
     return [
         _item(first, more.get(_document(first), {}), others)
-        for first, *others in forms_of(filter(_is_shown, records))
+        for first, *others in _forms_of(filter(_is_shown, records))
     ]
+
+
+def _forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Return the records by question, in their order: a quiz with its open form behind it, all else
+    alone.
+    """
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for record in records:
+        name, question_text = str(record["id"]), record.get("meta", {}).get("question")
+        base = name.removesuffix("-quiz").removesuffix("-open")
+        key = (
+            (question_text, "")
+            if question_text
+            else (base, record.get("question"))
+            if base != name
+            else (name,)
+        )
+        groups.setdefault((*key, record.get("language", "en")), []).append(record)
+    form_groups: list[list[Mapping[str, Any]]] = []
+    for group in groups.values():
+        quiz = [record for record in group if record.get("options")]
+        if len(quiz) == 1:
+            form_groups.append([*quiz, *(record for record in group if record is not quiz[0])])
+        else:
+            form_groups += [[record] for record in group]
+    return form_groups
 
 
 def _is_shown(record: Mapping[str, Any]) -> bool:
@@ -116,40 +135,6 @@ def _document(record: Mapping[str, Any]) -> str:
     return str(record.get("meta", {}).get("question", "")).rpartition("/")[0]
 
 
-def bank_entries(bank: Bank, folder: Path | None = None) -> list[NewEntry]:
-    """Return the items of a bank as entries.
-
-    With decision graphs and source texts where its workshop has them.
-
-    Parameters
-    ----------
-    folder : of the bank, where it is known
-    """
-    beside = {}
-    if folder is not None and (folder.parent / JOURNAL).is_file():
-        beside = _beside(read_workshop(folder.parent))
-    return entries_of_records((record for _, record in bank_records(bank)), beside)
-
-
-def _beside(workshop: Workshop) -> dict[str, dict[str, Any]]:
-    """Return document → the decision graph and the source text that a workshop made its items
-    from.
-    """
-    records: dict[str, dict[str, Any]] = {}
-    for name, graph in _graphs(workshop).items():
-        records[name] = {"graph": graph.to_json()}
-        text = workshop.folder / "texts" / f"{name}.txt"
-        if text.is_file():
-            records[name]["source_text"] = text.read_text("utf-8")[:MOST_TEXT]
-    return records
-
-
-def _graphs(workshop: Workshop) -> dict[str, DecisionGraph]:
-    """Return document → its decision graph, as the workshop drew it."""
-    files = sorted((workshop.folder / "graphs").glob("*.json"))
-    return {file.stem: load_graph(file) for file in files}
-
-
 def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
     """Return the items of a bank beside those of another that they were made from.
 
@@ -171,7 +156,9 @@ def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
             None,
         )
         if name is not None:
-            entries.append(_pair(record, before[name], record, str(meta.get("maker", "derived"))))
+            entries.append(
+                paired_entry(record, before[name], record, str(meta.get("maker", "derived")))
+            )
     if not entries:
         raise InputError(
             f"no item of {derived.version} was made from one of {original.version}; expected the"
@@ -180,9 +167,12 @@ def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
     return entries
 
 
-def _pair(
+def paired_entry(
     item: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], what: str
 ) -> NewEntry:
+    """Return an original beside what was derived from it, as an entry; `item` names both, and
+    `what` says how the second was derived.
+    """
     return NewEntry(
         item=str(item["id"]),
         content={
@@ -209,76 +199,6 @@ def _side(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     if record.get("expected"):
         side.append({"label": "expected", "text": str(record["expected"])})
     return side
-
-
-def workshop_entries(workshop: Workshop) -> list[NewEntry]:
-    """Return what a workshop derived beside its originals: translations, refined pathways, open
-    versions, corrections.
-
-    Raises
-    ------
-    InputError
-        When it derived nothing.
-    """
-    items = [event.result for event in present_items(workshop)]
-    entries = [
-        *_corrections(workshop),
-        *_translations(workshop, items),
-        *_rephrasings(items),
-        *_refinements(workshop, items),
-    ]
-    if not entries:
-        raise InputError(
-            f"{workshop.folder}: holds nothing derived: no translation, refined pathway, open"
-            " version or correction"
-        )
-    return entries
-
-
-def _corrections(workshop: Workshop) -> Iterator[NewEntry]:
-    for event in workshop.all_latest("review"):
-        if event.result and event.result.get("types"):
-            name, before = event.place[1], event.line.given
-            yield _pair({"id": name}, before, event.result["after"], "correction")
-
-
-def _translations(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
-    for item in items:
-        meta = item.get("meta", {})
-        event = workshop.latest("translate", meta.get("of", ""))
-        if meta.get("maker") == "translation" and event is not None:
-            yield _pair(item, {**event.line.given, "language": ""}, item, "translation")
-
-
-def _rephrasings(items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
-    """Yield open versions of exam questions beside the closed ones."""
-    of: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for item in items:
-        meta = item.get("meta", {})
-        if meta.get("maker") == "exam":
-            of[str(meta.get("question", item["id"]))].append(item)
-    for versions in of.values():
-        closed = [item for item in versions if item.get("options")]
-        opened = [item for item in versions if not item.get("options")]
-        for item in opened if closed else ():
-            yield _pair(item, closed[0], item, "rephrasing")
-
-
-def _refinements(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
-    """Yield refined pathways beside the ways through the graph that they tell."""
-    ways = {
-        subject_of(name, way): way.full_text
-        for name, graph in _graphs(workshop).items()
-        for way in paths(graph)
-    }
-    seen_keys = set()
-    for item in items:
-        subject = str(item.get("meta", {}).get("question", ""))
-        if item.get("meta", {}).get("maker") != "pathways" or subject in seen_keys:
-            continue
-        seen_keys.add(subject)
-        if subject in ways and ways[subject] != item.get("path"):
-            yield _pair(item, {"path": ways[subject]}, {"path": item["path"]}, "path")
 
 
 def run_entries(run: Run, form: str) -> list[NewEntry]:

@@ -7,7 +7,7 @@ shall be there, step by step, and the journal's line comes last.
 
 import datetime as dt
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -392,32 +392,6 @@ def twins(records: Records, name: str) -> list[str]:
             and record["question"] == records[name]["question"]
         )
     ]
-
-
-def forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Return the records by question, in their order: a quiz with its open form behind it, all else
-    alone.
-    """
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for record in records:
-        name, question_text = str(record["id"]), record.get("meta", {}).get("question")
-        base = name.removesuffix("-quiz").removesuffix("-open")
-        key = (
-            (question_text, "")
-            if question_text
-            else (base, record.get("question"))
-            if base != name
-            else (name,)
-        )
-        groups.setdefault((*key, record.get("language", "en")), []).append(record)
-    form_groups: list[list[Mapping[str, Any]]] = []
-    for group in groups.values():
-        quiz = [record for record in group if record.get("options")]
-        if len(quiz) == 1:
-            form_groups.append([*quiz, *(record for record in group if record is not quiz[0])])
-        else:
-            form_groups += [[record] for record in group]
-    return form_groups
 
 
 def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] | None:
