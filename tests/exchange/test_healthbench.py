@@ -42,18 +42,20 @@ def test_reproduces_every_published_mean(imported):
     [row] = medassay.leaderboard(run).domains["overall"]
     assert row["score"] == pytest.approx(published["overall_score"], abs=1e-9)
     themes = {
-        g["value"]: g["score"]
+        g.value: g.estimate.value
         for g in breakdown(run, ["category"], task_of_run(run.manifest).scale)["category"]
     }
     assert len(themes) == 7
     for theme, score in themes.items():
         assert score == pytest.approx(published[f"theme:{theme}"], abs=1e-9)
-    tags = {g["value"]: g for g in breakdown(run, ["tag"], task_of_run(run.manifest).scale)["tag"]}
+    tags = {
+        g.value: g.estimate for g in breakdown(run, ["tag"], task_of_run(run.manifest).scale)["tag"]
+    }
     kinds = ("level:", "axis:", "cluster:")
     assert tags.keys() == {k for k in published if k.startswith(kinds) and k.count(":") == 1}
     for tag, found in tags.items():
-        assert found["score"] == pytest.approx(published[tag], abs=1e-9), tag
-        assert found["n"] == published[f"{tag}:n_samples"], tag
+        assert found.value == pytest.approx(published[tag], abs=1e-9), tag
+        assert found.n == published[f"{tag}:n_samples"], tag
 
 
 def test_the_board_of_an_import_shows_every_criterion(imported, tmp_path):

@@ -181,8 +181,8 @@ def luminance(colour):
 
 def test_colours_stand_out_from_their_background():
     for dark, theme in ((False, _LIGHT), (True, _DARK)):
-        back = luminance(theme["back"])
-        for colour, least in [(theme["text"], 4.5), *((c, 3) for c in _COLOURS[dark])]:
+        back = luminance(theme.back)
+        for colour, least in [(theme.text, 4.5), *((c, 3) for c in _COLOURS[dark])]:
             light, low = max(luminance(colour), back), min(luminance(colour), back)
             assert (light + 0.05) / (low + 0.05) >= least, (dark, colour)
 

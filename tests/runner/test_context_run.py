@@ -78,14 +78,14 @@ def test_the_query_is_the_question_without_options_and_passages_stand_in_rank_or
     prompt = schedule.prompt(*schedule.trial(0)[:2])
     index = schedule.contexts.index
     passages = [
-        next(index.chunk(n)["text"] for n in range(index.n) if place_of(index, n) == tuple(at))
+        next(index.chunk(n).text for n in range(index.n) if place_of(index, n) == tuple(at))
         for at in prompt.retrieved
     ]
     assert "\n\n---\n\n".join(passages) in prompt.messages[-1]["content"]
 
 
 def place_of(index, number):
-    return index.chunk(number)["document"], index.chunk(number)["start"]
+    return index.chunk(number).document, index.chunk(number).start
 
 
 def test_a_run_tells_what_was_retrieved_and_never_ranks_a_topline(place):

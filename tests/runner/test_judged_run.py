@@ -512,7 +512,7 @@ def test_two_ranked_models_share_the_scale_of_a_graded_task(tmp_path, mock_serve
     oracle = run.statistics.document["fields"]["solo"]["overall"]["oracle"]
     assert 1 < oracle["score"] <= 10
     assert [
-        g["scale"]
+        list(g.scale)
         for g in breakdown(run, ["category"], task_of_run(run.manifest).scale)["category"]
     ] == [[0, 10]] * 2
     assert medassay.verify(run.path).ok

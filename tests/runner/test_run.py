@@ -320,7 +320,7 @@ def test_clusters_of_two_banks_that_share_a_name_stay_two(tmp_path):
     assert (row["n"], row["n_clusters"]) == (24, 22)
     assert row["interval"] == "score_effective"
     [group] = breakdown(run, ["language"], task_of_run(run.manifest).scale)["language"]
-    assert (group["n_clusters"], group["interval"]) == (22, "score_effective")
+    assert (group.estimate.n_clusters, group.estimate.interval) == (22, "score_effective")
 
 
 def test_a_sample_is_spread_over_domains_and_fixed_by_the_seed(tmp_path):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import msgspec
 import pytest
 from tests import makers
 from tests.context.services import Services
@@ -17,6 +18,7 @@ from tests.contract.endpoint import Endpoint, chat
 import medassay
 from medassay import pipeline
 from medassay.core.canonical import sha256_hex
+from medassay.core.records.trial import TracedCall
 from medassay.errors import GateError, IncompleteError, InputError
 from medassay.kinds.results import leaderboard
 from medassay.publishing.publish import publish
@@ -319,14 +321,15 @@ def test_what_a_tool_found_otherwise_is_the_cause_of_another_answer():
 
     def trial(text, *calls):
         keys = ("turn", "tool", "arguments", "sha256")
-        return {"text": text, "trace": [dict(zip(keys, call, strict=True)) for call in calls]}
+        trace = tuple(TracedCall(**dict(zip(keys, call, strict=True))) for call in calls)
+        return makers.trial(text=text, trace=trace)
 
     old = trial("A", (1, "web_search", "{}", "x"), (2, "web_search", "{}", "y"))
     other = trial("B", (1, "web_search", "{}", "z"), (2, "web_search", '{"q":1}', "y"))
     asked = trial("B", (1, "web_search", '{"q":1}', "z"))
     assert _cause(old, other, closed=True) == "tool"
     assert _cause(old, asked, closed=True) == "unknown"
-    assert _cause(old, {**old, "text": "B"}, closed=True) == "unknown"
+    assert _cause(old, msgspec.structs.replace(old, text="B"), closed=True) == "unknown"
     assert _cause(old, old, closed=True) == "bug"
 
 

@@ -4,18 +4,22 @@ Items are read by streaming and kept as an index of offsets, so that a bank of a
 costs an index and no more.
 """
 
-import datetime as dt
 import hashlib
-import json
 import os
-import re
 import tempfile
-import tomllib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
+from medassay.bank.card import (
+    BankCard,
+    card_from,
+    card_text,
+    existing,
+    read_card,
+    read_card_document,
+)
 from medassay.bank.check import build_item, check_record
 from medassay.bank.lock import registered_hash
 from medassay.bank.released import write_released
@@ -26,21 +30,6 @@ from medassay.core.json import parse_json
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.target import Form
 from medassay.errors import InputError
-
-_CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")
-_CARD_KEYS = frozenset(
-    [
-        *_CARD_TEXT,
-        "domains",
-        "may_leave",
-        "contradiction_penalty",
-        "content_sha256",
-        "kept",
-        "dropped",
-    ]
-)
-_VERSION = re.compile(r"(?P<name>.+)-(?P<year>\d{4})\.(?P<number>\d+)\Z")
-
 
 _LONGEST_CHANGES = 20_000  # characters
 Head = tuple[str, str, Form]  # domain, split, form: shared by many items
@@ -114,7 +103,7 @@ class StoredItems(Sequence[Item]):
                     where = f"{self._name} row {row}"
                     record = _object(line, where)
                     form = check_record(record, where, self._domains, of_run=self._of_run)
-                    name, domain = record["id"], record["domain"]
+                    domain, name = record["domain"], record["id"]
                     # Ids are unique in a bank; a run may join banks, whose domains differ.
                     key = (domain if self._of_run else "", name)
                     if seen_ids is None and key <= last:
@@ -175,8 +164,9 @@ def load_bank(
         registered with another content hash.
     """
     folder = Path(path)
-    card = read_card(folder)
-    items = StoredItems(_existing(folder / "items.jsonl"), frozenset(card["domains"]))
+    document = read_card_document(folder)
+    card = card_from(document, folder)
+    items = StoredItems(existing(folder / "items.jsonl"), frozenset(card.domains))
     digest, in_order, last = hashlib.sha256(), True, ""
     for record in items.scan():
         in_order = in_order and last < record["id"]
@@ -193,19 +183,19 @@ def load_bank(
     if check:
         _check_registered(folder, card, content_sha256, lock)
     return Bank(
-        name=card["name"],
-        version=card["question_bank_version"],
-        domains=tuple(card["domains"]),
-        licence=card["licence"],
+        name=card.name,
+        version=card.question_bank_version,
+        domains=tuple(card.domains),
+        licence=card.licence,
         items=items,
         content_hash=content_sha256,
-        title=card.get("title", ""),
-        limits=card.get("limits", ""),
-        created=card.get("created", ""),
-        may_leave=card.get("may_leave", True),
+        title=card.title,
+        limits=card.limits,
+        created=card.created,
+        may_leave=card.may_leave,
         kept=len(items),
-        dropped=dict(card.get("dropped", {})),
-        card=card,
+        dropped=card.dropped,
+        card=document,
         changes=_changes(folder),
         reviews=as_records(read_reviews(folder)),
     )
@@ -247,79 +237,18 @@ def bank_heads(bank: Bank) -> Iterator[tuple[str, Head]]:
         yield from ((item.id, (item.domain, item.split, item.form)) for item in items)
 
 
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise InputError(
-            f"{path.parent.resolve().name}/{path.name}: no such file; a bank is a folder with "
-            "bank.toml and items.jsonl"
-        )
-    return path
-
-
-def _check_registered(
-    folder: Path, card: dict[str, Any], content_sha256: str, lock: Path | None
-) -> None:
-    version = card["question_bank_version"]
-    claims = {"bank.toml": card.get("content_sha256")}
+def _check_registered(folder: Path, card: BankCard, content_sha256: str, lock: Path | None) -> None:
+    version = card.question_bank_version
+    claims = {"bank.toml": card.content_sha256}
     if lock is not None:
         claims[lock.name] = registered_hash(lock, version)
     for source, claimed in claims.items():
         if claimed is not None and claimed != content_sha256:
             raise InputError(
-                f"bank '{card['name']}': items hash to {content_sha256[:16]}… but {source}"
+                f"bank '{card.name}': items hash to {content_sha256[:16]}… but {source}"
                 f" registers {claimed[:16]}… for {version}; items of a released version never"
                 f" change: `medassay bank release {folder} --reason …` makes a new version"
             )
-
-
-def read_card(folder: Path) -> dict[str, Any]:
-    """Return the checked content of bank.toml."""
-    path = _existing(folder / "bank.toml")
-    where = f"{folder.resolve().name}/bank.toml"
-    try:
-        card = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{where}: not valid TOML: {error}") from None
-    if isinstance(card.get("created"), dt.date):
-        card["created"] = card["created"].isoformat()
-    for field, problem in _card_problems(card):
-        raise InputError(f"{where}: field '{field}': {problem}")
-    return card
-
-
-def _card_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem); types come first, so that later checks may rely on them."""
-    for key, value in card.items():
-        if key not in _CARD_KEYS:
-            yield key, f"unknown; known are {', '.join(sorted(_CARD_KEYS))}"
-        if key in (*_CARD_TEXT, "content_sha256") and not isinstance(value, str):
-            yield key, f"{value!r}; expected text"
-    for key in ("name", "question_bank_version", "licence"):
-        if not card.get(key, "").strip():
-            yield key, "absent or empty; expected text"
-    name, version = card.get("name", ""), card.get("question_bank_version", "")
-    if not re.fullmatch(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*", name):
-        yield "name", f"{name!r}; expected a name without slashes, not hidden"
-    match = _VERSION.match(version)
-    if match is None or match["name"] != name:
-        yield "question_bank_version", f"'{version}'; expected {name}-<year>.<n>"
-    domains = card.get("domains")
-    if not isinstance(domains, list) or not all(isinstance(d, str) and d for d in domains or [0]):
-        yield "domains", "expected a list of at least one name"
-    elif "overall" in domains:
-        yield "domains", "'overall' names the ranking over all domains"
-    if not isinstance(card.get("may_leave", True), bool):
-        yield "may_leave", "expected true or false"
-    yield from _rule_problems(card)
-
-
-def _rule_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    penalty = card.get("contradiction_penalty", 1)
-    if type(penalty) not in (int, float) or not 0 <= penalty <= 1:
-        yield "contradiction_penalty", f"{penalty!r}; expected a number from 0 to 1"
-    dropped = card.get("dropped", {})
-    if not isinstance(dropped, dict) or not all(isinstance(n, int) for n in dropped.values()):
-        yield "dropped", "expected a table of reasons and counts"
 
 
 def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, Any]]) -> str:
@@ -346,7 +275,7 @@ def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, A
             card_text({**card, "content_sha256": content_hash}), encoding="utf-8"
         )
         (draft / "CHANGES.md").write_text(
-            f"# Changes\n\n## {card['question_bank_version']}\n\nFirst version; content"
+            f"# Changes\n\n## {read_card(draft).question_bank_version}\n\nFirst version; content"
             f" {content_hash}.\n",
             encoding="utf-8",
         )
@@ -358,31 +287,3 @@ def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, A
                 leftover.unlink()
             draft.rmdir()
     return content_hash
-
-
-def card_text(card: dict[str, Any]) -> str:
-    """Return a flat card as TOML; JSON's strings, numbers and lists are TOML's."""
-    flat = {k: v for k, v in card.items() if not isinstance(v, dict)}
-    tables = {k: v for k, v in card.items() if isinstance(v, dict) and v}
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in flat.items()]
-    for name, table in tables.items():
-        lines += ["", f"[{name}]"]
-        lines += [
-            f"{json.dumps(k, ensure_ascii=False)} = {json.dumps(v)}" for k, v in table.items()
-        ]
-    return ("\n".join(lines) + "\n").replace("\x7f", "\\u007f")
-
-
-def next_version(version: str, year: int) -> str:
-    """Return the version after `version`: `demo-2026.1` becomes `demo-2026.2`.
-
-    Examples
-    --------
-    >>> next_version("demo-2026.1", 2026), next_version("demo-2026.7", 2027)
-    ('demo-2026.2', 'demo-2027.1')
-    """
-    match = _VERSION.match(version)
-    if match is None:
-        raise InputError(f"version '{version}': expected <name>-<year>.<n>")
-    number = int(match["number"]) + 1 if int(match["year"]) == year else 1
-    return f"{match['name']}-{year}.{number}"

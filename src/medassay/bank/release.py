@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from medassay.bank.card import card_text, next_version, read_card
 from medassay.bank.check import form_of
-from medassay.bank.folder import bank_records, card_text, load_bank, next_version, read_card
+from medassay.bank.folder import bank_records, load_bank
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.released import FILE, raise_revisions, read_released, write_released
 from medassay.core.canonical import canonical
@@ -68,9 +69,8 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
     """
     if not reason.strip():
         raise InputError("release: a reason is needed; it is written into CHANGES.md")
-    card = read_card(folder)
     bank = load_bank(folder, lock=lock, check=False)
-    previous_hash = card.get("content_sha256") or registered_hash(lock, bank.version)
+    previous_hash = read_card(folder).content_sha256 or registered_hash(lock, bank.version)
     if previous_hash == bank.content_hash:
         raise GateError(
             f"bank '{bank.name}': items equal those of {bank.version}; nothing to release"
@@ -80,7 +80,7 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
     while registered_hash(lock, version) not in (None, bank.content_hash):
         version = next_version(version, today.year)  # taken by an interrupted release
     register(lock, version, bank.content_hash)
-    new_card = {**card, "question_bank_version": version, "content_sha256": bank.content_hash}
+    new_card = {**bank.card, "question_bank_version": version, "content_sha256": bank.content_hash}
     (folder / "bank.toml").write_text(card_text(new_card), encoding="utf-8")
     log = folder / "CHANGES.md"
     before = log.read_text(encoding="utf-8") if log.exists() else "# Changes\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import msgspec
 import typer
 
 from medassay.cli.output import out
@@ -104,7 +105,7 @@ def build(
                     await existing.close()
 
         built = run_async(work, stop.ask)
-    described = Index(to).described
+    description = Index(to).description
     skipped = left_out(corpus, readers) if corpus.is_dir() else []
     if skipped:
         out.say(f"left out, since they are no documents: {some_of(skipped)}")
@@ -116,10 +117,10 @@ def build(
     summary = {"built": built, "left_out": skipped, "without_text": blank}
     what = "built" if built else "unchanged: corpus and parameters are those it was built with"
     out.tell(
-        {**described, "path": str(to), **summary},
+        {**msgspec.to_builtins(description), "path": str(to), **summary},
         f"index {to}  {what}",
-        f"{described['documents']} documents, {described['chunks']} chunks, {method}"
-        + (f", {described['embedder']}" if described["embedder"] else ""),
+        f"{description.documents} documents, {description.chunks} chunks, {method}"
+        + (f", {description.embedder}" if description.embedder else ""),
     )
 
 

@@ -1,7 +1,7 @@
 """Leaderboards in the terminal: rows, what they say in a sentence, and what is told beside them."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from medassay.cli import location
 from medassay.cli.output import out, table_width
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from medassay.core.records.leaderboard import Leaderboard
     from medassay.core.records.statistics import LeaderboardRow
     from medassay.storage.run import Run
+    from medassay.summary.breakdown import GroupScore
 
 
 def tell_run(run: "Run", more: Iterable[str] = ()) -> None:
@@ -83,32 +84,29 @@ def _columns(
     """
     from medassay.core.records.leaderboard import unread_share
 
+    modes, settings = [row.mode for row in rows], [row.setting for row in rows]
+    notes = [_notes(row) for row in rows]
     cells = {
         "rank": [rank for rank, _, _ in lines],
         "model": [row.model for row in rows],
-        "setting": [row.setting for row in rows],
-        "mode": [row.mode for row in rows],
+        "setting": settings,
+        **({"mode": modes} if len(set(modes)) != 1 else {}),
         "score": [score for *_, score in lines],
         "second interval": [_second_interval(row) for row in rows],
         "coverage": [f"{row.coverage:.2f}" for row in rows],
         "unread": [f"{100 * unread_share(row.outcomes):.1f} %" for row in rows],
     }
     if any(row.cut_off for row in rows):
-        cells["cut off"] = [f"{row.cut_off} of {row.replies}" for row in rows]
+        cells |= {"cut off": [f"{row.cut_off} of {row.replies}" for row in rows]}
     if any(row.agreement is not None for row in rows):
-        cells["agreement"] = [
-            "–" if row.agreement is None else f"{row.agreement:.2f}" for row in rows
-        ]
-        cells["false claims"] = [_false_claims(row) for row in rows]
-    cells["notes"] = [_notes(row) for row in rows]
-    if len(set(cells["mode"])) == 1:
-        cells.pop("mode")
-    if not any(cells["notes"]):
-        cells.pop("notes")
+        agreements = ["–" if row.agreement is None else f"{row.agreement:.2f}" for row in rows]
+        cells |= {"agreement": agreements, "false claims": [_false_claims(row) for row in rows]}
+    if any(notes):
+        cells |= {"notes": notes}
     for name in ("second interval", "coverage", "setting"):
         if table_width(cells, _FOLDED) <= out.console().width:
             break
-        if name != "setting" or len(set(cells["setting"])) == 1:
+        if name != "setting" or len(set(settings)) == 1:
             cells.pop(name)
     return cells
 
@@ -168,7 +166,7 @@ def _sentences(run: "Run", domain: str) -> Iterator[str]:
 
     statistics = run.statistics
     n_domains = len(run.manifest.domains)
-    for mode in statistics.document["fields"]:
+    for mode in statistics.ranked_modes:
         relations = statistics.relations(domain, mode)
         sentence = statistics.sentence(domain, mode)
         yield f"{mode}: {sentence}" if len(statistics.modes) > 1 else sentence
@@ -197,21 +195,22 @@ def _unread_pairs(run: "Run", domain: str) -> list[str]:
     return [
         f"{', '.join(pair.first)} ({100 * pair.unread[0]:.1f} % unread) and"
         f" {', '.join(pair.second)} ({100 * pair.unread[1]:.1f} %)"
-        for mode in run.statistics.document["fields"]
+        for mode in run.statistics.ranked_modes
         for pair in run.statistics.relations(domain, mode).pairs
         if pair.unread_outweighs and pair.unread is not None
     ]
 
 
-def group_table(field: str, rows: list[dict[str, Any]]) -> Table:
+def group_table(field: str, rows: "list[GroupScore]") -> Table:
     """Return the scores by one property of the items."""
     from medassay.core.scale import units
 
     cells = []
     for row in rows:
-        score, lo, hi = (units(row[key], row["scale"]) for key in ("score", "lo", "hi"))
-        notes = ", ".join(row["flags"]).replace("_", " ")
-        text = f"{score} [{lo}, {hi}] n={row['n']}"
-        cells.append((row["value"], row["model"], row["setting"], text, notes))
+        estimate = row.estimate
+        score, lo, hi = (units(n, row.scale) for n in (estimate.value, estimate.lo, estimate.hi))
+        notes = ", ".join(estimate.flags).replace("_", " ")
+        text = f"{score} [{lo}, {hi}] n={estimate.n}"
+        cells.append((row.value, row.model, row.setting, text, notes))
     heads = (field, "model", "setting", "score", "notes")
     return Table(rows=cells, text=heads, title=f"by {field}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from medassay.core.records.leaderboard import Leaderboard
     from medassay.core.records.plan import DdxRules
     from medassay.storage.run import Run
+    from medassay.summary.breakdown import GroupScore
 
 
 _RUNS = typer.Argument(
@@ -93,12 +94,14 @@ def command(
         raise InputError(
             f"--domain: '{domain}' is not in this run; known are {', '.join(board.domains)}"
         )
-    by_group = {} if groups is None else {"by": groups}
+    by_group = {}
+    if groups is not None:
+        by_group = {"by": {name: [row.to_dict() for row in rows] for name, rows in groups.items()}}
     out.tell({**board.to_dict(), **by_group}, _parts(board, chosen, domain, groups or {}))
 
 
 def _parts(
-    board: "Leaderboard", run: "Run", domain: str, groups: Mapping[str, list[dict[str, Any]]]
+    board: "Leaderboard", run: "Run", domain: str, groups: "Mapping[str, list[GroupScore]]"
 ) -> Iterator[str | Table]:
     for name in _every(board) if domain == "all" else [domain]:
         yield from leaderboard_parts(board, run, name)

@@ -306,10 +306,10 @@ def export(
 
 
 def _note_bank(folder: Path, reviewed_bank: "ReviewedBank") -> None:
-    from medassay.bank.folder import read_card
+    from medassay.bank.card import read_card
     from medassay.bank.reviews import REVIEWS, note_reviews
 
-    name, reviewed = read_card(folder)["name"], reviewed_bank.version.rpartition("-")[0]
+    name, reviewed = read_card(folder).name, reviewed_bank.version.rpartition("-")[0]
     if name != reviewed:
         raise InputError(f"{folder}: is the bank '{name}'; reviewed was '{reviewed}'")
     note_reviews(folder, reviewed_bank)

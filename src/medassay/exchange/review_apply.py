@@ -12,8 +12,9 @@ from typing import Any, get_args
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from medassay.bank.card import read_card
 from medassay.bank.check import check_record
-from medassay.bank.folder import bank_records, load_bank, read_card
+from medassay.bank.folder import bank_records, load_bank
 from medassay.core.records.target import LETTERS
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
@@ -253,7 +254,7 @@ _WORDS = {
 
 def _check_bank(study: Study, folder: Path) -> None:
     """Refuse another bank than the one that was reviewed."""
-    name, reviewed = read_card(folder)["name"], study.settings["source"].get("bank")
+    name, reviewed = read_card(folder).name, study.settings["source"].get("bank")
     if reviewed and name != reviewed:
         raise InputError(f"{folder}: is the bank '{name}'; reviewed was '{reviewed}'")
 

@@ -20,11 +20,12 @@ from medassay.core.records.item import Item
 from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
 from medassay.core.records.target import Criteria
-from medassay.core.records.trial import TRIAL_KEY, CellKey, Trial
+from medassay.core.records.trial import TRIAL_KEY, CellKey, Trial, TrialPlace
 from medassay.core.records.verdict import (
     CLAIM_KINDS,
     FACT_VERDICTS,
     Grader,
+    StoredVerdict,
     TrialVerdict,
     stored_verdict,
 )
@@ -38,27 +39,26 @@ LOW_AGREEMENT = 0.667
 
 
 def judged_score(
-    unjudged: Mapping[str, Any],
+    place: TrialPlace,
+    unjudged_parts: Mapping[str, Any],
     item: Item,
-    verdicts: Sequence[Mapping[str, Any]],
+    verdicts: Sequence[StoredVerdict],
     grader: Grader,
     n_seats: int,
 ) -> dict[str, Any]:
     """Return the score record of a judged trial: the mean of all judges, null if one is missing.
 
-    `unjudged` is its record before anybody judged, whose parts stay; those that a judge gives,
-    where it is the only one, are added.
+    The parts that it had before anybody judged stay; those that a judge gives, where it is the only
+    one, are added.
     """
-    per_judge = {v["judge"]: v["score"] for v in verdicts}
+    per_judge = {verdict.judge: verdict.score for verdict in verdicts}
     value = panel_score(list(per_judge.values()), min_judges=n_seats)
     missing = sorted(name for name, score in per_judge.items() if score is None)
     because = f"judge failed: {', '.join(missing)}" if value is None else "judged"
-    domain, model, setting, mode, item_id, repeat = (unjudged[name] for name in TRIAL_KEY)
-    place = (domain, model, setting, mode, item_id, repeat)
     record = score_record(place, value, because, grader.id) | {"judges": per_judge}
-    parts = dict(unjudged.get("parts", {}))
+    parts = dict(unjudged_parts)
     if value is not None and len(verdicts) == 1:
-        parts |= grader.parts(item, stored_verdict(grader, verdicts[0]["body"]))
+        parts |= grader.parts(item, stored_verdict(grader, verdicts[0].body))
     return record | ({"parts": parts} if parts else {})
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +15,7 @@ from medassay.bank.stats import item_stats
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.item import Item
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
-from medassay.core.records.trial import TRIAL_KEY, Trial, TrialLine
+from medassay.core.records.trial import Trial, TrialLine
 from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import presentations_of
 from medassay.kinds.kind import AnswerView
@@ -136,16 +137,17 @@ def _banks(run: Run, items: RunItems) -> list[ShownBank]:
     for domain, version in run.manifest.domains.items():
         domains.setdefault(version, set()).add(domain)
     banks = []
-    for bank in run.manifest_document["banks"]:
-        own_items = items.of(domains.get(bank["version"], ()), public=False)
-        public = items.of(domains.get(bank["version"], ()), public=True)
+    cards = run.manifest_document["banks"]
+    for bank, card in zip(run.manifest.banks, cards, strict=True):
+        own_items = items.of(domains.get(bank.version, ()), public=False)
+        public = items.of(domains.get(bank.version, ()), public=True)
         stats = item_stats(public) if public else None
         by_year = stats is not None and "year" in stats.by
         over, by = ("year", "category") if by_year else ("domain", "form")
         examples = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
         banks.append(
             ShownBank(
-                card=bank,
+                card=card,
                 asked=len(own_items),
                 withheld=len(own_items) - len(public),
                 stats=stats,
@@ -179,18 +181,26 @@ def _answers(run: Run, items: RunItems, views: Sequence[AnswerView]) -> ShownAns
             digests,
             strict=True,
         )
+        stored = (
+            _StoredAnswer(msgspec.convert(trial, TrialLine), trial, score, digest)
+            for trial, score, digest in records
+        )
         verdicts_of = _verdicts(run)
-        for (domain, model, setting, mode), group in groupby(records, key=_cell_of):
+        for (domain, model, setting, mode), group in groupby(stored, key=lambda a: a.line.cell):
             yield (
                 ShownCell(domain=domain, model=model, setting=setting, mode=mode),
-                (_shown_answer(items, views, verdicts_of, *entry) for entry in group),
+                (_shown_answer(items, views, verdicts_of, answer) for answer in group),
             )
 
 
-def _cell_of(entry: tuple[dict[str, Any], dict[str, Any], str]) -> tuple[str, str, str, str]:
-    """Return domain, model, setting and mode of a trial that stands with its score and hash."""
-    trial = entry[0]
-    return trial["domain"], trial["model"], trial["setting"], trial["mode"]
+@dataclass(frozen=True)
+class _StoredAnswer:
+    """A trial that stands with its score and the hash of its line."""
+
+    line: TrialLine
+    trial: dict[str, Any]
+    score: dict[str, Any]
+    digest: str
 
 
 def _parts_shown(
@@ -208,23 +218,21 @@ def _shown_answer(
     items: RunItems,
     views: Sequence[AnswerView],
     verdicts_of: _Said,
-    trial: dict[str, Any],
-    score: dict[str, Any],
-    digest: str,
+    answer: _StoredAnswer,
 ) -> ShownAnswer:
-    record = items.record(trial["domain"], trial["item"])
+    line, trial, score = answer.line, answer.trial, answer.score
+    record = items.record(line.domain, line.item)
     return ShownAnswer(
         item={**_ABSENT, **record},
+        line=line,
         trial=trial,
         score=score["score"],
         because=score.get("because", "withheld"),
         panel={k: score[k] for k in _Panel.__struct_fields__ if k in score},
         parts=score.get("parts", {}),
-        sha256=digest,
+        sha256=answer.digest,
         parts_shown=partial(_parts_shown, views, record, trial),
-        verdicts=[
-            v for v in verdicts_of(tuple(trial[k] for k in TRIAL_KEY)) if "tombstone" not in v
-        ],
+        verdicts=[v for v in verdicts_of(line.place) if "tombstone" not in v],
     )
 
 

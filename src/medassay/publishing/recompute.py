@@ -308,7 +308,7 @@ def _scores(
                 if judged.other is not None:
                     yield trial, stored.score
                     continue
-                score = judged.score(trial, score)
+                score = judged.score(trial, score.get("parts", {}))
             _compare_score(score, stored, number)
         yield trial, stored.score
 
@@ -316,7 +316,7 @@ def _scores(
 def _compare_score(score: dict[str, Any], stored: StoredTrial, number: int) -> None:
     record = stored.score_record
     if "measured" in record:  # by models of metrics, which need not be here
-        score["measured"] = record["measured"]
+        score = {**score, "measured": record["measured"]}
     if score == record:
         return
     # A run that was sealed before there were revisions names its scorer with a hash.

@@ -1,22 +1,25 @@
 """Recomputing judged scores: the stored replies are read again, and the scores follow from them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any
+
+import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
-from medassay.core.records.verdict import Grader
+from medassay.core.records.verdict import Grader, StoredVerdict
 from medassay.judging.grader_text import hashed_id
-from medassay.judging.judgements import by_trial, judged_score
+from medassay.judging.judgements import judged_score
 from medassay.judging.queue import Answers, spot_check_graders, spot_check_sample
 from medassay.kinds.graders import graders_of
 from medassay.publishing.report import Mismatch
 from medassay.publishing.tombstone import read_tombstones
 from medassay.runner.judge_stage import reread
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_stored_verdicts
 from medassay.storage.run import SPOT_CHECK, Run
 
 
@@ -32,8 +35,8 @@ class VerdictReader:
         self._deleted = read_tombstones(run.path).items | {
             (item.domain, item.item) for item in manifest.deleted_items
         }
-        verdict_lines = read_jsonl(run.path / "verdicts.jsonl")
-        self._said = by_trial(v for v in verdict_lines if "tombstone" not in v)
+        lines = read_stored_verdicts(run.path / "verdicts.jsonl")
+        self._said = _by_trial(line for line in lines if line[0].tombstone is None)
         self._rubrics = manifest.rubrics
         self.other: str | None = None  # by what else than this code judges, verdicts were read
 
@@ -67,10 +70,10 @@ class VerdictReader:
             raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
         self.other = other
 
-    def score(self, trial: Trial, unjudged: Mapping[str, Any]) -> dict[str, Any]:
+    def score(self, trial: Trial, parts: Mapping[str, Any]) -> dict[str, Any]:
         """Return the score record of a trial as its verdicts give it.
 
-        `unjudged` is the record without them.
+        `parts` are those of the record without them.
 
         Raises
         ------
@@ -78,20 +81,21 @@ class VerdictReader:
             When a verdict is absent, given by another judge, or not what its replies say.
         """
         where = f"verdicts.jsonl: item '{trial.item}' of '{trial.model}'"
-        key, verdicts = next(self._said, ((), []))
+        lines = next(self._said, [])
+        verdicts = [verdict for verdict, _ in lines]
         seats = self._bench[trial.model]
-        if key != trial.place or [v["judge"] for v in verdicts] != seats:
+        if [(v.place, v.judge) for v in verdicts] != [(trial.place, name) for name in seats]:
             raise Mismatch(f"{where}: not one verdict of each judge in its place")
         grader = self._graders[trial.domain]
-        for verdict in verdicts:
-            if verdict["outcome"] == "failed":
+        for verdict, document in lines:
+            if verdict.outcome == "failed":
                 continue
             # A run that was begun before there were revisions names its grader in two ways.
-            if verdict["rubric"] not in (self._rubrics[trial.domain], grader.id):
+            if verdict.rubric not in (self._rubrics[trial.domain], grader.id):
                 raise Mismatch(f"{where}: judged by a rubric that the manifest does not name")
-            self._reread(grader, verdict, where)
+            self._reread(grader, verdict, document, where)
         item = self._answers.items.get(trial.domain, trial.item)
-        return judged_score(unjudged, item, verdicts, grader, len(seats))
+        return judged_score(trial.place, parts, item, verdicts, grader, len(seats))
 
     def check_spot_check(self) -> None:
         """Check the verdicts that were given a second time, singly: which, by whom, and what.
@@ -110,32 +114,45 @@ class VerdictReader:
             return
         readers = spot_check_graders(self._graders)
         numbers = iter(spot_check_sample(answers.open, int(run.manifest.plan.seed)))
-        for key, verdicts in by_trial(read_jsonl(run.path / f"{SPOT_CHECK}.jsonl")):
-            where = f"audit.jsonl: item '{verdicts[0]['item']}' of '{verdicts[0]['model']}'"
+        for lines in _by_trial(read_stored_verdicts(run.path / f"{SPOT_CHECK}.jsonl")):
+            first = lines[0][0]
+            where = f"audit.jsonl: item '{first.item}' of '{first.model}'"
             number = next(numbers, None)
             trial = None if number is None else answers.trial(number)
-            judges = [verdict["judge"] for verdict in verdicts]
-            if trial is None or key != trial.place or self._bench.get(trial.model) != judges:
+            judges = [verdict.judge for verdict, _ in lines]
+            place = None if trial is None else trial.place
+            if trial is None or first.place != place or self._bench.get(trial.model) != judges:
                 raise Mismatch(f"{where}: not the sample that the seed draws")
-            for verdict in verdicts:
-                if verdict["outcome"] != "failed":
-                    self._reread(readers[trial.domain], verdict, where)
+            for verdict, document in lines:
+                if verdict.outcome != "failed":
+                    self._reread(readers[trial.domain], verdict, document, where)
         if next(numbers, None) is not None:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
 
-    def _reread(self, grader: Grader, stored: Mapping[str, Any], where: str) -> None:
+    def _reread(
+        self, grader: Grader, stored: StoredVerdict, document: Mapping[str, Any], where: str
+    ) -> None:
         # A verdict on several answers, one of them deleted since, cannot be read again.
-        together = any((key[0], key[4]) in self._deleted for key in stored.get("batch", ()))
-        if stored.get("given") and stored["judge"] not in self._imported and not together:
+        together = any((place[0], place[4]) in self._deleted for place in stored.batch)
+        if stored.given and stored.judge not in self._imported and not together:
             raise Mismatch(
-                f"{where}, judge '{stored['judge']}': given, by a judge that was not imported"
+                f"{where}, judge '{stored.judge}': given, by a judge that was not imported"
             )
         if together:
-            stored = {**stored, "given": True}
+            stored = msgspec.structs.replace(stored, given=True)
         expected = reread(self._answers, grader, stored)
         if expected is None:
-            what = "not of this answer" if stored.get("given") else "replies are missing"
-            raise Mismatch(f"{where}, judge '{stored['judge']}': {what}")
+            what = "not of this answer" if stored.given else "replies are missing"
+            raise Mismatch(f"{where}, judge '{stored.judge}': {what}")
         for name, value in json.loads(canonical(expected)).items():
-            if stored[name] != value:
-                raise Mismatch(f"{where}, judge '{stored['judge']}': {name} is not what was said")
+            if document[name] != value:
+                raise Mismatch(f"{where}, judge '{stored.judge}': {name} is not what was said")
+
+
+_Line = tuple[StoredVerdict, Mapping[str, Any]]
+
+
+def _by_trial(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
+    """Yield the verdicts of each trial, which stand one after the other, with their lines."""
+    for _, group in groupby(lines, key=lambda line: line[0].place):
+        yield list(group)

@@ -22,6 +22,7 @@ from medassay.core.records.statistics import (
     tied_groups,
 )
 from medassay.core.records.trend import Trend
+from medassay.core.records.trial import TrialLine
 from medassay.report.plot.bars import StackedCount
 from medassay.report.times import CostTotal, TimesRow
 
@@ -51,12 +52,13 @@ class ShownPart:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownAnswer:
-    """One trial as a cell page shows it.
+    """One trial as a cell page shows it: `line` is what names it, `trial` all that its file says.
 
     `parts_shown` gives what its kind shows of it.
     """
 
     item: Mapping[str, Any]
+    line: TrialLine
     trial: Mapping[str, Any]
     score: float | None
     because: str
@@ -69,8 +71,7 @@ class ShownAnswer:
     @property
     def anchor(self) -> str:
         """Return the answer's id on its page."""
-        repeat = self.trial["repeat"]
-        name = str(self.trial["item"])
+        repeat, name = self.line.repeat, self.line.item
         slug = slug_text(name)
         if slug != name:  # "a b" and "a-b" must not meet
             slug += "-" + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
@@ -131,7 +132,7 @@ class ShownCase:
     @property
     def name(self) -> str:
         """Return the id of its item."""
-        return str(self.answer.trial["item"])
+        return self.answer.line.item
 
     @property
     def truncated_names(self) -> Sequence[str]:

@@ -7,12 +7,13 @@ them again.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.keyed import keyed
 from medassay.core.records.context_config import (
     CONTEXTS,
     PASSAGES,
@@ -174,19 +175,19 @@ class Contexts:
                 " searched for"
             )
         if numbers is None:  # a preview asks before `find`: as much as there may be
-            return PromptContext(passages=("x" * index.described["size"],) * self._rules.k)
+            return PromptContext(passages=("x" * index.description.size,) * self._rules.k)
         places = [int(number) for number in numbers if number is not None]
         if any(not 0 <= place < index.n for place in places):
             raise IntegrityError("retrieved/: damaged; remove the folder, it is found again")
         chunks = [index.chunk(place) for place in places]
         document = index.document(item.condition) if item.condition else None
         return PromptContext(
-            passages=tuple(chunk["text"] for chunk in chunks),
-            retrieved=tuple((chunk["document"], chunk["start"]) for chunk in chunks),
+            passages=tuple(chunk.text for chunk in chunks),
+            retrieved=tuple((chunk.document, chunk.start) for chunk in chunks),
             own_source=(
                 None
                 if document is None
-                else any(chunk["document"] == document.name for chunk in chunks)
+                else any(chunk.document == document.name for chunk in chunks)
             ),
         )
 
@@ -197,13 +198,10 @@ def _key(query: str) -> str:
 
 def describe(index: "Index", rules: Retrieval) -> dict[str, Any]:
     """Return what a run remembers of an index and how it is searched; no place on a disk."""
-    names: Sequence[str] = (
-        *("corpus_sha256", "documents", "chunks", "size", "overlap", "merging", "method"),
-        "embedder",
-    )
+    names = ("corpus_sha256", "documents", "chunks", "size", "overlap", "merging", "method")
     return {
         "index": index.id,
-        **{name: index.described[name] for name in names},
+        **keyed(index.description, *names, "embedder"),
         "k": rules.k,
         "query_prefix": rules.query_prefix,
     }
@@ -213,5 +211,5 @@ def embedding_entry(index: "Index | None") -> str:
     """Return the entry of the models file that queries are sent to; empty if nobody is asked."""
     from medassay.context.retrieval.embed import ENDPOINT
 
-    place = "" if index is None else str(index.described.get("embedder_place", ""))
+    place = "" if index is None else index.description.embedder_place
     return place.removeprefix(ENDPOINT) if place.startswith(ENDPOINT) else ""

@@ -49,12 +49,12 @@ def origin_of(prepared: PreparedRun, runs: Path, *, fresh: bool, again: str) -> 
     stored = None
     if fresh:
         stored = stored_run(runs, plan.hash, [bank.content_hash for bank in prepared.banks])
-        identity["fresh_of"] = stored.id if stored else None
+        identity |= {"fresh_of": stored.id if stored else None}
     if not again:
         return RunOrigin(identity=identity, stored=stored)
     again_rule, source = repeated_run(runs, plan, again, fresh=fresh)
     if source is not None:
-        identity["again_of"] = again_of(source, again_rule)
+        identity |= {"again_of": again_of(source, again_rule)}
     return RunOrigin(identity=identity, stored=stored, again=again_rule, source=source)
 
 
@@ -107,10 +107,9 @@ def repeated_run(runs: Path, plan: Plan, again: str, *, fresh: bool) -> tuple[Ag
             " one of " + ", ".join(sorted(names - {""}))
         )
     if not last.sealed:
-        origin = last.manifest_document.get("again_of")
-        return again_rule, (
-            open_run(runs / origin["run"]) if origin and origin["of"] == str(again_rule) else None
-        )
+        origin = last.manifest.again_of
+        goes_on = origin is not None and origin.of == str(again_rule)
+        return again_rule, open_run(runs / origin.run) if origin and goes_on else None
     return again_rule, last
 
 

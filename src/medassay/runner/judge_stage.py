@@ -19,7 +19,7 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.task import Task
 from medassay.core.records.trial import TRIAL_KEY, Trial
-from medassay.core.records.verdict import Grader, Verdict, stored_verdict
+from medassay.core.records.verdict import Grader, StoredVerdict, Verdict, stored_verdict
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import NotAsked
 from medassay.judging.assignment import JudgeAssignment
@@ -125,25 +125,30 @@ class JudgeStage:
             "usage": [r.completion.usage.to_dict() for r in replies],
         }
         if grader.alternatives:
-            request_columns["logprobs"] = [r.completion.logprobs for r in replies]
-            request_columns["alternatives"] = [near_digits(r.completion) for r in replies]
+            request_columns |= {
+                "logprobs": [r.completion.logprobs for r in replies],
+                "alternatives": [near_digits(r.completion) for r in replies],
+            }
         if times:
-            request_columns["attempt"] = times
+            request_columns |= {"attempt": times}
         if len(trials) > 1:
             request_columns |= {"batch": [list(t.place) for t in trials]}
         for number, trial, (case, was_cut), verdict in zip(
             numbers, trials, judged_cases, step, strict=True
         ):
-            record = _key(trial, spec, seat) | request_columns | verdict_fields(verdict)
-            if trial.attempt:
-                record["of_attempt"] = trial.attempt
-            if not verdict.valid:
-                record["unusable"] = why_unusable(replies[-1].completion)
-            record |= {"masked": was_cut.masked, "cut": was_cut.cut}
-            record["score"] = grader.score(case.item, verdict)
+            record = {
+                **_key(trial, spec, seat),
+                **request_columns,
+                **verdict_fields(verdict),
+                **({"of_attempt": trial.attempt} if trial.attempt else {}),
+                **({} if verdict.valid else {"unusable": why_unusable(replies[-1].completion)}),
+                "masked": was_cut.masked,
+                "cut": was_cut.cut,
+                "score": grader.score(case.item, verdict),
+            }
             place = self._queue.verdict_number(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
-            self._progress.advance(spec.id, trial.domain, record["outcome"])
+            self._progress.advance(spec.id, trial.domain, verdict.outcome)
 
 
 @dataclass(frozen=True)
@@ -207,24 +212,21 @@ class JudgeStageSpec:
         return JudgeStage(queue, asker, journal, progress, self.again)
 
 
-def reread(answers: Answers, grader: Grader, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+def reread(answers: Answers, grader: Grader, stored: StoredVerdict) -> dict[str, Any] | None:
     """Return what the stored replies of a verdict say today; None if more would be asked."""
-    if stored.get("given"):  # it came with an import, without replies: only the score follows
-        is_valid = stored["outcome"] == "valid"
-        verdict = stored_verdict(grader, stored["body"], valid=is_valid, reason=stored["reason"])
-        number = answers.numbers[tuple(stored[k] for k in TRIAL_KEY)]
-        case = answers.case(answers.trial(number))[0]
+    if stored.given:  # it came with an import, without replies: only the score follows
+        is_valid = stored.outcome == "valid"
+        verdict = stored_verdict(grader, stored.body, valid=is_valid, reason=stored.reason)
+        case = answers.case(answers.trial(answers.numbers[stored.place]))[0]
         if not grader.fits(case, verdict):
             return None
         return verdict_fields(verdict) | {"score": grader.score(case.item, verdict)}
-    stored_key = [stored[k] for k in TRIAL_KEY]
-    batch = stored.get("batch", [stored_key])
-    trials = [answers.trial(answers.numbers[tuple(key)]) for key in batch]
+    trials = [answers.trial(answers.numbers[place]) for place in stored.answers]
     cases = [answers.case(trial)[0] for trial in trials]
-    verdicts = grader.step(cases, list(_stored_replies(stored)))
+    verdicts = grader.step(cases, stored.completions())
     if isinstance(verdicts, Prompt):
         return None
-    at = batch.index(stored_key)
+    at = stored.answers.index(stored.place)
     return verdict_fields(verdicts[at]) | {"score": grader.score(cases[at].item, verdicts[at])}
 
 
@@ -250,19 +252,10 @@ def near_digits(completion: Completion) -> list[tuple[TokenLogprob, ...]] | None
     return [top if keep else () for top, keep in zip(completion.alternatives, flags, strict=False)]
 
 
-def _stored_replies(stored: Mapping[str, Any]) -> Iterator[Completion]:
-    """Yield the replies of a stored verdict as far as a judge reads them."""
-    nothing = [None] * len(stored["replies"])
-    likely = [stored.get(name, nothing) for name in ("logprobs", "alternatives")]
-    for text, logprobs, alternatives in zip(stored["replies"], *likely, strict=True):
-        plain = {"text": text, "logprobs": logprobs, "alternatives": alternatives}
-        yield msgspec.convert(plain, Completion)
-
-
 def verdict_fields(verdict: Verdict) -> dict[str, Any]:
     """Return what a verdict adds to its record."""
     return {
-        "outcome": "valid" if verdict.valid else "invalid",
+        "outcome": verdict.outcome,
         "reason": verdict.reason,
         "repaired": verdict.repaired,
         "unsupported_quotes": verdict.unsupported_quotes,

@@ -27,7 +27,6 @@ from medassay.storage.run import (
     file_sha256,
     open_run,
     read_document,
-    trial_cell,
     write_new,
 )
 
@@ -96,7 +95,7 @@ def _refuse_unlike(members: Sequence[Run]) -> None:
                 " same revisions join (score both anew with `medassay score`)"
             )
         for key in _SAME_PLAN:
-            if run.manifest_document["plan"].get(key) != first.manifest_document["plan"].get(key):
+            if getattr(run.manifest.plan, key) != getattr(first.manifest.plan, key):
                 raise InputError(
                     f"run {run.id} has another {key} than {first.id}; only runs of the same plan"
                     " but for models and settings join"
@@ -123,12 +122,8 @@ def _banks(run: Run) -> list[tuple[str, str]]:
 
 
 def _cells(run: Run) -> list[str]:
-    rows = (
-        row
-        for rows_of_domain in run.statistics.document["domains"].values()
-        for row in rows_of_domain
-    )
-    return sorted({trial_cell(row) for row in rows})
+    rows = (row for domain in run.statistics.domains for row in run.statistics.rows(domain))
+    return sorted({"\x1f".join((*row.key, row.mode)) for row in rows})
 
 
 def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> None:
@@ -187,15 +182,20 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
         }
         if joined_entries:
             manifest[key] = dict(sorted(joined_entries.items()))
-    judges = {j["id"]: j for run in members for j in run.manifest_document.get("judges", [])}
+    judges = {
+        judge.id: entry
+        for run in members
+        for judge, entry in zip(
+            run.manifest.judges, run.manifest_document.get("judges", []), strict=True
+        )
+    }
     if judges:
-        manifest["judges"] = [judges[name] for name in sorted(judges)]
-    plan = dict(manifest["plan"])
+        manifest |= {"judges": [judges[name] for name in sorted(judges)]}
+    plans = [run.manifest_document["plan"] for run in members]
+    plan = dict(plans[0])
     for key in ("models", "settings", "modes"):
         if key in plan:
-            plan[key] = sorted(
-                {value for run in members for value in run.manifest_document["plan"][key]}
-            )
+            plan[key] = sorted({value for member_plan in plans for value in member_plan[key]})
     joined = [
         {
             "run": run.id,

@@ -100,7 +100,8 @@ def prepare(
         models_file=models_file,
         embedder={embedding: specs[embedding]} if embedding else {},
     )
-    refuse_leaving(entries, (prepared.specs | dict(prepared.embedder)).values(), plan.tools)
+    leaving = {bank.name: bank.may_leave for bank in banks}
+    refuse_leaving(leaving, (prepared.specs | dict(prepared.embedder)).values(), plan.tools)
     return prepared
 
 
@@ -109,7 +110,7 @@ def _rules(schedule: Schedule, base: Path) -> dict[str, Any]:
     plan = schedule.plan
     rules: dict[str, Any] = {}
     if plan.steps:
-        rules["steps"] = load_steps(base / plan.steps).to_dict()
+        rules |= {"steps": load_steps(base / plan.steps).to_dict()}
     rules |= remembered_graphs(schedule.task, plan.graphs, base)
     items = (bank.items[at] for bank, at in schedule.items())
     return rules | rules_of(schedule.task, plan, items, base)

@@ -106,7 +106,7 @@ def judge_run(
         "task": task.name,
         **_read_as(source, task),
         **assignment_entry(assignment),
-        "methodology": rejudged_methodology(manifest["methodology"], task, assignment, plan),
+        "methodology": rejudged_methodology(source.manifest.methodology, task, assignment, plan),
         "revisions": derived_revisions(
             revisions(task, assignment.graders.values()), source.manifest
         ),
@@ -167,9 +167,11 @@ def judge_again(
             " mixed, judge all answers anew with `medassay judge`"
         )
     identity = {k: v for k, v in source.manifest_document.items() if k not in SURROUNDINGS}
-    identity |= grader_entry(assignment.graders)
-    identity["revisions"] = derived_revisions(graders, source.manifest)
-    identity["again_of"] = {"run": source.id, "root": source.seal.root, "of": str(wish)}
+    identity |= {
+        **grader_entry(assignment.graders),
+        "revisions": derived_revisions(graders, source.manifest),
+        "again_of": {"run": source.id, "root": source.seal.root, "of": str(wish)},
+    }
     how = _How(secrets, workspace, watch, accept_failures, engine)
     return _judge_derived(source, identity, task, assignment, how, again=wish)
 
@@ -263,48 +265,49 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
     """Return the task by which a run's answers are judged, and who judges; refuse what cannot be
     judged.
     """
-    manifest = source.manifest_document
-    task = find_task(options.task or manifest["task"])
+    document, manifest = source.manifest_document, source.manifest
+    task = find_task(options.task or manifest.task)
     specs = load_models(options.models_file)
-    tested = {name: remembered(entry) for name, entry in manifest["models"].items()}
+    tested = {name: remembered(entry) for name, entry in document["models"].items()}
     plan = replace(
         Plan(banks=("",), models=("",)),
         judges=tuple(options.judges),
         substitute=options.substitute,
         allow_own=options.allow_own,
         models_file=options.models_file.name,
-        seed=int(manifest["plan"]["seed"]),
+        seed=int(manifest.plan.seed),
     )
     rules = {"steps": load_steps(options.steps).to_dict()} if options.steps else {}
-    rules |= {key: manifest[key] for key in RULES if key in manifest}
+    rules |= {key: document[key] for key in RULES if key in document}
     rules |= remembered_graphs(task, options.graphs, Path.cwd())
-    if "graphs" in manifest and task.graphs and not options.graphs:
-        rules["graphs"] = manifest["graphs"]
-    document = {"banks": manifest["banks"], "domains": manifest["domains"], **rules}
-    assignment = assign_judges(plan, task, tested, specs, graders_of(task, document), rules)
+    if task.graphs and not options.graphs:
+        rules |= {key: document[key] for key in ("graphs",) if key in document}
+    places = {key: document[key] for key in ("banks", "domains")}
+    assignment = assign_judges(plan, task, tested, specs, graders_of(task, places | rules), rules)
     if assignment is None:
         raise InputError(f"task '{task.name}' has no judges; name another one with --task")
-    refuse_leaving(manifest["banks"], assignment.models.values())
+    refuse_leaving(manifest.leaving, assignment.models.values())
     refuse_unscorable(source, task)
     return task, assignment, plan
 
 
 def _assignment_of(source: Run, task: Task, models_file: Path) -> JudgeAssignment:
     """Return the assignment of judges that a run remembers."""
-    manifest = source.manifest_document
-    if "bench" not in manifest:
+    document, manifest = source.manifest_document, source.manifest
+    if manifest.bench is None:
         raise InputError(f"run {source.id}: has no judges; expected a judged run")
     known_specs = load_models(models_file) if models_file.exists() else {}
     specs = {}
-    for entry in manifest["judges"]:
-        now = known_specs.get(entry["id"])
+    for entry in document["judges"]:
+        judge = remembered(entry)
+        now = known_specs.get(judge.id)
         same = now is not None and now.to_dict() == entry
-        specs[entry["id"]] = now if now is not None and same else remembered(entry)
-    refuse_leaving(manifest["banks"], specs.values())
+        specs[judge.id] = now if now is not None and same else judge
+    refuse_leaving(manifest.leaving, specs.values())
     return JudgeAssignment(
-        graders=graders_of(task, manifest),
-        seats={m: tuple(specs[n] for n in names) for m, names in manifest["bench"].items()},
-        seed=int(manifest["plan"]["seed"]),
+        graders=graders_of(task, document),
+        seats={m: tuple(specs[n] for n in names) for m, names in manifest.bench.items()},
+        seed=int(manifest.plan.seed),
     )
 
 

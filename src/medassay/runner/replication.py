@@ -6,7 +6,7 @@ bank versions, "Runs".
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,15 @@ from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.records.rerun import Rerun, RerunCell, RerunOf, Tolerance
 from medassay.core.records.task import Task
-from medassay.core.records.trial import TRIAL_KEY
+from medassay.core.records.trial import CellKey, Trial
 from medassay.errors import IntegrityError
 from medassay.statistic.draws import number_clusters
 from medassay.statistic.interval.effective import effective_interval
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.records import read_scored_trials
 from medassay.storage.run import RERUN, Run, read_document, runs_of_plan, write_new
 
 IDENTICAL = 0.98  # of the closed trials of a cell
 POINT = 0.01  # of the scale's width, for a cell's mean
-_FIELDS = ("outcome", "value", "text")
 
 
 _Scores = list[
@@ -81,26 +80,26 @@ def compare_with_stored(
     ----------
     opened : the time that the findings bear
     """
-    cells: dict[tuple[str, ...], _Cell] = {}
+    cells: dict[CellKey, _Cell] = {}
     findings: list[dict[str, Any]] = []
-    for old, new in zip(_scored(stored), _scored(run), strict=True):
-        key = tuple(new[0][k] for k in ("domain", "model", "setting", "mode"))
-        cell = cells.setdefault(key, _Cell())
+    pairs = zip(read_scored_trials(stored.path), read_scored_trials(run.path), strict=True)
+    for (old, old_score), (new, new_score) in pairs:
+        cell = cells.setdefault(new.cell, _Cell())
         cell.trials += 1
-        form = items.form(new[0]["domain"], new[0]["item"])
-        closed = form not in task.graders
-        for side, (_, score) in ((cell.old, old), (cell.new, new)):
-            if score["score"] is not None:
-                place = items.place(new[0]["domain"], new[0]["item"])
-                side.append((score["score"], items.clusters[new[0]["domain"]][place]))
-        cell.same_text += old[0].get("text") == new[0].get("text")
-        alike = old[1]["score"] == new[1]["score"]
+        closed = items.form(new.domain, new.item) not in task.graders
+        cluster = items.clusters[new.domain][items.place(new.domain, new.item)]
+        for side, score in ((cell.old, old_score.score), (cell.new, new_score.score)):
+            if score is not None:
+                side.append((score, cluster))
+        cell.same_text += old.text == new.text
+        alike = old_score.score == new_score.score
         if closed:
-            alike = alike and all(old[0].get(k) == new[0].get(k) for k in ("outcome", "value"))
+            alike = alike and (old.outcome, old.value) == (new.outcome, new.value)
         cell.identical += alike
         cell.closed += closed
         cell.closed_identical += closed and alike
-        findings += _differences(run.id, old, new, opened, closed=closed)
+        scores = (old_score.score, new_score.score)
+        findings += _differences(run.id, old, new, scores, opened, closed=closed)
     summary = [
         _summary(key, cell, _interval(stored, key), task) for key, cell in sorted(cells.items())
     ]
@@ -127,67 +126,65 @@ def rerun_of(run: Run) -> Rerun | None:
         raise IntegrityError(f"{RERUN}: {error}") from None
 
 
-def _scored(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    return zip(
-        read_jsonl(run.path / "trials.jsonl"),
-        read_jsonl(run.path / "scores.jsonl"),
-        strict=True,
-    )
-
-
 def _differences(
     run: str,
-    old: tuple[dict[str, Any], dict[str, Any]],
-    new: tuple[dict[str, Any], dict[str, Any]],
+    old: Trial,
+    new: Trial,
+    scores: tuple[float | None, float | None],
     opened: str,
     *,
     closed: bool,
 ) -> Iterator[dict[str, Any]]:
     """Yield the finding on one trial: of its score, else of the first field that differs."""
-    before, after = old[1]["score"], new[1]["score"]
-    pairs = [("score", before, after), *((k, old[0].get(k), new[0].get(k)) for k in _FIELDS)]
+    before, after = scores
+    delta = None if before is None or after is None else after - before
+    pairs = [
+        ("score", before, after),
+        ("outcome", old.outcome, new.outcome),
+        ("value", old.value, new.value),
+        ("text", old.text, new.text),
+    ]
     for name, first, other in pairs:
         if first != other:
-            numbers = name == "score" and first is not None and other is not None
             yield {
                 "schema_version": 1,
                 "run": run,
-                "trial": [new[0][k] for k in TRIAL_KEY],
+                "trial": list(new.place),
                 "field": name,
                 "old": first,
                 "new": other,
-                "delta": other - first if numbers else None,
-                "cause": _cause(old[0], new[0], closed=closed),
+                "delta": delta if name == "score" else None,
+                "cause": _cause(old, new, closed=closed),
                 "opened": opened,
                 "note": "a fresh call against the stored run",
             }
             return
 
 
-def _cause(old: Mapping[str, Any], new: Mapping[str, Any], *, closed: bool) -> str:
+def _cause(old: Trial, new: Trial, *, closed: bool) -> str:
     """Return what made a difference, where the records tell: the same words cannot score otherwise,
     other findings lead elsewhere.
     """
     if _tools_answered_otherwise(old, new):
         return "tool"
-    if old.get("text") != new.get("text"):
+    if old.text != new.text:
         return "unknown"
     return "bug" if closed else "judge"
 
 
-def _tools_answered_otherwise(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+def _tools_answered_otherwise(old: Trial, new: Trial) -> bool:
     """Return whether the first thing that differs on the way to two answers is what the same call
     of a tool gave.
     """
-    for old_call, other in zip(old.get("trace", ()), new.get("trace", ()), strict=False):
-        if any(old_call[key] != other[key] for key in ("turn", "tool", "arguments")):
+    for call, other in zip(old.trace, new.trace, strict=False):
+        if (call.turn, call.tool, call.arguments) != (other.turn, other.tool, other.arguments):
             return False
-        if old_call["sha256"] != other["sha256"]:
+        if call.sha256 != other.sha256:
             return True
     return False
 
 
-def _interval(run: Run, key: tuple[str, ...]) -> tuple[float, float] | None:
+def _interval(run: Run, key: CellKey) -> tuple[float, float] | None:
     rows = run.statistics.rows(key[0]) if key[0] in run.statistics.domains else []
     for row in rows:
         if (*row.key, row.mode) == key[1:] and row.lo is not None and row.hi is not None:
@@ -209,7 +206,7 @@ def _mean(scores: _Scores, task: Task) -> tuple[float | None, tuple[float, float
 
 
 def _summary(
-    key: tuple[str, ...], cell: _Cell, interval: tuple[float, float] | None, task: Task
+    key: CellKey, cell: _Cell, interval: tuple[float, float] | None, task: Task
 ) -> RerunCell:
     old, old_ends = _mean(cell.old, task)
     new, new_ends = _mean(cell.new, task)

@@ -47,28 +47,29 @@ def rescore(
         raise InputError(f"contradiction penalty {contradiction_penalty:g}; expected 0 to 1")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
-    identity = {k: v for k, v in source.manifest_document.items() if k not in _SCORED_ANEW}
+    document = source.manifest_document
+    identity = {k: v for k, v in document.items() if k not in _SCORED_ANEW}
     if contradiction_penalty is not None:
-        identity["banks"] = [
-            {**bank, "contradiction_penalty": contradiction_penalty} for bank in identity["banks"]
-        ]
+        changes = {"contradiction_penalty": contradiction_penalty}
+        identity |= {"banks": [{**bank, **changes} for bank in document["banks"]]}
     task = task_of_run(source.manifest)
     refuse_unscorable(source, task)
     graders = graders_of(task, identity) if "bench" in identity else {}
     if graders:
         identity |= grader_entry(graders)
-    identity["revisions"] = derived_revisions(revisions(task, graders.values()), source.manifest)
-    identity["methodology"] = rescored_methodology(
-        identity["methodology"], task, graders, contradiction_penalty
-    )
-    metrics = identity.get("plan", {}).get("metrics", ()) if task.metrics else ()
-    measures = text_measures_of(metrics, task)
+    identity |= {
+        "revisions": derived_revisions(revisions(task, graders.values()), source.manifest),
+        "methodology": rescored_methodology(
+            source.manifest.methodology, task, graders, contradiction_penalty
+        ),
+        "rescored_from": {"run": source.id, "root": source.seal.root},
+    }
+    measures = text_measures_of(source.manifest.plan.metrics if task.metrics else (), task)
     if measures.to_dict():
-        identity["metrics"] = measures.to_dict()
+        identity |= {"metrics": measures.to_dict()}
     if "audited" in identity and deleted_items(source):
         # Second verdicts are a sample of all answers, which those that are left are no more.
-        identity["audited"] = False
-    identity["rescored_from"] = {"run": source.id, "root": source.seal.root}
+        identity |= {"audited": False}
     derived = derived_run(source, identity, workspace / "runs", graders)
     spread = engine_of(engine, EngineRules(), workspace / "responses", {})
     await_dead(derived.path, lambda line: None)

@@ -4,10 +4,9 @@ interruption.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.again import Again
@@ -276,24 +275,28 @@ def refuse_incomplete(
 
 
 def refuse_leaving(
-    banks: Sequence[Mapping[str, Any]],
+    banks: Mapping[str, bool],
     specs: Iterable[ModelSpec],
     tools: ToolRules | None = None,
 ) -> None:
     """Refuse to send a bank that may not leave to an endpoint elsewhere or into a search, before
     any call.
+
+    Parameters
+    ----------
+    banks : name → whether the bank may leave
     """
     specs = list(specs)
     searches = [name for name in (tools.use if tools else ()) if name != "doc_retrieval"]
-    for bank in banks:
-        if searches and not bank["may_leave"]:
+    for name in (name for name, may_leave in banks.items() if not may_leave):
+        if searches:
             raise InputError(
-                f"bank '{bank['name']}' may not leave this place (may_leave = false), but what a"
+                f"bank '{name}' may not leave this place (may_leave = false), but what a"
                 f" model looks up by {', '.join(searches)} does; leave these out of 'tools.use', no"
                 " call was made"
             )
         for spec in specs:
-            if bank["may_leave"] or spec.is_scripted:
+            if spec.is_scripted:
                 continue
             if spec.location == "external":
                 why = "is at an external endpoint"
@@ -305,6 +308,6 @@ def refuse_leaving(
             else:
                 continue
             raise InputError(
-                f"bank '{bank['name']}' may not leave this place (may_leave = false), but model "
+                f"bank '{name}' may not leave this place (may_leave = false), but model "
                 f"'{spec.id}' {why}; no call was made"
             )

@@ -3,9 +3,11 @@
 import shutil
 from collections.abc import Mapping
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.bank.folder import bank_record
 from medassay.bank.run_items import RunItems
@@ -14,7 +16,7 @@ from medassay.core.records.answer import Answer
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
-from medassay.judging.judgements import by_trial, judged_score
+from medassay.judging.judgements import judged_score
 from medassay.judging.queue import Answers, JudgingQueue, spot_check_graders
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.scoring import TaskScorer, score_trials
@@ -25,7 +27,7 @@ from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, JournalLine
 from medassay.storage.jsonl import line_parts, read_jsonl
 from medassay.storage.object_store import localize, mirror_of
-from medassay.storage.records import read_trials
+from medassay.storage.records import read_stored_verdicts, read_trials
 from medassay.storage.run import SPOT_CHECK, VERDICTS, Run
 
 NOT_ASKED = "not asked"  # the reason of what was never sent; never that of another item
@@ -126,17 +128,18 @@ def write_judged_scores(
     run: Run, answers: Answers, graders: Mapping[str, Grader], n_seats: int
 ) -> None:
     """Write the scores anew, those of judged trials from their verdicts; null where one failed."""
-    verdicts_by_trial = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
+    stored = (verdict for verdict, _ in read_stored_verdicts(run.path / "verdicts.jsonl"))
+    verdicts_by_trial = groupby(stored, key=lambda verdict: verdict.place)
     part = run.path / "scores.jsonl.part"
     open_trials = set(answers.open)
     with part.open("wb") as scores:
         for number, unjudged in enumerate(read_jsonl(run.path / "scores.jsonl")):
             score = unjudged
             if number in open_trials:
-                _, verdicts = next(verdicts_by_trial)
-                grader = graders[unjudged["domain"]]
-                item = answers.items.get(unjudged["domain"], unjudged["item"])
-                score = judged_score(unjudged, item, verdicts, grader, n_seats)
+                place, verdicts = next(verdicts_by_trial)
+                item = answers.items.get(place[0], place[4])
+                parts = unjudged.get("parts", {})
+                score = judged_score(place, parts, item, [*verdicts], graders[place[0]], n_seats)
             scores.write(canonical(score) + b"\n")
     part.replace(run.path / "scores.jsonl")
 
@@ -153,23 +156,24 @@ def rescore_verdicts(source: Run, run: Run, items: RunItems, graders: Mapping[st
 
 def _reread_all(source: Run, target: Path, answers: Answers, graders: Mapping[str, Grader]) -> None:
     with _rewrite(target) as verdicts:
-        for record in read_jsonl(source.path / target.name):
-            if "tombstone" in record:
+        for verdict, record in read_stored_verdicts(source.path / target.name):
+            if verdict.tombstone is not None:
                 continue
-            if any(tuple(key) not in answers.numbers for key in record.get("batch", ())):
-                # Judged together with an answer that was deleted since: it stays as it was read,
-                # only its score follows.
-                record["given"] = True
-            if record["outcome"] != "failed":
-                grader = graders[record["domain"]]
-                verdict_again = reread(answers, grader, record)
+            # Judged together with an answer that was deleted since: it stays as it was read, only
+            # its score follows.
+            stays = any(place not in answers.numbers for place in verdict.batch)
+            stored = msgspec.structs.replace(verdict, given=True) if stays else verdict
+            line = {**record, "given": True} if stays else record
+            if stored.outcome != "failed":
+                grader = graders[stored.domain]
+                verdict_again = reread(answers, grader, stored)
                 if verdict_again is None:
                     raise InputError(
-                        f"run {source.id}: today's reader of judge '{record['judge']}' would ask"
+                        f"run {source.id}: today's reader of judge '{stored.judge}' would ask"
                         " again; judge the answers anew with `medassay judge`"
                     )
-                record.update(verdict_again, rubric=grader.id)
-            verdicts.write(canonical(record) + b"\n")
+                line |= {**verdict_again, "rubric": grader.id}
+            verdicts.write(canonical(line) + b"\n")
 
 
 def write_scores(run: Run, task: Task, items: RunItems, engine: Engine | None = None) -> None:

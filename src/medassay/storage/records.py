@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from medassay.core.json import RecordDecoder
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import Trial, TrialPlace
-from medassay.core.records.verdict import TrialVerdict
+from medassay.core.records.verdict import StoredVerdict, TrialVerdict
 from medassay.errors import InputError, IntegrityError
 
 T = TypeVar("T")
@@ -17,6 +17,7 @@ _CHUNK = 1 << 16  # bytes of lines that are decoded in one go
 decode_trial = RecordDecoder(Trial)
 decode_score = RecordDecoder(TrialScore)
 _decode_verdict = RecordDecoder(TrialVerdict)
+_decode_stored_verdict = RecordDecoder(StoredVerdict)
 
 
 def read_trials(folder: Path, *, offset: int = 0, line: int = 1) -> Iterator[Trial]:
@@ -38,6 +39,18 @@ def read_scores(folder: Path, *, offset: int = 0, line: int = 1) -> Iterator[Tri
 def read_verdicts(path: Path) -> Iterator[TrialVerdict]:
     """Yield the verdicts in a file of a run; see `read_trials`."""
     return _read(path, _decode_verdict, 0, 1)
+
+
+def read_stored_verdicts(path: Path) -> Iterator[tuple[StoredVerdict, dict[str, Any]]]:
+    """Yield the verdicts in a file with what the judges replied, each with its whole line; see
+    `read_trials`.
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield _decode_stored_verdict.with_document(line, path.name, number)
+            except InputError as error:
+                raise IntegrityError(str(error)) from None
 
 
 def read_verdicts_by_trial(path: Path) -> Iterator[tuple[TrialPlace, list[TrialVerdict]]]:

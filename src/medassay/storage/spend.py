@@ -136,6 +136,32 @@ class _SettlementLine(msgspec.Struct):
     money: float | None
 
 
+class _OpeningLine(msgspec.Struct):
+    """The first line of a file: whose it is, and the prices of models where they are known."""
+
+    account: str
+    prices: dict[str, Price | None]
+    fresh: bool = False
+
+
+class _ClosedSpending(msgspec.Struct):
+    """What was spent on a model in a month, and what was reserved and never settled."""
+
+    account: str
+    model: str
+    month: str
+    amount: Amount
+    open: Amount
+    currency: str
+
+
+class _ClosingLine(msgspec.Struct):
+    """The last line of a file that is closed: all that it came to."""
+
+    closed: list[_ClosedSpending]
+    estimated: bool = False
+
+
 _LINE = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -203,25 +229,23 @@ class _Book:
             self.replied.add(reserved.key)
             self.settle(reserved, _amount(settled.calls, settled.tokens, settled.money))
         elif "closed" in line:
+            closing = msgspec.convert(line, _ClosingLine)
             self.closed = [
                 Spending(
-                    account=entry["account"],
-                    model=entry["model"],
-                    month=entry["month"],
-                    amount=Amount(**entry["amount"]),
-                    open=Amount(**entry["open"]),
-                    currency=entry["currency"],
-                    estimated=line.get("estimated", False),
+                    account=entry.account,
+                    model=entry.model,
+                    month=entry.month,
+                    amount=entry.amount,
+                    open=entry.open,
+                    currency=entry.currency,
+                    estimated=closing.estimated,
                 )
-                for entry in line["closed"]
+                for entry in closing.closed
             ]
         else:
-            self.account = line["account"]
-            self.fresh = line.get("fresh", False)
-            self.prices = {
-                name: None if price is None else Price(**price)
-                for name, price in line["prices"].items()
-            }
+            opening = msgspec.convert(line, _OpeningLine)
+            self.account, self.prices = opening.account, opening.prices
+            self.fresh = opening.fresh
 
     def settle(self, reserved: _ReservationLine, amount: Amount) -> None:
         """Count what a request came to."""

@@ -4,9 +4,11 @@ Correlations are computed from it.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from medassay.bank.builder import read_csv
 from medassay.errors import InputError
@@ -41,6 +43,27 @@ class External:
     date: str
 
 
+class _LongCells(msgspec.Struct, frozen=True, kw_only=True):
+    """The cells of a row that are read, as text."""
+
+    metric: str
+    model: str
+    value: str
+    setting: str = ""
+    direction: str = ""
+    better: str = ""
+    n: str = ""
+    task: str = ""
+    group: str = ""
+
+    @property
+    def row_name(self) -> str:
+        """Return the model, with its setting where that is not the usual one."""
+        if self.setting in ("", "zero_shot"):
+            return self.model
+        return f"{self.model}, {self.setting}"
+
+
 def read_long(path: Path) -> list[LongRow]:
     """Return the numbers in a CSV file with the columns dataset (or title, benchmark, task),
     metric, model and value.
@@ -63,20 +86,21 @@ def read_long(path: Path) -> list[LongRow]:
                 f"{path.name} row {number}: lacks {lacking}; expected columns dataset, metric,"
                 " model, value, and direction (up or down) where lower is better"
             )
-        if row["value"].strip().lower() in ("", "-", "nan", "none"):
+        cells = msgspec.convert(row, _LongCells)
+        if cells.value.strip().lower() in ("", "-", "nan", "none"):
             continue
-        better = _BETTER.get((row.get("direction") or row.get("better") or "").strip().lower())
+        better = _BETTER.get((cells.direction or cells.better).strip().lower())
         if better is None:
             raise InputError(f"{path.name} row {number}: direction; expected up or down")
         rows.append(
             LongRow(
                 dataset=row[named],
-                metric=row["metric"],
-                model=_model(row),
-                value=_number(row["value"], f"{path.name} row {number}: value"),
+                metric=cells.metric,
+                model=cells.row_name,
+                value=_number(cells.value, f"{path.name} row {number}: value"),
                 better=better,
-                n=int(_number(row["n"], f"{path.name} row {number}: n")) if row.get("n") else None,
-                task="" if named == "task" else (row.get("task") or row.get("group") or ""),
+                n=int(_number(cells.n, f"{path.name} row {number}: n")) if cells.n else None,
+                task="" if named == "task" else (cells.task or cells.group),
             )
         )
     if not rows:
@@ -96,22 +120,9 @@ def read_external(path: Path) -> list[External]:
                 raise InputError(
                     f"{where}: {key} is absent; expected columns model, name, value, source, date"
                 )
-        value = _number(row["value"], f"{where}: value")
-        rows.append(
-            External(
-                name=row["name"],
-                model=row["model"],
-                value=value,
-                source=row["source"],
-                date=row["date"],
-            )
-        )
+        value = _number(row.get("value", ""), f"{where}: value")
+        rows.append(msgspec.convert({**row, "value": value}, External))
     return rows
-
-
-def _model(row: Mapping[str, str]) -> str:
-    setting = row.get("setting") or "zero_shot"
-    return row["model"] if setting == "zero_shot" else f"{row['model']}, {setting}"
 
 
 def _number(text: str, where: str) -> float:

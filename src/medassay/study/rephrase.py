@@ -64,7 +64,7 @@ class Rephraser:
         """Refuse a run over a bank that may not leave, where this model is at an external
         endpoint.
         """
-        refuse_leaving(run.manifest_document["banks"], [self.spec])
+        refuse_leaving(run.manifest.leaving, [self.spec])
 
     def rephrase(self, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return text → its rephrasings, of those for which the model gave all of them, none blank.

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.folder import bank_records, next_version, write_bank
+from medassay.bank.card import next_version
+from medassay.bank.folder import bank_records, write_bank
 from medassay.bank.reports import WITHOUT
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.health_record import RECORD, THINKING, Origin, record_from
@@ -25,7 +26,6 @@ from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
 from medassay.prompt import load_template, render
 from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
-from medassay.runner.manifest import bank_entry
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.stages import refuse_leaving
 from medassay.storage.object_store import using_stores
@@ -93,7 +93,7 @@ def write_silver(
         raise InputError(
             f"bank '{bank.name}': every report has its reference already; nothing to write"
         )
-    refuse_leaving([bank_entry(bank)], [spec])
+    refuse_leaving({bank.name: bank.may_leave}, [spec])
     with using_stores(workspace) as folder:
         findings = prompt_batch(
             "references",
@@ -121,9 +121,9 @@ def write_silver(
     today = dt.datetime.now(dt.UTC).date().isoformat()
     card = {**bank.card, "question_bank_version": version, "created": today}
     card.pop("content_sha256", None)
-    before = str(card.get("limits", "")).replace(WITHOUT, "").strip()
+    before = bank.limits.replace(WITHOUT, "").strip()
     says = f"{len(records_made)} references are silver, written by the model {spec.id}."
-    card["limits"] = f"{before} {says}".strip()
+    card |= {"limits": f"{before} {says}".strip()}
     write_bank(options.to, card, _records(bank, records_made))
     return Silver(
         folder=options.to,

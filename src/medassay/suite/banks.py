@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from medassay.bank.card import next_version, read_card_document
 from medassay.bank.catalog import BANKS
-from medassay.bank.folder import bank_records, load_bank, next_version, read_card, write_bank
+from medassay.bank.folder import bank_records, load_bank, write_bank
 from medassay.bank.hub import HUB
 from medassay.bank.lock import registered_hash
 from medassay.core.keyed import keyed
@@ -130,7 +131,7 @@ class SuiteBanks:
 def _write(folder: Path, bank: Bank, version: str = "") -> None:
     card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
     if version:
-        card["question_bank_version"] = version
+        card |= {"question_bank_version": version}
     write_bank(folder, card, (record for _, record in bank_records(bank)))
 
 
@@ -138,7 +139,7 @@ def _of_one_set(folder: Path, there: Bank, bank: Bank) -> bool:
     """Return whether two banks come from one loader: the same card, and items that name the same
     source.
     """
-    card = read_card(folder)
+    card = read_card_document(folder)
     return all(card.get(key) == bank.card.get(key) for key in _SAME_SET) and (
         there.items[0].source == bank.items[0].source
     )

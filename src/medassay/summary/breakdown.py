@@ -1,16 +1,18 @@
 """Scores by a property of the items (category, year, language …), each with its interval."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
+from medassay.core.keyed import keyed
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.estimate import Estimate, Second
 from medassay.core.records.item import Item
-from medassay.core.records.statistics import OVERALL
+from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.core.scale import Scale
 from medassay.errors import InputError
 from medassay.statistic.draws import Floats, number_clusters, seed_of
@@ -22,6 +24,27 @@ from medassay.storage.run import Run
 FIELDS = ("category", "year", "language", "answer_type", "kind", "tag")
 
 
+@dataclass(frozen=True, kw_only=True)
+class GroupScore:
+    """The score of a row over the items of one group; `value` is what these have in common."""
+
+    value: str
+    model: str
+    setting: str
+    mode: str
+    scale: Sequence[float | None]
+    estimate: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values, those of the estimate among them."""
+        names = keyed(self, "value", "model", "setting", "mode", "scale")
+        return names | self.estimate.to_dict()
+
+
+class _TaggedRow(LeaderboardRow, frozen=True, kw_only=True):
+    tags: dict[str, Estimate] | None = None  # type: ignore[assignment]
+
+
 def group_of(item: Item, field: str) -> str:
     """Return an item's group; an answer type names its form: "closed (choice)", "open (rubric)"."""
     if field == "answer_type":
@@ -30,9 +53,8 @@ def group_of(item: Item, field: str) -> str:
     return "not given" if value is None else str(value)
 
 
-def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[dict[str, Any]]]:
-    """Return field → rows (value, model, setting, mode, scale, score, lo, hi, n, flags), over all
-    domains.
+def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[GroupScore]]:
+    """Return field → scores of rows by group, over all domains.
 
     `tag` breaks down by the tags of criteria, as the run's statistics hold them.
 
@@ -59,7 +81,7 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
             row = scores.setdefault((*score.row, score.mode), {})
             row.setdefault((score.domain, score.item), []).append(score.score)
     versions = "+".join(sorted(set(run.manifest.domains.values())))
-    rows_by_field: dict[str, list[dict[str, Any]]] = {}
+    rows_by_field: dict[str, list[GroupScore]] = {}
     for field in fields:
         if field == "tag":
             rows_by_field[field] = list(_tags(run))
@@ -80,12 +102,15 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
                     means = np.array([float(np.mean(by_item[k])) for k in keys])
                     printed = _as_printed(estimate, means, [clusters[k] for k in keys], scale)
                     estimate = estimate if printed is None else printed
-                clipped_estimate = clipped(estimate, scale) if scale.floor is not None else estimate
-                rows_by_field[field].append(
-                    {"value": value, "model": model, "setting": setting, "mode": mode}
-                    | {"scale": scale.ends}
-                    | clipped_estimate.to_dict()
+                group_score = GroupScore(
+                    value=value,
+                    model=model,
+                    setting=setting,
+                    mode=mode,
+                    scale=scale.ends,
+                    estimate=clipped(estimate, scale) if scale.floor is not None else estimate,
                 )
+                rows_by_field[field].append(group_score)
     return rows_by_field
 
 
@@ -109,10 +134,16 @@ def _as_printed(
     )
 
 
-def _tags(run: Run) -> Iterator[dict[str, Any]]:
-    rows = run.statistics.document["domains"][OVERALL]
-    for tag in sorted({tag for row in rows for tag in row.get("tags", {})}):
+def _tags(run: Run) -> Iterator[GroupScore]:
+    rows = run.statistics.rows_as(_TaggedRow, OVERALL)
+    for tag in sorted({tag for row in rows for tag in row.tags or ()}):
         for row in rows:
-            if tag in row.get("tags", {}):
-                name = {key: row[key] for key in ("model", "setting", "mode", "scale")}
-                yield {"value": tag, **name, **row["tags"][tag]}
+            if row.tags is not None and tag in row.tags:
+                yield GroupScore(
+                    value=tag,
+                    model=row.model,
+                    setting=row.setting,
+                    mode=row.mode,
+                    scale=row.scale,
+                    estimate=row.tags[tag],
+                )

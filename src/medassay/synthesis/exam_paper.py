@@ -7,7 +7,7 @@ board withdrew.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,38 @@ _WITHDRAWN = re.compile(
     r"impugned|withdrawn|annulled|cancelled|anulada|impugnada|gestrichen|-", re.IGNORECASE
 )
 _MIN_OPTIONS, _MAX_OPTIONS = 4, 5  # options
-COLUMNS = (
-    "unique_id",
-    "exam_id",
-    "question",
-    *(f"op{n}" for n in range(1, _MAX_OPTIONS + 1)),
-    "cop",
-    "year",
-    "category",
-)
 _NUMBERED = re.compile(r"\s*(\d{1,3})\s*[.)\u2013-]+\s+(\S.*)")
 _LETTERED = re.compile(r"\s*\(?([A-Ea-e])[.)]\s+(\S.*)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ExamRow:
+    """The cells of a question in a table of an exam; empty where there is no such column."""
+
+    unique_id: str = ""
+    exam_id: str = ""
+    question: str = ""
+    op1: str = ""
+    op2: str = ""
+    op3: str = ""
+    op4: str = ""
+    op5: str = ""
+    cop: str = ""
+    year: str = ""
+    category: str = ""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Return the options: an exam has four, or five; one that is empty between others is no
+        option.
+        """
+        options = [self.op1, self.op2, self.op3, self.op4, self.op5]
+        while options and not options[-1]:
+            options.pop()
+        return tuple(options)
+
+
+COLUMNS = tuple(field.name for field in fields(_ExamRow))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,24 +89,19 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
         if name not in COLUMNS:
             raise InputError(f"exam columns: '{name}' is unknown; known are {', '.join(COLUMNS)}")
     rows = [*_table_rows(path, columns)]
-    once = Counter(cells["exam_id"] for cells in rows)
+    once = Counter(row.exam_id for row in rows)
     seen_ids: set[str] = set()
-    for number, cells in enumerate(rows, 1):
+    for number, row in enumerate(rows, 1):
         # In official tables exam_id often names the exam, not the question.
-        own_id = cells["exam_id"] if once[cells["exam_id"]] == 1 else ""
-        name = cells["unique_id"] or own_id or f"{cells['exam_id'] or path.stem}-{number:03}"
+        own_id = row.exam_id if once[row.exam_id] == 1 else ""
+        name = row.unique_id or own_id or f"{row.exam_id or path.stem}-{number:03}"
         if name in seen_ids:
             raise InputError(f"{path} row {number + 1}: the id '{name}' occurs twice")
         seen_ids.add(name)
-        options = [cells[f"op{n}"] for n in range(1, _MAX_OPTIONS + 1)]
-        while (
-            options and not options[-1]
-        ):  # an exam has four, or five; one that is empty between others is no option
-            options.pop()
-        yield _exam_question(name, cells["question"], tuple(options), cells)
+        yield _exam_question(name, row.question, row.options, row)
 
 
-def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
+def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[_ExamRow]:
     needed = ("question", *(f"op{n}" for n in range(1, _MIN_OPTIONS + 1)), "cop")
     for row in read_csv(path):
         absent = [columns.get(name, name) for name in needed if columns.get(name, name) not in row]
@@ -94,7 +110,8 @@ def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[dict[str, st
                 f"{path}: no column '{absent[0]}'; found {', '.join(row)}; name yours in"
                 " 'exam.columns'"
             )
-        yield {name: (row.get(columns.get(name, name)) or "").strip() for name in COLUMNS}
+        cells = {name: (row.get(columns.get(name, name)) or "").strip() for name in COLUMNS}
+        yield _ExamRow(**cells)
 
 
 def read_exam_text(source: SourceDocument, keys: Mapping[int, str]) -> Iterator[ExamQuestion]:
@@ -114,8 +131,8 @@ def read_exam_text(source: SourceDocument, keys: Mapping[int, str]) -> Iterator[
         )
     for number in sorted(questions.keys() | keys.keys()):
         question, options = questions.get(number, ("", []))
-        cells = {"cop": keys.get(number, ""), "year": "", "category": ""}
-        yield _exam_question(f"{source.name}-{number:03}", question, tuple(options), cells)
+        key = _ExamRow(cop=keys.get(number, ""))
+        yield _exam_question(f"{source.name}-{number:03}", question, tuple(options), key)
 
 
 def read_keys(path: Path) -> dict[int, str]:
@@ -128,26 +145,24 @@ def read_keys(path: Path) -> dict[int, str]:
     """
     keys: dict[int, str] = {}
     for row, cells in enumerate(read_csv(path), 2):
-        if not {"number", "cop"} <= cells.keys():
+        text, key = cells.get("number"), cells.get("cop")
+        if text is None or key is None:
             raise InputError(f"{path}: columns {', '.join(cells)}; expected number, cop")
-        if not re.fullmatch("[0-9]{1,4}", cells["number"].strip()):
-            raise InputError(
-                f"{path} row {row}: number '{cells['number']}'; expected a whole number"
-            )
-        number = int(cells["number"])
+        if not re.fullmatch("[0-9]{1,4}", text.strip()):
+            raise InputError(f"{path} row {row}: number '{text}'; expected a whole number")
+        number = int(text)
         if number in keys:
             raise InputError(f"{path} row {row}: number {number} occurs twice")
-        keys[number] = cells["cop"].strip()
+        keys[number] = key.strip()
     return keys
 
 
 def _exam_question(
-    exam_id: str, question: str, options: tuple[str, ...], cells: Mapping[str, str]
+    exam_id: str, question: str, options: tuple[str, ...], row: _ExamRow
 ) -> ExamQuestion:
-    key = cells["cop"].strip()
+    key = row.cop.strip()
     is_key = re.fullmatch("[1-5a-eA-E]", key)
     cop = "12345abcde".find(key.lower()) % _MAX_OPTIONS + 1 if is_key else 0
-    year = cells["year"]
     question, options = _one_line(question), tuple(map(_one_line, options))
     is_printable = all(text and text.isprintable() for text in (question, *options))
     same = {" ".join(option.casefold().split()) for option in options}
@@ -166,8 +181,8 @@ def _exam_question(
         question=question,
         options=options,
         cop=None if dropped else cop,
-        year=int(year) if re.fullmatch("[0-9]{4}", year) else None,
-        category=cells["category"],
+        year=int(row.year) if re.fullmatch("[0-9]{4}", row.year) else None,
+        category=row.category,
         dropped=dropped,
     )
 

@@ -13,12 +13,10 @@ from typing import Any
 
 import msgspec
 
+from medassay.bank.card import card_text, next_version, read_card, read_card_document
 from medassay.bank.folder import (
     bank_records,
-    card_text,
     load_bank,
-    next_version,
-    read_card,
     write_bank,
 )
 from medassay.bank.lock import register, registered_hash
@@ -89,7 +87,8 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     _refuse_changed(folder, latest, records)
     gone = _gone(workshop, latest, records)
     why = f"{' '.join(reason.split())}{f' No longer made: {gone}.' if gone else ''}"
-    card = card_of(workshop, accepted_items, read_card(folder) if folder.exists() else {}, today)
+    before = read_card_document(folder) if folder.exists() else {}
+    card = card_of(workshop, accepted_items, before, today)
     version, content = _bind(folder, card, records, why, lock, today)
     _note_release(workshop, version, content, basis, records, why)
     return folder, version, content
@@ -195,9 +194,9 @@ def _bind(
     elif _records_of(folder) != records:
         _rewrite(folder, card, records)
     here = read_card(folder)
-    version = str(here["question_bank_version"])
+    version = here.question_bank_version
     content = load_bank(folder, lock=None, check=False).content_hash
-    if here.get("content_sha256") != content:
+    if here.content_sha256 != content:
         return release(folder, reason=reason, lock=lock, today=today)
     register(lock, version, content)
     return version, content
@@ -212,7 +211,7 @@ def _rewrite(folder: Path, card: Mapping[str, Any], records: Records) -> None:
     lines = b"".join(canonical(records[name]) + b"\n" for name in sorted(records))
     # The card first: it may name domains that the new items need; those of old items stay until
     # then.
-    domains = sorted({*card["domains"], *read_card(folder)["domains"]})
+    domains = sorted({*card["domains"], *read_card(folder).domains})
     wide = card_text({**card, "domains": domains}).encode()
     for name, data in (
         ("bank.toml", wide),
@@ -313,7 +312,7 @@ def revise_bank(
     remaining = {
         name: record for name, record in {**records, **changed}.items() if name not in removed
     }
-    card = read_card(folder)
+    card = read_card_document(folder)
     domains = sorted({record["domain"] for record in remaining.values()})
     return _bind(folder, {**card, "domains": domains}, remaining, why, lock, today)
 
@@ -321,7 +320,7 @@ def revise_bank(
 def _is_cut_off(folder: Path) -> bool:
     """Return whether a bank was written and not yet bound to a version."""
     content = load_bank(folder, lock=None, check=False).content_hash
-    return read_card(folder).get("content_sha256") not in (None, content)
+    return read_card(folder).content_sha256 not in (None, content)
 
 
 def _is_made(records: Records, correction: CorrectedItem) -> bool:

@@ -47,7 +47,7 @@ class TranslationMaker:
             raise InputError(f"translation: '{options.to}'; expected the code of a language, as es")
         private = any(r.get("kind") == "synthetic" for r in self._records_by_id.values())
         leaves = self._bank.may_leave and not private
-        refuse_leaving([{"name": self._bank.name, "may_leave": leaves}], [self._author.spec])
+        refuse_leaving({self._bank.name: leaves}, [self._author.spec])
         self._jobs: dict[str, SynthesisStep] = {}
         self.ended: list[Event] = []
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
+import msgspec
 import numpy as np
 
 from medassay.context.retrieval.chunk import OVERLAP, SIZE, Merging, split
 from medassay.context.retrieval.corpus import Readers, corpus_hash, read_corpus
 from medassay.context.retrieval.embed import PassageEmbedder
-from medassay.context.retrieval.index import FORMAT, Method, describe_index, is_index
+from medassay.context.retrieval.index import FORMAT, Chunk, Method, describe_index, is_index
 from medassay.context.retrieval.words import count_words
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.json import parse_json
@@ -26,7 +27,23 @@ from medassay.errors import InputError, IntegrityError
 from medassay.storage.run import refuse_inside
 
 _BATCH = 256  # chunks embedded at once
-_COUNTED = ("documents", "chunks", "characters")
+
+
+class _Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many documents and chunks an index has, and how many characters."""
+
+    documents: int
+    chunks: int
+    characters: int
+
+
+class _BegunBuild(msgspec.Struct, frozen=True, kw_only=True):
+    """What a build that was cut off leaves: what it depends on, and what it has cut by then."""
+
+    identity: dict[str, Any]
+    counts: _Counts
+
+
 Progress = Callable[[int, int], None]
 
 
@@ -79,10 +96,10 @@ async def build_index(
         counts = _begin(corpus, part, identity, parameters, readers)
         width = 0
         if embedder is not None:
-            width = await _embed(part, counts["chunks"], embedder, progress)
+            width = await _embed(part, counts.chunks, embedder, progress)
         if parameters.method != "dense":
             try:
-                texts = [text for _, _, text in _chunks(part / "chunks.jsonl")]
+                texts = [chunk.text for chunk in _chunks(part / "chunks.jsonl")]
                 count_words(texts, part / "bm25")
             except InputError:
                 shutil.rmtree(part)
@@ -93,7 +110,7 @@ async def build_index(
             **identity,
             "embedder_place": parameters.embedder if embedder is not None else "",
             "width": width,
-            **counts,
+            **msgspec.structs.asdict(counts),
         }
         _write(part / "index.json", canonical(described))
         _install(part, out)
@@ -159,7 +176,7 @@ def _install(part: Path, out: Path) -> None:
 def _built_as(folder: Path) -> str:
     """Return the id of an index; empty for a damaged one, which is built anew."""
     try:
-        return str(describe_index(folder)["id"])
+        return describe_index(folder).id
     except (InputError, IntegrityError):
         return ""
 
@@ -170,21 +187,21 @@ def _begin(
     identity: Mapping[str, Any],
     parameters: Parameters,
     readers: Readers,
-) -> dict[str, int]:
+) -> _Counts:
     """Write documents and chunks, unless an earlier build of the same has; return how many there
     are.
     """
     mark = part / "identity.json"
     try:
-        marked = parse_json(mark.read_bytes(), mark.name)
-        if marked["identity"] == dict(identity):
-            return {name: int(marked["counts"][name]) for name in _COUNTED}
-    except (OSError, InputError, LookupError, TypeError, ValueError):
+        begun = msgspec.convert(parse_json(mark.read_bytes(), mark.name), _BegunBuild)
+        if begun.identity == dict(identity):
+            return begun.counts
+    except (OSError, InputError, msgspec.ValidationError):
         pass  # nothing to build upon
     for path in part.iterdir():
         if path.name != "lock":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    counts = dict.fromkeys(_COUNTED, 0)
+    n_documents = n_chunks = n_characters = 0
     with (
         (part / "documents.jsonl").open("wb") as documents,
         (part / "chunks.jsonl").open("wb") as chunks,
@@ -192,8 +209,8 @@ def _begin(
         for document in read_corpus(corpus, readers):
             line = {"name": document.name, "text": document.text}
             documents.write(canonical(line) + b"\n")
-            counts["documents"] += 1
-            counts["characters"] += len(document.text)
+            n_documents += 1
+            n_characters += len(document.text)
             for piece in split(
                 document.text,
                 size=parameters.size,
@@ -202,8 +219,10 @@ def _begin(
             ):
                 plain = {"document": document.name, "start": piece.start, "text": piece.text}
                 chunks.write(canonical(plain) + b"\n")
-                counts["chunks"] += 1
-    _write(mark, canonical({"identity": dict(identity), "counts": counts}))
+                n_chunks += 1
+    counts = _Counts(documents=n_documents, chunks=n_chunks, characters=n_characters)
+    begun = _BegunBuild(identity=dict(identity), counts=counts)
+    _write(mark, canonical(msgspec.to_builtins(begun)))
     return counts
 
 
@@ -224,10 +243,10 @@ async def _embed(part: Path, n: int, embedder: PassageEmbedder, progress: Progre
         file.truncate(done * 4 * width)  # a torn vector is made again
         progress(done, n)
         batch: list[str] = []
-        for number, (_, _, text) in enumerate(_chunks(part / "chunks.jsonl")):
+        for number, chunk in enumerate(_chunks(part / "chunks.jsonl")):
             if number < done:
                 continue
-            batch.append(text)
+            batch.append(chunk.text)
             if len(batch) == _BATCH or number == n - 1:
                 await _append(file, embedder, batch, width)
                 progress(number + 1, n)
@@ -247,8 +266,7 @@ async def _append(file: IO[bytes], embedder: PassageEmbedder, texts: list[str], 
     file.flush()
 
 
-def _chunks(path: Path) -> Iterator[tuple[str, int, str]]:
+def _chunks(path: Path) -> Iterator[Chunk]:
     with path.open("rb") as lines:
         for line in lines:
-            record = parse_json(line, path.name)
-            yield record["document"], record["start"], record["text"]
+            yield msgspec.convert(parse_json(line, path.name), Chunk)

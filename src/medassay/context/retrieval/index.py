@@ -10,8 +10,9 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
+import msgspec
 import numpy as np
 
 from medassay.context.retrieval.corpus import Document, same_name
@@ -23,6 +24,7 @@ from medassay.core.keyed import keyed
 from medassay.errors import InputError, IntegrityError
 from medassay.model.embeddings import Books
 
+T = TypeVar("T")
 Method = Literal["dense", "bm25", "hybrid"]
 METHODS: tuple[Method, ...] = get_args(Method)
 FORMAT = 1
@@ -54,13 +56,47 @@ def is_index(folder: Path) -> bool:
     return (folder / "index.json").is_file()
 
 
-_FIELDS: Mapping[str, type] = {
-    **dict.fromkeys(("id", "corpus_sha256", "merging", "method", "embedder_place"), str),
-    **dict.fromkeys(("chunks", "documents", "format", "overlap", "size", "width"), int),
-}
+class Chunk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A stretch of a document, and the character at which it begins there."""
+
+    document: str
+    start: int
+    text: str
 
 
-def describe_index(folder: Path) -> dict[str, Any]:
+class _DocumentLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    text: str
+
+
+class IndexDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """What `index.json` says.
+
+    Attributes
+    ----------
+    id : hash of all that the index depends on
+    size, overlap : characters of a chunk, and of what neighbours share
+    embedder : the model of its vectors, None for methods of words; found at `embedder_place`
+    width : numbers of a vector
+    """
+
+    schema_version: int = 1
+    id: str
+    format: int
+    corpus_sha256: str
+    size: int
+    overlap: int
+    merging: str
+    method: str
+    embedder: str | None
+    embedder_place: str
+    width: int
+    documents: int
+    chunks: int
+    characters: int = 0
+
+
+def describe_index(folder: Path) -> IndexDescription:
     """Return what `index.json` says.
 
     Raises
@@ -71,26 +107,23 @@ def describe_index(folder: Path) -> dict[str, Any]:
         When it is damaged.
     """
     try:
-        description: dict[str, Any] = parse_json(
-            (folder / "index.json").read_bytes(), f"{folder}/index.json"
-        )
+        document = parse_json((folder / "index.json").read_bytes(), f"{folder}/index.json")
+        return msgspec.convert(document, IndexDescription)
     except OSError:
         raise InputError(
             f"{folder}: no index; `medassay index build CORPUS --out {folder}` makes one"
         ) from None
-    fine = isinstance(description, dict) and all(
-        type(description.get(name)) is kind for name, kind in _FIELDS.items()
-    )
-    if not fine or "embedder" not in description:
-        raise IntegrityError(f"{folder}/index.json: damaged; build the index again")
-    return description
+    except msgspec.ValidationError as error:
+        raise IntegrityError(
+            f"{folder}/index.json: damaged: {error}; build the index again"
+        ) from None
 
 
-class _Lines:
+class _Lines(Generic[T]):
     """Records of a JSONL file, each read when it is asked for."""
 
-    def __init__(self, path: Path, n: int, keys: set[str]) -> None:
-        self._keys = keys
+    def __init__(self, path: Path, n: int, kind: type[T]) -> None:
+        self._decode = msgspec.json.Decoder(kind).decode
         starts = array("Q", [0])
         try:
             with path.open("rb") as lines:
@@ -111,13 +144,15 @@ class _Lines:
         if hasattr(self, "_file"):
             os.close(self._file)
 
-    def __getitem__(self, number: int) -> dict[str, Any]:
+    def __getitem__(self, number: int) -> T:
         start = self._starts[number]
         line = os.pread(self._file, self._starts[number + 1] - start, start)
-        record: Any = parse_json(line, f"{self._name} line {number + 1}")
-        if not isinstance(record, dict) or set(record) != self._keys:
-            raise IntegrityError(f"{self._name} line {number + 1}: damaged; build the index again")
-        return record
+        try:
+            return self._decode(line)
+        except (ValueError, RecursionError):
+            raise IntegrityError(
+                f"{self._name} line {number + 1}: damaged; build the index again"
+            ) from None
 
 
 class Index:
@@ -125,17 +160,15 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.described = describe_index(folder)
-        self.id: str = self.described["id"]
-        self.n: int = self.described["chunks"]
-        self.method: Method = self.described["method"]
-        if self.described["format"] != FORMAT or self.method not in METHODS:
+        self.description = describe_index(folder)
+        self.id, self.n = self.description.id, self.description.chunks
+        self.method = self.description.method
+        if self.description.format != FORMAT or self.method not in METHODS:
             raise InputError(f"{folder}: an index of another version; build it again")
         self.embedder: PassageEmbedder | None = None
-        keys = {"document", "start", "text"}
-        self._chunks = _Lines(folder / "chunks.jsonl", self.n, keys)
-        n = self.described["documents"]
-        self._documents = _Lines(folder / "documents.jsonl", n, {"name", "text"})
+        self._chunks = _Lines(folder / "chunks.jsonl", self.n, Chunk)
+        n = self.description.documents
+        self._documents = _Lines(folder / "documents.jsonl", n, _DocumentLine)
         self._names: dict[str, int] | None = None
         self._vectors: VectorFile | None = None
         self._counts: WordCounts | None = None
@@ -154,13 +187,13 @@ class Index:
         InputError
             When that is not here, or is another by now.
         """
-        place = self.described.get("embedder_place", "")
+        place = self.description.embedder_place
         if not place or self.embedder is not None:
             return
         query_embedder = find_embedder(place, models_file, secrets, books)
-        if query_embedder.id != self.described["embedder"]:
+        if query_embedder.id != self.description.embedder:
             raise InputError(
-                f"{self.folder}: was built with embedder {self.described['embedder']}, and"
+                f"{self.folder}: was built with embedder {self.description.embedder}, and"
                 f" '{place}' is now {query_embedder.id}; build the index again, or bring that model"
                 " back"
             )
@@ -169,17 +202,20 @@ class Index:
     def document(self, name: str) -> Document | None:
         """Return the document of a name, whatever its case and marks; None if there is none."""
         if self._names is None:
-            names = [self._documents[n]["name"] for n in range(self.described["documents"])]
+            names = [self._documents[n].name for n in range(self.description.documents)]
             # A file in a subfolder answers to its own name, unless another is named so; as written
             # goes first.
             last = {same_name(name.rpartition("/")[2]): n for n, name in enumerate(names)}
             alike = {same_name(name): n for n, name in enumerate(names)}
             self._names = last | alike | {name: n for n, name in enumerate(names)}
         number = self._names.get(name, self._names.get(same_name(name)))
-        return None if number is None else Document(**self._documents[number])
+        if number is None:
+            return None
+        line = self._documents[number]
+        return Document(name=line.name, text=line.text)
 
-    def chunk(self, number: int) -> dict[str, Any]:
-        """Return document, start and text of a chunk."""
+    def chunk(self, number: int) -> Chunk:
+        """Return a chunk by its number."""
         return self._chunks[number]
 
     async def search(self, texts: Sequence[str], k: int) -> list[list[RetrievedChunk]]:
@@ -209,7 +245,7 @@ class Index:
         if self.embedder is None:
             raise InputError(f"{self.folder}: searching it needs its embedder")
         if self._vectors is None:
-            self._vectors = VectorFile(self.folder / "vectors.f32", self.described["width"], self.n)
+            self._vectors = VectorFile(self.folder / "vectors.f32", self.description.width, self.n)
         queries = np.asarray(await self.embedder.embed(texts), dtype=np.float32)
         ids, distances = nearest(self._vectors, queries, k)
         return [
@@ -222,7 +258,11 @@ class Index:
     ) -> list[RetrievedChunk]:
         return [
             RetrievedChunk(
-                rank=rank, chunk=place, score=score, measure=measure, **self.chunk(place)
+                rank=rank,
+                chunk=place,
+                score=score,
+                measure=measure,
+                **msgspec.structs.asdict(self.chunk(place)),
             )
             for rank, (place, score) in enumerate(ranked, 1)
         ]

@@ -21,7 +21,7 @@ from medassay.core.records.completion import Completion, Reply, ToolCall, Usage
 from medassay.core.records.context_config import DEAF_TURNS, ToolRules
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
-from medassay.core.records.trial import ToolCalls
+from medassay.core.records.trial import ToolCalls, TracedCall
 from medassay.errors import Permanent
 from medassay.storage.response import request_key
 
@@ -52,20 +52,6 @@ class AsksModels(Protocol):
 
 
 Look = Callable[[Prompt, int, ToolCall], Awaitable[ToolResult]]
-
-
-class TracedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as a trial keeps it: what came back stays in the response store, since it is others'
-    text.
-    """
-
-    turn: int
-    tool: str
-    arguments: str
-    status: str
-    characters: int
-    sha256: str
-    response: str | None
 
 
 class _StoredResult(msgspec.Struct, frozen=True, kw_only=True):

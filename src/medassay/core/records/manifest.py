@@ -51,6 +51,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     shuffle_options: bool = False
     pooled_small: Literal["mark", "exclude"] = "mark"
     relaxed_perplexity: dict[str, Any] | None = None
+    metrics: list[str] = []
+    sample: int | None = None
 
 
 class DiagnosisEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +67,14 @@ class RunGraph(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     roots: list[str]
+
+
+class RunAgain(msgspec.Struct, frozen=True, kw_only=True):
+    """The run of which some replies were asked for once more; `of` says which."""
+
+    run: str
+    root: str
+    of: str
 
 
 class JoinedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +159,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     drawn_as: str = ""
     joined: list[JoinedRun] | None = None
     source: dict[str, Any] | None = None
+    again_of: RunAgain | None = None
     deleted_items: list[DeletedItem] = []
     revisions: dict[str, list[str]] | None = None
     parsers: dict[str, Any] | None = None
@@ -161,6 +172,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         roots.
         """
         return self.drawn_as or self.run
+
+    @property
+    def leaving(self) -> dict[str, bool]:
+        """Return whether each bank may leave, by its name."""
+        return {bank.name: bank.may_leave for bank in self.banks}
 
     def provider_of(self, model: str) -> str:
         """Return the provider of a model, "" where the run does not know the model."""

@@ -98,6 +98,26 @@ class ToolCalls(msgspec.Struct, frozen=True, kw_only=True):
         return self.unavailable / self.calls if self.calls else None
 
 
+class TracedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of a tool as a trial keeps it: what came back stays in the response store, since it is
+    others' text.
+
+    Attributes
+    ----------
+    turn : number of the reply that called, from 1
+    status : ok, failed, unavailable, or limit for a call that was not made
+    characters, sha256 : of the text that came back, which `response` is the key of
+    """
+
+    turn: int
+    tool: str
+    arguments: str
+    status: str = ""
+    characters: int = 0
+    sha256: str = ""
+    response: str | None = None
+
+
 class Trial(TrialLine, frozen=True, kw_only=True):
     """A line of trials.jsonl, for reading: it is never written again.
 
@@ -114,7 +134,7 @@ class Trial(TrialLine, frozen=True, kw_only=True):
     likelihoods, drawn : what was asked for instead of a reply
     order : `order[i]` is the bank's position of the option shown at place i
     own_source : whether a passage of the item's own source was shown
-    tool_use : numbers of calls of tools, in the mode `tools`
+    tool_use, trace : numbers of calls of tools, and the calls themselves, in the mode `tools`
     attempt, again : how often it was asked before, and the scope of the last wish to ask again
     cut_off : whether a public trial of a withheld item ended at its token limit
     tombstone : hash of the line that stood here before its item was deleted by law
@@ -131,6 +151,7 @@ class Trial(TrialLine, frozen=True, kw_only=True):
     order: tuple[int, ...] | None = None
     own_source: bool | None = None
     tool_use: ToolCalls | None = None
+    trace: tuple[TracedCall, ...] = ()
     attempt: int = 0
     again: str | None = None
     cut_off: bool = False

@@ -14,7 +14,7 @@ from medassay.core.json import record_as
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
-from medassay.core.records.trial import TrialLine
+from medassay.core.records.trial import TrialLine, TrialPlace
 from medassay.core.revision import revision_id
 from medassay.core.scale import Scale
 
@@ -53,6 +53,11 @@ class Verdict:
     body: VerdictBody = field(default_factory=VerdictBody)
     repaired: bool = False
     unsupported_quotes: int = 0
+
+    @property
+    def outcome(self) -> str:
+        """Return `valid` or `invalid`."""
+        return "valid" if self.valid else "invalid"
 
     def body_as(self, kind: type[B]) -> B:
         """Return the body as the class of its grader.
@@ -219,6 +224,46 @@ class VerdictParts(msgspec.Struct, frozen=True, kw_only=True):
     criteria: list[CriterionVerdict] | None = None
     weighted: bool | None = None
     one_or_ten: float | None = None
+
+
+class StoredVerdict(TrialLine, frozen=True, kw_only=True):
+    """A line of verdicts.jsonl, for those who read the judge's replies again.
+
+    Attributes
+    ----------
+    rubric : id of the grader
+    given : whether it came with an import, so that there are no replies
+    replies : texts of the judge; `logprobs` and `alternatives` for each, where they were asked for
+    batch : places of the answers that were judged together, where there were several
+    tombstone : hash of the line that stood here before its item was deleted by law
+    """
+
+    judge: str
+    outcome: str = ""
+    reason: str = ""
+    rubric: str = ""
+    score: float | None = None
+    body: dict[str, Any] = msgspec.field(default_factory=dict)
+    given: bool = False
+    replies: list[str] = msgspec.field(default_factory=list)
+    logprobs: list[Any] | None = None
+    alternatives: list[Any] | None = None
+    batch: list[TrialPlace] = msgspec.field(default_factory=list)
+    tombstone: str | None = None
+
+    @property
+    def answers(self) -> list[TrialPlace]:
+        """Return the places of the answers that were judged together, its own at least."""
+        return self.batch or [self.place]
+
+    def completions(self) -> list[Completion]:
+        """Return the replies as far as a judge reads them."""
+        nothing = [None] * len(self.replies)
+        columns = (self.logprobs or nothing, self.alternatives or nothing)
+        return [
+            msgspec.convert({"text": t, "logprobs": p, "alternatives": a}, Completion)
+            for t, p, a in zip(self.replies, *columns, strict=True)
+        ]
 
 
 class TrialVerdict(TrialLine, frozen=True, kw_only=True):

@@ -245,7 +245,7 @@ def _prompt(board: Board, row: DiagnosesRow) -> Iterator[Page]:
 def anchor_of(board: Board, case: ShownCase) -> str:
     """Return the id, on the page of a case, of one list."""
     path = board.prompt_path(case.key.model, case.key.setting, case.key.mode)
-    repeat = case.answer.trial["repeat"]
+    repeat = case.answer.line.repeat
     place = path.removeprefix("ddx/").strip("/").replace("/", "--")
     return place + (f"-r{repeat}" if repeat else "")
 
@@ -339,7 +339,7 @@ def case_figure(cases: Sequence[ShownCase], links: Sequence[str]) -> Figure:
         if case.x is None or case.y is None:
             continue
         listed = "; ".join(f"{row['rank']}. {row['name']}" for row in case.rows[:5])
-        repeat = case.answer.trial["repeat"]
+        repeat = case.answer.line.repeat
         points.append(
             CasePoint(
                 x=case.x,

@@ -14,9 +14,21 @@ from medassay.errors import InputError
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _VERSION = "6.4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Theme:
+    """Colours of what is not data: text, background, lines of the grid, axes."""
+
+    text: str
+    back: str
+    line: str
+    soft: str
+
+
 # Text 4.5:1 and marks 3:1 against their background, in both schemes.
-_LIGHT = {"text": "#1b1f24", "back": "#ffffff", "line": "#d0d7de", "soft": "#57606a"}
-_DARK = {"text": "#e6edf3", "back": "#0d1117", "line": "#30363d", "soft": "#9aa5b1"}
+_LIGHT = _Theme(text="#1b1f24", back="#ffffff", line="#d0d7de", soft="#57606a")
+_DARK = _Theme(text="#e6edf3", back="#0d1117", line="#30363d", soft="#9aa5b1")
 _COLOURS = {
     False: [
         "#0b57b0",
@@ -66,33 +78,33 @@ class Figure:
         """Return the whole Vega-Lite specification, data and colours among it."""
         theme = _DARK if dark else _LIGHT
         axis = {
-            "labelColor": theme["text"],
-            "titleColor": theme["text"],
-            "gridColor": theme["line"],
-            "domainColor": theme["soft"],
-            "tickColor": theme["soft"],
+            "labelColor": theme.text,
+            "titleColor": theme.text,
+            "gridColor": theme.line,
+            "domainColor": theme.soft,
+            "tickColor": theme.soft,
             "labelLimit": 220,
         }
         config = {
-            "background": theme["back"],
+            "background": theme.back,
             "font": "sans-serif",
             "axis": axis,
             "legend": {
-                "labelColor": theme["text"],
-                "titleColor": theme["text"],
-                "symbolBaseFillColor": theme["text"],
-                "symbolBaseStrokeColor": theme["text"],
+                "labelColor": theme.text,
+                "titleColor": theme.text,
+                "symbolBaseFillColor": theme.text,
+                "symbolBaseStrokeColor": theme.text,
             },
-            "header": {"labelColor": theme["text"], "titleColor": theme["text"]},
-            "view": {"stroke": theme["line"]},
-            "text": {"color": theme["text"]},
-            "rule": {"color": theme["text"]},
+            "header": {"labelColor": theme.text, "titleColor": theme.text},
+            "view": {"stroke": theme.line},
+            "text": {"color": theme.text},
+            "rule": {"color": theme.text},
             "point": {"color": _COLOURS[dark][0]},
             "line": {"color": _COLOURS[dark][0]},
             "bar": {"color": _COLOURS[dark][0]},
             "circle": {"color": _COLOURS[dark][0]},
-            "tick": {"color": theme["text"]},
-            "title": {"color": theme["text"], "fontSize": 13},
+            "tick": {"color": theme.text},
+            "title": {"color": theme.text, "fontSize": 13},
             "area": {"color": _COLOURS[dark][0]},
             "range": {"category": _COLOURS[dark]},
         }
