@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from medassay.bank.card import read_card
 from medassay.bank.check import check_record
 from medassay.bank.folder import bank_records, load_bank
-from medassay.core.records.target import LETTERS
+from medassay.core.records.item_line import item_line
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
 from medassay.exchange.review_entries import item_content
@@ -49,6 +50,19 @@ class Decision:
     agreed: bool = False
 
 
+class _DecisionDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """What was decided about an item."""
+
+    verdict: str
+    change: dict[str, Any]
+
+
+class _ReleaseDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """The revision that an item got when a decision about it was released."""
+
+    revision: int | None
+
+
 def decisions_of(db: Session, study: Study) -> list[Decision]:
     """Return the decisions of a study that were checked and are in no bank yet.
 
@@ -68,8 +82,9 @@ def decisions_of(db: Session, study: Study) -> list[Decision]:
         if step is None:
             continue
         by = db.scalar(select(Account.name).where(Account.id == step.account_id)) or "somebody"
+        detail = msgspec.convert(step.detail, _DecisionDetail)
         before = [
-            ticket_step.detail
+            msgspec.convert(ticket_step.detail, _ReleaseDetail)
             for ticket_step in tickets.steps_of(db, ticket)
             if ticket_step.verb == "release"
         ]
@@ -78,11 +93,11 @@ def decisions_of(db: Session, study: Study) -> list[Decision]:
             Decision(
                 item=entry.item,
                 entry=entry,
-                verdict=step.detail["verdict"],
-                change=step.detail["change"],
+                verdict=detail.verdict,
+                change=detail.change,
                 by=by,
                 at=step.at[:10],
-                revision=(before[-1]["revision"] or reviewed) if before else reviewed,
+                revision=(before[-1].revision or reviewed) if before else reviewed,
                 again=bool(before),
             )
         )
@@ -218,8 +233,7 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
         here = load_bank(bank, lock=lock, check=False)
         version, content = here.version, here.content_hash
     revisions = {
-        item.id: record.get("revision", 1)
-        for item, record in bank_records(load_bank(bank, lock=None, check=False))
+        item.id: item.revision for item, _ in bank_records(load_bank(bank, lock=None, check=False))
     }
     for decision in decisions:
         if decision.agreed:
@@ -279,11 +293,12 @@ def _take(
             f"{bank}: has no item '{decision.item}'; is it the bank that was reviewed?"
         )
     reviewed = decision.revision
-    if record.get("revision", 1) == reviewed + 1 and _is_made(record, decision):
+    revision = item_line(record).revision
+    if revision == reviewed + 1 and _is_made(record, decision):
         return
-    if record.get("revision", 1) != reviewed:
+    if revision != reviewed:
         raise InputError(
-            f"{bank}: item '{decision.item}' has revision {record.get('revision', 1)}; reviewed was"
+            f"{bank}: item '{decision.item}' has revision {revision}; reviewed was"
             f" {reviewed}: review it again"
         )
     if not decision.again and _content_of(decision.entry) != item_content(record):
@@ -298,7 +313,7 @@ def _take(
         if name != decision.item and name in records and not decided[name]
     ]
     for name in others:
-        here = records[name].get("revision", 1)
+        here = item_line(records[name]).revision
         if here != reviewed_too.get(name, here) and not decision.again:
             raise InputError(
                 f"{bank}: item '{name}', another form of '{decision.item}', has revision {here};"
@@ -313,9 +328,9 @@ def _take(
         if other is None and name in reviewed_too and not decision.change:
             other = dict(records[name])  # people saw both forms and approved them as they are
         if other is not None:
-            other["approval"] = revised_record["approval"]
-            check_record(other, f"item '{name}' with '{decision.item}'", {other["domain"]})
-            changed[name] = other
+            changed[name] = other = {**other, "approval": _approval(decision)}
+            domain = item_line(other).domain
+            check_record(other, f"item '{name}' with '{decision.item}'", {domain})
 
 
 def _history(bank: Path) -> str:
@@ -340,36 +355,29 @@ def _as_twin(
     for key in ("question", "path", "leaf", "options", "expected", "reference"):
         if key in other and other[key] == before.get(key) and key in after:
             twin[key] = after[key]
-    right, now_right = _right(before), _right(after)
-    if right and now_right and other.get("reference") == right:
-        twin["reference"] = now_right
+    line = item_line(other)
+    right, now_right = item_line(before).right_text, item_line(after).right_text
+    if right and now_right and line.reference == right:
+        twin |= {"reference": now_right}
     if twin == other:
         return None
     twin.pop("rationale", None)
-    return {**twin, "revision": other.get("revision", 1) + 1}
-
-
-def _right(record: Mapping[str, Any]) -> str:
-    """Return the text of the right option, or the reference answer."""
-    at = LETTERS.find(str(record.get("expected", "")) or " ")
-    options = record.get("options", ())
-    return str(options[at]) if 0 <= at < len(options) else str(record.get("reference", ""))
+    return {**twin, "revision": line.revision + 1}
 
 
 def _is_approved(record: Mapping[str, Any], decision: Decision) -> bool:
     """Return whether an approval of all reviewers, or a later decision of a person, stands in an
     item already.
     """
-    return record.get("approval", {}).get("who") == decision.by or bool(
-        record.get("revision", 1) != decision.revision
-    )
+    line = item_line(record)
+    return line.approval.who == decision.by or line.revision != decision.revision
 
 
 def _is_made(record: Mapping[str, Any], decision: Decision) -> bool:
     """Return whether a decision stands in an item already: a call before was interrupted behind the
     bank's release.
     """
-    return record.get("approval", {}).get("who") == decision.by and all(
+    return item_line(record).approval.who == decision.by and all(
         record.get(key) == value for key, value in decision.change.items()
     )
 
@@ -380,12 +388,18 @@ def _revised(record: dict[str, Any], decision: Decision) -> dict[str, Any]:
     A new revision where something changed.
     """
     revised = {**record, **decision.change}
+    line = item_line(revised)
     if "path" in decision.change and "leaf" in revised:
-        revised["leaf"] = decision.change["path"].rpartition("->")[2].strip()
+        revised |= {"leaf": (line.path or "").rpartition("->")[2].strip()}
     if "expected" in decision.change or "options" in decision.change:
         revised.pop("rationale", None)  # it explained another key
     if decision.change:
-        revised["revision"] = record.get("revision", 1) + 1
-    revised["approval"] = {"who": decision.by, "when": decision.at}
-    check_record(revised, f"item '{decision.item}' as decided", {revised["domain"]})
+        revised |= {"revision": line.revision + 1}
+    revised |= {"approval": _approval(decision)}
+    check_record(revised, f"item '{decision.item}' as decided", {line.domain})
     return revised
+
+
+def _approval(decision: Decision) -> dict[str, str]:
+    """Return who approved an item, and when, as its object has it."""
+    return {"who": decision.by, "when": decision.at}

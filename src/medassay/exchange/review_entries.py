@@ -8,17 +8,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from medassay.bank.folder import bank_records
 from medassay.bank.run_items import RunItems
 from medassay.bank.serialize import item_record
 from medassay.core.records.item import Bank
+from medassay.core.records.item_line import ItemLine, Statement, item_line
 from medassay.core.records.target import LETTERS
-from medassay.core.records.trial import Trial
+from medassay.core.records.trial import Trial, TrialLine
 from medassay.errors import InputError
 from medassay.review.sampling import draw_key, stratified_sample
 from medassay.review.store.studies import NewEntry
-from medassay.storage.jsonl import read_jsonl
-from medassay.storage.records import read_trials
+from medassay.storage.jsonl import read_as
+from medassay.storage.records import read_stored_verdicts, read_trials
 from medassay.storage.run import Run
 
 _SHOWN = ("context", "question", "path", "condition", "source", "rationale", "reference")
@@ -29,26 +32,26 @@ MOST_TEXT = 200_000  # characters of a source text beside an item
 
 def item_content(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a reviewer sees of an item, its key among it."""
-    content: dict[str, Any] = {key: record[key] for key in _SHOWN if record.get(key)}
-    content["language"] = record.get("language", "en")
-    content["options"] = [
-        {"letter": LETTERS[at], "text": text} for at, text in enumerate(record.get("options", ()))
+    line = item_line(record)
+    answers = [record[key] for key in ("regex", "range", "diagnoses", "record") if record.get(key)]
+    return {
+        **{key: record[key] for key in _SHOWN if record.get(key)},
+        "language": line.language,
+        "options": [{"letter": LETTERS[at], "text": text} for at, text in enumerate(line.options)],
+        **({"expected": line.expected} if line.expected else {}),
+        "facts": _statements(line.facts or (), "f"),
+        "criteria": _statements(line.criteria or (), "c"),
+        **({"answer": answers[-1]} if answers else {}),
+    }
+
+
+def _statements(parts: Iterable[str | Statement], letter: str) -> list[dict[str, Any]]:
+    """Return facts or criteria with their ids; those without get a letter and their number."""
+    statements = [Statement(text=part) if isinstance(part, str) else part for part in parts]
+    return [
+        {"id": f"{letter}{at}" if statement.id is None else statement.id, "text": statement.text}
+        for at, statement in enumerate(statements, 1)
     ]
-    if record.get("expected"):
-        content["expected"] = record["expected"]
-    for kind, letter in (("facts", "f"), ("criteria", "c")):
-        content[kind] = [
-            (
-                {"id": part.get("id", f"{letter}{at}"), "text": part["text"]}
-                if isinstance(part, Mapping)
-                else {"id": f"{letter}{at}", "text": part}
-            )
-            for at, part in enumerate(record.get(kind, ()), 1)
-        ]
-    for key in ("regex", "range", "diagnoses", "record"):
-        if record.get(key):
-            content["answer"] = record[key]
-    return content
 
 
 def entries_of_records(
@@ -76,16 +79,14 @@ def _forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, An
     """
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for record in records:
-        name, question_text = str(record["id"]), record.get("meta", {}).get("question")
-        base = name.removesuffix("-quiz").removesuffix("-open")
-        key = (
-            (question_text, "")
-            if question_text
-            else (base, record.get("question"))
-            if base != name
-            else (name,)
-        )
-        groups.setdefault((*key, record.get("language", "en")), []).append(record)
+        line = item_line(record)
+        base = line.id.removesuffix("-quiz").removesuffix("-open")
+        key: tuple[Any, ...] = (line.id,)
+        if line.meta.question:
+            key = (line.meta.question, "")
+        elif base != line.id:
+            key = (base, line.question)
+        groups.setdefault((*key, line.language), []).append(record)
     form_groups: list[list[Mapping[str, Any]]] = []
     for group in groups.values():
         quiz = [record for record in group if record.get("options")]
@@ -106,14 +107,15 @@ def _item(
     others: Sequence[Mapping[str, Any]] = (),
 ) -> NewEntry:
     """Return an item as an entry, with what its other forms say otherwise."""
+    line = item_line(record)
     content = {**item_content(record), **beside}
     hidden: dict[str, Any] = {
-        "revision": record.get("revision", 1),
-        "domain": record.get("domain", ""),
-        "kind": record.get("kind", "public"),
+        "revision": line.revision,
+        "domain": line.domain,
+        "kind": line.kind,
     }
     if others:
-        content["other_forms"] = [
+        other_forms = [
             {
                 key: str(other[key])
                 for key in ("question", "reference")
@@ -121,18 +123,19 @@ def _item(
             }
             for other in others
         ]
-        hidden["forms"] = {str(other["id"]): other.get("revision", 1) for other in others}
+        content |= {"other_forms": other_forms}
+        hidden |= {"forms": {form.id: form.revision for form in map(item_line, others)}}
     return NewEntry(
-        item=str(record["id"]),
+        item=line.id,
         content=content,
         hidden=hidden,
-        category=str(record.get("category") or record.get("domain", "")),
+        category=line.category or line.domain,
     )
 
 
 def _document(record: Mapping[str, Any]) -> str:
     """Return the name of the document that an item was made from, as its maker noted it."""
-    return str(record.get("meta", {}).get("question", "")).rpartition("/")[0]
+    return str(item_line(record).meta.question or "").rpartition("/")[0]
 
 
 def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
@@ -146,19 +149,12 @@ def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
     before = {item.id: record for item, record in bank_records(original)}
     entries = []
     for _, record in bank_records(derived):
-        meta = record.get("meta", {})
-        name = next(
-            (
-                reference
-                for reference in (meta.get("of"), meta.get("question"), record["id"])
-                if reference in before
-            ),
-            None,
-        )
+        line = item_line(record)
+        names = (str(line.meta.of), str(line.meta.question), line.id)
+        name = next((name for name in names if name in before), None)
         if name is not None:
-            entries.append(
-                paired_entry(record, before[name], record, str(meta.get("maker", "derived")))
-            )
+            what = str(line.meta.maker or "derived")
+            entries.append(paired_entry(line, before[name], record, what))
     if not entries:
         raise InputError(
             f"no item of {derived.version} was made from one of {original.version}; expected the"
@@ -168,36 +164,34 @@ def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
 
 
 def paired_entry(
-    item: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], what: str
+    item: ItemLine, before: Mapping[str, Any], after: Mapping[str, Any], what: str
 ) -> NewEntry:
     """Return an original beside what was derived from it, as an entry; `item` names both, and
     `what` says how the second was derived.
     """
     return NewEntry(
-        item=str(item["id"]),
+        item=item.id,
         content={
             "what": what,
             "original": _side(before),
             "derived": _side(after),
-            "original_language": before.get("language", item.get("language", "en")),
-            "derived_language": after.get("language", item.get("language", "en")),
+            "original_language": before.get("language", item.language),
+            "derived_language": after.get("language", item.language),
         },
-        hidden={"revision": item.get("revision", 1), "domain": item.get("domain", "")},
-        category=str(item.get("category") or item.get("domain", "")),
+        hidden={"revision": item.revision, "domain": item.domain},
+        category=item.category or item.domain,
     )
 
 
 def _side(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the texts of one side of a pair, in the order in which they are read."""
     side = []
-    for key in _PAIRED:
+    for key in (*_PAIRED, "expected"):
         value = record.get(key)
         if isinstance(value, list):
             value = "\n".join(f"{LETTERS[at]}. {text}" for at, text in enumerate(value))
         if value:
             side.append({"label": key, "text": str(value)})
-    if record.get("expected"):
-        side.append({"label": "expected", "text": str(record["expected"])})
     return side
 
 
@@ -251,7 +245,7 @@ def _question_content(items: RunItems, domain: str, item: str) -> dict[str, Any]
     return content
 
 
-def _named(trial: Trial) -> dict[str, Any]:
+def _named(trial: TrialLine) -> dict[str, Any]:
     """Return what names a trial beside an entry."""
     return {name: getattr(trial, name) for name in _TRIAL}
 
@@ -305,39 +299,41 @@ def _preferences(run: Run, items: RunItems) -> Iterator[NewEntry]:
 def _verdicts(run: Run, items: RunItems) -> Iterator[NewEntry]:
     if not (run.path / "verdicts.jsonl").exists():
         return
-    texts = {tuple(_named(trial).values()): trial.text for trial in _trials(run)}
+    texts = {trial.place: trial.text for trial in _trials(run)}
     scale = run.statistics.scale
-    for verdict in read_jsonl(run.path / "verdicts.jsonl"):
-        key = tuple(verdict[name] for name in _TRIAL)
-        if verdict["outcome"] != "valid" or key not in texts:
+    for verdict, _ in read_stored_verdicts(run.path / "verdicts.jsonl"):
+        if verdict.outcome != "valid" or verdict.place not in texts:
             continue
         yield NewEntry(
-            item=verdict["item"],
+            item=verdict.item,
             content={
-                **_question_content(items, verdict["domain"], verdict["item"]),
-                "shown_answer": texts[key],
+                **_question_content(items, verdict.domain, verdict.item),
+                "shown_answer": texts[verdict.place],
             },
             hidden={
                 "run": run.id,
-                "judge": verdict["judge"],
-                "trial": dict(zip(_TRIAL, key, strict=True)),
+                "judge": verdict.judge,
+                "trial": _named(verdict),
                 "verdict": {
-                    "score": verdict["score"],
+                    "score": verdict.score,
                     "lo": scale.lo,
                     "hi": scale.hi,
-                    "body": verdict["body"],
+                    "body": verdict.body,
                 },
             },
-            category=verdict["domain"],
+            category=verdict.domain,
         )
 
 
 def private_run(run: Run) -> bool:
     """Return whether a run holds private items with their texts."""
-    return any(
-        record.get("kind") == "synthetic" and "commitment" not in record
-        for record in read_jsonl(run.path / "items.jsonl")
-    )
+    lines = read_as(run.path / "items.jsonl", _PrivateLine)
+    return any(line.kind == "synthetic" and line.commitment is None for line in lines)
+
+
+class _PrivateLine(msgspec.Struct):
+    kind: str = "public"
+    commitment: str | None = None
 
 
 def sampled(entries: Sequence[NewEntry], n: int, seed: str) -> list[NewEntry]:

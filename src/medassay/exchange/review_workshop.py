@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.bank.folder import bank_records
 from medassay.core.records.decision_graph import DecisionGraph
 from medassay.core.records.item import Bank
+from medassay.core.records.item_line import ItemLine, item_line
 from medassay.errors import InputError
 from medassay.exchange.review_entries import MOST_TEXT, entries_of_records, paired_entry
 from medassay.review.store.studies import NewEntry
@@ -17,6 +20,7 @@ from medassay.synthesis.graph_file import load_graph
 from medassay.synthesis.items import present_items
 from medassay.synthesis.pathway import paths, subject_of
 from medassay.synthesis.project import JOURNAL, Workshop, read_workshop
+from medassay.synthesis.records import Correction
 
 
 def bank_entries(bank: Bank, folder: Path | None = None) -> list[NewEntry]:
@@ -40,10 +44,9 @@ def _beside(workshop: Workshop) -> dict[str, dict[str, Any]]:
     """
     records: dict[str, dict[str, Any]] = {}
     for name, graph in _graphs(workshop).items():
-        records[name] = {"graph": graph.to_json()}
         text = workshop.folder / "texts" / f"{name}.txt"
-        if text.is_file():
-            records[name]["source_text"] = text.read_text("utf-8")[:MOST_TEXT]
+        source = {"source_text": text.read_text("utf-8")[:MOST_TEXT]} if text.is_file() else {}
+        records[name] = {"graph": graph.to_json(), **source}
     return records
 
 
@@ -79,31 +82,32 @@ def workshop_entries(workshop: Workshop) -> list[NewEntry]:
 
 def _corrections(workshop: Workshop) -> Iterator[NewEntry]:
     for event in workshop.all_latest("review"):
-        if event.result and event.result.get("types"):
-            name, before = event.place[1], event.line.given
-            yield paired_entry({"id": name}, before, event.result["after"], "correction")
+        if event.result and event.result_as(Correction).types:
+            line, after = ItemLine(id=event.place[1]), event.result_as(Correction).after
+            before = event.line.given
+            yield paired_entry(line, before, msgspec.to_builtins(after), "correction")
 
 
 def _translations(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
     for item in items:
-        meta = item.get("meta", {})
-        event = workshop.latest("translate", meta.get("of", ""))
-        if meta.get("maker") == "translation" and event is not None:
-            yield paired_entry(item, {**event.line.given, "language": ""}, item, "translation")
+        line = item_line(item)
+        event = workshop.latest("translate", str(line.meta.of or ""))
+        if line.meta.maker == "translation" and event is not None:
+            yield paired_entry(line, {**event.line.given, "language": ""}, item, "translation")
 
 
 def _rephrasings(items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
     """Yield open versions of exam questions beside the closed ones."""
     of: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for item in items:
-        meta = item.get("meta", {})
-        if meta.get("maker") == "exam":
-            of[str(meta.get("question", item["id"]))].append(item)
+        line = item_line(item)
+        if line.meta.maker == "exam":
+            of[str(line.meta.question or line.id)].append(item)
     for versions in of.values():
         closed = [item for item in versions if item.get("options")]
         opened = [item for item in versions if not item.get("options")]
         for item in opened if closed else ():
-            yield paired_entry(item, closed[0], item, "rephrasing")
+            yield paired_entry(item_line(item), closed[0], item, "rephrasing")
 
 
 def _refinements(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
@@ -114,10 +118,10 @@ def _refinements(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iter
         for way in paths(graph)
     }
     seen_keys = set()
-    for item in items:
-        subject = str(item.get("meta", {}).get("question", ""))
-        if item.get("meta", {}).get("maker") != "pathways" or subject in seen_keys:
+    for line in map(item_line, items):
+        subject = str(line.meta.question or "")
+        if line.meta.maker != "pathways" or subject in seen_keys:
             continue
         seen_keys.add(subject)
-        if subject in ways and ways[subject] != item.get("path"):
-            yield paired_entry(item, {"path": ways[subject]}, {"path": item["path"]}, "path")
+        if subject in ways and ways[subject] != line.path:
+            yield paired_entry(line, {"path": ways[subject]}, {"path": line.path}, "path")

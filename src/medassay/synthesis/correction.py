@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from medassay.core.records.item_line import item_line
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 from medassay.synthesis.project import Event
@@ -36,12 +37,13 @@ _LONGEST = 8000
 
 def item_text(record: Mapping[str, Any]) -> str:
     """Return an item as a reviewer reads it, the right option named."""
-    lines = [f"Condition: {record['condition']}"] if record.get("condition") else []
-    lines += [f"Context: {record['context']}"] if record.get("context") else []
-    lines.append(f"Question: {record['question']}")
-    lines += [f"{LETTERS[at]}. {text}" for at, text in enumerate(record["options"])]
-    lines.append(f"Key: {record['expected']}")
-    lines += [f"Pathway: {record['path']}"] if record.get("path") else []
+    item = item_line(record)
+    lines = [f"Condition: {item.condition}"] if item.condition else []
+    lines += [f"Context: {item.context}"] if item.context else []
+    lines.append(f"Question: {item.question}")
+    lines += [f"{LETTERS[at]}. {text}" for at, text in enumerate(item.options)]
+    lines.append(f"Key: {item.expected}")
+    lines += [f"Pathway: {item.path}"] if item.path else []
     return "\n".join(lines)
 
 
@@ -57,7 +59,7 @@ def read_correction(reply: str, record: Mapping[str, Any]) -> Correction:
     for key in ("sense", "key_right", "path_right"):
         if type(value[key]) is not bool:
             raise ValueError(f"{key} is {value[key]!r:.40}; expected true or false")
-    letters = LETTERS[: len(record["options"])]
+    letters = LETTERS[: len(item_line(record).options)]
     for letter in _texts_of(value["also_right"], "also_right"):
         if letter not in letters or len(letter) != 1:
             raise ValueError(
@@ -94,24 +96,19 @@ def _texts_of(value: Any, what: str) -> list[str]:
 
 def shown_fields(record: Mapping[str, Any]) -> CorrectableFields:
     """Return the fields of an item that a correction may change."""
-    return CorrectableFields(
-        question=record["question"],
-        options=record["options"],
-        expected=record["expected"],
-        path=record.get("path", UNSET),
-    )
+    return msgspec.convert(record, CorrectableFields)
 
 
 def _after(value: Mapping[str, Any], record: Mapping[str, Any]) -> CorrectableFields:
     """Return the fields of the item after the change."""
     if value["types"] == [0] and not value["item"]:
         return shown_fields(record)
-    after = _from_list(value["item"], len(record["options"]))
-    path = value["path"]
-    if not record.get("path") and not path:
+    item, path = item_line(record), value["path"]
+    after = _from_list(value["item"], len(item.options))
+    if not item.path and not path:
         return after
     steps = read_steps(path) if isinstance(path, str) and path else None
-    return replace(after, path=record.get("path") if steps is None else " -> ".join(steps))
+    return replace(after, path=item.path if steps is None else " -> ".join(steps))
 
 
 def _from_list(item: Any, n_options: int) -> CorrectableFields:
@@ -164,17 +161,15 @@ def checked_correction(event: Event, change: Any) -> CorrectableFields:
         raise InputError(
             f"change of '{name}': expected an object with {', '.join(sorted(fields_known))}"
         )
-    after = {**msgspec.to_builtins(before), **change}
     try:
-        options, letter = after["options"], after["expected"]
-        if not isinstance(options, list) or not isinstance(letter, str) or len(letter) != 1:
-            raise ValueError("options are no list, or expected is no letter")
-        at = LETTERS.find(letter)
+        after = msgspec.convert({**msgspec.to_builtins(before), **change}, CorrectableFields)
+        options, letter = after.options, after.expected
+        at = LETTERS.find(letter) if len(letter) == 1 else -1
         answer = options[at] if 0 <= at < len(options) else ""
-        checked = _from_list([after["question"], answer, options, letter], len(options))
-        if "path" in after:
-            checked = replace(checked, path=" -> ".join(read_steps(str(after["path"]))))
-    except ValueError as error:
+        checked = _from_list([after.question, answer, options, letter], len(options))
+        if after.path is not UNSET:
+            checked = replace(checked, path=" -> ".join(read_steps(str(after.path))))
+    except ValueError as error:  # msgspec's among them
         raise InputError(f"change of '{name}': {error}") from None
     if not changes(before, checked):
         raise InputError(f"change of '{name}': equals the item; expected something else, or keep")

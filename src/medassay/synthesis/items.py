@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from medassay.bank.check import check_record
+from medassay.core.records.item_line import item_line
 from medassay.errors import InputError
 from medassay.synthesis.project import BY_PROGRAM, Event, Place, Workshop, basis_of
 from medassay.synthesis.steps import decision_on
@@ -25,8 +26,9 @@ def note_items(
     """
     lines: dict[str, str] = {}
     for record, sources in records:
-        name = record["id"]
-        check_record(record, f"item '{name}'", {record["domain"]})
+        line = item_line(record)
+        name = line.id
+        check_record(record, f"item '{name}'", {line.domain})
         if name in lines or name == "all":
             why = "is made twice" if name in lines else "means every item in a decision"
             raise InputError(f"item id '{name}' {why}; expected ids that differ")
@@ -122,13 +124,12 @@ def checked_change(event: Event, record: Any) -> dict[str, Any]:
         When it is no valid item, or another one.
     """
     before: Mapping[str, Any] = event.result
+    line = item_line(before)
     if not isinstance(record, dict) or not record:
-        raise InputError(
-            f"change of item '{before['id']}': expected an object with fields of the item"
-        )
+        raise InputError(f"change of item '{line.id}': expected an object with fields of the item")
     for key in _FIXED:
         if key in record and record[key] != before.get(key):
-            raise InputError(f"change of item '{before['id']}': field '{key}' stays as it is")
+            raise InputError(f"change of item '{line.id}': field '{key}' stays as it is")
     changed = {**before, **record}
-    check_record(changed, f"change of item '{before['id']}'", {before["domain"]})
+    check_record(changed, f"change of item '{line.id}'", {line.domain})
     return changed

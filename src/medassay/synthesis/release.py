@@ -22,6 +22,7 @@ from medassay.bank.folder import (
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.release import release
 from medassay.core.canonical import canonical
+from medassay.core.records.item_line import item_line
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
 from medassay.synthesis.card import card_of, plan_of
@@ -182,7 +183,7 @@ def _bind(
     Each step is left out where it was done before.
     """
     if not folder.exists():
-        version = str(card["question_bank_version"])
+        version = str(card.get("question_bank_version", ""))
         while registered_hash(lock, version) is not None:
             version = next_version(version, today.year)
         named = {**card, "question_bank_version": version}
@@ -227,7 +228,7 @@ def _note_release(
     workshop: Workshop, version: str, content: str, basis: str, records: Records, reason: str
 ) -> None:
     revisions = {
-        name: ItemRevision(revision=record.get("revision", 1), content=basis_of(_content(record)))
+        name: ItemRevision(revision=item_line(record).revision, content=basis_of(_content(record)))
         for name, record in records.items()
     }
     workshop.note(
@@ -313,7 +314,7 @@ def revise_bank(
         name: record for name, record in {**records, **changed}.items() if name not in removed
     }
     card = read_card_document(folder)
-    domains = sorted({record["domain"] for record in remaining.values()})
+    domains = sorted({item_line(record).domain for record in remaining.values()})
     return _bind(folder, {**card, "domains": domains}, remaining, why, lock, today)
 
 
@@ -359,7 +360,7 @@ def _through_maker(
         contents = {event.place[1]: _content(event.result) for event in present_items(maker)}
         as_made: dict[str, list[str]] = {}  # who approved → items; thousands are one step
         for name, record in changed.items():
-            fields, who = _content(record), record["approval"]["who"]
+            fields, who = _content(record), str(item_line(record).approval.who)
             if fields == contents.get(name):
                 as_made.setdefault(who, []).append(name)
             else:
@@ -378,17 +379,18 @@ def twins(records: Records, name: str) -> list[str]:
     """
     if name not in records:
         return []
-    question_text = records[name].get("meta", {}).get("question")
+    lines = {other: item_line(record) for other, record in records.items()}
+    question = lines[name].meta.question
     base = name.removesuffix("-quiz")
     return [
         other
-        for other, record in records.items()
+        for other, line in lines.items()
         if other == name
-        or (question_text and record.get("meta", {}).get("question") == question_text)
+        or (question and line.meta.question == question)
         or (
-            not question_text
+            not question
             and other == f"{base}-open" != f"{name}-open"
-            and record["question"] == records[name]["question"]
+            and line.question == lines[name].question
         )
     ]
 
@@ -400,10 +402,10 @@ def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] 
     if correction.after is None:
         return None
     corrected_record = dict(record)
-    before, after = correction.before, correction.after
-    if record["question"] == before.question:
-        corrected_record["question"] = after.question
-    if after.path and after.path != record.get("path"):
+    before, after, line = correction.before, correction.after, item_line(record)
+    if line.question == before.question:
+        corrected_record |= {"question": after.question}
+    if after.path and after.path != line.path:
         leaf = after.path.rpartition("->")[2].strip()
         corrected_record |= {"path": after.path, "leaf": leaf}
     if "options" in record:
@@ -411,7 +413,7 @@ def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] 
     if after.right != before.right:
         corrected_record.pop("rationale", None)  # it explained another key
         if "reference" in record:
-            corrected_record["reference"] = after.right
+            corrected_record |= {"reference": after.right}
     if corrected_record == record:
         return record
     who, when = (
@@ -420,6 +422,6 @@ def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] 
     )
     return {
         **corrected_record,
-        "revision": record.get("revision", 1) + 1,
+        "revision": line.revision + 1,
         "approval": {"who": who, "when": when},
     }

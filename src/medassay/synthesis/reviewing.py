@@ -18,6 +18,7 @@ from medassay.context.tools.schema import tool_schema
 from medassay.context.tools.toolbox import Toolbox
 from medassay.core.records.context_config import ToolRules
 from medassay.core.records.item import Bank
+from medassay.core.records.item_line import item_line
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.target import Choice
 from medassay.errors import IncompleteError, InputError
@@ -87,7 +88,7 @@ def review_flaws(
     spec = _reviewer(options)
     bank = load_bank(options.bank, lock=None)
     records = _records(flaws, bank, spec)
-    private = any(record.get("kind") == "synthetic" for record in records.values())
+    private = any(item_line(record).kind == "synthetic" for record in records.values())
     leaves = bank.may_leave and not private
     refuse_leaving({bank.name: leaves}, [spec], options.tools)
     with ExitStack() as stack:
@@ -139,8 +140,8 @@ def _records(flaws: Flaws, bank: Bank, spec: ModelSpec) -> dict[str, dict[str, A
         if (i.domain, i.id) in ids and isinstance(i.target, Choice)
     }
     for name, record in records_found.items():
-        meta = record.get("meta", {})
-        if spec.family in (meta.get("family"), meta.get("of_family")):
+        meta = item_line(record).meta
+        if spec.family in (meta.family, meta.of_family):
             raise InputError(
                 f"item '{name}' was written by the family {spec.family}, as '{spec.id}'; who"
                 " reviews must be of another"
@@ -184,7 +185,7 @@ def _looking(
 def _job(record: Mapping[str, Any], author: Author) -> SynthesisStep:
     return SynthesisStep(
         step="review",
-        subject=record["id"],
+        subject=item_line(record).id,
         author=author,
         part="make_correction",
         holes={"item": delimit(item_text(record), "item"), "searching": author.searches},

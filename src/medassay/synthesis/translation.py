@@ -12,6 +12,7 @@ from typing import Any
 
 from medassay.bank.folder import bank_records, load_bank
 from medassay.core.canonical import canonical
+from medassay.core.records.item_line import item_line
 from medassay.errors import InputError
 from medassay.judging.sanitize import delimit
 from medassay.runner.stages import refuse_leaving
@@ -45,7 +46,7 @@ class TranslationMaker:
         self._records_by_id = {item.id: record for item, record in bank_records(self._bank)}
         if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]+)?", options.to):
             raise InputError(f"translation: '{options.to}'; expected the code of a language, as es")
-        private = any(r.get("kind") == "synthetic" for r in self._records_by_id.values())
+        private = any(item.kind == "synthetic" for item in self._bank.items)
         leaves = self._bank.may_leave and not private
         refuse_leaving({self._bank.name: leaves}, [self._author.spec])
         self._jobs: dict[str, SynthesisStep] = {}
@@ -68,7 +69,7 @@ class TranslationMaker:
         self._jobs = {
             name: self._job(name, record)
             for name, record in self._records_by_id.items()
-            if record.get("language", "en") != self._translation_plan.to and texts_of(record)
+            if item_line(record).language != self._translation_plan.to and texts_of(record)
         }
         yield "translations", [*self._jobs.values()]
 
@@ -81,7 +82,7 @@ class TranslationMaker:
             part="make_translation",
             holes={
                 "item": delimit(canonical(texts).decode(), "item"),
-                "source": record.get("language", "en"),
+                "source": item_line(record).language,
                 "code": self._translation_plan.to,
             },
             read=lambda reply: read_translation(reply, texts),
@@ -97,21 +98,21 @@ class TranslationMaker:
             if value is None:
                 continue
             before = self._records_by_id[name]
-            meta = before.get("meta", {})
+            line = item_line(before)
             record = {k: v for k, v in before.items() if k not in ("approval", "revision")}
             record |= {k: _put(before[k], v) if k in _OBJECTS else v for k, v in value.items()}
             record |= {
                 "id": f"{name}-{self._translation_plan.to}",
                 "language": self._translation_plan.to,
-                "cluster": before.get("cluster", name),
+                "cluster": line.cluster or name,
                 "source": f"translation of {self._bank.version}, item {name}",
                 "meta": {
                     "maker": "translation",
-                    "question": f"{meta.get('question', name)}-{self._translation_plan.to}",
+                    "question": f"{line.meta.question or name}-{self._translation_plan.to}",
                     "generator": spec.id,
                     "family": spec.family,
                     "of": name,
-                    **({"of_family": meta["family"]} if meta.get("family") else {}),
+                    **({"of_family": line.meta.family} if line.meta.family else {}),
                 },
             }
             yield record, [("translate", name)]

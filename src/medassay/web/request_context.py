@@ -12,9 +12,10 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, TypeVar
 
 import jinja2
+import msgspec
 from fastapi import Depends, HTTPException, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy.orm import Session
@@ -40,6 +41,9 @@ ANYONE, ACCOUNT = (
     "anyone",
     "account",
 )  # besides the roles: also who is not signed in; whoever is
+
+
+F = TypeVar("F")
 
 
 class Forbidden(MedassayError):
@@ -106,6 +110,14 @@ class RequestContext:
     posted: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, UploadFile] = field(default_factory=dict)
     expired: bool = False
+
+    def form(self, kind: type[F]) -> F:
+        """Return what was posted as a record whose fields are texts, "" where one is absent."""
+        return msgspec.convert(self.posted, kind)
+
+    def query(self, kind: type[F]) -> F:
+        """Return what the address asks for as a record, as `form` does."""
+        return msgspec.convert(dict(self.request.query_params), kind)
 
     @property
     def who(self) -> Account:

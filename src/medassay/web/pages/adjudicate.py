@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 from fastapi.responses import Response
 
 from medassay.errors import GateError, InputError
@@ -88,10 +89,21 @@ def letter_of(place: int) -> str:
     return (alphabet[first - 1] if first else "") + alphabet[last]
 
 
+class _SettleForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page asks for: `do` names it; `decision` is the number of the one that is checked,
+    `experts` how many more reviewers are asked.
+    """
+
+    do: str = ""
+    reason: str = ""
+    decision: str = ""
+    experts: str = ""
+
+
 def settle(context: Here, n: Number) -> Response:
     """Decline, ask more reviewers, decide, or check: what the page asks for."""
     _refuse_early_maintainer(context)
-    if not context.plays("adjudicator") and context.posted.get("do") not in _CHECKS:
+    if not context.plays("adjudicator") and context.form(_SettleForm).do not in _CHECKS:
         raise Forbidden("Adjudicators decide; maintainers only check what was decided.")
     try:
         with context.database.write() as db:
@@ -104,11 +116,10 @@ def settle(context: Here, n: Number) -> Response:
 
 
 def _act(context: RequestContext, db: Any, study: Study, entry: Entry) -> None:
-    posted, by = context.posted, context.who
-    do = posted.get("do", "")
+    form, by = context.form(_SettleForm), context.who
+    do = form.do
     if do in _CHECKS:
-        reason = posted.get("reason", "")
-        read = posted.get("decision", "")
+        read = form.decision
         tickets.check(
             db,
             study,
@@ -116,19 +127,18 @@ def _act(context: RequestContext, db: Any, study: Study, entry: Entry) -> None:
             by,
             decision=int(read) if read.isascii() and read.isdigit() and len(read) < 10 else 0,
             confirmed=do == "confirm",
-            reason=reason,
+            reason=form.reason,
         )
         return
     if do == "decline":
-        tickets.decline(db, study, entry, posted.get("reason", ""), by)
+        tickets.decline(db, study, entry, form.reason, by)
     elif do == "experts":
-        act = posted.get("experts", "")
-        if act not in map(str, range(1, tickets.MOST_EXPERTS + 1)):
+        if form.experts not in map(str, range(1, tickets.MOST_EXPERTS + 1)):
             raise InputError(f"ask 1 to {tickets.MOST_EXPERTS} more reviewers")
-        more_reviewers = studies.more_reviewers(db, study, entry, int(act))
+        more_reviewers = studies.more_reviewers(db, study, entry, int(form.experts))
         tickets.ask_experts(db, study, entry, more_reviewers, by)
     elif do == "decide":
-        tickets.decide(db, study, entry, posted, by)
+        tickets.decide(db, study, entry, context.posted, by)
     else:
         raise InputError("nothing was asked for")
 

@@ -1,5 +1,6 @@
 """Accounts and roles: for admins."""
 
+import msgspec
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -26,19 +27,23 @@ def _show(
     )
 
 
+class _ActForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page of accounts asks for: `do` names it, for whom, and of which study."""
+
+    do: str = ""
+    email: str = ""
+    confirm: str = ""
+    role: str = ""
+    study: str = ""
+
+
 def act(context: Here) -> Response:
     """Invite, give and take roles, disable and enable, send a link for a new password."""
-    posted, who = context.posted, context.who.name
-    do, email = posted.get("do", ""), posted.get("email", "")
-    if do in _ASKED_TWICE and posted.get("confirm") != "yes":
-        return context.page(
-            "take.html",
-            do=do,
-            email=email,
-            role=posted.get("role", ""),
-            of=posted.get("study", ""),
-        )
-    study, role = posted.get("study", "") or None, posted.get("role", "")
+    form, who = context.form(_ActForm), context.who.name
+    do, email, role = form.do, form.email, form.role
+    if do in _ASKED_TWICE and form.confirm != "yes":
+        return context.page("take.html", do=do, email=email, role=role, of=form.study)
+    study = form.study or None
     link = says = ""
     try:
         with context.database.write() as db:
@@ -64,9 +69,9 @@ def act(context: Here) -> Response:
 
 
 def _change(context: RequestContext, db: Session, account: Account, do: str) -> str:
-    who, study = context.who.name, context.posted.get("study", "")
+    who, form = context.who.name, context.form(_ActForm)
     if do == "revoke":
-        accounts.revoke(db, account, study, context.posted.get("role", ""), who=who)
+        accounts.revoke(db, account, form.study, form.role, who=who)
         return "The role was taken."
     if do == "disable":
         accounts.disable(db, account, who=who)

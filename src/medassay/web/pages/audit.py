@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from fastapi.responses import Response
 
 from medassay.errors import InputError, IntegrityError, MedassayError
@@ -41,26 +42,36 @@ def window_page(context: Here) -> Response:
     return _window(context)
 
 
-def _source(context: RequestContext) -> dict[str, Any]:
-    source = context.study.settings.get("source", {})
-    if not source.get("private_run"):
-        raise InputError("this study is not of a run with private items")
-    return dict(source)
+class _Source(msgspec.Struct, frozen=True, kw_only=True):
+    """The private run that a study is of, and its publication, "" where there is none."""
+
+    private_run: str = ""
+    publication: str = ""
+
+
+class _WindowForm(msgspec.Struct, frozen=True, kw_only=True):
+    item: str = ""
+
+
+class _ItemLine(msgspec.Struct):
+    id: str
+    kind: str = "public"
+
+
+def _source(context: RequestContext) -> _Source:
+    return msgspec.convert(context.study.settings.get("source", {}), _Source)
 
 
 def _window(context: RequestContext, status: int = 200, **more: Any) -> Response:
-    from medassay.storage.jsonl import read_jsonl
+    from medassay.storage.jsonl import read_as
 
-    source = context.study.settings.get("source", {})
-    run = source.get("private_run", "")
+    source = _source(context)
+    run = source.private_run
     names: list[str] = []
     if run and (Path(run) / "items.jsonl").is_file():
-        names = [
-            record["id"]
-            for record in read_jsonl(Path(run) / "items.jsonl")
-            if record.get("kind") == "synthetic"
-        ]
-    values = {"opened": [], "item": "", "says": "", "public": bool(source.get("publication"))}
+        items = read_as(Path(run) / "items.jsonl", _ItemLine)
+        names = [item.id for item in items if item.kind == "synthetic"]
+    values = {"opened": [], "item": "", "says": "", "public": bool(source.publication)}
     return context.page(
         "window.html", status, names=names, run=Path(run).name, **{**values, **more}
     )
@@ -74,17 +85,18 @@ def open_window(context: Here) -> Response:
     from medassay.storage.run import open_run
 
     source = _source(context)
-    item = context.posted.get("item", "")[:300]
-    where = source.get("publication") or None
+    if not source.private_run:
+        raise InputError("this study is not of a run with private items")
+    item = context.form(_WindowForm).item[:300]
     with context.database.write() as db:
         trail.note(
             db, "private item viewed", who=context.who.name, study=context.study.id, item=item
         )
     try:
         opened = open_item(
-            open_run(Path(source["private_run"])),
+            open_run(Path(source.private_run)),
             item,
-            publication=None if where is None else Path(where),
+            publication=Path(source.publication) if source.publication else None,
         )
     except MedassayError as error:
         return _window(context, 409, item=item, says=str(error))

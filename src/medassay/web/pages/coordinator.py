@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from fastapi.responses import Response
 
 from medassay.errors import GateError, InputError, StatisticError
@@ -42,22 +43,51 @@ def _size(fields: Mapping[str, str]) -> dict[str, Any] | None:
     return {"n": n, "margin": 100 * margin_of_error(n, population)}
 
 
+class _StudyForm(msgspec.Struct, frozen=True, kw_only=True):
+    name: str = ""
+    form: str = ""
+    title: str = ""
+    seed: str = ""
+    overlap: str = ""
+    due: str = ""
+    protocol: str = ""
+
+
+class _ActForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What the coordinator's page asks for: `do` names it, the others belong to one of them.
+
+    Attributes
+    ----------
+    number, why : the item that is withdrawn
+    email : who is invited
+    n, iteration : how many items are sampled, and for which round
+    confirm : the study's name, typed before it is closed
+    """
+
+    do: str = ""
+    number: str = ""
+    why: str = ""
+    email: str = ""
+    n: str = ""
+    iteration: str = ""
+    confirm: str = ""
+
+
 def make_study(context: Here) -> Response:
     """Make a study, with who makes it as its coordinator."""
-    posted = context.posted
+    posted, form = context.posted, context.form(_StudyForm)
     try:
         with context.database.write() as db:
             study = studies.create_study(
                 db,
-                posted.get("name", ""),
-                posted.get("form", ""),
+                form.name,
+                form.form,
                 who=context.who.name,
-                title=posted.get("title", ""),
-                seed=posted.get("seed", "")[:40] or "0",
-                overlap=_whole(posted.get("overlap", ""), "reviewers an item"),
+                title=form.title,
+                seed=form.seed[:40] or "0",
+                overlap=_whole(form.overlap, "reviewers an item"),
                 settings=studies.StudySettings(
-                    due=studies.checked_day(posted.get("due", "")),
-                    protocol=posted.get("protocol", "")[:20_000],
+                    due=studies.checked_day(form.due), protocol=form.protocol[:20_000]
                 ),
             )
             studies.add_entries(db, study, training_entries(study.form), who=context.who.name)
@@ -106,8 +136,8 @@ def _progress(
 
 def act(context: Here) -> Response:
     """Invite, assign, withdraw: whatever the coordinator's page asks for."""
-    do = context.posted.get("do", "")
-    who = context.who.name
+    form, who = context.form(_ActForm), context.who.name
+    do = form.do
     try:
         with context.database.write() as db:
             study = db.get_one(Study, context.study.id)
@@ -118,8 +148,8 @@ def act(context: Here) -> Response:
                 n_assigned = studies.assign_all(db, study, who=who)
                 return_link, says = "", context.say("{n} assignments were made.", n=n_assigned)
             elif do == "withdraw":
-                number = _whole(context.posted.get("number", ""), "item")
-                studies.withdraw(db, study, number, context.posted.get("why", ""), who=who)
+                number = _whole(form.number, "item")
+                studies.withdraw(db, study, number, form.why, who=who)
                 return_link, says = "", context.say("Item {n} was withdrawn.", n=number)
             else:
                 raise InputError("nothing was asked for")
@@ -133,7 +163,7 @@ def _invite(context: RequestContext, db: Any, study: str) -> tuple[str, str]:
 
     Who has one is given the role at once.
     """
-    email, who = accounts.checked_email(context.posted.get("email", "")), context.who.name
+    email, who = accounts.checked_email(context.form(_ActForm).email), context.who.name
     account = accounts.account_of(db, email)
     if account is not None:
         accounts.grant(db, account, study, "reviewer", who=who)
@@ -145,16 +175,16 @@ def _invite(context: RequestContext, db: Any, study: str) -> tuple[str, str]:
 
 def bring_in(context: Here) -> Response:
     """Take in an uploaded file of items, or a sample of it."""
-    upload = context.files.get("items")
+    upload, form = context.files.get("items"), context.form(_ActForm)
     try:
         if upload is None:
             raise InputError("choose a file of items first")
         entries = read_upload(
             upload.file.read(),
             form=context.study.form,
-            n=context.posted.get("n", ""),
+            n=form.n,
             seed=context.study.seed,
-            iteration=context.posted.get("iteration", ""),
+            iteration=form.iteration,
         )
         with context.database.write() as db:
             study = db.get_one(Study, context.study.id)
@@ -181,7 +211,7 @@ def _closing(context: RequestContext, status: int = 200) -> Response:
 
 def close_study(context: Here) -> Response:
     """Close a study for good, once its name was typed."""
-    if context.posted.get("confirm", "").strip() != context.study.id:
+    if context.form(_ActForm).confirm.strip() != context.study.id:
         return _closing(context, 422)
     with context.database.write() as db:
         frozen.close(db, db.get_one(Study, context.study.id), who=context.who.name)

@@ -101,7 +101,7 @@ def items_page(context: Here) -> Response:
             entry.id: ticket.state for ticket, entry in reading.tickets_of(db, context.study.id)
         }
     entry_summaries = summary.standings(reviews)
-    every = context.request.query_params.get("show") == "all"
+    every = context.query(_ShownQuery).show == "all"
     listed = [
         entry_summary
         for entry_summary in entry_summaries
@@ -200,18 +200,27 @@ def trends_page(context: Here) -> Response:
     )
 
 
+class _ShownQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """What the address of results asks for."""
+
+    show: str = ""
+    by: str = ""
+    aspect: str = ""
+    dark: str = ""
+
+
 def _trend(
     context: RequestContext,
 ) -> tuple[list[summary.TrendPoint], summary.By, str, list[str]]:
     """Return the points that the address asks for, by what, of which aspect, and all aspects."""
-    query = context.request.query_params
+    query = context.query(_ShownQuery)
     state = _state(context)
     aspects = summary.scored_aspects(
         _cached_last_reviews(context.database, context.study.id, state)
     )
     choices: tuple[summary.By, ...] = ("all", "category", "qualification")
-    by = next((choice for choice in choices if choice == query.get("by")), choices[0])
-    aspect = next((name for name in aspects if name == query.get("aspect")), "")
+    by = next((choice for choice in choices if choice == query.by), choices[0])
+    aspect = next((name for name in aspects if name == query.aspect), "")
     aspect = aspect or (aspects[0] if aspects else "")
     points = _cached_trend(context.database, context.study.id, state, by, aspect)
     least = 1 if _may_read(context) else _LEAST_TOGETHER
@@ -251,7 +260,7 @@ def trend_picture(context: Here) -> Response:
     if not rows or not _can_draw():
         raise InputError("nothing to draw")
     figure = review_trend(rows, aspect=aspect)
-    dark = context.request.query_params.get("dark") == "1"
+    dark = context.query(_ShownQuery).dark == "1"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     headers = {"content-security-policy": policy}
     return Response(figure.svg(dark=dark), media_type="image/svg+xml", headers=headers)

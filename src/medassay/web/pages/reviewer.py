@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -112,6 +113,13 @@ def _explained(work: reviews.Work) -> Mapping[str, Any] | None:
     return work.entry.hidden.get("training") if work.entry.training and work.done else None
 
 
+class _ItemForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What the form of an item says besides the review: what to do, and of which version it is."""
+
+    do: str = "submit"
+    version: str = ""
+
+
 def send_item(context: Here, n: Number) -> Response:
     """Keep a draft, skip, or submit: whatever happens, what was filled in comes back."""
     fields = _fields(context)
@@ -124,7 +132,7 @@ def send_item(context: Here, n: Number) -> Response:
             work = reviews.work_at(db, study, context.who.id, n, lock=True)
             queue = reviews.queue_of(db, study.id, context.who.id)
             if (duty := _first_duty(context, work, queue)) is not None:
-                reviews.save_draft(work, db, fields, _whole(context.posted.get("version", "")))
+                reviews.save_draft(work, db, fields, _whole(context.form(_ItemForm).version))
                 return duty
             return _act(context, db, study, work, queue)
     except reviews.Incomplete as error:
@@ -143,8 +151,8 @@ def _act(
     context: RequestContext, db: Session, study: Study, work: reviews.Work, queue: reviews.Queue
 ) -> Response:
     """Do what the form asks for, and go on: to the same item, the next one, or the end."""
-    n, do = work.assignment.number, context.posted.get("do", "submit")
-    fields, version = _fields(context), _whole(context.posted.get("version", ""))
+    form, n = context.form(_ItemForm), work.assignment.number
+    do, fields, version = form.do, _fields(context), _whole(form.version)
     here = f"/s/{study.id}/i/{n}"
     if do in ("draft", "skip"):
         studies.refuse_closed(study)

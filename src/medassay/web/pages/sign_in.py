@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
+import msgspec
 from fastapi import Path
 from fastapi.responses import Response
 
@@ -31,11 +32,52 @@ _ITEM = re.compile(r"/s/(?P<study>[a-z0-9-]{1,60})/i/(?P<number>[0-9]{1,6})")
 Token = Annotated[str, Path(max_length=100)]
 
 
+class _SignInForm(msgspec.Struct, frozen=True, kw_only=True):
+    """`next` is the page to go on to, `kept` what somebody had written when their session ended."""
+
+    email: str = ""
+    password: str = ""
+    next: str = ""
+    kept: str = ""
+
+
+class _PageQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """`next` is the page to go on to; `saved` is 1 once settings were saved."""
+
+    next: str = ""
+    saved: str = ""
+
+
+class _ProfileForm(msgspec.Struct, frozen=True, kw_only=True):
+    name: str = ""
+    password: str = ""
+    email: str = ""
+    qualification: str = ""
+    specialty: str = ""
+    years: str = ""
+    agreed: str = ""
+
+
+class _SettingsForm(msgspec.Struct, frozen=True, kw_only=True):
+    keys: str = ""
+    language: str = ""
+    qualification: str = ""
+    next: str = ""
+
+
+class _Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """What a form of an item says of itself: its version, and whose it was."""
+
+    version: str = ""
+    owner: str | None = None
+
+
 def sign_in_page(context: Here) -> Response:
     """Show the sign-in."""
+    next_page = context.query(_PageQuery).next
     if context.account is not None:
-        return context.to(own_page(context.request.query_params.get("next", "/")))
-    return show_sign_in(context, next_page=context.request.query_params.get("next", ""))
+        return context.to(own_page(next_page))
+    return show_sign_in(context, next_page=next_page)
 
 
 def show_sign_in(
@@ -53,7 +95,7 @@ def show_sign_in(
         status,
         says=says,
         next_page=own_page(next_page),
-        email=context.posted.get("email", ""),
+        email=context.form(_SignInForm).email,
         kept=json.dumps(held) if held else "",
     )
 
@@ -71,9 +113,9 @@ def own_page(path: str) -> str:
 
 def sign_in(context: Here) -> Response:
     """Sign somebody in, or say that it did not work; too many failures have to wait."""
-    email, password = context.posted.get("email", ""), context.posted.get("password", "")
-    next_page, address = context.posted.get("next", ""), address_of(context.request)
-    draft = _held_fields(context.posted.get("kept", ""))
+    form, address = context.form(_SignInForm), address_of(context.request)
+    email, next_page = form.email, form.next
+    draft = _held_fields(form.kept)
 
     def again(status: int, says: str) -> Response:
         return show_sign_in(context, status, says=says, next_page=next_page, draft=draft)
@@ -91,13 +133,13 @@ def sign_in(context: Here) -> Response:
     # Looking at a password takes its time on purpose: no transaction waits for it.
     with context.database.read() as db:
         account = accounts.account_of(db, email.strip().lower()) if email.isprintable() else None
-    if not sessions.is_password(account, password) or account is None:
+    if not sessions.is_password(account, form.password) or account is None:
         return again(401, context.say("E-mail or password is wrong."))
     with context.database.write() as db:
         if context.account is not None:
             sessions.sign_out(db, context.cookie)  # somebody else at the same browser
         token = sessions.end_try(db, account, tries, email)
-    if draft and draft.get("owner", str(account.id)) == str(account.id):
+    if draft and msgspec.convert(draft, _Draft).owner in (None, str(account.id)):
         return _with_session(
             _send_again(context, account, token, own_page(next_page), draft), token
         )
@@ -146,16 +188,17 @@ def _keep_draft(
     account: Account, context: RequestContext, place: re.Match[str], draft: Mapping[str, str]
 ) -> bool:
     """Save what somebody had filled in as the draft of that item; whether that could be done."""
-    version = draft.get("version", "")
+    version = msgspec.convert(draft, _Draft).version
+    name, number = place.group("study", "number")
     try:
         with context.database.write() as db:
-            if db.get(Study, place["study"]) is None:
+            if db.get(Study, name) is None:
                 return False
-            study = studies.held(db, place["study"])
+            study = studies.held(db, name)
             studies.refuse_closed(study)
-            work = reviews.work_at(db, study, account.id, int(place["number"]), lock=True)
+            work = reviews.work_at(db, study, account.id, int(number), lock=True)
             names = work.form.known(work.content)
-            fields = {name: text for name, text in draft.items() if name in names}
+            fields = {key: text for key, text in draft.items() if key in names}
             reviews.save_draft(
                 work, db, fields, int(version) if version.isascii() and version.isdigit() else 0
             )
@@ -233,15 +276,15 @@ def accept_invitation(context: Here, token: Token) -> Response:
 
 
 def _profile(context: RequestContext) -> accounts.Profile:
-    posted = context.posted
+    form = context.form(_ProfileForm)
     return accounts.Profile(
-        name=posted.get("name", ""),
-        password=posted.get("password", ""),
-        email=posted.get("email", ""),
-        qualification=posted.get("qualification", ""),
-        specialty=posted.get("specialty", ""),
-        years=posted.get("years", "").strip(),
-        agreed=posted.get("agreed") == "yes",
+        name=form.name,
+        password=form.password,
+        email=form.email,
+        qualification=form.qualification,
+        specialty=form.specialty,
+        years=form.years.strip(),
+        agreed=form.agreed == "yes",
     )
 
 
@@ -278,34 +321,34 @@ def _show_settings(
         qualifications=accounts.QUALIFICATIONS,
         agreement=accounts.AGREEMENT,
         wrong=wrong,
-        saved=context.request.query_params.get("saved") == "1",
+        saved=context.query(_PageQuery).saved == "1",
     )
 
 
 def save_settings(context: Here) -> Response:
     """Keep the language, the keys, and what a reviewer says of themselves."""
-    posted = context.posted
+    form = context.form(_SettingsForm)
     with context.database.write() as db:
         account = db.get_one(Account, context.who.id)
-        account.keys_on = posted.get("keys") == "on"
-        account.language = posted.get("language", "") if posted.get("language") in LANGUAGES else ""
+        account.keys_on = form.keys == "on"
+        account.language = form.language if form.language in LANGUAGES else ""
         db.flush()
-    if posted.get("qualification"):
+    if form.qualification:
         profile = _profile(context)
         try:
             with context.database.write() as db:
                 accounts.qualify(db, context.who.id, profile)
         except accounts.ProfileError as error:
             return _show_settings(context, wrong=error, status=422)
-    response = context.to(own_page(posted["next"]) if posted.get("next") else "/me?saved=1")
-    if posted.get("language") in LANGUAGES:
-        keep(response, LANGUAGE, posted["language"])
+    response = context.to(own_page(form.next) if form.next else "/me?saved=1")
+    if form.language in LANGUAGES:
+        keep(response, LANGUAGE, form.language)
     return response
 
 
 def speak(context: Here, language: Annotated[str, Path(max_length=5)]) -> Response:
     """Change the language of the pages, and go back to where one was."""
-    response = context.to(own_page(context.request.query_params.get("next", "/")))
+    response = context.to(own_page(context.query(_PageQuery).next))
     if language in LANGUAGES:
         keep(response, LANGUAGE, language)
     return response
