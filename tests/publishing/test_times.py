@@ -11,6 +11,7 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.core.records.completion import Usage
+from medassay.core.records.manifest import RunModel
 from medassay.publishing.times import _is_on_this_machine
 from medassay.storage.response import ResponseStore
 
@@ -137,4 +138,5 @@ def test_parts_of_the_price_are_applied(tmp_path, monkeypatch):
     ],
 )
 def test_a_server_elsewhere_never_gets_the_machine_that_asked_it(spec, here):
-    assert _is_on_this_machine(spec) is here
+    model = RunModel(id="m", provider="openai", **spec)
+    assert _is_on_this_machine(model) is here

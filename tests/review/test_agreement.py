@@ -4,6 +4,7 @@ import pytest
 from medassay.review.agreement import LastReview, agreements, differing, is_right, votes_of
 from medassay.review.form import FORMS
 from medassay.review.summary import (
+    EntryCounts,
     by_qualification,
     counts,
     scored_aspects,
@@ -164,13 +165,7 @@ def test_what_is_low_what_is_below_nine_and_what_is_flagged_are_three_questions(
         False,
     ]  # two reviews of entry 3 flag it
     assert standing_of(5, [one(5, 1, (2, 3, 3))]).below_nine
-    assert counts(found) == {
-        "entries": 4,
-        "any_low": 3,
-        "below_nine": 0,
-        "flagged": 1,
-        "harm": 1,
-    }
+    assert counts(found) == EntryCounts(entries=4, any_low=3, below_nine=0, flagged=1, harm=1)
     short = standing_of(6, [one(6, 1, {"question": 2, "answer": 3})])
     assert (short.total, short.flagged) == (None, True)  # no path: a mean below 3
 

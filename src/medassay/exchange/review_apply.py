@@ -88,7 +88,7 @@ def decisions_of(db: Session, study: Study) -> list[Decision]:
             for ticket_step in tickets.steps_of(db, ticket)
             if ticket_step.verb == "release"
         ]
-        reviewed = entry.hidden.get("revision", 1)
+        reviewed = entry.hidden_part.revision
         decisions.append(
             Decision(
                 item=entry.item,
@@ -143,7 +143,7 @@ def agreed_of(db: Session, study: Study) -> list[Decision]:
                     change={},
                     by=f"{len(reviews)} of {len(reviews)} reviewers of '{study.id}'",
                     at=max(review.submitted_at for review in reviews)[:10],
-                    revision=entry.hidden.get("revision", 1),
+                    revision=entry.hidden_part.revision,
                     again=False,
                     agreed=True,
                 )
@@ -268,7 +268,7 @@ _WORDS = {
 
 def _check_bank(study: Study, folder: Path) -> None:
     """Refuse another bank than the one that was reviewed."""
-    name, reviewed = read_card(folder).name, study.settings["source"].get("bank")
+    name, reviewed = read_card(folder).name, study.chosen.source.bank
     if reviewed and name != reviewed:
         raise InputError(f"{folder}: is the bank '{name}'; reviewed was '{reviewed}'")
 
@@ -306,7 +306,7 @@ def _take(
             f"{bank}: item '{decision.item}' is not what was reviewed, under the same revision:"
             " release the bank, review it again"
         )
-    reviewed_too = decision.entry.hidden.get("forms", {})
+    reviewed_too = decision.entry.hidden_part.forms
     others = [
         name
         for name in reviewed_too or twins(records, decision.item)

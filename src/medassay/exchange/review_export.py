@@ -5,14 +5,14 @@ metrics, votes for banks.
 import csv
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from medassay.bank.reviews import ReviewedBank
-from medassay.core.records.trial import TRIAL_KEY
+from medassay.core.records.trial import TRIAL_KEY, TrialPlace
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import LastReview, is_right
 from medassay.review.exported import ExportedEntry, ExportedStudy
@@ -44,11 +44,11 @@ def label_rows(study: ExportedStudy) -> list[Row]:
     parts = all(entry.parts for entry in entries.values())
     # Several judges of one answer are several entries of it: what people say of the answer is
     # pooled.
-    scores: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
-    final: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    of: dict[tuple[Any, ...], ExportedEntry] = {}
+    scores: dict[TrialPlace, list[Mapping[str, Any]]] = defaultdict(list)
+    final: dict[TrialPlace, Mapping[str, Any]] = {}
+    of: dict[TrialPlace, ExportedEntry] = {}
     for number, entry in entries.items():
-        key = tuple(entry.hidden["trial"][name] for name in TRIAL_KEY)
+        key = entry.trial.place
         of.setdefault(key, entry)
         scores[key] += scores_of[number]
         final[key] = {**final.get(key, {}), **settled.get(number, {})}
@@ -65,8 +65,7 @@ def label_rows(study: ExportedStudy) -> list[Row]:
             continue
         overall = _overall(scores[key], final[key])
         if overall is not None:
-            scale = entry.hidden.get("scale") or entry.hidden.get("verdict") or {}
-            lo, hi = scale.get("lo", 0.0), scale.get("hi", 1.0)
+            lo, hi = entry.hidden.ends
             rows.append({**trial, "score": lo + (overall - 1) / 4 * (hi - lo)})
     return rows
 
@@ -80,14 +79,13 @@ def answer_rows(study: ExportedStudy) -> list[Row]:
     rows: list[Row] = []
     for number, entry in entries.items():
         overall = _overall(scores_of[number], settled.get(number, {}))
-        facts = " ".join(fact["text"] for fact in entry.facts)
-        reference = entry.content.get("reference") or facts
+        reference = entry.content.reference_text
         if overall is not None and reference:
             rows.append(
                 {
                     "item": entry.item,
-                    "model": entry.hidden["trial"]["model"],
-                    "prediction": entry.content["shown_answer"],
+                    "model": entry.trial.model,
+                    "prediction": entry.content.shown_answer,
                     "reference": reference,
                     "people": overall,
                 }
@@ -133,8 +131,8 @@ def bank_reviews(db: Session, study: Study) -> ReviewedBank:
     GateError
         When it is open.
     """
-    source = study.settings["source"]
-    if study.form != "item" or "version" not in source:
+    source = study.chosen.source
+    if study.form != "item" or not source.version:
         raise InputError(f"study '{study.id}' is no item review of a bank; only these describe one")
     if study.closed_at is None or study.frozen_sha256 is None:
         raise GateError(f"study '{study.id}' is open; close it first")
@@ -142,14 +140,14 @@ def bank_reviews(db: Session, study: Study) -> ReviewedBank:
     summaries = counts(standings(reviews))
     return ReviewedBank(
         study=study.id,
-        version=source["version"],
+        version=source.version,
         closed_at=study.closed_at,
         sha256=study.frozen_sha256,
-        items=summaries["entries"],
-        any_low=summaries["any_low"],
-        below_nine=summaries["below_nine"],
-        flagged=summaries["flagged"],
-        harm=summaries["harm"],
+        items=summaries.entries,
+        any_low=summaries.any_low,
+        below_nine=summaries.below_nine,
+        flagged=summaries.flagged,
+        harm=summaries.harm,
         groups=tuple(by_qualification(reviews)),
     )
 
@@ -229,11 +227,8 @@ def _label(name: str, reviews: Sequence[Mapping[str, Any]], final: Mapping[str, 
 
 
 def _overall(reviews: Sequence[Mapping[str, Any]], final: Mapping[str, Any]) -> float | None:
-    if final.get("overall") is not None:
-        return float(final["overall"])
-    values = [*_numbers(reviews)]
+    settled = final.get("overall")
+    if settled is not None:
+        return float(settled)
+    values = [value for review in reviews if (value := review.get("overall")) is not None]
     return sum(values) / len(values) if values else None
-
-
-def _numbers(reviews: Sequence[Mapping[str, Any]]) -> Iterator[int]:
-    return (review["overall"] for review in reviews if review.get("overall") is not None)

@@ -20,6 +20,7 @@ import msgspec
 from medassay.bank.run_items import RunItems
 from medassay.core.keyed import keyed
 from medassay.core.records.completion import Usage
+from medassay.core.records.manifest import RunMachine, RunModel
 from medassay.core.records.model import Price
 from medassay.core.records.target import OPEN_FORMS
 from medassay.errors import IntegrityError
@@ -274,14 +275,18 @@ def _place(entry: tuple[TimesKey, Times]) -> tuple[bool, TimesKey]:
 
 def _prices(run: Run) -> dict[tuple[Role, str], Price | None]:
     """Return what tokens cost, by role and name; None where nobody said."""
-    entries: list[tuple[Role, dict[str, Any]]] = [
-        ("model", entry) for entry in run.manifest_document["models"].values()
+    document, manifest = run.manifest_document, run.manifest
+    entries: list[tuple[Role, RunModel, dict[str, Any]]] = [
+        ("model", model, document["models"][name]) for name, model in manifest.models.items()
     ]
-    entries += [("judge", entry) for entry in run.manifest_document.get("judges", [])]
+    entries += [
+        ("judge", judge, entry)
+        for judge, entry in zip(manifest.judges, document.get("judges", ()), strict=True)
+    ]
     prices: dict[tuple[Role, str], Price | None] = {}
-    for role, entry in entries:
+    for role, model, entry in entries:
         with suppress(ValueError):  # made elsewhere, say: the price is not known
-            prices[role, entry["id"]] = remembered(entry).known_price
+            prices[role, model.id] = remembered(entry).known_price
     return prices
 
 
@@ -293,7 +298,8 @@ def _row(
 ) -> TimesRow:
     spec = _entry(run, key)
     price = prices.get((key.role, key.model))
-    machine = _machine(run, key.model, key.setting) if _is_on_this_machine(spec) else {}
+    # Of an endpoint elsewhere nobody here knows the machine.
+    machine = _machine(run, key.model, key.setting) if _is_on_this_machine(spec) else None
     usage = took.usage
     lo, hi = took.ends or (None, None)
     return TimesRow(
@@ -311,25 +317,24 @@ def _row(
         currency="" if price is None else price.currency,
         price_known=price is not None,
         free=price is not None and price.dearest.input == price.dearest.output == 0,
-        engine=spec.get("engine", ""),
-        quantisation=spec.get("quantisation", ""),
-        location=spec.get("location", ""),
-        # Of an endpoint elsewhere nobody here knows the machine.
-        gpu=(machine.get("gpu") or "none") if machine else "",
-        cpu=machine.get("cpu", ""),
-        memory_gib=round(machine.get("memory_bytes", 0) / 2**30) or None,
+        engine=spec.engine or "",
+        quantisation=spec.quantisation or "",
+        location=spec.location,
+        gpu="" if machine is None else machine.gpu or "none",
+        cpu="" if machine is None else machine.cpu or "",
+        memory_gib=None if machine is None else machine.memory_gib,
     )
 
 
-def _is_on_this_machine(spec: Mapping[str, Any]) -> bool:
+def _is_on_this_machine(spec: RunModel) -> bool:
     """Return whether a model ran where the run was made: weights loaded here, or a server at a
     loopback address.
 
     A server in the next room is local, too (nothing leaves the house), but it is another machine.
     """
-    if spec.get("location") != "local":
+    if spec.location != "local":
         return False
-    host = urlsplit(spec.get("url", "")).hostname
+    host = urlsplit(spec.url or "").hostname
     if host is None or host == "localhost":
         return True
     with suppress(ValueError):
@@ -337,20 +342,22 @@ def _is_on_this_machine(spec: Mapping[str, Any]) -> bool:
     return False
 
 
-def _entry(run: Run, key: TimesKey) -> Mapping[str, Any]:
+def _entry(run: Run, key: TimesKey) -> RunModel:
     if key.role == "model":
-        entry: Mapping[str, Any] = run.manifest_document["models"][key.model]
-        return entry
-    judges: dict[str, Mapping[str, Any]] = {
-        entry["id"]: entry for entry in run.manifest_document.get("judges", [])
-    }
-    return judges.get(key.model, {})
+        return run.manifest.models[key.model]
+    judges = {judge.id: judge for judge in run.manifest.judges}
+    return judges.get(key.model, RunModel(id=key.model, provider=""))
 
 
-def _machine(run: Run, model: str, setting: str) -> dict[str, Any]:
-    """Return the machine that a row ran on: that of its member where runs are joined."""
+def _machine(run: Run, model: str, setting: str) -> RunMachine | None:
+    """Return the machine that a row ran on: that of its member where runs are joined.
+
+    None where a run, made elsewhere, names none.
+    """
     prefix = f"{model}\x1f{setting}\x1f"
+    machine = run.manifest.machine
     for member in run.manifest.joined or ():
         if any(cell.startswith(prefix) for cell in member.cells):
-            return member.machine
-    return run.manifest.machine
+            machine = member.machine
+            break
+    return msgspec.convert(machine, RunMachine) if machine else None

@@ -5,13 +5,16 @@ each entry right.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.core.records.estimate import Estimate
 from medassay.review.form import Aspect, Form
 from medassay.review.rating import Rating
+from medassay.review.stored import ReviewContent
 from medassay.statistic.agreement.alpha import alpha_estimate
 from medassay.statistic.agreement.votes import VoteTable, vote_table
 
@@ -36,14 +39,19 @@ class LastReview:
     category: str = ""
     iteration: str = ""
 
+    @cached_property
+    def said(self) -> ReviewContent:
+        """Return the content as a record."""
+        return msgspec.convert(self.content, ReviewContent)
+
     @property
     def scores(self) -> Scores:
         """Return aspect → value, None where it could not be judged.
 
         Of a judge check with one's own rating.
         """
-        own_scores = self.content.get("own", {}).get("scores", {})
-        return {**own_scores, **self.content["scores"]}
+        own_scores = {} if self.said.own is None else self.said.own.scores
+        return {**own_scores, **self.said.scores}
 
     @property
     def rating(self) -> Rating | None:
@@ -58,8 +66,8 @@ class LastReview:
     @property
     def harm(self) -> Mapping[str, str] | None:
         """Return what harm was seen, None where none was."""
-        own_harm = self.content.get("own", {}).get("harm")
-        return self.content.get("harm") or own_harm or None
+        own_harm = None if self.said.own is None else self.said.own.harm
+        return self.said.harm or own_harm or None
 
     @property
     def comments(self) -> list[str]:
@@ -67,8 +75,8 @@ class LastReview:
         return [
             comment_text
             for comment_text in (
-                self.content.get("own", {}).get("comment"),
-                self.content["comment"],
+                None if self.said.own is None else self.said.own.comment,
+                self.said.comment,
             )
             if comment_text
         ]

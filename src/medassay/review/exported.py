@@ -6,6 +6,25 @@ from typing import Any
 
 import msgspec
 
+from medassay.core.records.item_line import Statement
+from medassay.core.records.trial import TrialLine
+from medassay.errors import IntegrityError
+from medassay.review.stored import HiddenPart, NamedReviewer
+
+
+class ShownContent(msgspec.Struct, frozen=True, kw_only=True):
+    """What reviewers saw of an answer, as far as labels are made of it."""
+
+    facts: list[Statement] = []
+    criteria: list[Statement] = []
+    reference: str | None = None
+    shown_answer: str = ""
+
+    @property
+    def reference_text(self) -> str:
+        """Return the reference answer, else the target facts as one text."""
+        return self.reference or " ".join(fact.text for fact in self.facts)
+
 
 class ExportedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """An entry: what reviewers saw, and what was hidden from them."""
@@ -16,22 +35,28 @@ class ExportedEntry(msgspec.Struct, frozen=True, kw_only=True):
     iteration: str = ""
     training: bool = False
     withdrawn: str | None = None
-    content: dict[str, Any]
-    hidden: dict[str, Any] = {}
+    content: ShownContent
+    hidden: HiddenPart = HiddenPart()
 
     @property
-    def facts(self) -> list[dict[str, Any]]:
-        """Return the target facts that reviewers labelled."""
-        facts: list[dict[str, Any]] = self.content.get("facts", [])
-        return facts
+    def trial(self) -> TrialLine:
+        """Return what names the answer that was reviewed.
+
+        Raises
+        ------
+        IntegrityError
+            When nothing does.
+        """
+        if self.hidden.trial is None:
+            raise IntegrityError(f"study: entry {self.number} names no answer")
+        return self.hidden.trial
 
     @property
     def parts(self) -> list[str]:
         """Return the names of what is labelled one by one: facts and criteria."""
-        criteria = self.content.get("criteria", ())
         return [
-            *(f"fact-{fact['id']}" for fact in self.facts),
-            *(f"criterion-{criterion['id']}" for criterion in criteria),
+            *(f"fact-{fact.id}" for fact in self.content.facts),
+            *(f"criterion-{criterion.id}" for criterion in self.content.criteria),
         ]
 
 
@@ -56,13 +81,6 @@ class ExportedReview(msgspec.Struct, frozen=True, kw_only=True):
         return scores
 
 
-class ExportedReviewer(msgspec.Struct, frozen=True, kw_only=True):
-    """A reviewer under a pseudonym."""
-
-    reviewer: str
-    qualification: str = ""
-
-
 class ExportedForm(msgspec.Struct, frozen=True, kw_only=True):
     """The study itself."""
 
@@ -75,7 +93,7 @@ class FrozenPart(msgspec.Struct, frozen=True, kw_only=True):
     """What closing froze under a hash."""
 
     study: ExportedForm
-    reviewers: list[ExportedReviewer] = []
+    reviewers: list[NamedReviewer] = []
     entries: list[ExportedEntry]
     reviews: list[ExportedReview]
 

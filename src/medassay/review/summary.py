@@ -3,7 +3,7 @@ qualification.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -140,14 +140,25 @@ def trend(reviews: Sequence[LastReview], aspect: str, by: By, *, seed: int) -> l
     ]
 
 
-def counts(entry_summaries: Sequence[EntrySummary]) -> Mapping[str, int]:
-    """Return how many entries have any score of at most 3, and how many a mean total below 9: two
-    questions, two answers.
+@dataclass(frozen=True, kw_only=True)
+class EntryCounts:
+    """How many entries of a study have any score of at most 3, a mean total below 9 (two questions,
+    two answers), a flag, or harm seen.
     """
-    return {
-        "entries": len(entry_summaries),
-        "any_low": sum(entry_summary.any_low for entry_summary in entry_summaries),
-        "below_nine": sum(entry_summary.below_nine for entry_summary in entry_summaries),
-        "flagged": sum(entry_summary.flagged for entry_summary in entry_summaries),
-        "harm": sum(entry_summary.harm for entry_summary in entry_summaries),
-    }
+
+    entries: int
+    any_low: int
+    below_nine: int
+    flagged: int
+    harm: int
+
+
+def counts(entry_summaries: Sequence[EntrySummary]) -> EntryCounts:
+    """Return the counts of a study."""
+    return EntryCounts(
+        entries=len(entry_summaries),
+        any_low=sum(entry_summary.any_low for entry_summary in entry_summaries),
+        below_nine=sum(entry_summary.below_nine for entry_summary in entry_summaries),
+        flagged=sum(entry_summary.flagged for entry_summary in entry_summaries),
+        harm=sum(entry_summary.harm for entry_summary in entry_summaries),
+    )

@@ -37,6 +37,22 @@ class RunModel(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     protocol: str = ""
     size: float | None = None
+    engine: str | None = None
+    quantisation: str | None = None
+    url: str | None = None
+
+
+class RunMachine(msgspec.Struct, frozen=True, kw_only=True):
+    """The machine that a run was made on; `memory_bytes` is its main memory."""
+
+    cpu: str | None = None
+    gpu: str | None = None
+    memory_bytes: int = 0
+
+    @property
+    def memory_gib(self) -> int | None:
+        """Return its memory in GiB, None where nobody said."""
+        return round(self.memory_bytes / 2**30) or None
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):

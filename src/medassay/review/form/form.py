@@ -186,17 +186,18 @@ def _extras(
     scores: Mapping[str, Value],
     problems: list[Problem],
 ) -> dict[str, Any]:
-    extras: dict[str, Any] = {}
-    if "correction" in form.extras:
-        extras["correction"] = _correction(content, fields, scores, problems)
-    if "harm" in form.extras:
-        extras["harm"] = _harm(fields, problems)
-    if "source" in form.extras:
-        extras["source"] = clean(fields.get("source", ""))
-    if "marks" in form.extras:
-        marks = {name: fields.get(f"mark-{name}", "") for name in MARKS}
-        extras["marks"] = {k: v == "yes" for k, v in marks.items() if v in ("yes", "no")}
-    return extras
+    readers: dict[str, Callable[[], Any]] = {
+        "correction": lambda: _correction(content, fields, scores, problems),
+        "harm": lambda: _harm(fields, problems),
+        "source": lambda: clean(fields.get("source", "")),
+        "marks": lambda: _marks(fields),
+    }
+    return {name: read() for name, read in readers.items() if name in form.extras}
+
+
+def _marks(fields: Mapping[str, str]) -> dict[str, bool]:
+    marks = {name: fields.get(f"mark-{name}", "") for name in MARKS}
+    return {name: word == "yes" for name, word in marks.items() if word in ("yes", "no")}
 
 
 def _correction(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
@@ -30,11 +31,8 @@ def last_reviews(db: Session, study: str) -> list[LastReview]:
 
     Of a closed study people are what they were when it was closed.
     """
-    settings = db.get_one(Study, study).settings
-    frozen = {
-        reviewer["reviewer"]: reviewer["qualification"]
-        for reviewer in settings.get("reviewers", ())
-    }
+    reviewers = db.get_one(Study, study).chosen.reviewers
+    frozen = {reviewer.reviewer: reviewer.qualification for reviewer in reviewers}
     query = (
         select(
             Assignment.entry_id,
@@ -205,8 +203,8 @@ def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]
         # That others disagree is not theirs to know: only what they wrote themselves comes back.
         if any(
             step.verb == "feedback"
-            and step.detail["review"] in own_entries
-            and set(step.detail["why"]) != {"disagreement"}
+            and (feedback := msgspec.convert(step.detail, _Feedback)).review in own_entries
+            and set(feedback.why) != {"disagreement"}
             for step in steps
         ):
             steps_told = [step for step in steps if step.verb != "feedback"]
@@ -248,7 +246,24 @@ def items_of(db: Session, study: str, account: int) -> list[Mine]:
     ]
 
 
-def due_of(db: Session) -> list[dict[str, str]]:
+class _Feedback(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a ticket that a review opened: which one, and for what."""
+
+    review: int
+    why: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DueItem:
+    """An item of a bank, the day on which it is due for review again, and its last study."""
+
+    due: str
+    study: str
+    bank: str
+    item: str
+
+
+def due_of(db: Session) -> list[DueItem]:
     """Return when each item of a bank is due for review again: so many months after its last
     review, by date.
     """
@@ -262,16 +277,15 @@ def due_of(db: Session) -> list[dict[str, str]]:
     )
     last: dict[tuple[str, str], tuple[str, str]] = {}
     for study, item, at in db.execute(query):
-        key = (str(study.settings["source"].get("bank", "")), item)
-        due = due_after(at, study.settings["again_months"])
+        chosen = study.chosen
+        key = (chosen.source.bank, item)
+        due = due_after(at, chosen.again_months)
         last[key] = max(last.get(key, ("", "")), (due, study.id))
-    return sorted(
-        (
-            {"due": due, "study": study, "bank": bank, "item": item}
-            for (bank, item), (due, study) in last.items()
-        ),
-        key=lambda row: (row["due"], row["bank"], row["item"]),
+    rows = (
+        DueItem(due=due, study=study, bank=bank, item=item)
+        for (bank, item), (due, study) in last.items()
     )
+    return sorted(rows, key=lambda row: (row.due, row.bank, row.item))
 
 
 def due_after(at: str, months: int) -> str:

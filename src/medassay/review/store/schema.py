@@ -8,8 +8,11 @@ on every database.
 
 from typing import Any, ClassVar
 
+import msgspec
 from sqlalchemy import JSON, ForeignKey, Index, Text, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from medassay.review.stored import HiddenPart, StoredSettings
 
 ROLES = ("reviewer", "adjudicator", "coordinator", "maintainer", "auditor")
 
@@ -91,6 +94,11 @@ class Study(Base):
     closed_at: Mapped[str | None]
     frozen_sha256: Mapped[str | None]
 
+    @property
+    def chosen(self) -> StoredSettings:
+        """Return the settings as a record."""
+        return msgspec.convert(self.settings, StoredSettings)
+
 
 class Right(Base):
     """A role of somebody in a study.
@@ -129,6 +137,11 @@ class Entry(Base):
     sha256: Mapped[str]  # of both
     withdrawn: Mapped[str | None]  # why
     __table_args__ = (UniqueConstraint("study_id", "number"),)
+
+    @property
+    def hidden_part(self) -> HiddenPart:
+        """Return what reviewers do not see as a record."""
+        return msgspec.convert(self.hidden, HiddenPart)
 
 
 class Assignment(Base):

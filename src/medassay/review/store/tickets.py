@@ -44,7 +44,7 @@ def open_ticket(db: Session, study: Study, entry: Entry, review: Review) -> None
         name
         for name, there in (
             ("comment", mine.comments),
-            ("correction", mine.content.get("correction")),
+            ("correction", mine.said.correction),
             ("harm", mine.harm),
         )
         if there

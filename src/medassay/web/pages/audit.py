@@ -42,13 +42,6 @@ def window_page(context: Here) -> Response:
     return _window(context)
 
 
-class _Source(msgspec.Struct, frozen=True, kw_only=True):
-    """The private run that a study is of, and its publication, "" where there is none."""
-
-    private_run: str = ""
-    publication: str = ""
-
-
 class _WindowForm(msgspec.Struct, frozen=True, kw_only=True):
     item: str = ""
 
@@ -58,14 +51,10 @@ class _ItemLine(msgspec.Struct):
     kind: str = "public"
 
 
-def _source(context: RequestContext) -> _Source:
-    return msgspec.convert(context.study.settings.get("source", {}), _Source)
-
-
 def _window(context: RequestContext, status: int = 200, **more: Any) -> Response:
     from medassay.storage.jsonl import read_as
 
-    source = _source(context)
+    source = context.study.chosen.source
     run = source.private_run
     names: list[str] = []
     if run and (Path(run) / "items.jsonl").is_file():
@@ -84,7 +73,7 @@ def open_window(context: Here) -> Response:
     from medassay.publishing.opening import open_item
     from medassay.storage.run import open_run
 
-    source = _source(context)
+    source = context.study.chosen.source
     if not source.private_run:
         raise InputError("this study is not of a run with private items")
     item = context.form(_WindowForm).item[:300]

@@ -84,7 +84,7 @@ def agreement_page(context: Here) -> Response:
             for group in summary.by_qualification(reviews)
             if _may_read(context) or group.reviewers >= _LEAST_TOGETHER
         ],
-        least_all=context.study.settings["least_all"],
+        least_all=context.study.chosen.least_all,
         reviews=len(reviews),
     )
 
@@ -114,7 +114,7 @@ def items_page(context: Here) -> Response:
             entry_summary.lowest or 5,
         )
     )
-    again = context.study.settings["again_months"]
+    again = context.study.chosen.again_months
     summaries_shown = [entry_summary for entry_summary in listed if entry_summary.entry in entries][
         :MOST_SHOWN
     ]
@@ -293,8 +293,8 @@ def export_csv(context: Here) -> Response:
             score,
             " / ".join(review_record.comments),
             (review_record.harm or {}).get("severity", ""),
-            " / ".join(review.review.get("correction", {}).values()),
-            review.review.get("source", ""),
+            " / ".join(review_record.said.correction.values()),
+            review_record.said.source,
         ]
         for review in frozen_part.reviews
         if review.latest and not entries[review.entry].training

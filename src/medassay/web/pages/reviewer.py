@@ -110,7 +110,7 @@ def _other_version(work: reviews.Work, fields: Mapping[str, str]) -> list[tuple[
 
 def _explained(work: reviews.Work) -> Mapping[str, Any] | None:
     """Return what a training item teaches, once it is answered."""
-    return work.entry.hidden.get("training") if work.entry.training and work.done else None
+    return work.entry.hidden_part.training if work.entry.training and work.done else None
 
 
 class _ItemForm(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import without_twins
 from medassay.errors import InputError
@@ -187,7 +189,6 @@ def graph_from(document: Any, where: str) -> Graph:
         raise InputError(f"{where}: {error}") from None
     if problems:
         raise InputError(_faults_text(where, problems))
-    nodes = {name: _node(name, node_document) for name, node_document in document["nodes"].items()}
     options = {
         key: document[key]
         for key in ("on_error", "short_circuit", "deterministic_format", "parameters")
@@ -195,30 +196,57 @@ def graph_from(document: Any, where: str) -> Graph:
     }
     try:
         canonical(document)
+        file = msgspec.convert(document, _GraphFile)
     except (InputError, ValueError) as error:  # half a surrogate pair, a version of 20 digits
         raise InputError(f"{where}: {error}") from None
     return Graph(
-        name=document["name"],
-        version=document["version"],
-        roots=tuple(document["roots"]),
-        nodes=nodes,
+        name=file.name,
+        version=file.version,
+        roots=tuple(file.roots),
+        nodes={name: node.named(name) for name, node in file.nodes.items()},
         **options,
     )
 
 
-def _node(name: str, document: Mapping[str, Any]) -> GraphNode:
-    binary = {key: document[key] for key in ("true", "false") if key in document}
-    return GraphNode(
-        id=name,
-        type=document["type"],
-        text=document.get("instructions") or document.get("criteria", ""),
-        inputs=tuple(document.get("inputs", ())),
-        label=document.get("output_label", ""),
-        children=tuple(document.get("children", ())),
-        branches=dict(document.get("options", binary)),
-        score=float(document["score"]) if "score" in document else None,
-        parser=document.get("parser", False),
-    )
+class _NodeFile(msgspec.Struct, frozen=True, kw_only=True, rename={"yes": "true", "no": "false"}):
+    """A node as a file has it; each type has some of the fields."""
+
+    type: NodeType
+    instructions: str = ""
+    criteria: str = ""
+    inputs: list[str] = []
+    output_label: str = ""
+    children: list[str] = []
+    options: dict[str, str] | None = None
+    yes: str | None = None
+    no: str | None = None
+    score: float | None = None
+    parser: bool = False
+
+    def named(self, name: str) -> GraphNode:
+        """Return the node under its name in the graph."""
+        binary = {"true": self.yes, "false": self.no}
+        ways = {way: node for way, node in binary.items() if node is not None}
+        return GraphNode(
+            id=name,
+            type=self.type,
+            text=self.instructions or self.criteria,
+            inputs=tuple(self.inputs),
+            label=self.output_label,
+            children=tuple(self.children),
+            branches=ways if self.options is None else self.options,
+            score=self.score,
+            parser=self.parser,
+        )
+
+
+class _GraphFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph as a file has it, once nothing was found wrong with it."""
+
+    name: str
+    version: int
+    roots: list[str]
+    nodes: dict[str, _NodeFile]
 
 
 def _document(node: GraphNode) -> dict[str, Any]:
@@ -229,7 +257,7 @@ def _document(node: GraphNode) -> dict[str, Any]:
     if node.type == "task":
         verdict_document = {"output_label": node.label, "children": list(node.children)}
         return node_document | {"instructions": node.text} | verdict_document
-    node_document["criteria"] = node.text
+    node_document |= {"criteria": node.text}
     if node.type == "choice":
         return node_document | {"options": dict(node.branches)}
     return node_document | dict(node.branches) | ({"parser": True} if node.parser else {})
