@@ -138,5 +138,5 @@ def test_parts_of_the_price_are_applied(tmp_path, monkeypatch):
     ],
 )
 def test_a_server_elsewhere_never_gets_the_machine_that_asked_it(spec, here):
-    model = RunModel(id="m", provider="openai", **spec)
+    model = RunModel(**{"id": "m", "provider": "openai", **spec})
     assert _is_on_this_machine(model) is here
