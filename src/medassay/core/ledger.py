@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from medassay.core.keyed import keyed
 from medassay.errors import IntegrityError
 
 LEDGER = "log.jsonl"
@@ -27,6 +26,35 @@ class LoggedRerun(msgspec.Struct, frozen=True, kw_only=True):
     differing: int
     trials: int
     within: bool
+
+
+class PublishedRerun(msgspec.Struct, frozen=True, kw_only=True):
+    """What a published audit found: a run that asked the models of other publications again.
+
+    Attributes
+    ----------
+    publication : the audit itself; `of` are those whose run it made again
+    differing, trials : how many trials differ, of how many
+    within : whether all cells lie within tolerance
+    """
+
+    publication: str
+    of: list[str]
+    differing: int
+    trials: int
+    within: bool
+
+
+class PublicationStatus(msgspec.Struct, kw_only=True):
+    """What the last entry about a publication says, and the audits of it where there are any."""
+
+    schema_version: int = 1
+    publication: str
+    status: str
+    reason: str
+    next: str | None
+    at: str
+    reruns: list[PublishedRerun] | msgspec.UnsetType = msgspec.UNSET
 
 
 class LedgerEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,44 +116,49 @@ class LedgerEntry:
         return None if self.signature is None else self.signature["key"]
 
 
-def status_of(entries: Sequence[LedgerEntry]) -> dict[str, dict[str, Any]]:
-    """Return publication → its status document: what the last entry about it says."""
-    statuses: dict[str, dict[str, Any]] = {}
+def status_of(entries: Sequence[LedgerEntry]) -> dict[str, PublicationStatus]:
+    """Return publication → its status: what the last entry about it says."""
+    statuses: dict[str, PublicationStatus] = {}
     for entry in entries:
         event = entry.event
-        statuses[event.publication] = {
-            "schema_version": 1,
-            "publication": event.publication,
-            "status": event.status,
-            "reason": event.reason,
-            "next": event.next,
-            "at": event.at,
-        }
+        statuses[event.publication] = PublicationStatus(
+            publication=event.publication,
+            status=event.status,
+            reason=event.reason,
+            next=event.next,
+            at=event.at,
+        )
     for rerun in reruns_of(entries):
-        for name in rerun["of"]:
-            statuses[name].setdefault("reruns", []).append(rerun)
+        for name in rerun.of:
+            status = statuses[name]
+            status.reruns = [*(status.reruns or ()), rerun]
     return statuses
 
 
-def reruns_of(entries: Sequence[LedgerEntry]) -> list[dict[str, Any]]:
+def reruns_of(entries: Sequence[LedgerEntry]) -> list[PublishedRerun]:
     """Return what each published audit found that asked the models of other publications again,
     oldest first.
 
-    An audit says `publication`, its own name, `of`, the publications whose run it made again,
-    `differing` of `trials`, and whether all cells lie `within` tolerance. Boards of earlier
-    versions do not say it in their ledger.
+    Boards of earlier versions do not say it in their ledger.
     """
     published = publications_in(entries)
-    documents = []
+    reruns = []
     for event in published:
         rerun = event.rerun
         if rerun is None:
             continue
         audited = [other.publication for other in published if other.holds(rerun.run)]
         if audited:
-            document = {"publication": event.publication, "of": audited}
-            documents.append(document | keyed(rerun, "differing", "trials", "within"))
-    return documents
+            reruns.append(
+                PublishedRerun(
+                    publication=event.publication,
+                    of=audited,
+                    differing=rerun.differing,
+                    trials=rerun.trials,
+                    within=rerun.within,
+                )
+            )
+    return reruns
 
 
 def publications_in(entries: Sequence[LedgerEntry]) -> list[LedgerEvent]:
@@ -143,5 +176,5 @@ def front_of(entries: Sequence[LedgerEntry]) -> str:
     published = publications_in(entries)[::-1]
     names = [event.publication for event in published]
     no_audits = [event.publication for event in published if event.rerun is None]
-    standing = [name for name in no_audits if states[name]["status"] != "retracted"]
+    standing = [name for name in no_audits if states[name].status != "retracted"]
     return (standing or no_audits or names)[0]

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-import msgspec
-
+from medassay.core.json import record_as
 from medassay.core.parser import Extraction, Parser
 from medassay.core.records.answer import Answer
 from medassay.core.records.completion import Completion
@@ -36,11 +35,14 @@ def read_answer(
     reading: an item with options is answered by its likeliest one, the first of equals.
     """
     if completion.likelihoods is not None or completion.drawn is not None:
+        where = f"responses: what was stored of item '{item.id}'"
         return read_likelihoods(
             item,
             prompt.order,
-            msgspec.convert(completion.likelihoods or (), tuple[StoredLikelihood, ...]),
-            msgspec.convert(completion.drawn, StoredCompletions | None),
+            record_as(completion.likelihoods or (), tuple[StoredLikelihood, ...], where),
+            None
+            if completion.drawn is None
+            else record_as(completion.drawn, StoredCompletions, where),
         )
     text, cut = completion.text, completion.finish == "length"
     if completion.finish in _DECLINED:

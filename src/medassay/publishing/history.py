@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from medassay.core.canonical import canonical
 from medassay.core.keyed import keyed
 from medassay.core.ledger import (
     HEAD,
@@ -32,7 +31,7 @@ from medassay.report.board import Board
 from medassay.report.pages.ranking import ranking
 from medassay.report.site import site_files
 from medassay.runner.manifest import code_of_today
-from medassay.storage.ledger import append_entry, head_of, lock_site, read_ledger
+from medassay.storage.ledger import append_entry, head_line, lock_site, read_ledger
 from medassay.storage.run import SUMS, Run, file_sha256
 from medassay.storage.signature import Signer
 
@@ -156,7 +155,7 @@ def front_page(board: Board, entries: Sequence[LedgerEntry]) -> bytes:
     up = f"p/{board.publication}/"
     names = [event.publication for event in publications_in(entries)[::-1]]
     state = status_of(entries)[board.publication]
-    board_shown = replace(board, reruns=state.get("reruns", []))
+    board_shown = replace(board, reruns=state.reruns or [])
     _, content = ranking(
         board_shown, OVERALL, board.modes[0], up=up, publications=names, state=state
     )
@@ -168,7 +167,7 @@ def _write_site(site: Path, newest: Board | None = None) -> None:
     _replace(site / "index.html", front_page(front_board(site, entries, newest), entries))
     for address, content in site_files(entries):
         _replace(site / address, content)
-    _replace(site / HEAD, canonical(head_of(entries)) + b"\n")
+    _replace(site / HEAD, head_line(entries))
     _replace(site / SITE_SUMS, site_sums(site, entries))
 
 

@@ -8,17 +8,18 @@ ranking of the same banks and methodology.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import canonical
-from medassay.core.json import parse_record
-from medassay.core.ledger import LedgerEntry, publications_in, reruns_of
+from medassay.core.json import parse_record, record_as
+from medassay.core.ledger import LedgerEntry, PublishedRerun, publications_in, reruns_of
 from medassay.core.records.trend import Series
 
 RERUNS = Path("data/reruns.json")
 
 
-def reruns_in_series(entries: Sequence[LedgerEntry], series: Series) -> list[dict[str, Any]]:
+def reruns_in_series(entries: Sequence[LedgerEntry], series: Series) -> list[PublishedRerun]:
     """Return what audits found of publications with the banks and the methodology of a series,
     oldest first.
     """
@@ -27,7 +28,7 @@ def reruns_in_series(entries: Sequence[LedgerEntry], series: Series) -> list[dic
         for event in publications_in(entries)
         if sorted(event.banks) == series.banks and event.methodology == series.methodology
     }
-    return [rerun for rerun in reruns_of(entries) if members.intersection(rerun["of"])]
+    return [rerun for rerun in reruns_of(entries) if members.intersection(rerun.of)]
 
 
 def write_reruns(publication: Path, entries: Sequence[LedgerEntry], series: Series) -> None:
@@ -35,14 +36,25 @@ def write_reruns(publication: Path, entries: Sequence[LedgerEntry], series: Seri
     nothing where there is none.
     """
     if reruns := reruns_in_series(entries, series):
-        document = {"schema_version": 1, "reruns": reruns}
+        document = msgspec.to_builtins(_EarlierReruns(reruns=reruns))
         (publication / RERUNS).write_bytes(canonical(document) + b"\n")
 
 
-def read_reruns(publication: Path) -> list[dict[str, Any]]:
-    """Return what a publication says of earlier audits of its series."""
+def read_reruns(publication: Path) -> list[PublishedRerun]:
+    """Return what a publication says of earlier audits of its series.
+
+    Raises
+    ------
+    IntegrityError
+        Saying what is wrong with the file.
+    """
     path = publication / RERUNS
     if not path.is_file():
         return []
-    reruns: list[dict[str, Any]] = parse_record(path.read_bytes(), str(RERUNS))["reruns"]
-    return reruns
+    document = parse_record(path.read_bytes(), str(RERUNS))
+    return record_as(document, _EarlierReruns, str(RERUNS)).reruns
+
+
+class _EarlierReruns(msgspec.Struct, kw_only=True):
+    schema_version: int = 1
+    reruns: list[PublishedRerun]

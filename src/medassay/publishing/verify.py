@@ -22,7 +22,7 @@ from medassay.publishing.trend import TREND, extended, read_trend, series_of, tr
 from medassay.report.site import site_files, status_document
 from medassay.runner.manifest import code_of_today
 from medassay.runner.replication import rerun_of
-from medassay.storage.ledger import head_of, read_ledger
+from medassay.storage.ledger import head_line, head_of, read_ledger
 from medassay.storage.merkle import consistency_proof, extends
 from medassay.storage.object_store import mirror_of
 from medassay.storage.run import JOURNALS, LEASES, SEAL, SUMS, Run, file_sha256
@@ -212,7 +212,7 @@ def _check_pages(folder: Path) -> str:
     """
     entries = read_ledger(folder)
     head = folder / HEAD
-    if not head.is_file() or head.read_bytes() != canonical(head_of(entries)) + b"\n":
+    if not head.is_file() or head.read_bytes() != head_line(entries):
         raise Mismatch(f"{HEAD}: not what {LEDGER} says")
     sums = folder / SITE_SUMS
     if not sums.is_file():
@@ -273,7 +273,7 @@ def _check_history(entries: list[LedgerEntry], head_kept: tuple[int, str] | str)
     if size > len(records):
         raise Mismatch(f"{LEDGER}: {len(records)} lines, the kept head has {size}: lines are gone")
     proof = consistency_proof(records, size)
-    later = (head["size"], bytes.fromhex(head["root"]))
+    later = (head.size, bytes.fromhex(head.root))
     if not extends((size, bytes.fromhex(root)), later, proof):
         raise Mismatch(
             f"{LEDGER}: does not begin with the {size} kept lines: history was rewritten"

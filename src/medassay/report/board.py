@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from medassay.bank.stats import ItemStats
 from medassay.core.keyed import keyed
+from medassay.core.ledger import PublishedRerun
 from medassay.core.records.relations import Relations
 from medassay.core.records.rerun import Rerun
 from medassay.core.records.seal import Seal
@@ -191,7 +192,7 @@ class Board:
     trend: Trend = field(default_factory=Trend)
     banks: Sequence[ShownBank] = ()
     rerun: Rerun | None = None
-    reruns: Sequence[Mapping[str, Any]] = ()
+    reruns: Sequence[PublishedRerun] = ()
     documents: Mapping[str, str] = field(default_factory=dict)
     cases: Sequence[ShownCase] = ()
     kind_pages: Mapping[str, str] = field(default_factory=dict)

@@ -2,11 +2,19 @@
 publication.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from medassay.core.canonical import canonical
-from medassay.core.ledger import LEDGER, LedgerEntry, publications_in, status_of
+from medassay.core.ledger import (
+    LEDGER,
+    LedgerEntry,
+    PublicationStatus,
+    publications_in,
+    status_of,
+)
 from medassay.report.pages.html import environment
 
 
@@ -26,9 +34,9 @@ def site_files(entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, bytes]]:
         yield f"status/{name}.json", status_document(state)
 
 
-def status_document(state: Mapping[str, Any]) -> bytes:
+def status_document(state: PublicationStatus) -> bytes:
     """Return the bytes of a status file."""
-    return canonical(dict(state)) + b"\n"
+    return canonical(msgspec.to_builtins(state)) + b"\n"
 
 
 def _page(template: str, **values: Any) -> bytes:

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
 from medassay.core.ledger import LEDGER, LedgerEntry
@@ -77,18 +79,33 @@ def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
 
 def _is_complete(record: dict[str, Any]) -> bool:
     """Return whether a record says what every reader of the ledger asks for."""
-    texts = [record.get(key) for key in ("publication", "at")]
-    if record.get("event") == "status":
-        texts += [record.get("status"), record.get("reason")]
-        if not isinstance(record.get("next"), str | None):
-            return False
-    elif record.get("event") == "publication":
-        texts += [record.get(key) for key in ("run", "methodology", "root", "sums_sha256")]
-        if not isinstance(record.get("banks"), list):
-            return False
-    else:
+    try:
+        msgspec.convert(record, _StatusRecord | _PublicationRecord)
+    except msgspec.ValidationError:
         return False
-    return all(isinstance(text, str) for text in texts)
+    return True
+
+
+class _StatusRecord(msgspec.Struct, tag_field="event", tag="status"):
+    """A change of status, as far as every reader of the ledger asks for it."""
+
+    publication: str
+    at: str
+    status: str
+    reason: str
+    next: str | None = None
+
+
+class _PublicationRecord(msgspec.Struct, tag_field="event", tag="publication"):
+    """A publication, as far as every reader of the ledger asks for it."""
+
+    publication: str
+    at: str
+    run: str
+    methodology: str
+    root: str
+    sums_sha256: str
+    banks: list[Any]
 
 
 def append_entry(folder: Path, record: dict[str, Any], signer: Signer | None = None) -> LedgerEntry:
@@ -107,8 +124,9 @@ def append_entry(folder: Path, record: dict[str, Any], signer: Signer | None = N
         )
     line_hash = chained(prev, record)
     line: dict[str, Any] = {"record": record, "prev": prev, "hash": line_hash}
-    if signer is not None:
-        line["signature"] = signer.sign(line_hash)
+    signature = None if signer is None else signer.sign(line_hash)
+    if signature is not None:
+        line |= {"signature": signature}
     path = folder / LEDGER
     before = path.read_bytes() if path.exists() else b""
     part = path.with_suffix(".part")
@@ -118,24 +136,38 @@ def append_entry(folder: Path, record: dict[str, Any], signer: Signer | None = N
         os.fsync(file.fileno())
     part.chmod(0o644)
     part.replace(path)
-    return LedgerEntry(record=record, prev=prev, hash=line_hash, signature=line.get("signature"))
+    return LedgerEntry(record=record, prev=prev, hash=line_hash, signature=signature)
 
 
-def head_of(entries: Sequence[LedgerEntry]) -> dict[str, Any]:
-    """Return what stands for a whole ledger: size, Merkle root over its records, last hash.
+class LedgerHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands for a whole ledger: size, Merkle root over its records, last hash.
 
     Whoever keeps it can tell later whether the ledger has only grown (`consistency_proof`).
     """
+
+    schema_version: int = 1
+    size: int
+    root: str
+    hash: str
+    signature: dict[str, str] | None
+
+
+def head_of(entries: Sequence[LedgerEntry]) -> LedgerHead:
+    """Return the head of a ledger."""
     tree = MerkleTree()
     for entry in entries:
         tree.add(canonical(entry.record))
-    return {
-        "schema_version": 1,
-        "size": tree.count,
-        "root": tree.root().hex(),
-        "hash": entries[-1].hash,
-        "signature": entries[-1].signature,
-    }
+    return LedgerHead(
+        size=tree.count,
+        root=tree.root().hex(),
+        hash=entries[-1].hash,
+        signature=entries[-1].signature,
+    )
+
+
+def head_line(entries: Sequence[LedgerEntry]) -> bytes:
+    """Return the bytes of the file with the head of a ledger."""
+    return canonical(msgspec.to_builtins(head_of(entries))) + b"\n"
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """The ranking: overall and for each domain, one page a mode."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from medassay.core.ledger import PublicationStatus
 from medassay.core.records.statistics import OVERALL
 from medassay.core.scale import scale_text
 from medassay.report.board import Board, shown_rows
@@ -25,7 +25,7 @@ def ranking(
     *,
     up: str | None = None,
     publications: Sequence[str] = (),
-    state: Mapping[str, Any] | None = None,
+    state: PublicationStatus | None = None,
 ) -> Page:
     """Return one ranking page.
 
