@@ -271,6 +271,23 @@ def test_a_private_bank_never_leaves(tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("private_first", [True, False])
+def test_a_private_bank_never_leaves_beside_another_of_its_name(tmp_path, private_first):
+    places = ["private", "open"] if private_first else ["open", "private"]
+    for number, place in enumerate(places, 1):
+        version = {"question_bank_version": f"law-2026.{number}"}
+        items = makers.many_items(3, f"domain{number}")
+        domains = {"domains": (f"domain{number}",)}
+        makers.write_bank(
+            tmp_path / place, items, **version, **domains, may_leave=place != "private"
+        )
+    elsewhere = {**makers.endpoint("http://127.0.0.1:9/v1"), "location": "external"}
+    makers.write_models(tmp_path, elsewhere)
+    with pytest.raises(InputError, match="bank 'law' may not leave"):
+        medassay.run(makers.write_plan(tmp_path, banks=places), secrets={})
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

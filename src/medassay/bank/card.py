@@ -44,7 +44,7 @@ class BankCard(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     may_leave : whether its items may be sent to endpoints elsewhere
     contradiction_penalty : what a contradicted fact costs, in [0, 1]
-    kept, dropped : records that became items, and by reason those that did not
+    dropped : by reason, the records that became no items
     """
 
     name: str
@@ -57,7 +57,6 @@ class BankCard(msgspec.Struct, frozen=True, kw_only=True):
     may_leave: bool = True
     contradiction_penalty: float = 1.0
     content_sha256: str | None = None
-    kept: int | None = None
     dropped: dict[str, int] = {}
 
 
@@ -129,7 +128,7 @@ def _rule_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if type(penalty) not in (int, float) or not 0 <= penalty <= 1:
         yield "contradiction_penalty", f"{penalty!r}; expected a number from 0 to 1"
     dropped = card.get("dropped", {})
-    if not isinstance(dropped, dict) or not all(isinstance(n, int) for n in dropped.values()):
+    if not isinstance(dropped, dict) or not all(type(n) is int for n in dropped.values()):
         yield "dropped", "expected a table of reasons and counts"
 
 

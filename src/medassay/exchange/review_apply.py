@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from medassay.bank.card import read_card
 from medassay.bank.check import check_record
 from medassay.bank.folder import bank_records, load_bank
+from medassay.core.json import record_as
 from medassay.core.records.item_line import item_line
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
@@ -82,9 +83,9 @@ def decisions_of(db: Session, study: Study) -> list[Decision]:
         if step is None:
             continue
         by = db.scalar(select(Account.name).where(Account.id == step.account_id)) or "somebody"
-        detail = msgspec.convert(step.detail, _DecisionDetail)
+        detail = record_as(step.detail, _DecisionDetail, f"decision about '{entry.item}'")
         before = [
-            msgspec.convert(ticket_step.detail, _ReleaseDetail)
+            record_as(ticket_step.detail, _ReleaseDetail, f"release of '{entry.item}'")
             for ticket_step in tickets.steps_of(db, ticket)
             if ticket_step.verb == "release"
         ]

@@ -83,7 +83,7 @@ def _forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, An
         base = line.id.removesuffix("-quiz").removesuffix("-open")
         key: tuple[Any, ...] = (line.id,)
         if line.meta.question:
-            key = (line.meta.question, "")
+            key = (str(line.meta.question), "")
         elif base != line.id:
             key = (base, line.question)
         groups.setdefault((*key, line.language), []).append(record)
@@ -150,7 +150,8 @@ def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
     entries = []
     for _, record in bank_records(derived):
         line = item_line(record)
-        names = (str(line.meta.of), str(line.meta.question), line.id)
+        noted = (line.meta.of, line.meta.question)
+        names = [*(str(name) for name in noted if name is not None), line.id]
         name = next((name for name in names if name in before), None)
         if name is not None:
             what = str(line.meta.maker or "derived")

@@ -13,6 +13,7 @@ import msgspec
 from medassay.bank.run_items import RunItems
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.json import record_as
 from medassay.core.records.item import Item
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.core.records.trial import Trial, TrialLine
@@ -182,7 +183,7 @@ def _answers(run: Run, items: RunItems, views: Sequence[AnswerView]) -> ShownAns
             strict=True,
         )
         stored = (
-            _StoredAnswer(msgspec.convert(trial, TrialLine), trial, score, digest)
+            _StoredAnswer(record_as(trial, TrialLine, "trials.jsonl"), trial, score, digest)
             for trial, score, digest in records
         )
         verdicts_of = _verdicts(run)

@@ -16,6 +16,7 @@ import msgspec
 
 from medassay.bank.check import build_item
 from medassay.core.canonical import canonical
+from medassay.core.json import record_as
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.kinds.catalog import PUBLIC_PARTS
 
@@ -175,10 +176,13 @@ def _panel_numbers(verdicts: list[Mapping[str, Any]]) -> dict[str, Any]:
         return {}
     from medassay.judging.panel import agreement
 
-    stored = msgspec.convert(verdicts, list[_PanelVerdict])
-    numbers: dict[str, Any] = {"panel_scores": [verdict.score for verdict in stored]}
+    numbers: dict[str, Any] = {"panel_scores": [verdict["score"] for verdict in verdicts]}
     # Of a deleted item's verdicts the scores are left, and nothing that was said.
-    bodies = [v.body for v in stored if v.outcome == "valid" and v.body is not None]
+    bodies = [
+        record_as(verdict["body"], _PanelBody, "verdicts.jsonl: a body")
+        for verdict in verdicts
+        if verdict.get("outcome") == "valid" and "body" in verdict
+    ]
     facts = [body.facts for body in bodies if body.facts is not None]
     if not facts or len(facts) < len(bodies):
         return numbers
@@ -198,15 +202,7 @@ class _JudgedFact(msgspec.Struct):
 
 
 class _PanelBody(msgspec.Struct):
+    """What is counted of a verdict on a withheld item."""
+
     facts: list[_JudgedFact] | None = None
     claims: list[Any] = []
-
-
-class _PanelVerdict(msgspec.Struct):
-    """What is counted of a verdict on a withheld item; most of it is absent where it was
-    deleted.
-    """
-
-    score: float | None
-    outcome: str = ""
-    body: _PanelBody | None = None

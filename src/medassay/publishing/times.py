@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from medassay.bank.run_items import RunItems
+from medassay.core.json import record_as
 from medassay.core.keyed import keyed
 from medassay.core.records.completion import Usage
 from medassay.core.records.manifest import RunMachine, RunModel
@@ -360,4 +361,4 @@ def _machine(run: Run, model: str, setting: str) -> RunMachine | None:
         if any(cell.startswith(prefix) for cell in member.cells):
             machine = member.machine
             break
-    return msgspec.convert(machine, RunMachine) if machine else None
+    return record_as(machine, RunMachine, "manifest.json: machine") if machine else None

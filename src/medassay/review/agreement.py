@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import msgspec
 import numpy as np
 
+from medassay.core.json import record_as
 from medassay.core.records.estimate import Estimate
 from medassay.review.form import Aspect, Form
 from medassay.review.rating import Rating
@@ -42,7 +42,7 @@ class LastReview:
     @cached_property
     def said(self) -> ReviewContent:
         """Return the content as a record."""
-        return msgspec.convert(self.content, ReviewContent)
+        return record_as(self.content, ReviewContent, f"review {self.review}")
 
     @property
     def scores(self) -> Scores:

@@ -100,7 +100,7 @@ def prepare(
         models_file=models_file,
         embedder={embedding: specs[embedding]} if embedding else {},
     )
-    leaving = {bank.name: bank.may_leave for bank in banks}
+    leaving = [(bank.name, bank.may_leave) for bank in banks]
     refuse_leaving(leaving, (prepared.specs | dict(prepared.embedder)).values(), plan.tools)
     return prepared
 

@@ -275,7 +275,7 @@ def refuse_incomplete(
 
 
 def refuse_leaving(
-    banks: Mapping[str, bool],
+    banks: Iterable[tuple[str, bool]],
     specs: Iterable[ModelSpec],
     tools: ToolRules | None = None,
 ) -> None:
@@ -284,11 +284,11 @@ def refuse_leaving(
 
     Parameters
     ----------
-    banks : name → whether the bank may leave
+    banks : name of each bank, and whether it may leave; two may bear one name
     """
     specs = list(specs)
     searches = [name for name in (tools.use if tools else ()) if name != "doc_retrieval"]
-    for name in (name for name, may_leave in banks.items() if not may_leave):
+    for name in [name for name, may_leave in banks if not may_leave]:
         if searches:
             raise InputError(
                 f"bank '{name}' may not leave this place (may_leave = false), but what a"

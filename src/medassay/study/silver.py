@@ -93,7 +93,7 @@ def write_silver(
         raise InputError(
             f"bank '{bank.name}': every report has its reference already; nothing to write"
         )
-    refuse_leaving({bank.name: bank.may_leave}, [spec])
+    refuse_leaving([(bank.name, bank.may_leave)], [spec])
     with using_stores(workspace) as folder:
         findings = prompt_batch(
             "references",

@@ -90,7 +90,7 @@ def review_flaws(
     records = _records(flaws, bank, spec)
     private = any(item_line(record).kind == "synthetic" for record in records.values())
     leaves = bank.may_leave and not private
-    refuse_leaving({bank.name: leaves}, [spec], options.tools)
+    refuse_leaving([(bank.name, leaves)], [spec], options.tools)
     with ExitStack() as stack:
         workshop = stack.enter_context(open_workshop(to))
         _note_plan(workshop, flaws, options, bank, spec)

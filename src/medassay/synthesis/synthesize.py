@@ -108,7 +108,7 @@ def _planned_models(path: Path) -> _PlannedModels:
                 f"{path}: '{names[0]}' and '{other}' are of one family, {specs[other].family}; who"
                 " reviews must be of another"
             )
-    refuse_leaving({plan.name: plan.may_leave}, specs.values())
+    refuse_leaving([(plan.name, plan.may_leave)], specs.values())
     return _PlannedModels(plan=plan, base=path.parent, specs=specs)
 
 

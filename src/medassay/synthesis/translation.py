@@ -48,7 +48,7 @@ class TranslationMaker:
             raise InputError(f"translation: '{options.to}'; expected the code of a language, as es")
         private = any(item.kind == "synthetic" for item in self._bank.items)
         leaves = self._bank.may_leave and not private
-        refuse_leaving({self._bank.name: leaves}, [self._author.spec])
+        refuse_leaving([(self._bank.name, leaves)], [self._author.spec])
         self._jobs: dict[str, SynthesisStep] = {}
         self.ended: list[Event] = []
 
@@ -99,16 +99,17 @@ class TranslationMaker:
                 continue
             before = self._records_by_id[name]
             line = item_line(before)
+            question = name if line.meta.question is None else line.meta.question
             record = {k: v for k, v in before.items() if k not in ("approval", "revision")}
             record |= {k: _put(before[k], v) if k in _OBJECTS else v for k, v in value.items()}
             record |= {
                 "id": f"{name}-{self._translation_plan.to}",
                 "language": self._translation_plan.to,
-                "cluster": line.cluster or name,
+                "cluster": name if line.cluster is None else line.cluster,
                 "source": f"translation of {self._bank.version}, item {name}",
                 "meta": {
                     "maker": "translation",
-                    "question": f"{line.meta.question or name}-{self._translation_plan.to}",
+                    "question": f"{question}-{self._translation_plan.to}",
                     "generator": spec.id,
                     "family": spec.family,
                     "of": name,

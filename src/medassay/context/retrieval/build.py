@@ -22,7 +22,7 @@ from medassay.context.retrieval.embed import PassageEmbedder
 from medassay.context.retrieval.index import FORMAT, Chunk, Method, describe_index, is_index
 from medassay.context.retrieval.words import count_words
 from medassay.core.canonical import canonical, short_hash
-from medassay.core.json import parse_json
+from medassay.core.json import parse_json, record_as
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.run import refuse_inside
 
@@ -269,4 +269,4 @@ async def _append(file: IO[bytes], embedder: PassageEmbedder, texts: list[str], 
 def _chunks(path: Path) -> Iterator[Chunk]:
     with path.open("rb") as lines:
         for line in lines:
-            yield msgspec.convert(parse_json(line, path.name), Chunk)
+            yield record_as(parse_json(line, path.name), Chunk, path.name)

@@ -17,6 +17,7 @@ import msgspec
 
 from medassay.context.tools.toolbox import Status, Toolbox, ToolResult
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.json import parse_json, record_as
 from medassay.core.records.completion import Completion, Reply, ToolCall, Usage
 from medassay.core.records.context_config import DEAF_TURNS, ToolRules
 from medassay.core.records.model import ModelSpec
@@ -150,12 +151,11 @@ class ToolLoop:
             result = await self._toolbox.call(call)
             return canonical({"status": result.status, "text": result.text}).decode()
 
-        stored = msgspec.json.decode(
-            await self._asker.stored_result(
-                key, make, {"model": spec.id, "tool": call.name, **columns}
-            ),
-            type=_StoredResult,
+        text = await self._asker.stored_result(
+            key, make, {"model": spec.id, "tool": call.name, **columns}
         )
+        where = f"responses: result of {call.name}"
+        stored = record_as(parse_json(text.encode(), where), _StoredResult, where)
         return ToolResult(text=stored.text, status=stored.status, key=key)
 
     async def close(self) -> None:

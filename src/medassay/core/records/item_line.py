@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from medassay.core.json import record_as
 from medassay.core.records.target import LETTERS
+from medassay.errors import InputError
 
-Note = str | int | float | None  # what the maker of a bank notes; nobody checks its type
+Note = Any  # what the maker of a bank notes: anything, since it is their own
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +80,10 @@ def item_line(record: Mapping[str, Any]) -> ItemLine:
 
     Raises
     ------
-    IntegrityError
+    InputError
         Naming the item and the field that is of another type.
     """
-    return record_as(record, ItemLine, f"item '{record.get('id', '')}'")
+    try:
+        return msgspec.convert(record, ItemLine)
+    except msgspec.ValidationError as error:
+        raise InputError(f"item '{record.get('id', '')}': {error}") from None

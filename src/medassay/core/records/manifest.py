@@ -190,9 +190,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return self.drawn_as or self.run
 
     @property
-    def leaving(self) -> dict[str, bool]:
-        """Return whether each bank may leave, by its name."""
-        return {bank.name: bank.may_leave for bank in self.banks}
+    def leaving(self) -> list[tuple[str, bool]]:
+        """Return the name of each bank, and whether it may leave."""
+        return [(bank.name, bank.may_leave) for bank in self.banks]
 
     def provider_of(self, model: str) -> str:
         """Return the provider of a model, "" where the run does not know the model."""

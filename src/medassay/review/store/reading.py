@@ -9,6 +9,7 @@ import msgspec
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
+from medassay.core.json import record_as
 from medassay.review.agreement import LastReview
 from medassay.review.store.schema import (
     Account,
@@ -203,7 +204,7 @@ def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]
         # That others disagree is not theirs to know: only what they wrote themselves comes back.
         if any(
             step.verb == "feedback"
-            and (feedback := msgspec.convert(step.detail, _Feedback)).review in own_entries
+            and (feedback := record_as(step.detail, _Feedback, "feedback")).review in own_entries
             and set(feedback.why) != {"disagreement"}
             for step in steps
         ):

@@ -8,10 +8,10 @@ on every database.
 
 from typing import Any, ClassVar
 
-import msgspec
 from sqlalchemy import JSON, ForeignKey, Index, Text, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from medassay.core.json import record_as
 from medassay.review.stored import HiddenPart, StoredSettings
 
 ROLES = ("reviewer", "adjudicator", "coordinator", "maintainer", "auditor")
@@ -97,7 +97,7 @@ class Study(Base):
     @property
     def chosen(self) -> StoredSettings:
         """Return the settings as a record."""
-        return msgspec.convert(self.settings, StoredSettings)
+        return record_as(self.settings, StoredSettings, f"study '{self.id}': settings")
 
 
 class Right(Base):
@@ -141,7 +141,7 @@ class Entry(Base):
     @property
     def hidden_part(self) -> HiddenPart:
         """Return what reviewers do not see as a record."""
-        return msgspec.convert(self.hidden, HiddenPart)
+        return record_as(self.hidden, HiddenPart, f"study '{self.study_id}', item {self.number}")
 
 
 class Assignment(Base):
