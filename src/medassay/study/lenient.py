@@ -15,6 +15,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.target import Choice, Diagnoses, Form, Range, Record, Report
 from medassay.core.reply.lenient_json import read_lenient
 from medassay.core.reply.thoughts import strip_thoughts
+from medassay.kinds.record.reply import read_record_reply
 
 _READ = 20_000  # characters of a reply that are looked at
 _NAMES = 5  # of a list that are compared
@@ -145,5 +146,8 @@ def comparable(item: Item, value: str | None) -> str | None:
         names = [plain_name(entry["name"]) for entry in json.loads(value)]
         return json.dumps(names[:_NAMES], ensure_ascii=False) if names else None
     if isinstance(item.target, Record | Report):
-        return json.dumps(json.loads(value), ensure_ascii=False, sort_keys=True, default=str)
+        # Of some tasks the value is the whole reply, with the record in it.
+        record = read_record_reply(value).value
+        dumped = json.dumps(record, ensure_ascii=False, sort_keys=True, default=str)
+        return None if record is None else dumped
     return value if isinstance(item.target, Choice | Range) else "text"

@@ -164,7 +164,10 @@ class Index:
         self.id, self.n = self.description.id, self.description.chunks
         self.method = self.description.method
         if self.description.format != FORMAT or self.method not in METHODS:
-            raise InputError(f"{folder}: an index of another version; build it again")
+            raise InputError(
+                f"{folder}/index.json: format {self.description.format}, method"
+                f" '{self.description.method}': an index of another version; build it again"
+            )
         self.embedder: PassageEmbedder | None = None
         self._chunks = _Lines(folder / "chunks.jsonl", self.n, Chunk)
         n = self.description.documents
