@@ -71,7 +71,7 @@ def select_fields(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str,
     return {name: record[name] for name in fields if name in record}
 
 
-class Finding(msgspec.Struct):
+class NamedFinding(msgspec.Struct):
     """What names a change that was found when verdicts or replies were read again."""
 
     trial: tuple[str, str, str, str, str, int]

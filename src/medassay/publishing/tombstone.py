@@ -20,7 +20,7 @@ from medassay.errors import InputError
 from medassay.kinds.catalog import RULES
 from medassay.publishing.redaction import (
     TRIAL_FIELDS,
-    Finding,
+    NamedFinding,
     counted_still,
     item_of,
     numbers_of,
@@ -232,7 +232,7 @@ def _tombstone(
 ) -> bytes:
     line = raw.removesuffix(b"\n")
     if name == "findings.jsonl":
-        finding = record_as(record, Finding, name)
+        finding = record_as(record, NamedFinding, name)
         entry = {k: v for k, v in record.items() if k not in ("old", "new")}
         is_told = (finding.domain, finding.item) in {(d, item) for d in domains}
         return canonical(entry) + b"\n" if is_told and finding.field != "score" else raw

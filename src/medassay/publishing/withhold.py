@@ -16,7 +16,13 @@ from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import IntegrityError
 from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import RULES
-from medassay.publishing.redaction import FINDING_FIELDS, Finding, Redactor, item_of, select_fields
+from medassay.publishing.redaction import (
+    FINDING_FIELDS,
+    NamedFinding,
+    Redactor,
+    item_of,
+    select_fields,
+)
 from medassay.publishing.shingles import PrivateShingles
 from medassay.publishing.times import times_of, to_sealed
 from medassay.publishing.tombstone import Tombstones, read_tombstones, tombstones_line
@@ -268,7 +274,7 @@ def _scores(run: Run, hidden: Redactor, withheld: set[tuple[str, str]]) -> Itera
 def _findings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
     """Yield findings; of a synthetic item a score before and after, but no reply."""
     for record in read_jsonl(run.path / "findings.jsonl"):
-        finding = record_as(record, Finding, "findings.jsonl")
+        finding = record_as(record, NamedFinding, "findings.jsonl")
         hidden = (finding.domain, finding.item) in withheld and finding.field != "score"
         yield select_fields(
             record, [f for f in FINDING_FIELDS if not hidden or f not in ("old", "new")]

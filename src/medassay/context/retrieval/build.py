@@ -19,7 +19,7 @@ import numpy as np
 from medassay.context.retrieval.chunk import OVERLAP, SIZE, Merging, split
 from medassay.context.retrieval.corpus import Readers, corpus_hash, read_corpus
 from medassay.context.retrieval.embed import PassageEmbedder
-from medassay.context.retrieval.index import FORMAT, Chunk, Method, describe_index, is_index
+from medassay.context.retrieval.index import FORMAT, Method, StoredChunk, describe_index, is_index
 from medassay.context.retrieval.words import count_words
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.json import parse_json, record_as
@@ -29,7 +29,7 @@ from medassay.storage.run import refuse_inside
 _BATCH = 256  # chunks embedded at once
 
 
-class _Counts(msgspec.Struct, frozen=True, kw_only=True):
+class _CorpusCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How many documents and chunks an index has, and how many characters."""
 
     documents: int
@@ -41,7 +41,7 @@ class _BegunBuild(msgspec.Struct, frozen=True, kw_only=True):
     """What a build that was cut off leaves: what it depends on, and what it has cut by then."""
 
     identity: dict[str, Any]
-    counts: _Counts
+    counts: _CorpusCounts
 
 
 Progress = Callable[[int, int], None]
@@ -187,7 +187,7 @@ def _begin(
     identity: Mapping[str, Any],
     parameters: Parameters,
     readers: Readers,
-) -> _Counts:
+) -> _CorpusCounts:
     """Write documents and chunks, unless an earlier build of the same has; return how many there
     are.
     """
@@ -220,7 +220,7 @@ def _begin(
                 plain = {"document": document.name, "start": piece.start, "text": piece.text}
                 chunks.write(canonical(plain) + b"\n")
                 n_chunks += 1
-    counts = _Counts(documents=n_documents, chunks=n_chunks, characters=n_characters)
+    counts = _CorpusCounts(documents=n_documents, chunks=n_chunks, characters=n_characters)
     begun = _BegunBuild(identity=dict(identity), counts=counts)
     _write(mark, canonical(msgspec.to_builtins(begun)))
     return counts
@@ -266,7 +266,7 @@ async def _append(file: IO[bytes], embedder: PassageEmbedder, texts: list[str], 
     file.flush()
 
 
-def _chunks(path: Path) -> Iterator[Chunk]:
+def _chunks(path: Path) -> Iterator[StoredChunk]:
     with path.open("rb") as lines:
         for line in lines:
-            yield record_as(parse_json(line, path.name), Chunk, path.name)
+            yield record_as(parse_json(line, path.name), StoredChunk, path.name)

@@ -56,7 +56,7 @@ def is_index(folder: Path) -> bool:
     return (folder / "index.json").is_file()
 
 
-class Chunk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StoredChunk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A stretch of a document, and the character at which it begins there."""
 
     document: str
@@ -169,7 +169,7 @@ class Index:
                 f" '{self.description.method}': an index of another version; build it again"
             )
         self.embedder: PassageEmbedder | None = None
-        self._chunks = _Lines(folder / "chunks.jsonl", self.n, Chunk)
+        self._chunks = _Lines(folder / "chunks.jsonl", self.n, StoredChunk)
         n = self.description.documents
         self._documents = _Lines(folder / "documents.jsonl", n, _DocumentLine)
         self._names: dict[str, int] | None = None
@@ -217,7 +217,7 @@ class Index:
         line = self._documents[number]
         return Document(name=line.name, text=line.text)
 
-    def chunk(self, number: int) -> Chunk:
+    def chunk(self, number: int) -> StoredChunk:
         """Return a chunk by its number."""
         return self._chunks[number]
 

@@ -27,7 +27,7 @@ def _show(
     )
 
 
-class _ActForm(msgspec.Struct, frozen=True, kw_only=True):
+class _AccountForm(msgspec.Struct, frozen=True, kw_only=True):
     """What the page of accounts asks for: `do` names it, for whom, and of which study."""
 
     do: str = ""
@@ -39,7 +39,7 @@ class _ActForm(msgspec.Struct, frozen=True, kw_only=True):
 
 def act(context: Here) -> Response:
     """Invite, give and take roles, disable and enable, send a link for a new password."""
-    form, who = context.form(_ActForm), context.who.name
+    form, who = context.form(_AccountForm), context.who.name
     do, email, role = form.do, form.email, form.role
     if do in _ASKED_TWICE and form.confirm != "yes":
         return context.page("take.html", do=do, email=email, role=role, of=form.study)
@@ -69,7 +69,7 @@ def act(context: Here) -> Response:
 
 
 def _change(context: RequestContext, db: Session, account: Account, do: str) -> str:
-    who, form = context.who.name, context.form(_ActForm)
+    who, form = context.who.name, context.form(_AccountForm)
     if do == "revoke":
         accounts.revoke(db, account, form.study, form.role, who=who)
         return "The role was taken."

@@ -53,7 +53,7 @@ class _StudyForm(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str = ""
 
 
-class _ActForm(msgspec.Struct, frozen=True, kw_only=True):
+class _CoordinatorForm(msgspec.Struct, frozen=True, kw_only=True):
     """What the coordinator's page asks for: `do` names it, the others belong to one of them.
 
     Attributes
@@ -136,7 +136,7 @@ def _progress(
 
 def act(context: Here) -> Response:
     """Invite, assign, withdraw: whatever the coordinator's page asks for."""
-    form, who = context.form(_ActForm), context.who.name
+    form, who = context.form(_CoordinatorForm), context.who.name
     do = form.do
     try:
         with context.database.write() as db:
@@ -163,7 +163,7 @@ def _invite(context: RequestContext, db: Any, study: str) -> tuple[str, str]:
 
     Who has one is given the role at once.
     """
-    email, who = accounts.checked_email(context.form(_ActForm).email), context.who.name
+    email, who = accounts.checked_email(context.form(_CoordinatorForm).email), context.who.name
     account = accounts.account_of(db, email)
     if account is not None:
         accounts.grant(db, account, study, "reviewer", who=who)
@@ -175,7 +175,7 @@ def _invite(context: RequestContext, db: Any, study: str) -> tuple[str, str]:
 
 def bring_in(context: Here) -> Response:
     """Take in an uploaded file of items, or a sample of it."""
-    upload, form = context.files.get("items"), context.form(_ActForm)
+    upload, form = context.files.get("items"), context.form(_CoordinatorForm)
     try:
         if upload is None:
             raise InputError("choose a file of items first")
@@ -211,7 +211,7 @@ def _closing(context: RequestContext, status: int = 200) -> Response:
 
 def close_study(context: Here) -> Response:
     """Close a study for good, once its name was typed."""
-    if context.form(_ActForm).confirm.strip() != context.study.id:
+    if context.form(_CoordinatorForm).confirm.strip() != context.study.id:
         return _closing(context, 422)
     with context.database.write() as db:
         frozen.close(db, db.get_one(Study, context.study.id), who=context.who.name)
