@@ -75,6 +75,40 @@ def test_a_wrong_value_anywhere_is_told_in_one_line(kind, tmp_path, cli):
                 assert errors.count("error:") == (code != 0), (name, place, errors)
 
 
+def test_a_wrong_value_in_a_document_of_a_site_or_of_deletions_is_told_in_one_line(tmp_path, cli):
+    run = runs("closed", tmp_path)
+    assert cli("publish", run.path, "--to", tmp_path / "site", "--id", "one")[0] == 0
+    assert cli("forget", "law-00", "--reason", "asked for", "--yes")[0] == 0
+    site, publication = tmp_path / "site", tmp_path / "site/p/one"
+    deleted = run.path / "tombstones.json"
+    (publication / "data/reruns.json").write_text(
+        json.dumps({"schema_version": 1, "reruns": [AUDIT]})
+    )
+    chance = random.Random("site")
+    for path, command in (
+        (publication / "data/trend.json", ("verify", site)),
+        (publication / "data/reruns.json", ("verify", site)),
+        (site / "status/one.json", ("verify", site)),
+        (site / "log/head.json", ("verify", site)),
+        (deleted, ("verify", run.path)),
+        (deleted, ("report", run.path)),
+    ):
+        data = path.read_bytes()
+        document = json.loads(data)
+        places = [*places_in(document)]
+        path.chmod(0o644)
+        for place in chance.sample(places, min(N, len(places))):
+            path.write_text(json.dumps(with_wrong(document, place, chance.choice(WRONG))))
+            code, _, errors = cli(*command)
+            assert "unexpected" not in errors, (path.name, place, errors)
+            assert errors.count("error:") <= 1, (path.name, place, errors)
+            assert code or command[0] == "report", (path.name, place)
+        path.write_bytes(data)
+
+
+AUDIT = {"publication": "two", "of": ["one"], "differing": 0, "trials": 9, "within": True}
+
+
 @pytest.mark.parametrize(
     ("read", "says"),
     [
