@@ -246,6 +246,16 @@ def test_importing_is_light_and_touches_no_network(module):
     assert done.returncode == 0, done.stderr
 
 
+def test_the_review_server_loads_neither_runner_nor_workshops():
+    code = (
+        "import sys, medassay.web.app\n"
+        "rooms = {name.split('.')[1] for name in sys.modules if name.startswith('medassay.')}\n"
+        "sys.exit(str(rooms & {'runner', 'synthesis', 'model', 'kinds', 'judging'}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "set()", done.stderr
+
+
 def test_the_public_face_is_small_and_complete():
     import medassay
 

@@ -103,7 +103,7 @@ class StoredItems(Sequence[Item]):
                     where = f"{self._name} row {row}"
                     record = _object(line, where)
                     form = check_record(record, where, self._domains, of_run=self._of_run)
-                    domain, name = record["domain"], record["id"]
+                    name, domain = record["id"], record["domain"]
                     # Ids are unique in a bank; a run may join banks, whose domains differ.
                     key = (domain if self._of_run else "", name)
                     if seen_ids is None and key <= last:

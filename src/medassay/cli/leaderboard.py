@@ -166,7 +166,7 @@ def _sentences(run: "Run", domain: str) -> Iterator[str]:
 
     statistics = run.statistics
     n_domains = len(run.manifest.domains)
-    for mode in statistics.ranked_modes:
+    for mode in statistics.modes:
         relations = statistics.relations(domain, mode)
         sentence = statistics.sentence(domain, mode)
         yield f"{mode}: {sentence}" if len(statistics.modes) > 1 else sentence
@@ -195,7 +195,7 @@ def _unread_pairs(run: "Run", domain: str) -> list[str]:
     return [
         f"{', '.join(pair.first)} ({100 * pair.unread[0]:.1f} % unread) and"
         f" {', '.join(pair.second)} ({100 * pair.unread[1]:.1f} %)"
-        for mode in run.statistics.ranked_modes
+        for mode in run.statistics.modes
         for pair in run.statistics.relations(domain, mode).pairs
         if pair.unread_outweighs and pair.unread is not None
     ]

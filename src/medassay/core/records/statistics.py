@@ -334,11 +334,6 @@ class Statistics:
         return sorted(self._fields, key=lambda mode: (mode != "solo", mode))
 
     @property
-    def ranked_modes(self) -> list[str]:
-        """Return the modes as the file lists them."""
-        return list(self._fields)
-
-    @property
     def domains(self) -> list[str]:
         """Return the domains, the overall ranking among them, as the file lists them."""
         return list(self._domains)
