@@ -25,6 +25,7 @@ from medassay.errors import GateError, InputError, IntegrityError
 from medassay.exchange import review_export
 from medassay.exchange.review_apply import decisions_of
 from medassay.exchange.review_entries import (
+    entries_of_records,
     pair_entries,
     private_run,
     run_entries,
@@ -91,6 +92,18 @@ def test_refined_pathways_come_as_pairs(tmp_path):
     for one in found:
         [before], [after] = one.content["original"], one.content["derived"]
         assert after["text"] == before["text"].replace("->", "-> then", 1)
+
+
+@pytest.mark.parametrize("question", ["gout/3", 3, ["gout", 3]])
+def test_a_quiz_and_the_open_form_of_its_question_are_one_entry(question):
+    meta = {"question": question}
+    common = {"domain": "d", "question": "Which?", "meta": meta}
+    quiz = {**common, "id": "a", "options": ["x", "y"], "expected": "B"}
+    opened = {**common, "id": "b", "answer_type": "open", "reference": "y", "revision": 2}
+    other = {**opened, "id": "c", "meta": {"question": "gout/4"}}
+    entries = entries_of_records([opened, other, quiz])
+    assert [entry.item for entry in entries] == ["a", "c"]
+    assert entries[0].hidden["forms"] == {"b": 2}
 
 
 def test_derived_banks_are_paired_with_their_originals(tmp_path):
