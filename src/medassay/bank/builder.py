@@ -5,9 +5,9 @@ reason.
 import csv
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from medassay.bank.check import build_item, check_record
 from medassay.bank.delimited import USUAL, TableForm, encoding_name
@@ -15,6 +15,7 @@ from medassay.bank.serialize import item_record
 from medassay.core.canonical import content_hash
 from medassay.core.json import parse_json
 from medassay.core.records.item import Bank, Item
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 
@@ -48,7 +49,12 @@ class BankBuilder:
         self.dropped[reason] += 1
 
     def choice(
-        self, name: str, question: Any, options: list[Any], key: int | None, **more: Any
+        self,
+        name: str,
+        question: str | None,
+        options: Sequence[str | float | None],
+        key: int | None,
+        **more: Any,
     ) -> None:
         """Add a multiple-choice item, or count why it cannot be one. `key` counts from 0."""
         texts = ["" if option is None else str(option).strip() for option in options]
@@ -59,15 +65,11 @@ class BankBuilder:
         elif key is None or not 0 <= key < len(texts):
             self.drop("no valid key")
         else:
-            record = {
-                "question": str(question).strip(),
-                "options": texts,
-                "expected": LETTERS[key],
-            }
-            self.add({"id": name, **record, **more})
+            record = {"question": str(question).strip(), "options": texts, "expected": LETTERS[key]}
+            self.add(cast(ItemObject, {"id": name, **record, **more}))
 
     def text(
-        self, name: str, question: Any, reference: Any, *, least: int = 1, **more: Any
+        self, name: str, question: str | None, reference: str | None, *, least: int = 1, **more: Any
     ) -> None:
         """Add an open item whose answer is compared with a reference text, or count why it cannot
         be one.
@@ -82,13 +84,14 @@ class BankBuilder:
             self.drop(short if least > 1 else "no reference")
         else:
             record = {"answer_type": "open", "question": question_text, "reference": answer}
-            self.add({"id": name, "domain": self.name, **record, **more})
+            self.add(cast(ItemObject, {"id": name, "domain": self.name, **record, **more}))
 
-    def add(self, record: dict[str, Any]) -> None:
+    def add(self, record: ItemObject) -> None:
         """Add one record in the form of a bank file, or count why it is refused."""
-        full = {"kind": "public", "source": self.source, **record}
+        values = {"kind": "public", "source": self.source, **record}
         # A report whose record is null has none yet; anywhere else null is nothing.
-        full = {k: v for k, v in full.items() if k == "record" or v not in (None, "")}
+        values = {k: v for k, v in values.items() if k == "record" or v not in (None, "")}
+        full = cast(ItemObject, values)
         where = f"{self.name} record '{full.get('id')}'"
         check_record(full, where, {str(full.get("domain"))})
         item = build_item(full)
@@ -204,13 +207,13 @@ def read_csv(
         ) from None
 
 
-def letter_index(letter: Any) -> int | None:
+def letter_index(letter: str | None) -> int | None:
     """Return 0 for "A", 1 for "b" …; None for anything else."""
     text = str(letter or "").strip().upper()
     return LETTERS.index(text) if len(text) == 1 and text in LETTERS else None
 
 
-def whole_number(value: Any) -> int | None:
+def whole_number(value: str | float | None) -> int | None:
     """Return `value` as an integer, None where it is none."""
     try:
         return int(str(value).strip())
@@ -218,10 +221,10 @@ def whole_number(value: Any) -> int | None:
         return None
 
 
-def need_columns(path: Path, record: dict[str, Any], *layouts: set[str]) -> int:
+def need_columns(path: Path, record: Collection[str], *layouts: set[str]) -> int:
     """Return which of `layouts` the record's columns fit, or refuse the file naming them."""
     for number, layout in enumerate(layouts):
-        if layout <= record.keys():
+        if layout <= set(record):
             return number
     expected = " or ".join("{" + ", ".join(sorted(layout)) + "}" for layout in layouts)
     raise InputError(

@@ -1,9 +1,10 @@
 """One item of a bank file: from parsed JSON object to `Item`, or a refusal that names the place."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
+from typing import Any, cast
 
 from medassay.core.records.item import Item
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import (
     CLOSED_TARGETS,
     OPEN_TARGETS,
@@ -41,7 +42,7 @@ _SPLITS = ("test", "dev")
 
 
 def check_record(
-    record: Any, where: str, domains: Collection[str], *, of_run: bool = False
+    record: ItemObject, where: str, domains: Collection[str], *, of_run: bool = False
 ) -> Form:
     """Return the form of the item in `record`, after every check.
 
@@ -85,25 +86,25 @@ def check_record(
     return target.form
 
 
-def build_item(record: Mapping[str, Any]) -> Item:
+def build_item(record: ItemObject) -> Item:
     """Return the item in a record that was checked before."""
     target = _target_of(record)
-    copied = {key: value for key, value in record.items() if key in _COPIED}
+    copied: dict[str, Any] = {key: v for key, v in record.items() if key in _COPIED}
     copied.setdefault("question", "")
     if "nice_to_have" in record:
         copied["nice_to_have"] = tuple(record["nice_to_have"])
     # What belongs to targets of other forms stays with the item.
     strange = _TARGET_TYPES.keys() & record.keys() - target.keys.keys()
-    more = {key: record[key] for key in sorted(strange)}
+    more = cast(ItemObject, {key: record.get(key) for key in sorted(strange)})
     return Item(target=target.read(record), more=more, **copied)
 
 
-def form_of(record: Mapping[str, Any]) -> Form:
+def form_of(record: ItemObject) -> Form:
     """Return the form of a record that was checked before."""
     return _target_of(record).form
 
 
-def _target_of(record: Mapping[str, Any]) -> type[Target]:
+def _target_of(record: ItemObject) -> type[Target]:
     """Return the form of target that an item has."""
     if Withheld.claims(record):
         return Withheld
@@ -115,7 +116,7 @@ def _target_of(record: Mapping[str, Any]) -> type[Target]:
     return next((target for target in targets if target.claims(record)), targets[-1])
 
 
-def _check_keys(record: Mapping[str, Any], refuse: Refuse, *, of_run: bool) -> None:
+def _check_keys(record: ItemObject, refuse: Refuse, *, of_run: bool) -> None:
     for key, value in record.items():
         type_ = _TYPES.get(key) or _further_type(key)
         if type_ is None:
@@ -125,8 +126,8 @@ def _check_keys(record: Mapping[str, Any], refuse: Refuse, *, of_run: bool) -> N
         if type_ is not object and type(value) is not type_:  # exact: true is no number
             expected = "text" if type_ is str else type_.__name__
             raise refuse(key, f"{value!r}; expected {expected}")
-    for key in ("id", "domain"):
-        if not record.get(key, "").strip():
+    for key, text in (("id", record.get("id", "")), ("domain", record.get("domain", ""))):
+        if not text.strip():
             raise refuse(key, "absent or empty; expected text")
 
 
@@ -141,7 +142,7 @@ def _further_type(key: str) -> type | None:
 
 
 def _check_one_target(
-    record: Mapping[str, Any], target: type[Target], refuse: Refuse, *, of_run: bool
+    record: ItemObject, target: type[Target], refuse: Refuse, *, of_run: bool
 ) -> None:
     """Raise unless the item asks something and has one target of its answer type."""
     answer_type = record.get("answer_type", "closed")
@@ -172,14 +173,14 @@ def _check_one_target(
         raise refuse("options", f"a closed item has one of options, regex, range; found {found}")
 
 
-def _check_may_be_withheld(record: Mapping[str, Any], refuse: Refuse, *, of_run: bool) -> None:
+def _check_may_be_withheld(record: ItemObject, refuse: Refuse, *, of_run: bool) -> None:
     key = "tombstone" if "tombstone" in record else "commitment"
     if not of_run or (key == "commitment" and record.get("kind") != "synthetic"):
         raise refuse(key, "only items of a run or a publication have one")
 
 
 def _check_beside(
-    record: Mapping[str, Any], target: type[Target], refuse: Refuse, *, of_run: bool
+    record: ItemObject, target: type[Target], refuse: Refuse, *, of_run: bool
 ) -> None:
     """Check what stands beside a target: statements, and keys of other targets."""
     if "nice_to_have" in record:
@@ -197,7 +198,7 @@ def _check_beside(
         raise refuse("origin", "of no record; expected both or none")
 
 
-def _check_unread(record: Mapping[str, Any], target: type[Target], refuse: Refuse) -> None:
+def _check_unread(record: ItemObject, target: type[Target], refuse: Refuse) -> None:
     """Check keys of closed targets on an item of another: exports and pages show them."""
     for other in CLOSED_TARGETS:
         if other is not target:

@@ -28,6 +28,7 @@ from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash
 from medassay.core.json import parse_json
 from medassay.core.records.item import Bank, Item
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import Form
 from medassay.errors import InputError
 
@@ -58,7 +59,7 @@ class StoredItems(Sequence[Item]):
     def __len__(self) -> int:
         return len(self._starts)
 
-    def record(self, position: int) -> dict[str, Any]:
+    def record(self, position: int) -> ItemObject:
         """Return the parsed file object at `position`."""
         line = os.pread(self._file, self._lengths[position], self._starts[position])
         return _object(line, self._name)
@@ -91,7 +92,7 @@ class StoredItems(Sequence[Item]):
                 self._lengths.append(len(line))
                 offset += len(line)
 
-    def scan(self) -> Iterator[dict[str, Any]]:
+    def scan(self) -> Iterator[ItemObject]:
         """Yield the file object of every item while building the index; call once, first."""
         seen_ids: set[tuple[str, str]] | None = None  # made when ids are not in order
         last = ("", "")
@@ -141,8 +142,8 @@ class ChosenItems(Sequence[Item]):
         return self._items[self._places[position]]
 
 
-def _object(line: bytes, where: str) -> dict[str, Any]:
-    value: dict[str, Any] = parse_json(line, where)
+def _object(line: bytes, where: str) -> ItemObject:
+    value: ItemObject = parse_json(line, where)
     return value
 
 
@@ -210,17 +211,17 @@ def _changes(folder: Path) -> str:
         return file.read(_LONGEST_CHANGES)
 
 
-def _records(items: StoredItems) -> Iterator[dict[str, Any]]:
+def _records(items: StoredItems) -> Iterator[ItemObject]:
     return (items.record(position) for position in range(len(items)))
 
 
-def bank_records(bank: Bank) -> Iterator[tuple[Item, dict[str, Any]]]:
+def bank_records(bank: Bank) -> Iterator[tuple[Item, ItemObject]]:
     """Yield each item with the object its file holds (or would hold)."""
     for position, item in enumerate(bank.items):
         yield item, bank_record(bank, position)
 
 
-def bank_record(bank: Bank, position: int) -> dict[str, Any]:
+def bank_record(bank: Bank, position: int) -> ItemObject:
     """Return the object that a bank's file holds (or would hold) for one item."""
     items = bank.items
     return (
@@ -251,7 +252,7 @@ def _check_registered(folder: Path, card: BankCard, content_sha256: str, lock: P
             )
 
 
-def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, Any]]) -> str:
+def write_bank(folder: Path, card: dict[str, Any], records: Iterable[ItemObject]) -> str:
     """Write a new bank folder, whole or not at all, and return its content hash.
 
     Raises

@@ -1,10 +1,9 @@
 """What changed between two banks, and a new version when anything did."""
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from medassay.bank.card import card_text, next_version, read_card
 from medassay.bank.check import form_of
@@ -13,6 +12,7 @@ from medassay.bank.lock import register, registered_hash
 from medassay.bank.released import FILE, raise_revisions, read_released, write_released
 from medassay.core.canonical import canonical
 from medassay.core.records.item import Bank
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import Report
 from medassay.errors import GateError, InputError
 
@@ -46,7 +46,7 @@ def diff_banks(old: Bank, new: Bank) -> BankDifference:
     )
 
 
-def _changed_fields(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, ...]:
+def _changed_fields(before: ItemObject, after: ItemObject) -> tuple[str, ...]:
     absent = object()
     keys = sorted(before.keys() | after.keys())
     return tuple(k for k in keys if before.get(k, absent) != after.get(k, absent))
@@ -154,7 +154,7 @@ def approve(
         raise
 
 
-def _unapprovable(record: Mapping[str, Any]) -> str:
+def _unapprovable(record: ItemObject) -> str:
     """Return why an item cannot be approved, empty if it can."""
     if "approval" in record:
         approval = record["approval"]

@@ -9,10 +9,10 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
+from medassay.core.records.item_object import ItemObject
 from medassay.core.wording import some_of
 from medassay.errors import InputError
 
@@ -45,7 +45,7 @@ class Changes:
         return " ".join(f"{verb}: {some_of(names)}." for verb, names in named.items() if names)
 
 
-def content_of(record: Mapping[str, Any]) -> str:
+def content_of(record: ItemObject) -> str:
     """Return the SHA-256 of what an item says, whatever its revision and whoever approved it."""
     content = {key: value for key, value in record.items() if key not in ("revision", "approval")}
     return hashlib.sha256(canonical(content)).hexdigest()
@@ -79,7 +79,7 @@ def read_released(folder: Path) -> Released | None:
     return released
 
 
-def write_released(folder: Path, records: Iterable[Mapping[str, Any]]) -> None:
+def write_released(folder: Path, records: Iterable[ItemObject]) -> None:
     """Write down what the items of a bank are at its release."""
     part = folder / f"{FILE}.part"
     with part.open("wb") as file:

@@ -12,6 +12,7 @@ from medassay.bank.builder import BankBuilder
 from medassay.bank.delimited import encoding_name, encoding_of
 from medassay.bank.markdown_record import read_markdown_record
 from medassay.core.records.item import Bank
+from medassay.core.records.item_object import ItemObject, OriginObject
 from medassay.errors import InputError
 
 WITHOUT = "Reports without reference records: nothing is scored until there are some."
@@ -89,13 +90,14 @@ def load_example(path: Path) -> Bank:
         title="The example of the SLM extraction study",
         limits="One synthetic report; its record is converted from the published Markdown form.",
     )
-    origin = {"standing": "gold", "maker": "authors of the study", "converted": True}
+    origin: OriginObject = {"standing": "gold", "maker": "authors of the study", "converted": True}
     report_item = _report("example", report, "slm_extraction", "de")
-    draft.add({**report_item, "record": record.to_dict(), "origin": origin})
+    report_item.update({"record": record.to_dict(), "origin": origin})
+    draft.add(report_item)
     return draft.bank()
 
 
-def _report(name: str, text: str, domain: str, language: str) -> dict[str, object]:
+def _report(name: str, text: str, domain: str, language: str) -> ItemObject:
     return {
         "id": name,
         "domain": domain,

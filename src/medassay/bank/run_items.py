@@ -4,10 +4,11 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from medassay.bank.folder import ChosenItems, StoredItems
 from medassay.core.records.item import Item
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import Form, Withheld
 from medassay.errors import IntegrityError
 
@@ -27,7 +28,7 @@ class RunItems:
         self._items = StoredItems(folder / "items.jsonl", frozenset(domains), of_run=True)
         self._starts: dict[str, int] = {}
         self._read: dict[int, Item] = {}
-        self._records: dict[int, dict[str, Any]] = {}
+        self._records: dict[int, ItemObject] = {}
         self.clusters: dict[str, array[int]] = {}
         self.synthetic: dict[str, array[int]] = {}
         self.harm: dict[str, array[int]] = {}
@@ -79,7 +80,7 @@ class RunItems:
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
 
-    def record(self, domain: str, name: str) -> dict[str, Any]:
+    def record(self, domain: str, name: str) -> ItemObject:
         """Return the file object of one item; lately used ones are not read again."""
         return self._lately(self._records, self._items.record, domain, name)
 

@@ -1,18 +1,20 @@
 """The way back: from `Item` to the JSON object of a bank file."""
 
-from typing import Any
+from typing import cast
 
 from medassay.bank.check import TEXT_FIELDS
+from medassay.core.keyed import keyed
 from medassay.core.records.item import Item
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import Given
 
 _DEFAULTS = Item(id="", domain="", question="", target=Given())
-_SAME = (*TEXT_FIELDS, "nice_to_have", "year")
+_SAME = (*TEXT_FIELDS, "year")
 
 
-def item_record(item: Item) -> dict[str, Any]:
+def item_record(item: Item) -> ItemObject:
     """Return the object a bank file holds for `item`; what is absent stays absent."""
-    record: dict[str, Any] = {
+    record: ItemObject = {
         "id": item.id,
         "revision": item.revision,
         "kind": item.kind,
@@ -21,10 +23,13 @@ def item_record(item: Item) -> dict[str, Any]:
     }
     if item.question:
         record["question"] = item.question
-    for name in _SAME:
-        value = getattr(item, name)
-        if value != getattr(_DEFAULTS, name):
-            record[name] = list(value) if isinstance(value, tuple) else value
+    values = keyed(item, *_SAME)
+    usual = {name: value for name, value in values.items() if value != getattr(_DEFAULTS, name)}
+    record.update(cast(ItemObject, usual))
+    if item.nice_to_have:
+        record["nice_to_have"] = list(item.nice_to_have)
     if item.harm:
         record["harm"] = True
-    return {**record, **item.target.to_dict(), **item.more}
+    record.update(item.target.to_dict())
+    record.update(item.more)
+    return record

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from medassay.bank.builder import BankBuilder, letter_index, read_csv
 from medassay.bank.check import ITEM_KEYS
@@ -13,6 +13,7 @@ from medassay.bank.delimited import USUAL, TableForm
 from medassay.core.catch import caught
 from medassay.core.json import parse_json
 from medassay.core.records.item import Bank
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 
@@ -100,7 +101,7 @@ def load_table(
     return draft.bank()
 
 
-def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> dict[str, Any]:
+def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> ItemObject:
     record: dict[str, Any] = {k: v for k, v in cells.items() if k in _TAKEN and v}
     for key in _LISTS:
         if cells.get(key):
@@ -133,7 +134,7 @@ def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> dict[st
                 raise InputError(
                     f"{where}: field '{key}': '{record[key]}'; expected a whole number"
                 ) from None
-    return record
+    return cast(ItemObject, record)
 
 
 def _key(key: str, options: list[str], where: str) -> str:

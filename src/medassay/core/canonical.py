@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import rfc8785
 
+from medassay.core.records.item_object import ItemObject
 from medassay.errors import InputError
 
 _SAFE_INTEGER = 2**53 - 1
@@ -86,7 +87,7 @@ def sha256_hex(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def content_hash(records: Iterable[dict[str, Any]]) -> str:
+def content_hash(records: Iterable[ItemObject]) -> str:
     """Return a bank's content hash: SHA-256 over its items, sorted by id, one canonical line each.
 
     Source: `bank_versions` in the documentation; golden value in `tests/golden`.

@@ -6,7 +6,18 @@ record is written.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
+
+
+class KeyedRecord:
+    """A record whose fields named in `KEYS` are, in that order, the keys of its JSON object."""
+
+    __slots__ = ()
+    KEYS: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON values."""
+        return keyed(self, *self.KEYS)
 
 
 def keyed(record: object, *names: str) -> dict[str, Any]:

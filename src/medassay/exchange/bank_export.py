@@ -18,6 +18,7 @@ import yaml
 from medassay.bank.folder import bank_records
 from medassay.core.canonical import canonical
 from medassay.core.records.item import Bank
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.errors import GateError, InputError, UnavailableError
 from medassay.report.tables import harmless
@@ -28,7 +29,7 @@ _PLAIN = (
     *("year", "source", "licence", "rationale"),
 )
 _COLUMNS = (*_PLAIN, "more")
-Records = Sequence[dict[str, Any]]
+Records = Sequence[ItemObject]
 
 
 def export_bank(bank: Bank, form: str, to: Path) -> Path:
@@ -144,7 +145,7 @@ def _write_parquet(records: Records, to: Path) -> None:
 def _hugging_face(bank: Bank, records: Records, folder: Path) -> None:
     """Write a data set repository: a card with its header, and a Parquet file for each split."""
     (folder / "data").mkdir()
-    splits: dict[str, list[dict[str, Any]]] = {}
+    splits: dict[str, list[ItemObject]] = {}
     for record in records:
         splits.setdefault(record.get("split", "test"), []).append(record)
     for split, members in splits.items():

@@ -176,7 +176,7 @@ def _refuse_other_items(first: Side, other: Side, domain: str) -> None:
     for name in sorted(_ids(other, domain) & _ids(first, domain)):
         mine, yours = first.items.record(domain, name), other.items.record(domain, name)
         for key in (*_SAME, *sorted(_OF_TARGETS | further)):
-            if key in mine and key in yours and mine[key] != yours[key]:
+            if key in mine and key in yours and mine.get(key) != yours.get(key):
                 raise InputError(
                     f"item '{name}' of domain '{domain}' has another '{key}' in "
                     f"{other.run.path} than in {first.run.path}: not the same item"

@@ -197,7 +197,7 @@ def _fill(
         models=models,
         settings=sorted({listed_case.setting for listed_case in lists.lists}),
         n_items=len(lists.items),
-        content=content_hash(dict(item) for item in lists.items.values()),
+        content=content_hash(lists.items.values()),
         **more,
     )
     graders = graders_of(task, {**manifest, "ddx": remembered})

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from medassay.bank.builder import need_columns, read_csv
 from medassay.core.canonical import canonical
 from medassay.core.records.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis, Golden
+from medassay.core.records.item_object import ItemObject
 from medassay.errors import InputError
 from medassay.kinds.diagnoses.grader import match_label
 from medassay.kinds.diagnoses.parser import clean_name
@@ -68,7 +68,7 @@ class Lists:
     """
 
     labelled: bool
-    items: Mapping[tuple[str, str], Mapping[str, Any]]
+    items: Mapping[tuple[str, str], ItemObject]
     lists: Sequence[ListedCase]
     dropped: int = 0
     several: int = 0
@@ -126,14 +126,14 @@ def read_lists(files: Sequence[Path], golden: Golden = "one") -> Lists:
 
 def _labelled(files: Sequence[Path]) -> Lists:
     """Return the lists in tables of labels, each with its labels as given."""
-    items: dict[tuple[str, str], dict[str, Any]] = {}
+    items: dict[tuple[str, str], ItemObject] = {}
     listed: dict[tuple[str, str, str, str], list[Diagnosis]] = {}
     owner: dict[tuple[str, str, str, str], str] = {}
     rows = ((file, row) for file in files for row in enumerate(read_csv(file), 2))
     for file, (number, row) in rows:
         where = f"{file.name} row {number}"
         domain = _checked_name(row.get("bench_name") or "ddx", "bench_name", where)
-        item = {
+        item: ItemObject = {
             "id": f"patient-{_text(row, 'patient_id', where)}",
             "domain": domain,
             "kind": "public",
@@ -141,7 +141,8 @@ def _labelled(files: Sequence[Path]) -> Lists:
             "diagnoses": [_text(row, "golden_diagnosis", where)],
         }
         severity = _severity(row.get("golden_diagnosis_severity") or "", where)
-        item |= {} if severity is None else {"severity": severity}
+        if severity is not None:
+            item["severity"] = severity
         key = (domain, str(item["id"]))
         if items.setdefault(key, item) != item:
             raise InputError(
@@ -193,7 +194,7 @@ def _with_labels(place: tuple[str, str, str, str], labels: list[Diagnosis]) -> L
 
 def _raw(files: Sequence[Path], which: Golden) -> Lists:
     """Return the raw replies of one or several models to the same cases."""
-    items: dict[tuple[str, str], dict[str, Any]] = {}
+    items: dict[tuple[str, str], ItemObject] = {}
     lists: list[ListedCase] = []
     without: set[tuple[str, str]] = set()
     for file in files:
@@ -209,13 +210,13 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
             if not golden:
                 without.add(key)
                 continue
-            item: dict[str, Any] = {
+            item: ItemObject = {
                 "id": key[1],
                 "domain": domain,
                 "kind": "public",
                 "answer_type": "open",
+                "diagnoses": golden if which == "any" else golden[:1],
             }
-            item |= {"diagnoses": golden if which == "any" else golden[:1]}
             if golden[1:]:
                 item["rationale"] = f"Also recorded: {'; '.join(golden[1:])}."
             if items.setdefault(key, item) != item or key in without:

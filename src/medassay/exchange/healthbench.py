@@ -23,6 +23,7 @@ from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash, sha256_hex
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import CriterionVerdict, Verdict
 from medassay.errors import InputError
@@ -271,9 +272,9 @@ def _read_all(source: ImportSource, files: Mapping[str, Path]) -> list[JudgedAns
     return judged
 
 
-def _items_of(judged: Sequence[JudgedAnswer]) -> dict[str, dict[str, Any]]:
+def _items_of(judged: Sequence[JudgedAnswer]) -> dict[str, ItemObject]:
     """Return the items by id; refuse one that asks something else in another file."""
-    records: dict[str, dict[str, Any]] = {}
+    records: dict[str, ItemObject] = {}
     for judged_ in judged:
         record = item_record(judged_.item)
         if records.setdefault(judged_.item.id, record) != record:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 from sqlalchemy import select
@@ -18,6 +18,7 @@ from medassay.bank.check import check_record
 from medassay.bank.folder import bank_records, load_bank
 from medassay.core.json import record_as
 from medassay.core.records.item_line import item_line
+from medassay.core.records.item_object import ApprovalObject, ItemObject
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
 from medassay.exchange.review_entries import item_content
@@ -30,7 +31,7 @@ from medassay.review.store.trail import note
 from medassay.review.summary import standing_of
 from medassay.synthesis.release import revise_bank, twins
 
-Records = dict[str, dict[str, Any]]
+Records = dict[str, ItemObject]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,7 @@ class Decision:
     item: str
     entry: Entry
     verdict: str
-    change: Mapping[str, Any]
+    change: ItemObject
     by: str
     at: str
     revision: int
@@ -55,7 +56,7 @@ class _DecisionDetail(msgspec.Struct, frozen=True, kw_only=True):
     """What was decided about an item."""
 
     verdict: str
-    change: dict[str, Any]
+    change: ItemObject
 
 
 class _ReleaseDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,7 +198,7 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
     agreed = [
         agreement
         for agreement in agreed
-        if not _is_approved(records.get(agreement.item, {}), agreement)
+        if agreement.item not in records or not _is_approved(records[agreement.item], agreement)
     ]
     if not decisions and not agreed:
         raise GateError(
@@ -327,9 +328,10 @@ def _take(
     for name in others:
         other = _as_twin(records[name], record, revised_record)
         if other is None and name in reviewed_too and not decision.change:
-            other = dict(records[name])  # people saw both forms and approved them as they are
+            other = records[name]  # people saw both forms and approved them as they are
         if other is not None:
-            changed[name] = other = {**other, "approval": _approval(decision)}
+            other = {**other, "approval": _approval(decision)}
+            changed[name] = other
             domain = item_line(other).domain
             check_record(other, f"item '{name}' with '{decision.item}'", {domain})
 
@@ -345,28 +347,26 @@ def _content_of(entry: Entry) -> dict[str, Any]:
     return {k: v for k, v in entry.content.items() if k not in beside}
 
 
-def _as_twin(
-    other: dict[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
-) -> dict[str, Any] | None:
+def _as_twin(other: ItemObject, before: ItemObject, after: ItemObject) -> ItemObject | None:
     """Return another form of the same question after the same change.
 
     None where it says nothing of what changed.
     """
-    twin = dict(other)
+    twin = other.copy()
     for key in ("question", "path", "leaf", "options", "expected", "reference"):
-        if key in other and other[key] == before.get(key) and key in after:
-            twin[key] = after[key]
+        if key in other and other.get(key) == before.get(key) and key in after:
+            twin.update(cast(ItemObject, {key: after.get(key)}))
     line = item_line(other)
     right, now_right = item_line(before).right_text, item_line(after).right_text
     if right and now_right and line.reference == right:
-        twin |= {"reference": now_right}
+        twin["reference"] = now_right
     if twin == other:
         return None
     twin.pop("rationale", None)
     return {**twin, "revision": line.revision + 1}
 
 
-def _is_approved(record: Mapping[str, Any], decision: Decision) -> bool:
+def _is_approved(record: ItemObject, decision: Decision) -> bool:
     """Return whether an approval of all reviewers, or a later decision of a person, stands in an
     item already.
     """
@@ -374,7 +374,7 @@ def _is_approved(record: Mapping[str, Any], decision: Decision) -> bool:
     return line.approval.who == decision.by or line.revision != decision.revision
 
 
-def _is_made(record: Mapping[str, Any], decision: Decision) -> bool:
+def _is_made(record: ItemObject, decision: Decision) -> bool:
     """Return whether a decision stands in an item already: a call before was interrupted behind the
     bank's release.
     """
@@ -383,24 +383,25 @@ def _is_made(record: Mapping[str, Any], decision: Decision) -> bool:
     )
 
 
-def _revised(record: dict[str, Any], decision: Decision) -> dict[str, Any]:
+def _revised(record: ItemObject, decision: Decision) -> ItemObject:
     """Return an item after a decision, with who approved it.
 
     A new revision where something changed.
     """
-    revised = {**record, **decision.change}
+    revised = record.copy()
+    revised.update(decision.change)
     line = item_line(revised)
     if "path" in decision.change and "leaf" in revised:
-        revised |= {"leaf": (line.path or "").rpartition("->")[2].strip()}
+        revised["leaf"] = (line.path or "").rpartition("->")[2].strip()
     if "expected" in decision.change or "options" in decision.change:
         revised.pop("rationale", None)  # it explained another key
     if decision.change:
-        revised |= {"revision": line.revision + 1}
-    revised |= {"approval": _approval(decision)}
+        revised["revision"] = line.revision + 1
+    revised["approval"] = _approval(decision)
     check_record(revised, f"item '{decision.item}' as decided", {line.domain})
     return revised
 
 
-def _approval(decision: Decision) -> dict[str, str]:
+def _approval(decision: Decision) -> ApprovalObject:
     """Return who approved an item, and when, as its object has it."""
     return {"who": decision.by, "when": decision.at}

@@ -15,6 +15,7 @@ from medassay.bank.run_items import RunItems
 from medassay.bank.serialize import item_record
 from medassay.core.records.item import Bank
 from medassay.core.records.item_line import ItemLine, Statement, item_line
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.core.records.trial import Trial, TrialLine
 from medassay.errors import InputError
@@ -30,12 +31,14 @@ _TRIAL = ("domain", "model", "setting", "mode", "item", "repeat")
 MOST_TEXT = 200_000  # characters of a source text beside an item
 
 
-def item_content(record: Mapping[str, Any]) -> dict[str, Any]:
+def item_content(record: ItemObject) -> dict[str, Any]:
     """Return what a reviewer sees of an item, its key among it."""
     line = item_line(record)
-    answers = [record[key] for key in ("regex", "range", "diagnoses", "record") if record.get(key)]
+    answers = [
+        answer for key in ("regex", "range", "diagnoses", "record") if (answer := record.get(key))
+    ]
     return {
-        **{key: record[key] for key in _SHOWN if record.get(key)},
+        **{key: value for key in _SHOWN if (value := record.get(key))},
         "language": line.language,
         "options": [{"letter": LETTERS[at], "text": text} for at, text in enumerate(line.options)],
         **({"expected": line.expected} if line.expected else {}),
@@ -55,7 +58,7 @@ def _statements(parts: Iterable[str | Statement], letter: str) -> list[dict[str,
 
 
 def entries_of_records(
-    records: Iterable[Mapping[str, Any]],
+    records: Iterable[ItemObject],
     beside: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[NewEntry]:
     """Return items of a bank as entries of an item review.
@@ -73,11 +76,11 @@ def entries_of_records(
     ]
 
 
-def _forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+def _forms_of(records: Iterable[ItemObject]) -> list[list[ItemObject]]:
     """Return the records by question, in their order: a quiz with its open form behind it, all else
     alone.
     """
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[Any, ...], list[ItemObject]] = {}
     for record in records:
         line = item_line(record)
         base = line.id.removesuffix("-quiz").removesuffix("-open")
@@ -87,7 +90,7 @@ def _forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, An
         elif base != line.id:
             key = (base, line.question)
         groups.setdefault((*key, line.language), []).append(record)
-    form_groups: list[list[Mapping[str, Any]]] = []
+    form_groups: list[list[ItemObject]] = []
     for group in groups.values():
         quiz = [record for record in group if record.get("options")]
         if len(quiz) == 1:
@@ -97,14 +100,14 @@ def _forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, An
     return form_groups
 
 
-def _is_shown(record: Mapping[str, Any]) -> bool:
+def _is_shown(record: ItemObject) -> bool:
     return "commitment" not in record and "tombstone" not in record
 
 
 def _item(
-    record: Mapping[str, Any],
+    record: ItemObject,
     beside: Mapping[str, Any],
-    others: Sequence[Mapping[str, Any]] = (),
+    others: Sequence[ItemObject] = (),
 ) -> NewEntry:
     """Return an item as an entry, with what its other forms say otherwise."""
     line = item_line(record)
@@ -133,7 +136,7 @@ def _item(
     )
 
 
-def _document(record: Mapping[str, Any]) -> str:
+def _document(record: ItemObject) -> str:
     """Return the name of the document that an item was made from, as its maker noted it."""
     return str(item_line(record).meta.question or "").rpartition("/")[0]
 

@@ -3,7 +3,7 @@ source texts beside the items of its bank.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from medassay.bank.folder import bank_records
 from medassay.core.records.decision_graph import DecisionGraph
 from medassay.core.records.item import Bank
 from medassay.core.records.item_line import ItemLine, item_line
+from medassay.core.records.item_object import ItemObject
 from medassay.errors import InputError
 from medassay.exchange.review_entries import MOST_TEXT, entries_of_records, paired_entry
 from medassay.review.store.studies import NewEntry
@@ -88,7 +89,7 @@ def _corrections(workshop: Workshop) -> Iterator[NewEntry]:
             yield paired_entry(line, before, msgspec.to_builtins(after), "correction")
 
 
-def _translations(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
+def _translations(workshop: Workshop, items: Sequence[ItemObject]) -> Iterator[NewEntry]:
     for item in items:
         line = item_line(item)
         event = workshop.latest("translate", str(line.meta.of or ""))
@@ -96,9 +97,9 @@ def _translations(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Ite
             yield paired_entry(line, {**event.line.given, "language": ""}, item, "translation")
 
 
-def _rephrasings(items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
+def _rephrasings(items: Sequence[ItemObject]) -> Iterator[NewEntry]:
     """Yield open versions of exam questions beside the closed ones."""
-    of: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    of: dict[str, list[ItemObject]] = defaultdict(list)
     for item in items:
         line = item_line(item)
         if line.meta.maker == "exam":
@@ -110,7 +111,7 @@ def _rephrasings(items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
             yield paired_entry(item_line(item), closed[0], item, "rephrasing")
 
 
-def _refinements(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
+def _refinements(workshop: Workshop, items: Sequence[ItemObject]) -> Iterator[NewEntry]:
     """Yield refined pathways beside the ways through the graph that they tell."""
     ways = {
         subject_of(name, way): way.full_text

@@ -5,9 +5,11 @@ embedded all-MiniLM-L6-v2 was trained on English: for German records name a mult
 """
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.catch import caught
@@ -44,7 +46,6 @@ class Embedder:
         from transformers.utils import logging
 
         logging.disable_progress_bar()
-        self._model: Any
         with caught() as errors:  # a damaged folder breaks its readers in many ways
             self._model = SentenceTransformer(str(place), local_files_only=True, device="cpu")
         if errors:
@@ -67,19 +68,20 @@ class Embedder:
         vectors = dict(zip(texts, self.encode(texts), strict=True))
         return [self._cosine(first, second, vectors) for first, second in pairs]
 
-    def encode(self, texts: Sequence[str]) -> Any:
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a float32 array of shape (n_texts, width), each row of length 1."""
         if not texts:
-            return []
-        return self._model.encode(
+            return np.zeros((0, 0), np.float32)
+        vectors: NDArray[np.float32] = self._model.encode(
             list(texts), batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False
         )
+        return vectors
 
     @staticmethod
-    def _cosine(first: str, second: str, vectors: dict[str, Any]) -> float:
+    def _cosine(first: str, second: str, vectors: Mapping[str, NDArray[np.float32]]) -> float:
         if not first.strip() or not second.strip():
             return float(first.strip() == second.strip())
-        return float(min(1.0, max(0.0, vectors[first] @ vectors[second])))
+        return min(1.0, max(0.0, float(vectors[first] @ vectors[second])))
 
 
 def _place(folder: str) -> Path:

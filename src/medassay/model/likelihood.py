@@ -15,10 +15,10 @@ Whether a BOS is put before a context is `add_bos`.
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from medassay.core.records.likelihood import LogLikelihood
 from medassay.core.records.model import ModelSpec
@@ -36,6 +36,11 @@ from medassay.model.packing import (
     windows_over,
     within,
 )
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import Cache, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.utils import ModelOutput
 
 BUDGET = 1024  # tokens of one pass: beyond, a CPU spends more on masked attention than it saves
 _LEAST_BUDGET = 64
@@ -70,9 +75,9 @@ class LikelihoodEngine:
 
     def __init__(
         self,
-        model: Any,
+        model: "str | Path | ModelSpec | PreTrainedModel",
         *,
-        tokenizer: Any = None,
+        tokenizer: "PreTrainedTokenizerBase | None" = None,
         add_bos: bool | None = None,
         scores_bos: bool = False,
         budget: int = BUDGET,
@@ -84,7 +89,7 @@ class LikelihoodEngine:
         self.budget = budget
         self._packed: bool | None = None if packed else False  # None: not compared yet
         self._whole = False  # whether the model itself must make all logits
-        self._kept: tuple[Ids, Any] | None = None  # a common beginning and its cache
+        self._kept: tuple[Ids, ModelOutput] | None = None  # a common beginning and its cache
         text = getattr(self.model.config, "get_text_config", lambda: self.model.config)()
         self._window = _window(text)
         self.longest = int(getattr(text, "max_position_embeddings", 0) or 2048)
@@ -283,7 +288,7 @@ class LikelihoodEngine:
             scores = log_probabilities(logits(0, row.predicting), row.targets, device)
         return row.read(scores)
 
-    def _begun(self, shared: Ids) -> Any:
+    def _begun(self, shared: Ids) -> "Cache":
         """Return the cache of a common beginning; a copy, since a pass writes into it."""
         import torch
 
@@ -302,7 +307,9 @@ class LikelihoodEngine:
             self._packed = self._compared()
         return self._packed
 
-    def logits(self, inputs: dict[str, Any], past: Any) -> Callable[[int, Sequence[int]], Any]:
+    def logits(
+        self, inputs: "Mapping[str, torch.Tensor]", past: "Cache | None"
+    ) -> "Callable[[int, Sequence[int]], torch.Tensor]":
         """Return what gives the logits of a pass at some places of one of its rows.
 
         Parameters
@@ -389,21 +396,23 @@ def _apart(first: Sequence[LogLikelihood], other: Sequence[LogLikelihood]) -> fl
     )
 
 
-def _capped(logits: Any, cap: float | None) -> Any:
+def _capped(logits: "torch.Tensor", cap: float | None) -> "torch.Tensor":
     """Return logits under a soft cap, where the model has one."""
     import torch
 
     return logits if not cap else torch.tanh(logits / cap) * cap
 
 
-def _window(config: Any) -> int | None:
+def _window(config: "PretrainedConfig") -> int | None:
     """Return the sliding window of a model's attention, None if it has none in use."""
     window = getattr(config, "sliding_window", None)
     used = getattr(config, "use_sliding_window", True)
     return int(window) if window and used else None
 
 
-def _loaded(model: Any, tokenizer: Any) -> tuple[Any, Any]:
+def _loaded(
+    model: "str | Path | ModelSpec | PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None"
+) -> "tuple[PreTrainedTokenizerBase, PreTrainedModel]":
     """Return tokenizer and model of whatever names them."""
     from medassay.model.weights import load_weights
 

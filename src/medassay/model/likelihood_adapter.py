@@ -8,7 +8,7 @@ fails alone.
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.completion import Completion, Usage
@@ -19,6 +19,9 @@ from medassay.model.context import blank_after, joined
 from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Request
 from medassay.model.relaxed import relaxed_tables
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 def measure(
@@ -89,7 +92,9 @@ def _requests_of(engine: LikelihoodEngine, prompt: Prompt) -> "list[Request] | V
     return requests
 
 
-def context_text(tokenizer: Any, prompt: Prompt, *, chat_template: bool) -> str:
+def context_text(
+    tokenizer: "PreTrainedTokenizerBase", prompt: Prompt, *, chat_template: bool
+) -> str:
     """Return the messages of a prompt as the text that a model goes on from."""
     if chat_template:
         if not tokenizer.chat_template:

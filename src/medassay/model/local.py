@@ -8,15 +8,20 @@ import asyncio
 import math
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.catch import caught
 from medassay.core.records.completion import Completion, Usage
 from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.relaxed import RelaxedSetting
 from medassay.errors import Permanent
 from medassay.model.weights import load_weights
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Job = tuple[int, int, Prompt, Sampling, int, "asyncio.Future[Completion]"]
 
@@ -91,7 +96,7 @@ class LocalModel:
         if first[2].likely is not None and first[2].likely.relaxed is not None:
             return [first]
 
-        def alike(job: Job) -> tuple[Any, ...]:
+        def alike(job: Job) -> tuple[Sampling, int, bool | RelaxedSetting | None]:
             likely = job[2].likely
             return job[3], job[2].alternatives, likely is None or likely.relaxed
 
@@ -119,7 +124,7 @@ class LocalModel:
         name, seed = self._spec.id, sampling.seed or 0
         return measure(self._engine, prompts, seed=seed, repeats=repeats, name=name)
 
-    def _load(self) -> tuple[Any, Any]:
+    def _load(self) -> "tuple[PreTrainedTokenizerBase, PreTrainedModel]":
         if self._loaded is None:
             self._loaded = load_weights(self._spec)
         return self._loaded
@@ -213,9 +218,9 @@ class _Likelihoods:
         self._n_alternatives = alternatives
         self._tops: list[tuple[list[list[float]], list[list[int]]]] = []  # step → row → candidate
         self._token_logprobs: list[list[float]] = []  # step → row
-        self._last: Any = None
+        self._last: torch.Tensor | None = None
 
-    def __call__(self, ids: Any, scores: Any) -> Any:
+    def __call__(self, ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
         """Note what the model thinks of the next token; see transformers' `LogitsProcessor`."""
         self.end(ids)
         self._last = scores.float().log_softmax(dim=-1)
@@ -223,7 +228,7 @@ class _Likelihoods:
         self._tops.append((top.values.tolist(), top.indices.tolist()))
         return scores
 
-    def end(self, ids: Any) -> None:
+    def end(self, ids: "torch.Tensor") -> None:
         """Note the last token of `ids` as taken."""
         if self._last is not None:
             self._token_logprobs.append(self._last.gather(1, ids[:, -1:])[:, 0].tolist())

@@ -7,9 +7,12 @@ stand behind it; a mask lets each see the context and itself, and positions go o
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from medassay.core.records.likelihood import LogLikelihood
+
+if TYPE_CHECKING:
+    import torch
 
 Ids = tuple[int, ...]
 Request = tuple[Ids, Ids]  # tokens of context and continuation
@@ -70,7 +73,7 @@ class PackedRow:
         self.branches.append(branch)
         self.positions.append(position)
 
-    def tensors(self, device: Any, dtype: Any) -> dict[str, Any]:
+    def tensors(self, device: "torch.device", dtype: "torch.dtype") -> "dict[str, torch.Tensor]":
         """Return ids, positions, and the mask of who sees whom, as the model takes them."""
         import torch
 
@@ -102,7 +105,7 @@ class PackedRow:
         return values_read
 
 
-def at_least_single(logits: Any) -> Any:
+def at_least_single(logits: "torch.Tensor") -> "torch.Tensor":
     """Return logits in single precision, or in the double precision that they have.
 
     A `logsumexp` is taken from them then: in single precision on a CPU, torch's `log_softmax` is
@@ -114,7 +117,7 @@ def at_least_single(logits: Any) -> Any:
 
 
 def log_probabilities(
-    logits: Any, tokens: Sequence[int], device: Any
+    logits: "torch.Tensor", tokens: Sequence[int], device: "torch.device"
 ) -> tuple[list[float], list[bool]]:
     """Return the log-probability of each wanted token, and whether it is the likeliest."""
     import torch

@@ -8,7 +8,7 @@ scored as a sequence of its own: slower, the same values.
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from medassay.core.records.likelihood import LogLikelihood
 from medassay.core.records.relaxed import (
@@ -21,6 +21,9 @@ from medassay.core.records.relaxed import (
 from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Ids, PackedRow, lacks_memory, log_probabilities
 from medassay.model.sampling import States, draw
+
+if TYPE_CHECKING:
+    from transformers import Cache
 
 Beginnings = dict[Ids, tuple[float, ...]]  # beginning → log-probability of each target
 _WIDTH = 256  # tokens of one pass: beyond, attention to what is masked costs more than it saves
@@ -163,7 +166,7 @@ def _owner(kept_samples: Sequence[SampledCompletion], beginning: Ids) -> int:
     return next(i for i, c in enumerate(kept_samples) if c.tokens[: len(beginning)] == beginning)
 
 
-def _read(engine: LikelihoodEngine, row: PackedRow, past: Any) -> list[LogLikelihood]:
+def _read(engine: LikelihoodEngine, row: PackedRow, past: "Cache | None") -> list[LogLikelihood]:
     """Return the likelihoods of a row behind a cache."""
     import torch
 

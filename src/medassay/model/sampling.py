@@ -8,13 +8,18 @@ draws from a generator of its own, so that the others change nothing.
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from medassay.core.records.relaxed import RelaxedSetting, SampledCompletion, keep
 from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Ids, at_least_single
 
-RowStates = list[tuple[Any, Any]]  # layer → keys and values, shape (1, heads, tokens, dimensions)
+if TYPE_CHECKING:
+    import torch
+    from transformers import Cache
+
+# layer → keys and values, shape (1, heads, tokens, dimensions)
+RowStates = list[tuple["torch.Tensor", "torch.Tensor"]]
 _NUCLEUS = 256  # tokens looked at first: sorting a whole vocabulary costs as much as a small model
 
 
@@ -24,11 +29,11 @@ class States:
     One is read on at a time.
     """
 
-    def __init__(self, cache: Any, rows: Sequence[RowStates]) -> None:
+    def __init__(self, cache: "Cache", rows: Sequence[RowStates]) -> None:
         self._cache = cache
         self._rows = rows
 
-    def cache(self, number: int) -> Any:
+    def cache(self, number: int) -> "Cache":
         """Return the model's cache with one completion in it.
 
         What is read on leaves the states as they are.
@@ -46,7 +51,7 @@ class States:
         return int(self._rows[number][0][0].shape[2])
 
 
-def _row(cache: Any, row: int, length: int) -> RowStates:
+def _row(cache: "Cache", row: int, length: int) -> RowStates:
     """Return a copy of the states of one row of a cache, over so many tokens."""
     return [
         (
@@ -91,28 +96,29 @@ def draw(
         )
 
 
-def _can_be_cut(past: Any) -> bool:
+def _can_be_cut(past: "Cache") -> bool:
     """Return whether a cache holds keys and values of each layer, which can be taken apart by
     rows.
     """
     import torch
 
-    layers: Any = getattr(past, "layers", None)
+    layers: Sequence[object] = getattr(past, "layers", ())
     return bool(layers) and all(
-        torch.is_tensor(getattr(layer, "keys", None)) and layer.keys.dim() == 4 for layer in layers
+        isinstance(keys := getattr(layer, "keys", None), torch.Tensor) and keys.dim() == 4
+        for layer in layers
     )
 
 
 class _CachedLogits:
     """The next logits of several completions, read on from the cache of their prompt."""
 
-    def __init__(self, engine: LikelihoodEngine, past: Any) -> None:
+    def __init__(self, engine: LikelihoodEngine, past: "Cache") -> None:
         self._engine = engine
         self._past = past
         self._begun = copy.deepcopy(past)
         self._length = int(past.get_seq_length())
 
-    def after(self, parents: Sequence[int], completions: Sequence[Ids]) -> Any:
+    def after(self, parents: Sequence[int], completions: Sequence[Ids]) -> "torch.Tensor":
         """Return the logits after each completion.
 
         It goes on from the one that was at its parent's place.
@@ -167,7 +173,7 @@ class _Whole:
         self._engine = engine
         self._asked = context_ids
 
-    def after(self, parents: Sequence[int], completions: Sequence[Ids]) -> Any:
+    def after(self, parents: Sequence[int], completions: Sequence[Ids]) -> "torch.Tensor":
         """Return the logits after each completion."""
         import torch
 
@@ -190,7 +196,7 @@ class _Whole:
 def _samples(
     engine: LikelihoodEngine,
     setting: RelaxedSetting,
-    first: Any,
+    first: "torch.Tensor",
     reading: "_CachedLogits | _Whole",
     seed: int,
 ) -> tuple[list[SampledCompletion], list[RowStates]]:
@@ -228,7 +234,9 @@ def _samples(
     return samples, states
 
 
-def _pick(logits: Any, setting: RelaxedSetting, chance: Sequence[Any]) -> list[tuple[int, float]]:
+def _pick(
+    logits: "torch.Tensor", setting: RelaxedSetting, chance: "Sequence[torch.Generator]"
+) -> list[tuple[int, float]]:
     """Return a token for each row, drawn by temperature and top-p, and its own log-probability
     without either.
     """
@@ -255,7 +263,7 @@ def _pick(logits: Any, setting: RelaxedSetting, chance: Sequence[Any]) -> list[t
     return picks
 
 
-def _likeliest(chances: Any, top_p: float) -> tuple[Any, Any]:
+def _likeliest(chances: "torch.Tensor", top_p: float) -> "tuple[torch.Tensor, torch.Tensor]":
     """Return the likeliest tokens of each row, at least as many as reach top-p, and which they
     are.
     """
@@ -268,7 +276,10 @@ def _likeliest(chances: Any, top_p: float) -> tuple[Any, Any]:
 
 
 def _beams(
-    engine: LikelihoodEngine, setting: RelaxedSetting, first: Any, reading: "_CachedLogits | _Whole"
+    engine: LikelihoodEngine,
+    setting: RelaxedSetting,
+    first: "torch.Tensor",
+    reading: "_CachedLogits | _Whole",
 ) -> list[SampledCompletion]:
     """Return the likeliest completions that a beam search finds, as many as `samples`.
 

@@ -8,7 +8,7 @@ Relaxed Perplexity take the provider `transformers`. A vLLM server is asked as a
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from medassay.core.records.completion import Completion, Usage
 from medassay.core.records.model import ModelSpec, Sampling
@@ -16,13 +16,16 @@ from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent
 from medassay.model.local import Job, LocalModel
 
+if TYPE_CHECKING:
+    import vllm
+
 
 class Vllm(LocalModel):
     """One vLLM engine, split over as many devices as the entry's `gpus` says."""
 
     def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
         super().__init__(spec, secrets)
-        self._llm: Any = None
+        self._llm: vllm.LLM | None = None
 
     async def close(self) -> None:
         """Stop the worker and drop the engine."""
@@ -34,7 +37,7 @@ class Vllm(LocalModel):
         first = self._waiting[0]
         return [job for job in self._waiting if job[3] == first[3]]
 
-    def _start(self) -> Any:
+    def _start(self) -> "vllm.LLM":
         if self._llm is None:
             try:
                 import vllm

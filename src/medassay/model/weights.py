@@ -1,18 +1,21 @@
 """Weights on this machine → tokenizer and model."""
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
 from medassay.core.records.model import ModelSpec
 from medassay.errors import Permanent
 from medassay.model.embedded import embedded_folder
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 # Two threads that import transformers at once find it half made; while one makes a model, the
 # parameters of others have no data.
 _LOADING = threading.Lock()
 
 
-def load_weights(spec: ModelSpec) -> tuple[Any, Any]:
+def load_weights(spec: ModelSpec) -> "tuple[PreTrainedTokenizerBase, PreTrainedModel]":
     """Return (tokenizer, model) in evaluation mode, padding on the left.
 
     One model is loaded at a time.
@@ -21,7 +24,7 @@ def load_weights(spec: ModelSpec) -> tuple[Any, Any]:
         return _loaded(spec)
 
 
-def _loaded(spec: ModelSpec) -> tuple[Any, Any]:
+def _loaded(spec: ModelSpec) -> "tuple[PreTrainedTokenizerBase, PreTrainedModel]":
     try:
         import torch
         import transformers

@@ -10,13 +10,14 @@ Source: specification of bank versions, "Public and private".
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from medassay.bank.check import build_item
 from medassay.core.canonical import canonical
 from medassay.core.json import record_as
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.kinds.catalog import PUBLIC_PARTS
 
@@ -103,13 +104,14 @@ def counted_still(trial: Mapping[str, Any]) -> dict[str, Any]:
     return counts
 
 
-def numbers_of(item: Mapping[str, Any]) -> dict[str, Any]:
+def numbers_of(item: ItemObject) -> ItemObject:
     """Return what may be known of an item without its text: bounds need the lowest score it
     allows.
     """
-    numbers = select_fields(item, ITEM_FIELDS)
-    lowest = build_item(item).target.lowest
-    return numbers if lowest is None else {**numbers, "lowest": lowest}
+    numbers = cast(ItemObject, select_fields(item, ITEM_FIELDS))
+    if (lowest := build_item(item).target.lowest) is not None:
+        numbers["lowest"] = lowest
+    return numbers
 
 
 class Redactor:
@@ -127,13 +129,13 @@ class Redactor:
         """Return the commitment to a record with its own salt."""
         return commitment(self.salt(*names), record)
 
-    def item(self, record: Mapping[str, Any], cluster: str | None) -> dict[str, Any]:
+    def item(self, record: ItemObject, cluster: str | None) -> ItemObject:
         """Return what is published of an item; `cluster` is the public name of its cluster."""
-        return {
-            **numbers_of(record),
-            **({} if cluster is None else {"cluster": cluster}),
-            "commitment": self.commitment(record, *item_key(record)),
-        }
+        public = numbers_of(record)
+        if cluster is not None:
+            public["cluster"] = cluster
+        public["commitment"] = self.commitment(record, *item_key(record))
+        return public
 
     def trial(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is published of an answer."""

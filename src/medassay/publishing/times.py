@@ -12,14 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from ipaddress import ip_address
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.json import record_as
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 from medassay.core.records.completion import Usage
 from medassay.core.records.manifest import RunMachine, RunModel
 from medassay.core.records.model import Price
@@ -88,10 +88,12 @@ class _Verdict(msgspec.Struct):
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class TimesKey:
+class TimesKey(KeyedRecord):
     """Of what the times are summed: replies of a model or judge to one kind of question, of public
     or of synthetic items.
     """
+
+    KEYS: ClassVar = ("role", "model", "setting", "mode", "kind", "items")
 
     role: Role
     model: str
@@ -99,10 +101,6 @@ class TimesKey:
     mode: str
     kind: str
     items: Origin
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(self, "role", "model", "setting", "mode", "kind", "items")
 
 
 @dataclass(kw_only=True)
@@ -253,7 +251,7 @@ def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
         raise IntegrityError(f"seal.json: withheld.times: {error}") from None
     times_by_key = {}
     for row in sealed_times:
-        key = TimesKey(**{name: getattr(row, name) for name in TimesKey.__dataclass_fields__})
+        key = TimesKey(**{name: getattr(row, name) for name in TimesKey.KEYS})
         times_by_key[key] = Times(
             replies=row.replies,
             seconds=row.seconds,

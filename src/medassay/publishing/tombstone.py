@@ -227,9 +227,7 @@ def _buried(path: Path, name: str, item: str, domains: set[str]) -> list[bytes]:
     return lines
 
 
-def _tombstone(
-    record: dict[str, Any], raw: bytes, name: str, item: str, domains: set[str]
-) -> bytes:
+def _tombstone(record: Any, raw: bytes, name: str, item: str, domains: set[str]) -> bytes:
     line = raw.removesuffix(b"\n")
     if name == "findings.jsonl":
         finding = record_as(record, NamedFinding, name)
@@ -240,7 +238,7 @@ def _tombstone(
     if not _is_about(record, key, item, domains) or "tombstone" in record:
         return raw
     if name == "items.jsonl":
-        entry = numbers_of(record) | select_fields(record, ("cluster", "lowest"))
+        entry = {**numbers_of(record), **select_fields(record, ("cluster", "lowest"))}
         return canonical({**entry, "tombstone": sha256(line).hexdigest()}) + b"\n"
     entry = select_fields(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)
     if name == "trials.jsonl":

@@ -4,13 +4,14 @@ text.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.json import record_as
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import TARGETS, Criteria, further_targets
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import IntegrityError
@@ -50,6 +51,8 @@ _ITEM_TEXT = (
     "condition",
     "leaf",
 )
+
+Line = TypeVar("Line", bound=Mapping[str, Any])
 
 
 def withholding_of(run: Run) -> Redactor:
@@ -147,7 +150,7 @@ def _lines_with_texts(run: Run) -> Iterator[dict[str, Any]]:
             yield from read_jsonl(run.path / name)
 
 
-def _item_texts(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _item_texts(item: ItemObject) -> Iterator[tuple[str, str]]:
     """Yield (field, text) of all texts of an item and its target, also of one that a kind
     brings.
     """
@@ -175,7 +178,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _write(path: Path, records: Iterator[dict[str, Any]]) -> None:
+def _write(path: Path, records: Iterator[Mapping[str, Any]]) -> None:
     with path.open("wb") as file:
         for record in records:
             file.write(canonical(record) + b"\n")
@@ -231,7 +234,7 @@ def _public_row(row: dict[str, Any], tags: set[str], public_items: set[str]) -> 
     return public_row
 
 
-def _cluster(run: Run, item: dict[str, Any]) -> tuple[str, str]:
+def _cluster(run: Run, item: ItemObject) -> tuple[str, str]:
     """Return what a cluster is known by: its name in a version of a bank, whatever the domain."""
     domain, _ = item_of(item, "id")
     return run.manifest.domains[domain], item.get("cluster", "")
@@ -253,8 +256,8 @@ def _clusters(run: Run, hidden: Redactor) -> dict[tuple[str, str], str]:
 
 
 def _redacted(
-    path: Path, name: str, withheld: set[tuple[str, str]], make: Callable[[Any], dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
+    path: Path, name: str, withheld: set[tuple[str, str]], make: Callable[[Any], Line]
+) -> Iterator[Line]:
     """Yield the records of a file, those about withheld items as `make` leaves them."""
     for record in read_jsonl(path):
         yield make(record) if item_of(record, name) in withheld else record

@@ -18,7 +18,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.catch import caught
 from medassay.core.json import storable
 from medassay.core.records.answer import Answer
-from medassay.core.records.completion import Reply
+from medassay.core.records.completion import Reply, ReplyColumns
 from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
@@ -95,7 +95,7 @@ class AnswerStage:
                 prompt = self._schedule.prompt(cell, item)
                 if prompt.max_tokens == 0:
                     raise Permanent(self._schedule.room.refusal(spec, item, prompt))
-                columns = {
+                columns: ReplyColumns = {
                     "bank": self._schedule.bank(cell).version,
                     "item": item.id,
                     "revision": item.revision,
@@ -135,7 +135,7 @@ class AnswerStage:
         cell: Cell,
         spec: ModelSpec,
         prompt: Prompt,
-        columns: dict[str, Any],
+        columns: ReplyColumns,
         repeat: int,
         attempt: int,
     ) -> tuple[Reply | None, ToolTrace | None]:

@@ -17,7 +17,7 @@ import stamina.instrumentation
 
 from medassay.core.canonical import canonical
 from medassay.core.log import log
-from medassay.core.records.completion import Completion, Reply, Usage
+from medassay.core.records.completion import Completion, Reply, ReplyColumns, Usage
 from medassay.core.records.model import Chat, ModelSpec, Sampling
 from medassay.core.records.plan import EngineRules
 from medassay.core.records.prompt import Prompt
@@ -166,7 +166,7 @@ class Asker:
         self,
         spec: ModelSpec,
         prompt: Prompt,
-        columns: Mapping[str, Any],
+        columns: ReplyColumns,
         *,
         repeat: int = 0,
         attempt: int = 0,
@@ -242,7 +242,7 @@ class Asker:
         self,
         key: str,
         make: Callable[[], Awaitable[str]],
-        columns: Mapping[str, Any],
+        columns: ReplyColumns,
     ) -> str:
         """Return what was found when something was looked up first; look it up where it never was.
 

@@ -7,11 +7,14 @@ Source: Zhang et al. (2020), https://openreview.net/forum?id=SkeHuCVFDr; checked
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from medassay.core.scale import Scale
 from medassay.score.contextual import EncodedText, Encoder
 from medassay.score.measure import UNBOUNDED, Pair, Values, find_model, model_name, need
+
+if TYPE_CHECKING:
+    import torch
 
 REFERENCE = "roberta-large"
 # Layers that agree best with people, by the authors; of other models the last one.
@@ -79,5 +82,5 @@ def _f1(prediction: EncodedText, reference: EncodedText, special: set[int]) -> f
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _unit(states: Any) -> Any:
+def _unit(states: "torch.Tensor") -> "torch.Tensor":
     return states / states.norm(dim=-1, keepdim=True)

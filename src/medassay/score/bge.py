@@ -10,16 +10,21 @@ Source: specification of text metrics; Chen et al. (2024), doi:10.18653/v1/2024.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from medassay.core.scale import Scale
 from medassay.errors import UnavailableError
 from medassay.score.contextual import EncodedText, Encoder
 from medassay.score.measure import UNBOUNDED, Pair, Values, find_model, model_name, need
 
+if TYPE_CHECKING:
+    import torch
+
 REFERENCE = "BAAI/bge-m3"
 WEIGHTS = (0.33, 0.33, 0.33)  # dense, sparse, colbert
 LONGEST = 2048  # tokens of a text
+_Head = dict[str, "torch.Tensor"]  # weight and bias of a linear layer
+Token = TypeVar("Token")
 _HEADS = ("sparse_linear.pt", "colbert_linear.pt")
 
 
@@ -27,9 +32,9 @@ _HEADS = ("sparse_linear.pt", "colbert_linear.pt")
 class _Vectors:
     """One text: its vector, token → weight, and a vector a token (but the first)."""
 
-    dense: Any
+    dense: "torch.Tensor"
     sparse: Mapping[int, float]
-    colbert: Any
+    colbert: "torch.Tensor"
 
 
 class BgeM3:
@@ -51,7 +56,7 @@ class BgeM3:
         self.id = f"bge_m3:{model_name(folder, place)}/fp32, {LONGEST} tokens, weights .33 .33 .33"
         self._folder = folder
         self._encoder = Encoder(folder, longest=LONGEST)
-        self._heads: tuple[Any, Any] | None = None
+        self._heads: tuple[_Head, _Head] | None = None
 
     def prepare(self, references: Iterable[str]) -> None:
         """Take nothing: values depend on the pair alone."""
@@ -94,21 +99,21 @@ class BgeM3:
                 sparse[token] = weight
         return _Vectors(dense, sparse, colbert)
 
-    def _load_heads(self) -> tuple[Any, Any]:
+    def _load_heads(self) -> tuple[_Head, _Head]:
         if self._heads is None:
             sparse, colbert = (_head(self._folder / name) for name in _HEADS)
             self._heads = (sparse, colbert)
         return self._heads
 
 
-def _head(path: Path) -> Any:
+def _head(path: Path) -> _Head:
     import torch
 
     weights = torch.load(path, map_location="cpu", weights_only=True)
     return {name: tensor.float() for name, tensor in weights.items()}
 
 
-def sparse_likeness(first: Mapping[Any, float], second: Mapping[Any, float]) -> float:
+def sparse_likeness(first: Mapping[Token, float], second: Mapping[Token, float]) -> float:
     """Return the sum of products of the weights of common tokens.
 
     Examples

@@ -5,7 +5,10 @@ compare.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 BATCH = 32
 
@@ -36,9 +39,9 @@ class Encoder:
         self._folder = folder
         self._layer = layer
         self._longest = longest
-        self._loaded: tuple[Any, Any] | None = None
+        self._loaded: tuple[PreTrainedTokenizerBase, PreTrainedModel] | None = None
 
-    def load(self) -> tuple[Any, Any]:
+    def load(self) -> "tuple[PreTrainedTokenizerBase, PreTrainedModel]":
         """Return (tokenizer, model)."""
         if self._loaded is None:
             import torch

@@ -13,18 +13,23 @@ import string
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.scale import Scale
 from medassay.score.contextual import EncodedText, Encoder
 from medassay.score.measure import Pair, Values, find_model, model_name, need
 
+if TYPE_CHECKING:
+    import torch
+
 REFERENCE = "distilbert-base-uncased"
 _MARKS = frozenset(string.punctuation)
 _TINY = 1e-30
+Floats = NDArray[np.float64]
 
 
 class Rarity:
@@ -105,11 +110,13 @@ def _weight(token: str, number: int, rarity: Rarity) -> float:
     return 0.0 if "##" in token or token in _MARKS else rarity.weight(number)
 
 
-def _unit(states: Any) -> Any:
-    plain = states.double().numpy()
-    return plain / (np.linalg.norm(plain, axis=-1, keepdims=True) + _TINY)
+def _unit(states: "torch.Tensor") -> Floats:
+    plain: Floats = states.double().numpy()
+    lengths: Floats = np.linalg.norm(plain, axis=-1, keepdims=True)
+    return plain / (lengths + _TINY)
 
 
-def _distances(first: Any, second: Any) -> Any:
-    squared = (first**2).sum(1)[:, None] + (second**2).sum(1)[None] - 2 * first @ second.T
-    return np.sqrt(np.maximum(squared, _TINY))
+def _distances(first: Floats, second: Floats) -> Floats:
+    squared: Floats = (first**2).sum(1)[:, None] + (second**2).sum(1)[None] - 2 * first @ second.T
+    apart: Floats = np.sqrt(np.maximum(squared, _TINY))
+    return apart

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from medassay.core.json import parse_json
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError
 
 COLUMNS = (
@@ -32,12 +32,24 @@ _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class Candidate(KeyedRecord):
     """One model; None is what nobody has stated.
 
     `parameters_b` in billions, `context_tokens` in tokens, `scores` in [0, 1] by discipline.
     `predictions` names the model's column in a table of predictions.
     """
+
+    KEYS: ClassVar = (
+        "model",
+        "qualifier",
+        "parameters_b",
+        "open_weights",
+        "context_tokens",
+        "licence",
+        "predictions",
+        "source",
+        "scores",
+    )
 
     model: str
     qualifier: str | None = None
@@ -48,21 +60,6 @@ class Candidate:
     predictions: str | None = None
     source: str | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(
-            self,
-            "model",
-            "qualifier",
-            "parameters_b",
-            "open_weights",
-            "context_tokens",
-            "licence",
-            "predictions",
-            "source",
-            "scores",
-        )
 
     def mean(self, disciplines: tuple[str, ...]) -> float | None:
         """Return the arithmetic mean of the disciplines; None when one is not known."""

@@ -6,9 +6,9 @@ Stated by those who publish the models; nobody here has had them checked by a la
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 
 Policy = Literal["permissive", "commercial_ok", "as_published"]
 POLICIES: dict[Policy, str] = {
@@ -20,12 +20,14 @@ STATED = "2026-11-21"  # the day to which this table speaks
 
 
 @dataclass(frozen=True, kw_only=True)
-class Family:
+class Family(KeyedRecord):
     """What the licences of a family allow.
 
     `licences` are their names, compared without case, blanks, hyphens and words such as "licence";
     `needs_api` says whether use needs an interface of the maker.
     """
+
+    KEYS: ClassVar = ("name", "licences", "open_source", "commercial", "needs_api", "notes")
 
     name: str
     licences: tuple[str, ...]
@@ -33,10 +35,6 @@ class Family:
     commercial: Literal["free", "allowed", "allowed with limit", "restricted", "forbidden"]
     needs_api: Literal["no", "optional"]
     notes: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(self, "name", "licences", "open_source", "commercial", "needs_api", "notes")
 
 
 FAMILIES = (

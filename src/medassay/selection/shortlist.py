@@ -6,12 +6,12 @@ Source: specification of model selection.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError
 from medassay.selection.candidate import Candidate
 from medassay.selection.discipline import DisciplineScores, Recomputed
@@ -36,21 +36,19 @@ class _Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepResult:
+class StepResult(KeyedRecord):
     """One step: models kept, in order of their mean; (model, reason) for those that go.
 
     Models of which a step knows nothing stay and are marked.
     """
+
+    KEYS: ClassVar = ("name", "asks", "kept", "removed", "unknown")
 
     name: str
     asks: str
     kept: tuple[str, ...]
     removed: tuple[tuple[str, str], ...]
     unknown: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(self, "name", "asks", "kept", "removed", "unknown")
 
 
 @dataclass(frozen=True, kw_only=True)

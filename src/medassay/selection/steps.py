@@ -2,12 +2,12 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError
 from medassay.selection.licence import Policy
 
@@ -16,12 +16,22 @@ _CONFIG = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass(frozen=True, kw_only=True, config=_CONFIG)
-class SelectionSteps:
+class SelectionSteps(KeyedRecord):
     """The steps in their order; what is None or empty is not asked.
 
     `unknown` says whether a model stays, marked, where nobody has stated what a step asks (`keep`),
     or goes.
     """
+
+    KEYS: ClassVar = (
+        "max_parameters_b",
+        "open_weights",
+        "qualifiers",
+        "disciplines",
+        "min_context_tokens",
+        "licences",
+        "unknown",
+    )
 
     max_parameters_b: float | None = Field(default=18, gt=0, le=1_000_000)
     open_weights: bool = True
@@ -32,19 +42,6 @@ class SelectionSteps:
     min_context_tokens: int | None = Field(default=8000, gt=0, le=1_000_000_000)
     licences: Policy | None = "permissive"
     unknown: Unknown = "keep"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(
-            self,
-            "max_parameters_b",
-            "open_weights",
-            "qualifiers",
-            "disciplines",
-            "min_context_tokens",
-            "licences",
-            "unknown",
-        )
 
 
 def load_steps(path: Path) -> SelectionSteps:
@@ -62,8 +59,8 @@ def load_steps(path: Path) -> SelectionSteps:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from None
-    if unknown := sorted(data.keys() - set(SelectionSteps.__dataclass_fields__)):
-        names = ", ".join(SelectionSteps.__dataclass_fields__)
+    if unknown := sorted(data.keys() - set(SelectionSteps.KEYS)):
+        names = ", ".join(SelectionSteps.KEYS)
         raise InputError(f"{path}: '{unknown[0]}' is no step; known are {names}")
     values: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else None if value == "any" else value

@@ -60,7 +60,7 @@ def line_parts(path: Path, lines: int) -> Iterator[tuple[int, int]]:
             yield offset, n_lines
 
 
-def read_jsonl(path: Path, *, offset: int = 0, line: int = 1) -> Iterator[dict[str, Any]]:
+def read_jsonl(path: Path, *, offset: int = 0, line: int = 1) -> Iterator[Any]:
     """Yield the objects of a file, one a line, from the line on that begins at an offset in bytes.
 
     Raises

@@ -24,7 +24,7 @@ import platformdirs
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.private import close_to_others, make_folder, open_file
-from medassay.core.records.completion import Completion, Usage
+from medassay.core.records.completion import Completion, ReplyColumns, Usage
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import append_line
 
@@ -149,7 +149,7 @@ class ResponseStore:
         row = self._index.execute("SELECT body FROM response WHERE key = ?", (key,)).fetchone()
         return None if row is None else _decode_completion(row[0])
 
-    def put(self, key: str, completion: Completion, columns: dict[str, Any]) -> None:
+    def put(self, key: str, completion: Completion, columns: ReplyColumns) -> None:
         """Append one reply; it is in the operating system's hands when this returns."""
         if self._active is None:
             self._active = self._begin()

@@ -9,7 +9,7 @@ Source: specification of bank synthesis, 10.1 (accuracy before and after refinem
 types).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ import numpy as np
 from medassay.bank.check import form_of
 from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.core.records.estimate import Estimate
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import OPEN_FORMS, Withheld
 from medassay.core.records.trial import RowKey
 from medassay.core.wording import counted
@@ -53,7 +54,7 @@ class _Version:
     """The scores of closed items in the runs of one version of a bank."""
 
     def __init__(self, runs: Sequence[Run], when: str) -> None:
-        self.records: dict[Place, dict[str, Any]] = {}
+        self.records: dict[Place, ItemObject] = {}
         self.scores: dict[RowKey, dict[Place, float]] = {}
         self.banks: set[tuple[str, str, str]] = set()
         self.scripted = False
@@ -212,7 +213,7 @@ def corrections_study(
     )
 
 
-def _content(record: Mapping[str, Any]) -> list[Any]:
+def _content(record: ItemObject) -> list[Any]:
     return [record.get(key) for key in _COMPARED]
 
 

@@ -18,6 +18,7 @@ from medassay.bank.reports import WITHOUT
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.health_record import RECORD, THINKING, Origin, record_from
 from medassay.core.records.item import Bank, Item
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Report
@@ -141,13 +142,15 @@ def _maker(name: str, models_file: Path) -> ModelSpec:
     return spec
 
 
-def _records(bank: Bank, records: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _records(bank: Bank, records: Mapping[str, ItemObject]) -> Iterator[ItemObject]:
     for item, record in bank_records(bank):
         if item.id not in records:
             yield record
             continue
-        fields_kept = {key: value for key, value in record.items() if key != "approval"}
-        yield fields_kept | records[item.id] | {"revision": item.revision + 1}
+        record.pop("approval", None)
+        record.update(records[item.id])
+        record["revision"] = item.revision + 1
+        yield record
 
 
 @dataclass(frozen=True)

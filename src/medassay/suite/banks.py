@@ -6,14 +6,14 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from medassay.bank.card import next_version, read_card_document
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import bank_records, load_bank, write_bank
 from medassay.bank.hub import HUB
 from medassay.bank.lock import registered_hash
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 from medassay.suite.catalog import Benchmark
@@ -22,18 +22,16 @@ _SAME_SET = ("title", "licence")  # of a card: what a loader writes, whatever th
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuiteBank:
+class SuiteBank(KeyedRecord):
     """A bank that a suite asks: `folder` below banks/, `source` below the data folder."""
+
+    KEYS: ClassVar = ("name", "folder", "source", "content_sha256", "items")
 
     name: str
     folder: str
     source: str
     content_sha256: str
     items: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(self, "name", "folder", "source", "content_sha256", "items")
 
 
 class SuiteBanks:

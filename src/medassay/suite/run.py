@@ -9,14 +9,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from medassay import pipeline
 from medassay.core.canonical import short_hash
 from medassay.core.json import parse_json
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.manifest import RunMetric
 from medassay.core.records.model import ModelSpec
@@ -41,7 +41,7 @@ _ASKS: Mapping[str, Asks] = {PERPLEXITY: "alone", RELAXED: "relaxed"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchmarkPart:
+class BenchmarkPart(KeyedRecord):
     """One benchmark of a suite as it stands: its runs by kind, and why what is not there is not.
 
     Of a stand-in, for what it stands and why.
@@ -50,16 +50,14 @@ class BenchmarkPart:
     have none.
     """
 
+    KEYS: ClassVar = ("benchmark", "runs", "absent", "instead_of", "why", "bank")
+
     benchmark: str
     runs: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     instead_of: str = ""
     why: str = ""
     bank: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(self, "benchmark", "runs", "absent", "instead_of", "why", "bank")
 
 
 @dataclass(frozen=True)

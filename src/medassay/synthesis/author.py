@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from medassay.context.tools.loop import ToolLoop
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import storable
-from medassay.core.records.completion import Reply
+from medassay.core.records.completion import Reply, ReplyColumns
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
 from medassay.errors import OverBudget
@@ -142,7 +142,7 @@ class Author:
             await self._tool_loop[0].close()
 
     async def _ask(
-        self, prompt: Prompt, columns: dict[str, Any], attempt: int
+        self, prompt: Prompt, columns: ReplyColumns, attempt: int
     ) -> tuple[Reply | None, dict[str, Any]]:
         """Return the reply, None when the budget forbids it, and what was looked up on the way."""
         if self._tool_loop is None:

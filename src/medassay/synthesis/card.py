@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from medassay.core.records.item_object import ItemObject
 from medassay.core.wording import counted
 from medassay.errors import InputError
 from medassay.synthesis.items import left_out, present_items
@@ -36,7 +37,7 @@ def plan_of(workshop: Workshop) -> PlannedBank:
 
 def card_of(
     workshop: Workshop,
-    records: Sequence[Mapping[str, Any]],
+    records: Sequence[ItemObject],
     before: Mapping[str, Any],
     today: dt.date,
 ) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from medassay.core.records.item_line import item_line
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 from medassay.synthesis.project import Event
@@ -35,7 +36,7 @@ _KEYS = {
 _LONGEST = 8000
 
 
-def item_text(record: Mapping[str, Any]) -> str:
+def item_text(record: ItemObject) -> str:
     """Return an item as a reviewer reads it, the right option named."""
     item = item_line(record)
     lines = [f"Condition: {item.condition}"] if item.condition else []
@@ -47,7 +48,7 @@ def item_text(record: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def read_correction(reply: str, record: Mapping[str, Any]) -> Correction:
+def read_correction(reply: str, record: ItemObject) -> Correction:
     """Return a review of an item, with the item as it would stand after the change.
 
     Raises
@@ -94,12 +95,12 @@ def _texts_of(value: Any, what: str) -> list[str]:
     return value
 
 
-def shown_fields(record: Mapping[str, Any]) -> CorrectableFields:
+def shown_fields(record: ItemObject) -> CorrectableFields:
     """Return the fields of an item that a correction may change."""
     return msgspec.convert(record, CorrectableFields)
 
 
-def _after(value: Mapping[str, Any], record: Mapping[str, Any]) -> CorrectableFields:
+def _after(value: Mapping[str, Any], record: ItemObject) -> CorrectableFields:
     """Return the fields of the item after the change."""
     if value["types"] == [0] and not value["item"]:
         return shown_fields(record)

@@ -9,9 +9,9 @@ Source: specification of bank synthesis, 10.4 (CareQA).
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 from medassay.judging.sanitize import delimit
@@ -244,45 +244,54 @@ class ExamMaker:
         verdict = self._only(question)
         return verdict is not None and verdict.only
 
-    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+    def records(self) -> Iterator[tuple[ItemObject, Sequence[Place]]]:
         """Yield each question as it is, and as an open one where two models agree on it."""
         for question in self._usable:
-            name, common = question.exam_id, self._common(question)
-            meta = {"maker": "exam", "question": name}
-            closed = {
-                "id": name,
-                "answer_type": "closed",
-                "question": question.question,
-                "options": list(question.options),
-                "expected": LETTERS[question.options.index(question.right)],
-            }
-            yield {**closed, **common, "meta": meta}, [("exam", name)]
+            name, item = question.exam_id, self._common(question)
+            meta: dict[str, object] = {"maker": "exam", "question": name}
+            closed = item.copy()
+            closed.update(
+                {
+                    "answer_type": "closed",
+                    "question": question.question,
+                    "options": list(question.options),
+                    "expected": LETTERS[question.options.index(question.right)],
+                    "meta": meta,
+                }
+            )
+            yield closed, [("exam", name)]
             chosen = self._chosen(question)
             if chosen is not None and self._is_only(question):
                 generator = self._authors[self._plan.generator].spec
-                opened = {
-                    "id": f"{name}-open",
-                    "answer_type": "open",
-                    "question": chosen,
-                    "reference": question.right,
-                }
-                meta |= {"generator": generator.id, "family": generator.family}
+                item.update(
+                    {
+                        "id": f"{name}-open",
+                        "answer_type": "open",
+                        "question": chosen,
+                        "reference": question.right,
+                        "meta": meta | {"generator": generator.id, "family": generator.family},
+                    }
+                )
                 places: list[Place] = [("only", name), ("choice", name), ("exam", name)]
-                yield {**opened, **common, "meta": meta}, places
+                yield item, places
 
-    def _common(self, question: ExamQuestion) -> dict[str, Any]:
+    def _common(self, question: ExamQuestion) -> ItemObject:
         category = question.category or self._exam_plan.category
         year = question.year or self._exam_plan.year
-        return {
+        item: ItemObject = {
+            "id": question.exam_id,
             "kind": "public",
             "domain": category or self._plan.name,
             "language": self._plan.language,
             "licence": self._plan.licence,
             "source": self._cited,
             "cluster": question.exam_id,
-            **({"category": category} if category else {}),
-            **({"year": year} if year else {}),
         }
+        if category:
+            item["category"] = category
+        if year:
+            item["year"] = year
+        return item
 
 
 def read_version(reply: str, question: ExamQuestion | None = None) -> OpenVersion:

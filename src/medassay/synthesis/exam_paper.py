@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from medassay.bank.builder import read_csv
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError
 from medassay.synthesis.source import SourceDocument
 
@@ -56,8 +56,10 @@ COLUMNS = tuple(field.name for field in fields(_ExamRow))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExamQuestion:
+class ExamQuestion(KeyedRecord):
     """One question of an exam; `dropped` says why it is none, `cop` is the right option from 1."""
+
+    KEYS: ClassVar = ("exam_id", "question", "options", "cop", "year", "category", "dropped")
 
     exam_id: str
     question: str
@@ -66,10 +68,6 @@ class ExamQuestion:
     year: int | None = None
     category: str = ""
     dropped: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(self, "exam_id", "question", "options", "cop", "year", "category", "dropped")
 
     @property
     def right(self) -> str:

@@ -1,11 +1,12 @@
 """Items in a workshop: records as a bank would hold them, and what people decided about each."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 from medassay.bank.check import check_record
 from medassay.core.records.item_line import item_line
+from medassay.core.records.item_object import ApprovalObject, ItemObject
 from medassay.errors import InputError
 from medassay.synthesis.project import BY_PROGRAM, Event, Place, Workshop, basis_of
 from medassay.synthesis.steps import decision_on
@@ -18,7 +19,7 @@ _FIXED = ("id", "kind", "domain", "cluster", "meta", "approval", "revision")
 
 def note_items(
     workshop: Workshop,
-    records: Iterable[tuple[dict[str, Any], Sequence[Place]]],
+    records: Iterable[tuple[ItemObject, Sequence[Place]]],
     ended: Iterable[Event],
 ) -> None:
     """Note each record that is new or was changed, and what the plan makes now: its items, and what
@@ -102,20 +103,23 @@ def undecided(workshop: Workshop) -> list[Event]:
     return [event for event in present_items(workshop) if decision_on(workshop, event) is None]
 
 
-def accepted(workshop: Workshop) -> list[dict[str, Any]]:
+def accepted(workshop: Workshop) -> list[ItemObject]:
     """Return the records that a person accepted or put in place of a draft, with who and when."""
-    records = []
+    records: list[ItemObject] = []
     for event in present_items(workshop):
         decided = decision_on(workshop, event)
         if decided is None or decided.status not in ("accept", "change"):
             continue
-        record = event.result if decided.status == "accept" else decided.result
-        approval = {"who": decided.line.by.person, "when": decided.line.at[:10]}
+        record: ItemObject = event.result if decided.status == "accept" else decided.result
+        approval: ApprovalObject = {
+            "who": decided.line.by.person,
+            "when": decided.line.at[:10],
+        }
         records.append({**record, "approval": approval})
     return records
 
 
-def checked_change(event: Event, record: Any) -> dict[str, Any]:
+def checked_change(event: Event, change: Any) -> ItemObject:
     """Return an item with the fields that a person would change.
 
     Raises
@@ -123,13 +127,14 @@ def checked_change(event: Event, record: Any) -> dict[str, Any]:
     InputError
         When it is no valid item, or another one.
     """
-    before: Mapping[str, Any] = event.result
+    before: ItemObject = event.result
     line = item_line(before)
-    if not isinstance(record, dict) or not record:
+    if not isinstance(change, dict) or not change:
         raise InputError(f"change of item '{line.id}': expected an object with fields of the item")
     for key in _FIXED:
-        if key in record and record[key] != before.get(key):
+        if key in change and change[key] != before.get(key):
             raise InputError(f"change of item '{line.id}': field '{key}' stays as it is")
-    changed = {**before, **record}
+    changed = before.copy()
+    changed.update(cast(ItemObject, change))
     check_record(changed, f"change of item '{line.id}'", {line.domain})
     return changed

@@ -17,6 +17,7 @@ from medassay.core.records.decision_graph import (
     contract_problem,
     read_decision_graph,
 )
+from medassay.core.records.item_object import ItemObject
 from medassay.core.reply.json_value import read_json_reply
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import InputError
@@ -424,7 +425,7 @@ class PathwayMaker:
         self._jobs[job.handle] = job
         return job
 
-    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+    def records(self) -> Iterator[tuple[ItemObject, Sequence[Place]]]:
         """Yield quiz and open item of each question."""
         for way in self._ways:
             job = self._jobs.get(f"question:{way.subject}")
@@ -434,19 +435,18 @@ class PathwayMaker:
                 continue
             name = way.subject.replace("/", "-")
             question = shuffled(read_question(value), self._plan.seed, name)
-            common = self._common(way, steps)
             sources = [*job.sources, ("question", way.subject)]
             for version in self._pathways_plan.versions:
-                yield (
-                    {"id": f"{name}-{version}", **_target(question, version), **common},
-                    sources,
-                )
+                item = self._common(way, steps, f"{name}-{version}")
+                item.update(_target(question, version))
+                yield item, sources
 
-    def _common(self, way: _GraphPath, steps: Sequence[str]) -> Mapping[str, Any]:
+    def _common(self, way: _GraphPath, steps: Sequence[str], name: str) -> ItemObject:
         source, spec = self._sources[way.document], self._author.spec
         condition = self.condition(way.document)
         domain = self._stated(self._pathways_plan.domains, source) or self._plan.name
         return {
+            "id": name,
             "kind": "public",
             "domain": domain,
             "category": domain,
@@ -482,7 +482,7 @@ def _condition_in(title: str) -> str:
     return _TITLE_ENDS.split(named, maxsplit=1)[0].strip()[:80]
 
 
-def _target(question: Question, version: str) -> dict[str, Any]:
+def _target(question: Question, version: str) -> ItemObject:
     if version == "open":
         return {
             "answer_type": "open",

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord, keyed
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.core.records.plan import BudgetRules
 from medassay.errors import InputError
@@ -22,7 +22,7 @@ _STRICT = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pathways:
+class Pathways(KeyedRecord):
     """Cases for decision pathways.
 
     `sources` is a document, or a folder of them, one a condition, named as it; a long one is cut
@@ -35,6 +35,17 @@ class Pathways:
 
     __pydantic_config__ = _STRICT
 
+    KEYS: ClassVar = (
+        "sources",
+        "graphs",
+        "max_per_leaf",
+        "refine",
+        "versions",
+        "conditions",
+        "domains",
+        "dates",
+    )
+
     sources: str
     graphs: str = ""
     max_per_leaf: int = MOST_PER_LEAF
@@ -44,23 +55,9 @@ class Pathways:
     domains: dict[str, str] = field(default_factory=dict)
     dates: dict[str, str] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table as plain JSON values."""
-        return keyed(
-            self,
-            "sources",
-            "graphs",
-            "max_per_leaf",
-            "refine",
-            "versions",
-            "conditions",
-            "domains",
-            "dates",
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
-class Proposals:
+class Proposals(KeyedRecord):
     """Private items: drafted by the generator on each topic, reviewed by a model of another family,
     approved by their owner.
 
@@ -70,6 +67,8 @@ class Proposals:
 
     __pydantic_config__ = _STRICT
 
+    KEYS: ClassVar = ("topics", "reviewer", "domain", "form", "rounds", "against")
+
     topics: tuple[str, ...]
     reviewer: str
     domain: str
@@ -77,13 +76,9 @@ class Proposals:
     rounds: int = 3
     against: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table as plain JSON values."""
-        return keyed(self, "topics", "reviewer", "domain", "form", "rounds", "against")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Exam:
+class Exam(KeyedRecord):
     """Items of an official exam: closed as they are, and as open questions where `open_versions`
     says so.
 
@@ -96,6 +91,8 @@ class Exam:
 
     __pydantic_config__ = _STRICT
 
+    KEYS: ClassVar = ("file", "key", "columns", "year", "category", "open_versions", "selector")
+
     file: str
     key: str = ""
     columns: dict[str, str] = field(default_factory=dict)
@@ -104,25 +101,17 @@ class Exam:
     open_versions: bool = False
     selector: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table as plain JSON values."""
-        return keyed(
-            self, "file", "key", "columns", "year", "category", "open_versions", "selector"
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
-class Translation:
+class Translation(KeyedRecord):
     """The items of a bank in another language; each is checked by people before it counts."""
 
     __pydantic_config__ = _STRICT
 
+    KEYS: ClassVar = ("bank", "to")
+
     bank: str
     to: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table as plain JSON values."""
-        return keyed(self, "bank", "to")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from medassay.bank.loaders import demo
 from medassay.bank.near_duplicates import NearIndex, compared_text, is_near, plain
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.item import Bank
+from medassay.core.records.item_object import FactObject, ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 from medassay.judging.sanitize import delimit
@@ -178,7 +179,7 @@ class ProposalMaker:
         )
         self.ended.append(event)
 
-    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+    def records(self) -> Iterator[tuple[ItemObject, Sequence[Place]]]:
         """Yield the item of each draft that the reviewer accepted, or its owner took over."""
         ends = {event.place[1]: event for event in self.ended}
         for topic in self._topics:
@@ -197,16 +198,15 @@ class ProposalMaker:
                     ]
                     yield self._record(topic, draft), places
 
-    def _record(self, topic: str, draft: ItemDraft) -> dict[str, Any]:
+    def _record(self, topic: str, draft: ItemDraft) -> ItemObject:
         proposer, reviewer = self._proposer.spec, self._reviewer.spec
-        return {
+        item: ItemObject = {
             "id": f"{self._plan.name}-{topic}",
             "kind": "synthetic",
             "domain": self._proposals_plan.domain,
             "language": self._plan.language,
             "licence": self._plan.licence,
             "source": "; ".join(draft.sources),
-            **_target(draft, self._plan.seed, topic),
             "meta": {
                 "maker": "proposals",
                 "question": topic,
@@ -216,6 +216,8 @@ class ProposalMaker:
                 "reviewer_family": reviewer.family,
             },
         }
+        item.update(_target(draft, self._plan.seed, topic))
+        return item
 
 
 def _round(topic: str, number: int) -> str:
@@ -230,7 +232,7 @@ def _taken_over(workshop: Workshop, event: Event) -> ItemDraft | None:
     return (event if decided.status == "accept" else decided).result_as(ItemDraft)
 
 
-def _target(draft: ItemDraft, seed: int, name: str) -> dict[str, Any]:
+def _target(draft: ItemDraft, seed: int, name: str) -> ItemObject:
     if draft.options:
         letter = LETTERS[draft.options.index(draft.answer)]
         target_lines = [draft.question, draft.answer, draft.options, letter]
@@ -241,7 +243,9 @@ def _target(draft: ItemDraft, seed: int, name: str) -> dict[str, Any]:
             "options": list(mixed.options),
             "expected": mixed.letter,
         }
-    facts = [{"id": f"f{at}", "text": text} for at, text in enumerate(draft.facts or (), 1)]
+    facts: list[FactObject | str] = [
+        {"id": f"f{at}", "text": text} for at, text in enumerate(draft.facts or (), 1)
+    ]
     return {
         "answer_type": "open",
         "question": draft.question,

@@ -23,6 +23,7 @@ from medassay.bank.lock import register, registered_hash
 from medassay.bank.release import release
 from medassay.core.canonical import canonical
 from medassay.core.records.item_line import item_line
+from medassay.core.records.item_object import ItemObject
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
 from medassay.synthesis.card import card_of, plan_of
@@ -35,7 +36,7 @@ from medassay.synthesis.steps import handle_of
 
 BANK = "bank"  # the folder in a workshop
 Released = tuple[Path, str, str]  # folder, version, content hash
-Records = dict[str, dict[str, Any]]
+Records = dict[str, ItemObject]
 
 
 def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date) -> Released:
@@ -150,14 +151,14 @@ def _records_of(folder: Path) -> Records:
     return {item.id: record for item, record in bank_records(bank)}
 
 
-def _revised(workshop: Workshop, records_found: Sequence[dict[str, Any]]) -> Records:
+def _revised(workshop: Workshop, records_found: Sequence[ItemObject]) -> Records:
     """Return records by id with their revisions: one more than any before where an item differs
     from its last one.
     """
     before: dict[str, ItemRevision] = {}
     for event in _releases(workshop):
         before |= event.result_as(ReleaseNote).revisions
-    revised_records = {}
+    revised_records: Records = {}
     for record in records_found:
         name, content = record["id"], basis_of(_content(record))
         old = before.get(name)
@@ -166,7 +167,7 @@ def _revised(workshop: Workshop, records_found: Sequence[dict[str, Any]]) -> Rec
     return revised_records
 
 
-def _content(record: Mapping[str, Any]) -> dict[str, Any]:
+def _content(record: ItemObject) -> dict[str, Any]:
     return {k: v for k, v in record.items() if k not in ("revision", "approval")}
 
 
@@ -395,33 +396,31 @@ def twins(records: Records, name: str) -> list[str]:
     ]
 
 
-def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] | None:
+def _apply(record: ItemObject, correction: CorrectedItem) -> ItemObject | None:
     """Return a record after a correction of it or of another form of its question; None where it is
     removed.
     """
     if correction.after is None:
         return None
-    corrected_record = dict(record)
+    corrected_record = record.copy()
     before, after, line = correction.before, correction.after, item_line(record)
     if line.question == before.question:
-        corrected_record |= {"question": after.question}
+        corrected_record["question"] = after.question
     if after.path and after.path != line.path:
         leaf = after.path.rpartition("->")[2].strip()
-        corrected_record |= {"path": after.path, "leaf": leaf}
+        corrected_record.update({"path": after.path, "leaf": leaf})
     if "options" in record:
-        corrected_record |= {"options": after.options, "expected": after.expected}
+        corrected_record.update({"options": after.options, "expected": after.expected})
     if after.right != before.right:
         corrected_record.pop("rationale", None)  # it explained another key
         if "reference" in record:
-            corrected_record |= {"reference": after.right}
+            corrected_record["reference"] = after.right
     if corrected_record == record:
         return record
     who, when = (
         correction.decision.line.by.person,
         correction.decision.line.at[:10],
     )
-    return {
-        **corrected_record,
-        "revision": line.revision + 1,
-        "approval": {"who": who, "when": when},
-    }
+    corrected_record["revision"] = line.revision + 1
+    corrected_record["approval"] = {"who": who, "when": when}
+    return corrected_record

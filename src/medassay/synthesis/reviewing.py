@@ -19,6 +19,7 @@ from medassay.context.tools.toolbox import Toolbox
 from medassay.core.records.context_config import ToolRules
 from medassay.core.records.item import Bank
 from medassay.core.records.item_line import item_line
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.target import Choice
 from medassay.errors import IncompleteError, InputError
@@ -126,7 +127,7 @@ def _reviewer(options: ReviewerOptions) -> ModelSpec:
     return spec
 
 
-def _records(flaws: Flaws, bank: Bank, spec: ModelSpec) -> dict[str, dict[str, Any]]:
+def _records(flaws: Flaws, bank: Bank, spec: ModelSpec) -> dict[str, ItemObject]:
     """Return the records of the flawed items that are in the bank, by id."""
     if bank.content_hash not in flaws.contents:
         raise InputError(
@@ -182,7 +183,7 @@ def _looking(
     return ToolLoop(toolbox, asker), tool_schema(rules)
 
 
-def _job(record: Mapping[str, Any], author: Author) -> SynthesisStep:
+def _job(record: ItemObject, author: Author) -> SynthesisStep:
     return SynthesisStep(
         step="review",
         subject=item_line(record).id,

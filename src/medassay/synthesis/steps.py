@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.model import FREE
 from medassay.errors import IncompleteError, InputError
 from medassay.runner.ask import Asker
@@ -91,7 +92,7 @@ class Maker(Protocol):
     def stages(self) -> Iterator[Stage]:
         """Yield what is to be asked for, one stage after the other."""
 
-    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+    def records(self) -> Iterator[tuple[ItemObject, Sequence[Place]]]:
         """Yield each item's record with the steps that it was made from, once all stages are
         done.
         """

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from medassay.bank.folder import bank_records, load_bank
 from medassay.core.canonical import canonical
 from medassay.core.records.item_line import item_line
+from medassay.core.records.item_object import CriterionObject, FactObject, ItemObject
 from medassay.errors import InputError
 from medassay.judging.sanitize import delimit
 from medassay.runner.stages import refuse_leaving
@@ -27,6 +28,7 @@ _LISTS = ("options", "nice_to_have", "diagnoses")
 _OBJECTS = ("facts", "criteria")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _LONGEST = 20_000
+Texts = Mapping[str, str | Sequence[str]]  # key of an item → a text, or several
 
 
 class TranslationMaker:
@@ -73,7 +75,7 @@ class TranslationMaker:
         }
         yield "translations", [*self._jobs.values()]
 
-    def _job(self, name: str, record: Mapping[str, Any]) -> SynthesisStep:
+    def _job(self, name: str, record: ItemObject) -> SynthesisStep:
         texts = texts_of(record)
         return SynthesisStep(
             step="translate",
@@ -90,7 +92,7 @@ class TranslationMaker:
             shown=texts,
         )
 
-    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+    def records(self) -> Iterator[tuple[ItemObject, Sequence[Place]]]:
         """Yield the items whose translation is whole; they wait for people."""
         spec = self._author.spec
         for name, job in self._jobs.items():
@@ -101,7 +103,7 @@ class TranslationMaker:
             line = item_line(before)
             question = name if line.meta.question is None else line.meta.question
             record = {k: v for k, v in before.items() if k not in ("approval", "revision")}
-            record |= {k: _put(before[k], v) if k in _OBJECTS else v for k, v in value.items()}
+            record |= {k: _put(before, k, v) if k in _OBJECTS else v for k, v in value.items()}
             record |= {
                 "id": f"{name}-{self._translation_plan.to}",
                 "language": self._translation_plan.to,
@@ -116,28 +118,37 @@ class TranslationMaker:
                     **({"of_family": line.meta.family} if line.meta.family else {}),
                 },
             }
-            yield record, [("translate", name)]
+            yield cast(ItemObject, record), [("translate", name)]
 
 
-def _put(before: Sequence[Any], texts: Sequence[str]) -> list[Any]:
+def _entries(record: ItemObject, key: str) -> Sequence[FactObject | CriterionObject]:
+    """Return facts or criteria as objects."""
+    if key == "criteria":
+        return record.get("criteria", [])
+    return [
+        FactObject(text=fact) if isinstance(fact, str) else fact for fact in record.get("facts", [])
+    ]
+
+
+def _put(before: ItemObject, key: str, texts: Sequence[str]) -> list[FactObject | CriterionObject]:
     """Return facts or criteria with other texts."""
-    entries = [element if isinstance(element, dict) else {"text": element} for element in before]
-    return [{**entry, "text": text} for entry, text in zip(entries, texts, strict=True)]
+    entries = _entries(before, key)
+    put = [entry.copy() for entry in entries]
+    for entry, text in zip(put, texts, strict=True):
+        entry["text"] = text
+    return put
 
 
-def texts_of(record: Mapping[str, Any]) -> dict[str, Any]:
+def texts_of(record: ItemObject) -> Texts:
     """Return the texts of an item that a reader reads."""
-    texts: dict[str, Any] = {name: record[name] for name in _TEXTS if record.get(name)}
-    texts |= {name: record[name] for name in _LISTS if record.get(name)}
+    texts = {name: text for name in (*_TEXTS, *_LISTS) if (text := record.get(name))}
     for name in _OBJECTS:
-        if record.get(name):
-            texts[name] = [
-                entry["text"] if isinstance(entry, dict) else entry for entry in record[name]
-            ]
-    return texts
+        if entries := _entries(record, name):
+            texts[name] = [entry["text"] for entry in entries]
+    return cast(Texts, texts)
 
 
-def read_translation(reply: str, texts: Mapping[str, Any]) -> dict[str, Any]:
+def read_translation(reply: str, texts: Texts) -> Texts:
     """Return the translated texts: the same keys, as many texts in each list, every number in its
     text.
 
@@ -152,7 +163,7 @@ def read_translation(reply: str, texts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _translated(reply_value[name], before, name) for name, before in texts.items()}
 
 
-def _translated(translated: Any, before: Any, what: str) -> Any:
+def _translated(translated: Any, before: str | Sequence[str], what: str) -> str | list[str]:
     if isinstance(before, str):
         text = checked_text(translated, what, _LONGEST)
         if not _same_numbers(text, before):
@@ -163,7 +174,7 @@ def _translated(translated: Any, before: Any, what: str) -> Any:
     if not isinstance(translated, list) or len(translated) != len(before):
         raise ValueError(f"{what}: expected a list of {len(before)} texts")
     texts = [
-        _translated(text, old, f"{what} {at}")
+        str(_translated(text, old, f"{what} {at}"))
         for at, (text, old) in enumerate(zip(translated, before, strict=True), 1)
     ]
     if what == "options" and len({" ".join(t.casefold().split()) for t in texts}) < len(texts):

@@ -1,10 +1,11 @@
 """Files of items that somebody uploads: checked line by line before anything is taken."""
 
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 from medassay.bank.check import check_record
 from medassay.core.json import parse_json
+from medassay.core.records.item_object import ItemObject
 from medassay.errors import InputError
 from medassay.exchange.review_entries import entries_of_records, sampled
 from medassay.review.store.studies import NewEntry
@@ -28,15 +29,16 @@ def read_upload(data: bytes, *, form: str, n: str, seed: str, iteration: str) ->
     lines = data.split(b"\n")
     if len(lines) > _MOST_LINES:
         raise InputError(f"more than {_MOST_LINES:,} lines; use `medassay review import`")
-    records: list[dict[str, Any]] = []
+    records: list[ItemObject] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         where = f"line {number}"
-        record = parse_json(line, where)
-        if not isinstance(record, dict):
+        value = parse_json(line, where)
+        if not isinstance(value, dict):
             raise InputError(f"{where}: expected an item as a JSON object")
-        check_record(record, where, {str(record.get("domain", ""))})
+        record = cast(ItemObject, value)
+        check_record(record, where, {str(value.get("domain", ""))})
         records.append(record)
     if n and not (n.isascii() and n.isdigit() and len(n) < 7):
         raise InputError(f"sample of '{n[:20]}'; expected a whole number, or nothing for all")

@@ -11,6 +11,7 @@ from typing import Any
 
 from medassay.bank.builder import BankBuilder, find_file, need_columns, read_records
 from medassay.core.records.item import Bank
+from medassay.core.records.item_object import CriterionObject, ItemObject
 from medassay.errors import InputError
 
 DOMAIN = "healthbench"
@@ -46,7 +47,7 @@ def load(root: Path) -> Bank:
     return draft.bank()
 
 
-def record_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
+def record_of(row: Mapping[str, Any]) -> ItemObject | None:
     """Return the item of one line; None if it has no question of a user or nothing to reach.
 
     Raises
@@ -55,7 +56,7 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
         Where the line has another form.
     """
     turns = [(_text(turn["role"]), _text(turn["content"])) for turn in row["prompt"]]
-    criteria: list[dict[str, Any]] = [
+    criteria: list[CriterionObject] = [
         {
             "id": f"c{number}",
             "text": _text(rubric["criterion"]),
@@ -70,15 +71,18 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     themes = [tag.partition(":")[2] for tag in row["example_tags"] if tag.startswith("theme:")]
     earlier = "\n\n".join(f"{_SPEAKERS.get(who, who)}: {text}" for who, text in turns[:-1])
-    return {
+    item: ItemObject = {
         "id": _text(row["prompt_id"]),
         "domain": DOMAIN,
         "answer_type": "open",
         "question": turns[-1][1],
         "criteria": criteria,
-        **({"context": earlier} if earlier else {}),
-        **({"category": themes[0]} if themes else {}),
     }
+    if earlier:
+        item["context"] = earlier
+    if themes:
+        item["category"] = themes[0]
+    return item
 
 
 def _text(value: Any) -> str:

@@ -40,12 +40,12 @@ def load(root: Path) -> Bank:
             {
                 "id": f"medcalc-{row.get('Row Number') or number}",
                 "domain": "medcalc",
-                "category": row.get("Category"),
+                "category": row.get("Category") or "",
                 "condition": row["Calculator Name"],
                 "context": row["Patient Note"],
                 "question": row["Question"],
                 "range": {"lo": min(lo, hi), "hi": max(lo, hi)},
-                "cluster": row.get("Note ID"),
+                "cluster": row.get("Note ID") or "",
             }
         )
     return draft.bank()

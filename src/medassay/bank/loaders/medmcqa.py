@@ -1,5 +1,6 @@
 """MedMCQA (Indian entrance exams). Verified on data."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from medassay.bank.builder import (
@@ -46,7 +47,7 @@ def load(root: Path) -> Bank:
     return draft.bank()
 
 
-def _first_option(path: Path, rows: list[dict[str, object]]) -> int:
+def _first_option(path: Path, rows: Sequence[Mapping[str, str | int]]) -> int:
     chosen = {whole_number(row.get("cop")) for row in rows}
     if 0 in chosen and 4 in chosen:
         raise InputError(f"{path.name}: column 'cop' holds both 0 and 4; expected 0–3 or 1–4")

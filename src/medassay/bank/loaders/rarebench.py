@@ -63,8 +63,8 @@ def load(root: Path, name: str, golden: Golden = "one") -> Bank:
                     "question": f"Phenotypes of the patient: {', '.join(names)}.",
                     "diagnoses": names_of,
                     "severity": RARE,
-                    "category": row.get("Department"),
-                    "rationale": f"Also recorded: {'; '.join(others)}." if others else None,
+                    "category": row.get("Department") or "",
+                    "rationale": f"Also recorded: {'; '.join(others)}." if others else "",
                 }
             )
     draft.limits = " ".join(filter(None, [draft.limits, golden_sentence(golden, several)]))

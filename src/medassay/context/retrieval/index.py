@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import ClassVar, Generic, Literal, TypeVar, get_args
 
 import msgspec
 import numpy as np
@@ -20,7 +20,7 @@ from medassay.context.retrieval.embed import PassageEmbedder, find_embedder
 from medassay.context.retrieval.search import VectorFile, fused, nearest
 from medassay.context.retrieval.words import WordCounts
 from medassay.core.json import parse_json
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError, IntegrityError
 from medassay.model.embeddings import Books
 
@@ -32,11 +32,13 @@ _DEPTH = 50  # of the rankings that a hybrid search joins
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrievedChunk:
+class RetrievedChunk(KeyedRecord):
     """A chunk that a search found.
 
     `score` is a distance where `measure` is "l2", else the higher the nearer.
     """
+
+    KEYS: ClassVar = ("rank", "chunk", "document", "start", "score", "measure", "text")
 
     rank: int
     chunk: int
@@ -45,10 +47,6 @@ class RetrievedChunk:
     score: float
     measure: Literal["l2", "bm25", "rrf"]
     text: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return keyed(self, "rank", "chunk", "document", "start", "score", "measure", "text")
 
 
 def is_index(folder: Path) -> bool:

@@ -9,7 +9,7 @@ off makes no call twice, and a replay reads the same results without a network.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ import msgspec
 from medassay.context.tools.toolbox import Status, Toolbox, ToolResult
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_json, record_as
-from medassay.core.records.completion import Completion, Reply, ToolCall, Usage
+from medassay.core.records.completion import Completion, Reply, ReplyColumns, ToolCall, Usage
 from medassay.core.records.context_config import DEAF_TURNS, ToolRules
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
@@ -36,7 +36,7 @@ class AsksModels(Protocol):
         self,
         spec: ModelSpec,
         prompt: Prompt,
-        columns: Mapping[str, Any],
+        columns: ReplyColumns,
         *,
         repeat: int = 0,
         attempt: int = 0,
@@ -47,7 +47,7 @@ class AsksModels(Protocol):
         """Return what all requests of a model share."""
 
     async def stored_result(
-        self, key: str, make: Callable[[], Awaitable[str]], columns: Mapping[str, Any]
+        self, key: str, make: Callable[[], Awaitable[str]], columns: ReplyColumns
     ) -> str:
         """Return the stored result of a tool call; make the call where there is none."""
 
@@ -103,7 +103,7 @@ class ToolLoop:
         self,
         spec: ModelSpec,
         prompt: Prompt,
-        columns: Mapping[str, Any],
+        columns: ReplyColumns,
         *,
         repeat: int,
         attempt: int = 0,
@@ -131,7 +131,7 @@ class ToolLoop:
         turn_prompt: Prompt,
         place: int,
         call: ToolCall,
-        columns: Mapping[str, Any],
+        columns: ReplyColumns,
         repeat: int,
     ) -> ToolResult:
         """Return what a call gave when it was first made at this point of this conversation."""

@@ -1,5 +1,6 @@
 """What a model returned."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -7,6 +8,9 @@ from typing import Any, Literal
 # request itself.
 Finish = Literal["stop", "length", "refusal", "moderation", "tool_calls", "other"]
 TokenLogprob = tuple[str, float]  # a token and its log-probability
+
+# What a store notes beside a reply, by name: model, item, setting, repeat …
+ReplyColumns = Mapping[str, str | int | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

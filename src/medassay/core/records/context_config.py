@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal, get_args
+from typing import ClassVar, Literal, get_args
 from urllib.parse import urlsplit
 
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 from medassay.core.plan_file import RecordError, check_types
 from medassay.core.records.trial import Setting
 
@@ -32,18 +32,16 @@ _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retrieval:
+class Retrieval(KeyedRecord):
     """Which index is searched (a folder, relative to the plan), for how many chunks, and what is
     put before each query.
     """
 
+    KEYS: ClassVar = ("index", "k", "query_prefix")
+
     index: str
     k: int = 3
     query_prefix: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rules as plain JSON values."""
-        return keyed(self, "index", "k", "query_prefix")
 
     def problem(self) -> str | None:
         """Return what is wrong, None if nothing is."""
@@ -58,7 +56,7 @@ class Retrieval:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolRules:
+class ToolRules(KeyedRecord):
     """Which tools a model may call in the mode `tools`, where they look, and how often.
 
     `search` names the provider of web_search, `search_url` its address (SearxNG has no common one),
@@ -66,6 +64,21 @@ class ToolRules:
     reaches hosts of `allow` alone where there are any, and none of `deny`; a name stands for that
     host and all below it.
     """
+
+    KEYS: ClassVar = (
+        "use",
+        "max_calls",
+        "parallel",
+        "timeout",
+        "search",
+        "search_url",
+        "search_key_env",
+        "pubmed_url",
+        "pubmed_key_env",
+        "arxiv_url",
+        "allow",
+        "deny",
+    )
 
     use: tuple[Tool, ...] = TOOL_NAMES
     max_calls: int = 8
@@ -91,24 +104,6 @@ class ToolRules:
         check_types(self)
         for problem in chain(self._of_limits(), self._of_search(), self._of_places()):
             raise RecordError(self, problem)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rules as plain JSON values."""
-        return keyed(
-            self,
-            "use",
-            "max_calls",
-            "parallel",
-            "timeout",
-            "search",
-            "search_url",
-            "search_key_env",
-            "pubmed_url",
-            "pubmed_key_env",
-            "arxiv_url",
-            "allow",
-            "deny",
-        )
 
     def _of_limits(self) -> Iterator[str]:
         if not self.use or len(set(self.use)) != len(self.use):

@@ -10,11 +10,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord, keyed
+from medassay.core.records.item_object import OriginObject
 
 RECORD = "structured_health_record"
 MONOLOGUE = "internal_monologue"
@@ -70,67 +71,59 @@ _STRICT = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DateAndSource:
+class DateAndSource(KeyedRecord):
     """When a report was written (YYYY-MM-DD where it is a whole date, else as written), and by
     whom.
     """
 
     __pydantic_config__ = _STRICT
 
+    KEYS: ClassVar = ("date", "source")
+
     date: str | None
     source: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(self, "date", "source")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
+class Measurement(KeyedRecord):
     """One measured value, as written."""
 
     __pydantic_config__ = _STRICT
+
+    KEYS: ClassVar = ("name", "value", "unit", "note")
 
     name: str
     value: str
     unit: str | None
     note: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(self, "name", "value", "unit", "note")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Drug:
+class Drug(KeyedRecord):
     """One drug with its dose and how it is taken, as written."""
 
     __pydantic_config__ = _STRICT
+
+    KEYS: ClassVar = ("name", "dose", "schedule")
 
     name: str
     dose: str | None
     schedule: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(self, "name", "dose", "schedule")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Medications:
+class Medications(KeyedRecord):
     """Drugs taken on unchanged (`current`), newly prescribed or recommended (`advised`), stopped
     (`discontinued`).
     """
 
     __pydantic_config__ = _STRICT
 
+    KEYS: ClassVar = ("current", "advised", "discontinued")
+
     current: tuple[Drug, ...]
     advised: tuple[Drug, ...]
     discontinued: tuple[Drug, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return keyed(self, "current", "advised", "discontinued")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,15 +174,10 @@ class Origin:
     prompt_sha256: str = ""
     converted: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> OriginObject:
         """Return the origin as plain JSON values; what is empty is left out."""
-        return {
-            key: value
-            for key, value in keyed(
-                self, "standing", "maker", "family", "prompt_sha256", "converted"
-            ).items()
-            if value
-        }
+        values = keyed(self, "standing", "maker", "family", "prompt_sha256", "converted")
+        return cast(OriginObject, {key: value for key, value in values.items() if value})
 
 
 _RECORD = TypeAdapter(HealthRecord)

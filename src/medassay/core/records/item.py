@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS, Choice, Facts, Form, Reference, Target
 from medassay.errors import InputError
 
@@ -51,7 +52,7 @@ class Item:
     cluster: str | None = None
     harm: bool = False
     nice_to_have: tuple[str, ...] = ()
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: ItemObject = field(default_factory=ItemObject)
 
     @property
     def form(self) -> Form:

@@ -3,11 +3,11 @@
 Whoever writes an item again copies the object, with all its keys.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 
@@ -75,7 +75,7 @@ class ItemLine(msgspec.Struct, frozen=True, kw_only=True):
         return self.options[at] if 0 <= at < len(self.options) else self.reference or ""
 
 
-def item_line(record: Mapping[str, Any]) -> ItemLine:
+def item_line(record: ItemObject) -> ItemLine:
     """Return the fields of an item's object that are read by name.
 
     Raises

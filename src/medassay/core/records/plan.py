@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord, keyed
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.core.records.context_config import CONTEXTS, Retrieval, ToolRules
 from medassay.core.records.relaxed import RelaxedSetting
@@ -21,7 +21,7 @@ Separation = Literal["both", "percentile", "overlap"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetRules:
+class BudgetRules(KeyedRecord):
     """Upper bounds on what a run may spend, however often it is started; None is no bound.
 
     `unknown_prices` says whether money may be bounded although an entry has no price, which then
@@ -30,14 +30,12 @@ class BudgetRules:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
+    KEYS: ClassVar = ("calls", "tokens", "money", "unknown_prices")
+
     calls: int | None = None
     tokens: int | None = None
     money: float | None = None
     unknown_prices: Literal["refuse", "allow"] = "refuse"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the bounds as plain JSON values."""
-        return keyed(self, "calls", "tokens", "money", "unknown_prices")
 
     @property
     def bounds(self) -> dict[str, float | None]:
@@ -67,7 +65,7 @@ _LARGEST_SHARD = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class DdxRules:
+class DdxRules(KeyedRecord):
     """How ranked diagnoses are scored and their cases aggregated.
 
     `preset` names the steepness of the case weights that leads in figures; `k` and `x0` give one's
@@ -79,6 +77,18 @@ class DdxRules:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
+    KEYS: ClassVar = (
+        "rank_limit",
+        "preset",
+        "k",
+        "x0",
+        "semantic_max",
+        "unjudged",
+        "severity_map",
+        "names",
+        "names_first",
+    )
+
     rank_limit: int = 5
     preset: Literal["easy", "medium", "hard"] = "hard"
     k: float | None = None
@@ -88,21 +98,6 @@ class DdxRules:
     severity_map: Literal["published", "separate"] = "published"
     names: tuple[str, ...] = ()
     names_first: bool = True
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rules as plain JSON values."""
-        return keyed(
-            self,
-            "rank_limit",
-            "preset",
-            "k",
-            "x0",
-            "semantic_max",
-            "unjudged",
-            "severity_map",
-            "names",
-            "names_first",
-        )
 
     def problem(self) -> str | None:
         """Return what is wrong with the numbers, None if nothing is."""
@@ -121,7 +116,7 @@ class DdxRules:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineRules:
+class EngineRules(KeyedRecord):
     """How a plan is spread over processes, and when asking ends; no number depends on it.
 
     `workers` ask endpoints (0: as many as the cluster has processors to spare), each takes `shard`
@@ -132,18 +127,14 @@ class EngineRules:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
+    KEYS: ClassVar = ("workers", "shard", "replicas", "give_up_after", "give_up_minutes", "grace")
+
     workers: int = 0
     shard: int = 1000
     replicas: Mapping[str, int] = field(default_factory=dict)
     give_up_after: int = 20
     give_up_minutes: float = 10.0
     grace: float = 8.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rules as plain JSON values."""
-        return keyed(
-            self, "workers", "shard", "replicas", "give_up_after", "give_up_minutes", "grace"
-        )
 
     def problem(self) -> str | None:
         """Return what is wrong with the numbers, None if nothing is."""

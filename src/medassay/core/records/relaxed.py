@@ -7,12 +7,12 @@ Source: specification of perplexity, 8.2.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 from pydantic import ConfigDict
 
-from medassay.core.keyed import keyed
+from medassay.core.keyed import KeyedRecord
 
 Mode = Literal["sum", "mean", "weighted", "conditional"]
 MODES: tuple[Mode, ...] = ("sum", "mean", "weighted", "conditional")
@@ -20,7 +20,7 @@ Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelaxedSetting:
+class RelaxedSetting(KeyedRecord):
     """How completions are made and positions taken; values are comparable under one setting only.
 
     `sampler` "sample" draws `samples` completions by `temperature` and `top_p`; "beam" takes the
@@ -29,6 +29,8 @@ class RelaxedSetting:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
+    KEYS: ClassVar = ("samples", "keep", "stride", "max_tokens", "top_p", "temperature", "sampler")
+
     samples: int = 10
     keep: int = 5
     stride: int = 8
@@ -36,12 +38,6 @@ class RelaxedSetting:
     top_p: float = 0.9
     temperature: float = 1.0
     sampler: Literal["sample", "beam"] = "sample"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the setting as plain JSON values."""
-        return keyed(
-            self, "samples", "keep", "stride", "max_tokens", "top_p", "temperature", "sampler"
-        )
 
     def name(self, mode: Mode) -> str:
         """Return the metric's name; it carries what a value depends on.

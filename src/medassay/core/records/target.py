@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from medassay.core.criteria_points import lowest_points
 from medassay.core.keyed import keyed
 from medassay.core.pattern import compile_pattern
 from medassay.core.records.diagnosis import SEVERITY_MAPS
 from medassay.core.records.health_record import Origin, origin_from, record_from
+from medassay.core.records.item_object import CriterionObject, ItemObject
 from medassay.errors import InputError
 
 Form = str  # the tag of a target; `FORMS` has those of this file
@@ -46,26 +47,27 @@ class Target:
     keys: ClassVar[Keys] = {}
 
     @classmethod
-    def claims(cls, record: Mapping[str, Any]) -> bool:
+    def claims(cls, record: ItemObject) -> bool:
         """Return whether a file object has a target of this form: the first key of `keys`."""
         return next(iter(cls.keys), "") in record
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise what `refuse` makes of the first field that is wrong."""
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Self:
+    def read(cls, record: ItemObject) -> Self:
         """Return the target in a file object that was checked before."""
-        return cls(**{key: record[key] for key in cls.keys if key in record})
+        return cls(**{key: value for key, value in record.items() if key in cls.keys})
 
     @classmethod
-    def check_beside(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check_beside(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise where keys of this target stand on an item of another and are not of their form."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ItemObject:
         """Return the keys of a file object; what is absent stays absent."""
-        return {key: value for key, value in keyed(self, *self.keys).items() if value is not None}
+        values = keyed(self, *self.keys)
+        return cast(ItemObject, {key: v for key, v in values.items() if v is not None})
 
     @property
     def text(self) -> str:
@@ -88,7 +90,7 @@ class Choice(Target):
     expected: str | None = None
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise unless there are 2 to 40 options and the key is the letter of one."""
         options = record["options"]
         check_options(options, refuse)
@@ -102,19 +104,21 @@ class Choice(Target):
             )
 
     @classmethod
-    def check_beside(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check_beside(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise unless options, if there are any, are texts."""
         check_options(record.get("options", []), refuse)
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Self:
+    def read(cls, record: ItemObject) -> Self:
         """Return the options with their key."""
         return cls(options=tuple(record["options"]), expected=record.get("expected"))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ItemObject:
         """Return options and key."""
-        key = {} if self.expected is None else {"expected": self.expected}
-        return {"options": list(self.options), **key}
+        plain: ItemObject = {"options": list(self.options)}
+        if self.expected is not None:
+            plain["expected"] = self.expected
+        return plain
 
     @property
     def letters(self) -> str:
@@ -143,7 +147,7 @@ class Pattern(Target):
     regex: str
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise unless the pattern compiles and decides in time."""
         compile_pattern(record["regex"], lambda problem: refuse("regex", problem))
 
@@ -168,7 +172,7 @@ class Range(Target):
     locale: str = "en"
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise unless lo <= hi, the locale is known, and the pattern has one group."""
         bounds = record["range"]
         if not isinstance(bounds, dict) or set(bounds) != {"lo", "hi"}:
@@ -186,13 +190,13 @@ class Range(Target):
                 raise refuse("extract", f"{pattern.groups} groups; expected exactly one")
 
     @classmethod
-    def check_beside(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check_beside(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise unless the range, if there is one, is one."""
         if "range" in record:
             cls.check(record, refuse)
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Self:
+    def read(cls, record: ItemObject) -> Self:
         """Return the bounds and how the number is read."""
         bounds = record["range"]
         return cls(
@@ -202,13 +206,14 @@ class Range(Target):
             locale=record.get("locale", "en"),
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ItemObject:
         """Return the bounds, and what is not usual of how the number is read."""
-        return {
-            "range": {"lo": self.lo, "hi": self.hi},
-            **({} if self.extract is None else {"extract": self.extract}),
-            **({} if self.locale == "en" else {"locale": self.locale}),
-        }
+        plain: ItemObject = {"range": {"lo": self.lo, "hi": self.hi}}
+        if self.extract is not None:
+            plain["extract"] = self.extract
+        if self.locale != "en":
+            plain["locale"] = self.locale
+        return plain
 
     @property
     def text(self) -> str:
@@ -256,7 +261,7 @@ class Facts(Target):
     facts: tuple[Fact, ...] = ()
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise unless there are texts with weights above 0 and ids of their own."""
         entries = record.get("facts")
         if not isinstance(entries, list) or not entries:
@@ -281,7 +286,7 @@ class Facts(Target):
             raise refuse("facts", "two facts share an id")
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Self:
+    def read(cls, record: ItemObject) -> Self:
         """Return the statements."""
         entries = ({"text": f} if isinstance(f, str) else f for f in record["facts"])
         return cls(
@@ -295,9 +300,13 @@ class Facts(Target):
             )
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ItemObject:
         """Return the statements as objects."""
-        return {"facts": [keyed(fact, "id", "text", "weight") for fact in self.facts]}
+        return {
+            "facts": [
+                {"id": fact.id, "text": fact.text, "weight": fact.weight} for fact in self.facts
+            ]
+        }
 
     @property
     def text(self) -> str:
@@ -313,12 +322,12 @@ class Reference(Target):
     is_open = True
 
     @classmethod
-    def claims(cls, record: Mapping[str, Any]) -> bool:
+    def claims(cls, record: ItemObject) -> bool:
         """Return whether there is a reference answer, and no target facts."""
         return "reference" in record and "facts" not in record
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise where the reference is blank."""
         if not record["reference"].strip():
             raise refuse("reference", "empty; an open item without facts needs one")
@@ -337,6 +346,15 @@ class Criterion:
     tags: tuple[str, ...] = ()
     harm: bool = False
 
+    def to_dict(self) -> CriterionObject:
+        """Return the keys of a file object, without tags and mark where there are none."""
+        plain: CriterionObject = {"id": self.id, "text": self.text, "points": self.points}
+        if self.tags:
+            plain["tags"] = list(self.tags)
+        if self.harm:
+            plain["harm"] = True
+        return plain
+
 
 @dataclass(frozen=True, kw_only=True)
 class Criteria(Target):
@@ -348,7 +366,7 @@ class Criteria(Target):
     criteria: tuple[Criterion, ...]
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise for the first criterion that is wrong, or where nothing could be reached."""
         entries = record["criteria"]
         if not isinstance(entries, list) or not entries:
@@ -364,7 +382,7 @@ class Criteria(Target):
             raise refuse("criteria", "none has points above 0; nothing could be reached")
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Self:
+    def read(cls, record: ItemObject) -> Self:
         """Return the criteria."""
         return cls(
             criteria=tuple(
@@ -379,16 +397,9 @@ class Criteria(Target):
             )
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ItemObject:
         """Return the criteria as objects, without tags and mark where there are none."""
-        return {
-            "criteria": [
-                keyed(criterion, "id", "text", "points")
-                | ({"tags": list(criterion.tags)} if criterion.tags else {})
-                | ({"harm": True} if criterion.harm else {})
-                for criterion in self.criteria
-            ]
-        }
+        return {"criteria": [criterion.to_dict() for criterion in self.criteria]}
 
     @property
     def text(self) -> str:
@@ -434,7 +445,7 @@ class Diagnoses(Target):
     severity: str | None = None
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise unless there are names, and a severity that is known if any."""
         names = record.get("diagnoses")
         if not isinstance(names, list) or not names:
@@ -453,14 +464,16 @@ class Diagnoses(Target):
             )
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Self:
+    def read(cls, record: ItemObject) -> Self:
         """Return names and severity."""
         return cls(diagnoses=tuple(record["diagnoses"]), severity=record.get("severity"))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ItemObject:
         """Return names and severity."""
-        severity = {} if self.severity is None else {"severity": self.severity}
-        return {"diagnoses": list(self.diagnoses), **severity}
+        plain: ItemObject = {"diagnoses": list(self.diagnoses)}
+        if self.severity is not None:
+            plain["severity"] = self.severity
+        return plain
 
     @property
     def golden(self) -> str:
@@ -487,12 +500,12 @@ class Record(Target):
     drug_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
-    def claims(cls, record: Mapping[str, Any]) -> bool:
+    def claims(cls, record: ItemObject) -> bool:
         """Return whether there is a reference record."""
         return record.get("record") is not None
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise where drug names, record or origin are not as they should be."""
         check_drug_names(record, refuse)
         try:
@@ -506,22 +519,22 @@ class Record(Target):
             raise refuse("origin", problem) from None
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Self:
+    def read(cls, record: ItemObject) -> Self:
         """Return the record with its origin."""
         return cls(
-            record=record["record"],
+            record=record["record"] or {},
             origin=origin_from(record["origin"]),
             drug_names=record.get("drug_names", {}),
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ItemObject:
         """Return the record with its origin; drug names where there are any."""
-        names = {name: list(others) for name, others in self.drug_names.items()}
-        return {
-            "record": self.record,
-            **({"drug_names": names} if names else {}),
-            **({} if self.origin is None else {"origin": self.origin.to_dict()}),
-        }
+        plain: ItemObject = {"record": self.record}
+        if self.drug_names:
+            plain["drug_names"] = _lists(self.drug_names)
+        if self.origin is not None:
+            plain["origin"] = self.origin.to_dict()
+        return plain
 
     @property
     def text(self) -> str:
@@ -539,24 +552,26 @@ class Report(Target):
     drug_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
-    def claims(cls, record: Mapping[str, Any]) -> bool:
+    def claims(cls, record: ItemObject) -> bool:
         """Return whether the record is null."""
         return "record" in record and record["record"] is None
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise unless `drug_names`, if there are any, is a table of lists."""
         check_drug_names(record, refuse)
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Self:
+    def read(cls, record: ItemObject) -> Self:
         """Return the names of drugs, if any."""
         return cls(drug_names=record.get("drug_names", {}))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ItemObject:
         """Return that there is no record; drug names where there are any."""
-        names = {name: list(others) for name, others in self.drug_names.items()}
-        return {"record": None, **({"drug_names": names} if names else {})}
+        plain: ItemObject = {"record": None}
+        if self.drug_names:
+            plain["drug_names"] = _lists(self.drug_names)
+        return plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -581,22 +596,22 @@ class Withheld(Target):
     severity: str | None = None
 
     @classmethod
-    def claims(cls, record: Mapping[str, Any]) -> bool:
+    def claims(cls, record: ItemObject) -> bool:
         """Return whether there is a commitment or a tombstone."""
         return "commitment" in record or "tombstone" in record
 
     @classmethod
-    def check(cls, record: Mapping[str, Any], refuse: Refuse) -> None:
+    def check(cls, record: ItemObject, refuse: Refuse) -> None:
         """Raise where the hash is none, or the lowest score above 0."""
         key = "tombstone" if "tombstone" in record else "commitment"
-        if not re.fullmatch("[0-9a-f]{64}", record[key]):
+        if not re.fullmatch("[0-9a-f]{64}", str(record.get(key))):
             raise refuse(key, "expected 64 hexadecimal digits")
         lowest = record.get("lowest", 0)
         if not is_finite(lowest) or lowest > 0:
             raise refuse("lowest", f"{lowest!r:.40}; expected a number, 0 or below")
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Self:
+    def read(cls, record: ItemObject) -> Self:
         """Return the hashes, the lowest score and the severity."""
         return cls(
             commitment=record.get("commitment"),
@@ -605,10 +620,10 @@ class Withheld(Target):
             severity=record.get("severity"),
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ItemObject:
         """Return the hashes, the lowest score and the severity."""
         values = {**keyed(self, "commitment", "tombstone", "severity"), "lowest": self.floor}
-        return {key: value for key, value in values.items() if value is not None}
+        return cast(ItemObject, {key: v for key, v in values.items() if v is not None})
 
     @property
     def lowest(self) -> float | None:
@@ -635,6 +650,10 @@ def further_targets() -> tuple[type[Target], ...]:
     return tuple(target for kind in catalog.KINDS.values() for target in kind.targets)
 
 
+def _lists(drug_names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    return {name: list(others) for name, others in drug_names.items()}
+
+
 def check_options(options: Any, refuse: Refuse) -> None:
     """Raise unless options are texts."""
     if not isinstance(options, list) or not all(
@@ -643,7 +662,7 @@ def check_options(options: Any, refuse: Refuse) -> None:
         raise refuse("options", "expected a list of non-empty texts")
 
 
-def check_drug_names(record: Mapping[str, Any], refuse: Refuse) -> None:
+def check_drug_names(record: ItemObject, refuse: Refuse) -> None:
     """Raise unless `drug_names`, if there are any, is a table of lists."""
     names = record.get("drug_names", {})
     is_table = isinstance(names, dict) and all(

@@ -137,9 +137,11 @@ def _reference(item: Item) -> dict[str, Any]:
     Who wrote a gold one stands in the item alone: scores outlive it, and it may be a person.
     """
     origin = item.target_as(Record).origin
-    document = {} if origin is None else origin.to_dict()
-    by = ("maker", "family") if document.get("standing") == "silver" else ()
-    return {key: document[key] for key in ("standing", "converted", *by) if key in document}
+    if origin is None:
+        return {}
+    by = ("maker", "family") if origin.standing == "silver" else ()
+    document = origin.to_dict()
+    return {key: document.get(key) for key in ("standing", "converted", *by) if key in document}
 
 
 def _fields(leaves: Mapping[str, float]) -> dict[str, float]:
