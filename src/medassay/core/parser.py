@@ -1,10 +1,11 @@
 """What a parser is, and what it says of one reply."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from medassay.core.records.item import Item
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.prompt import Prompt
 from medassay.core.revision import revision_id
 
@@ -46,7 +47,7 @@ class Parser:
     name: str
     read: ReadReply
     revision: int
-    longest: Callable[[Mapping[str, Any]], str] | None = None
+    longest: Callable[[ManifestObject], str] | None = None
 
     @property
     def id(self) -> str:

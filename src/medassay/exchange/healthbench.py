@@ -24,6 +24,7 @@ from medassay.core.canonical import canonical, content_hash, sha256_hex
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.item_object import ItemObject
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import CriterionVerdict, Verdict
 from medassay.errors import InputError
@@ -240,7 +241,7 @@ def _fill(
         content=content_hash(records.values()),
         **({"logs": logs} if len(logs) > 1 else {}),
     )
-    assignment = {
+    assignment: ManifestObject = {
         "judges": [{"id": GIVEN, "model": "", "provider": "import", "family": "unknown"}],
         "bench": {model: [GIVEN] for model in sorted(files)},
         **grader_entry({DOMAIN: judge}),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import short_hash
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.plan import Plan
 from medassay.errors import InputError
 from medassay.kinds.catalog import TASKS
@@ -82,7 +83,7 @@ def import_manifest(
     n_items: int,
     content: str | None,
     **more: Any,
-) -> dict[str, Any]:
+) -> ManifestObject:
     """Return the manifest of an import; `more` is added to what it remembers of its source.
 
     Parameters

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.errors import InputError
 from medassay.exchange.imported import import_manifest, new_run
 from medassay.exchange.prediction import Prediction, PredictionFile
@@ -291,7 +292,7 @@ def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any
         }
 
 
-def _manifest(base: sqlite3.Connection, log: PredictionFile) -> dict[str, Any]:
+def _manifest(base: sqlite3.Connection, log: PredictionFile) -> ManifestObject:
     def distinct(column: str, table: str) -> list[str]:
         rows = base.execute(f"SELECT DISTINCT {column} FROM {table} ORDER BY {column}")
         return [value for (value,) in rows]

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import REPLY_TOKENS, ModelSpec
 from medassay.core.records.plan import Plan
 from medassay.core.records.task import Task
@@ -32,7 +32,7 @@ class JudgeAssignment:
     graders: Mapping[str, Grader]
     seats: Mapping[str, tuple[ModelSpec, ...]]
     seed: int
-    rules: Mapping[str, Any] = field(default_factory=dict)
+    rules: ManifestObject = field(default_factory=ManifestObject)
 
     @property
     def n_seats(self) -> int:
@@ -51,7 +51,7 @@ def assign_judges(
     tested: Mapping[str, ModelSpec],
     specs: Mapping[str, ModelSpec],
     graders: Mapping[str, Grader],
-    rules: Mapping[str, Any] | None = None,
+    rules: ManifestObject | None = None,
 ) -> JudgeAssignment | None:
     """Return the assignment of judges of a plan, None for a task that needs no judge.
 
@@ -104,7 +104,7 @@ def assign_judges(
 
 
 def by_rule(
-    tested: Iterable[str], graders: Mapping[str, Grader], seed: int, rules: Mapping[str, Any]
+    tested: Iterable[str], graders: Mapping[str, Grader], seed: int, rules: ManifestObject
 ) -> JudgeAssignment:
     """Return the assignment of a task graded by a rule: one seat, and no model to ask."""
     seats = dict.fromkeys(tested, (RULE,))

@@ -12,15 +12,15 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from medassay.bank.run_items import RunItems
 from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Item
 from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
+from medassay.core.records.sealed_object import ScoreObject, VerdictObject, place_of
 from medassay.core.records.target import Criteria
-from medassay.core.records.trial import TRIAL_KEY, CellKey, Trial, TrialPlace
+from medassay.core.records.trial import CellKey, Trial, TrialPlace
 from medassay.core.records.verdict import (
     CLAIM_KINDS,
     FACT_VERDICTS,
@@ -45,7 +45,7 @@ def judged_score(
     verdicts: Sequence[StoredVerdict],
     grader: Grader,
     n_seats: int,
-) -> dict[str, Any]:
+) -> ScoreObject:
     """Return the score record of a judged trial: the mean of all judges, null if one is missing.
 
     The parts that it had before anybody judged stay; those that a judge gives, where it is the only
@@ -55,18 +55,21 @@ def judged_score(
     value = panel_score(list(per_judge.values()), min_judges=n_seats)
     missing = sorted(name for name, score in per_judge.items() if score is None)
     because = f"judge failed: {', '.join(missing)}" if value is None else "judged"
-    record = score_record(place, value, because, grader.id) | {"judges": per_judge}
+    record = score_record(place, value, because, grader.id)
+    record["judges"] = per_judge
     parts = dict(unjudged_parts)
     if value is not None and len(verdicts) == 1:
         parts |= grader.parts(item, stored_verdict(grader, verdicts[0].body))
-    return record | ({"parts": parts} if parts else {})
+    if parts:
+        record["parts"] = parts
+    return record
 
 
 def by_trial(
-    verdicts: Iterator[dict[str, Any]],
-) -> Iterator[tuple[tuple[Any, ...], list[dict[str, Any]]]]:
+    verdicts: Iterator[VerdictObject],
+) -> Iterator[tuple[TrialPlace, list[VerdictObject]]]:
     """Yield (trial key, its verdicts), as the file holds them one after the other."""
-    for key, group in groupby(verdicts, key=lambda v: tuple(v[k] for k in TRIAL_KEY)):
+    for key, group in groupby(verdicts, key=place_of):
         yield key, list(group)
 
 
@@ -309,7 +312,7 @@ def _harmful_criteria(cells: Sequence[_JudgedCell]) -> dict[str, Any] | None:
     return {"marked": marked, "harmful": len(items), "events": dict(sorted(met.items()))}
 
 
-def _concatenate(arrays: "Iterable[array[Any]]") -> NDArray[Any]:
+def _concatenate(arrays: "Iterable[array[int] | array[float]]") -> Floats:
     """Return the numbers of several arrays, without a Python object for each."""
     return np.concatenate([np.empty(0), *(np.asarray(numbers) for numbers in arrays)])
 

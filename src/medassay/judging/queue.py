@@ -17,8 +17,9 @@ from typing import Any, overload
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.item import Item
+from medassay.core.records.sealed_object import JournalObject, place_of
 from medassay.core.records.task import Task
-from medassay.core.records.trial import TRIAL_KEY, Trial
+from medassay.core.records.trial import Trial, TrialPlace
 from medassay.core.records.verdict import Case, Grader
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.sanitize import SanitizedAnswer, sanitize_answer, speaker_pattern
@@ -96,7 +97,7 @@ class Answers:
         return self._starts[number + 1] - self._starts[number]
 
     @cached_property
-    def numbers(self) -> dict[tuple[Any, ...], int]:
+    def numbers(self) -> dict[TrialPlace, int]:
         """Return trial key → number, of the trials that need judges."""
         return {self.trial(n).place: n for n in self.open}
 
@@ -138,9 +139,9 @@ class JudgingQueue:
         """Return the number of a verdict."""
         return number * self.assignment.n_seats + seat
 
-    def place_of(self, record: Mapping[str, Any]) -> int | None:
+    def place_of(self, record: JournalObject) -> int | None:
         """Return the number of a stored verdict, None if it is not wanted."""
-        number = self.answers.numbers.get(tuple(record[k] for k in TRIAL_KEY))
+        number = self.answers.numbers.get(place_of(record))
         seats = self.assignment.seats.get(record["model"], ())
         seat = int(record["seat"])
         if number not in self.wanted or not 0 <= seat < len(seats):

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser
 from medassay.core.protocols import Summary
 from medassay.core.records.item import Item
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.manifest_object import GraderRules, ManifestObject
 from medassay.core.records.plan import Plan
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.task import CHAT_SUFFIX, Task
@@ -82,7 +83,7 @@ RULES = {kind.key: kind.rules for kind in KINDS.values() if kind.rules is not No
 PUBLIC_PARTS: tuple[str, ...] = tuple(
     part for kind in KINDS.values() for part in (*kind.public_parts, *_columns(kind))
 )
-GRADERS: dict[str, Callable[[Mapping[str, Any]], Grader]] = {
+GRADERS: dict[str, Callable[[GraderRules], Grader]] = {
     **SHARED_GRADERS,
     **{name: make for kind in KINDS.values() for name, make in kind.graders.items()},
 }
@@ -100,7 +101,7 @@ def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summar
     return [*([] if summary is None else [summary]), *lookups_of(items, manifest)]
 
 
-def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> dict[str, Any]:
+def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> ManifestObject:
     """Return what a run remembers of the rules of its kind.
 
     Parameters
@@ -111,7 +112,7 @@ def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> dict[
     kind = KINDS[_KIND_OF[task.name]] if task.name in _KIND_OF else None
     if kind is None or kind.rules is None:
         return {}
-    return {kind.key: kind.rules.remember(plan, items, base)}
+    return cast(ManifestObject, {kind.key: kind.rules.remember(plan, items, base)})
 
 
 def measures_of(task: Task, form: str) -> list[Measure]:

@@ -1,9 +1,9 @@
 """The graders of a run, made from the cards of its banks and the rules of its plan."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from medassay.core.records.manifest_object import GraderRules, ManifestObject
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
@@ -13,7 +13,7 @@ from medassay.kinds.catalog import GRADERS
 _STEPPED = "g_eval"
 
 
-def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
+def graders_of(task: Task, manifest: ManifestObject) -> dict[str, Grader]:
     """Return the grader of each domain, as its bank's card and the plan say.
 
     `manifest` holds what a run remembers: banks, domains, and the rules of the plan, if it gave
@@ -28,11 +28,12 @@ def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
     if steps and steps["with_path"] == (name == "g_eval_no_path"):
         needed = "without" if steps["with_path"] else "with"
         raise InputError(f"plan: task '{task.name}' needs steps written {needed} a reasoning path")
-    rules = {
+    rules: GraderRules = {
         "steps": steps["texts"] if steps else {},
-        "ddx": manifest.get("ddx", {}),
         "graphs": manifest.get("graphs", []),
     }
+    if "ddx" in manifest:
+        rules["ddx"] = manifest["ddx"]
     cards = {bank["version"]: bank for bank in manifest["banks"]}
     return {
         domain: GRADERS[name]({**cards[bank], **rules})
@@ -40,7 +41,7 @@ def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
     }
 
 
-def remembered_graphs(task: Task, named: Sequence[str], base: Path) -> dict[str, Any]:
+def remembered_graphs(task: Task, named: Sequence[str], base: Path) -> ManifestObject:
     """Return what a run remembers of the graphs that judge: the documents of those named, else of
     the task's own.
 

@@ -10,6 +10,7 @@ from medassay.core.parser import Parser
 from medassay.core.protocols import Summary
 from medassay.core.records.item import Item
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.manifest_object import GraderRules
 from medassay.core.records.plan import Plan
 from medassay.core.records.statistics import LeaderboardRow, Statistics
 from medassay.core.records.target import Target
@@ -95,7 +96,7 @@ class KindRules:
     """
 
     remember: Callable[[Plan, Iterator[Item], Path], Mapping[str, Any]]
-    publish: Callable[[Mapping[str, Any], Iterable[Item]], Mapping[str, Any]]
+    publish: Callable[[Any, Iterable[Item]], Mapping[str, Any]]
     forget: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
@@ -122,7 +123,7 @@ class Kind:
     parsers: tuple[Parser, ...] = ()
     scorers: tuple[Scorer, ...] = ()
     measures: tuple[Measure, ...] = ()
-    graders: Mapping[str, Callable[[Mapping[str, Any]], Grader]] = field(default_factory=dict)
+    graders: Mapping[str, Callable[[GraderRules], Grader]] = field(default_factory=dict)
     key: str = ""
     summary: Callable[[RunItems, Manifest, Task], Summary | None] | None = None
     rules: KindRules | None = None

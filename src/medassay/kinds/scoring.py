@@ -8,6 +8,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
 from medassay.core.records.score import score_record
+from medassay.core.records.sealed_object import ScoreObject
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial, TrialPlace
 from medassay.kinds.catalog import SCORERS, measures_of
@@ -25,7 +26,7 @@ class TaskScorer:
         }
         self._measures = {form: measures_of(task, form) for form in task.readers}
 
-    def record(self, item: Item, place: TrialPlace, answer: Answer, text: str) -> dict[str, Any]:
+    def record(self, item: Item, place: TrialPlace, answer: Answer, text: str) -> ScoreObject:
         """Return the line of scores.jsonl for a trial: its key, its score, why, by which scorer,
         and its parts; `text` is the whole reply.
         """
@@ -36,7 +37,8 @@ class TaskScorer:
             parts: dict[str, Any] = {}
             for measure in self._measures[item.form]:
                 parts |= measure.parts(item, answer, text)
-            record |= {"parts": parts} if parts else {}
+            if parts:
+                record["parts"] = parts
         return record
 
 
@@ -45,9 +47,7 @@ def unjudged(task: Task) -> Scorer:
     return Scorer("judges", lambda item, answer: (None, "unjudged"), revision=1, scale=task.scale)
 
 
-def score_trials(
-    folder: Path, items: RunItems, task: Task
-) -> Iterator[tuple[Trial, dict[str, Any]]]:
+def score_trials(folder: Path, items: RunItems, task: Task) -> Iterator[tuple[Trial, ScoreObject]]:
     """Yield every trial of a run with its score record, in the order of trials.jsonl."""
     scorer = TaskScorer(task)
     for trial in read_trials(folder):

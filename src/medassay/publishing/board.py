@@ -15,8 +15,9 @@ from medassay.bank.stats import item_stats
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import record_as
 from medassay.core.records.item import Item
+from medassay.core.records.sealed_object import VerdictObject
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
-from medassay.core.records.trial import Trial, TrialLine
+from medassay.core.records.trial import Trial, TrialLine, TrialPlace
 from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import presentations_of
 from medassay.kinds.kind import AnswerView
@@ -48,7 +49,7 @@ _CELL_PAGES = 5000
 _MOST_CASES = 10_000  # above, pages of single cases would be more than anybody reads
 _ANSWERS = 200_000  # as pages they are half a gigabyte
 _EXAMPLES = 3
-_Said = Callable[[tuple[Any, ...]], list[dict[str, Any]]]  # key of a trial → verdicts on it
+_Said = Callable[[TrialPlace], list[VerdictObject]]  # key of a trial → verdicts on it
 
 
 def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = False) -> Board:
@@ -267,7 +268,7 @@ def _verdicts(run: Run) -> _Said:
     groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
     waiting = next(groups, None)
 
-    def verdicts_of_trial(key: tuple[Any, ...]) -> list[dict[str, Any]]:
+    def verdicts_of_trial(key: TrialPlace) -> list[VerdictObject]:
         nonlocal waiting
         if waiting is None or waiting[0] != key:
             return []

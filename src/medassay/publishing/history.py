@@ -5,7 +5,7 @@ holds their sums, so that a copy of the site can be checked whole.
 """
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from medassay.core.ledger import (
     status_of,
 )
 from medassay.core.private import open_to_all
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.rerun import Rerun
 from medassay.core.records.seal import Seal
 from medassay.core.records.statistics import OVERALL
@@ -116,7 +117,7 @@ def record_publication(site: Path, board: Board, place: Path, signer: Signer | N
     _write_site(site, board)
 
 
-def recorded(manifest: Mapping[str, Any], seal: Seal, rerun: Rerun | None) -> dict[str, Any]:
+def recorded(manifest: ManifestObject, seal: Seal, rerun: Rerun | None) -> dict[str, Any]:
     """Return what a line of the ledger says of a publication's run.
 
     Lines of earlier versions lack `joined` and `rerun`.

@@ -24,6 +24,7 @@ from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.score import TrialScore
+from medassay.core.records.sealed_object import ScoreObject
 from medassay.core.records.target import Withheld
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial, TrialPlace
@@ -313,7 +314,7 @@ def _scores(
         yield trial, stored.score
 
 
-def _compare_score(score: dict[str, Any], stored: StoredTrial, number: int) -> None:
+def _compare_score(score: ScoreObject, stored: StoredTrial, number: int) -> None:
     record = stored.score_record
     if "measured" in record:  # by models of metrics, which need not be here
         score = {**score, "measured": record["measured"]}

@@ -9,6 +9,7 @@ import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
+from medassay.core.records.sealed_object import ScoreObject, VerdictObject
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import Grader, StoredVerdict
@@ -70,7 +71,7 @@ class VerdictReader:
             raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
         self.other = other
 
-    def score(self, trial: Trial, parts: Mapping[str, Any]) -> dict[str, Any]:
+    def score(self, trial: Trial, parts: Mapping[str, Any]) -> ScoreObject:
         """Return the score record of a trial as its verdicts give it.
 
         `parts` are those of the record without them.
@@ -130,7 +131,7 @@ class VerdictReader:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
 
     def _reread(
-        self, grader: Grader, stored: StoredVerdict, document: Mapping[str, Any], where: str
+        self, grader: Grader, stored: StoredVerdict, document: VerdictObject, where: str
     ) -> None:
         # A verdict on several answers, one of them deleted since, cannot be read again.
         together = any((place[0], place[4]) in self._deleted for place in stored.batch)
@@ -145,11 +146,11 @@ class VerdictReader:
             what = "not of this answer" if stored.given else "replies are missing"
             raise Mismatch(f"{where}, judge '{stored.judge}': {what}")
         for name, value in json.loads(canonical(expected)).items():
-            if document[name] != value:
+            if name not in document or document.get(name) != value:
                 raise Mismatch(f"{where}, judge '{stored.judge}': {name} is not what was said")
 
 
-_Line = tuple[StoredVerdict, Mapping[str, Any]]
+_Line = tuple[StoredVerdict, VerdictObject]
 
 
 def _by_trial(lines: Iterable[_Line]) -> Iterator[list[_Line]]:

@@ -210,7 +210,8 @@ def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str
         for record in (read_jsonl(run.path / "items.jsonl") if keys else ())
         if not _is_about(record, "id", item, domains)
     ]
-    manifest, statistics = dict(run.manifest_document), dict(run.statistics.document)
+    manifest: dict[str, Any] = {**run.manifest_document}
+    statistics = dict(run.statistics.document)
     for key in keys:
         manifest[key] = RULES[key].publish(manifest[key], items_left)
         statistics[key] = RULES[key].forget(statistics[key])

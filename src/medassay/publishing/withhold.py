@@ -6,14 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.json import record_as
 from medassay.core.records.item_object import ItemObject
+from medassay.core.records.manifest_object import BankEntry, ManifestObject
+from medassay.core.records.sealed_object import VerdictObject, place_of
 from medassay.core.records.target import TARGETS, Criteria, further_targets
-from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import IntegrityError
 from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import RULES
@@ -184,7 +185,7 @@ def _write(path: Path, records: Iterator[Mapping[str, Any]]) -> None:
             file.write(canonical(record) + b"\n")
 
 
-def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
+def _manifest(run: Run, items: RunItems) -> ManifestObject:
     """Return the manifest without the replies of a scripted model and synonyms of private
     diagnoses.
     """
@@ -197,12 +198,12 @@ def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
         for judge in run.manifest_document.get("judges", [])
     ]
     # What changed from version to version is told in words of the items, as often as not.
-    banks = [{**bank, "changes": ""} for bank in run.manifest_document["banks"]]
-    manifest = {**run.manifest_document, "models": models, "banks": banks}
+    banks: list[BankEntry] = [{**bank, "changes": ""} for bank in run.manifest_document["banks"]]
+    manifest: dict[str, Any] = {**run.manifest_document, "models": models, "banks": banks}
     for key in RULES.keys() & manifest.keys():
         public = (item for item in items if item.kind == "public")
         manifest[key] = RULES[key].publish(manifest[key], public)
-    return {**manifest, "judges": judges} if judges else manifest
+    return cast(ManifestObject, {**manifest, "judges": judges} if judges else manifest)
 
 
 def _statistics(run: Run, items: RunItems) -> dict[str, Any]:
@@ -268,8 +269,8 @@ def _scores(run: Run, hidden: Redactor, withheld: set[tuple[str, str]]) -> Itera
     groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
     waiting = next(groups, None)
     for record in read_jsonl(run.path / "scores.jsonl"):
-        verdicts: list[dict[str, Any]] = []
-        if waiting is not None and waiting[0] == tuple(record[k] for k in TRIAL_KEY):
+        verdicts: list[VerdictObject] = []
+        if waiting is not None and waiting[0] == place_of(record):
             verdicts, waiting = waiting[1], next(groups, None)
         yield hidden.score(record, verdicts) if item_of(record) in withheld else record
 

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from medassay.bank.stats import ItemStats
 from medassay.core.keyed import keyed
 from medassay.core.ledger import PublishedRerun
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.relations import Relations
 from medassay.core.records.rerun import Rerun
 from medassay.core.records.seal import Seal
@@ -179,7 +180,7 @@ class Board:
 
     publication: str
     date: str
-    manifest: Mapping[str, Any]
+    manifest: ManifestObject
     statistics: Statistics
     seal: Seal
     failures: Mapping[str, int]

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,6 +22,7 @@ from medassay.core.records.completion import Reply, ReplyColumns
 from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.sealed_object import TimingObject, TrialObject
 from medassay.core.records.trial import TrialPlace
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, Permanent, Transient
@@ -113,20 +114,24 @@ class AnswerStage:
         answer = read_answer(item, prompt, reply.completion, parser, extraction)
         record = trial_record(cell, repeat, prompt, reply, answer)
         if attempt:
-            record |= {"attempt": attempt, "again": scope}
+            record["attempt"], record["again"] = attempt, scope
         if trace is not None:
-            record |= {"tool_use": msgspec.structs.asdict(trace.use), "trace": trace.calls()}
+            record["tool_use"] = msgspec.structs.asdict(trace.use)
+            record["trace"] = trace.calls()
         score = self._scoring.record(
             item, trial_place(cell, item.id, repeat), answer, reply.completion.text
         )
         seconds = round(reply.completion.seconds, 6)
         usage = reply.completion.usage
-        timing = {
+        timing: TimingObject = {
             "seconds": seconds,
             "replayed": reply.replayed,
             "tokens": [usage.prompt, usage.completion],
-            **usage.parts,
         }
+        if usage.cached:
+            timing["cached"] = usage.cached
+        if usage.reasoning:
+            timing["reasoning"] = usage.reasoning
         self._journal.append(unit, canonical(record), canonical(score), timing)
         self._progress.advance(cell.model, cell.domain, answer.outcome)
 
@@ -149,7 +154,7 @@ class AnswerStage:
     def _fail(self, cell: Cell, item: Item, repeat: int, error: Exception) -> None:
         reason = self._asker.tally.fail(error)
         record = failed_record(cell, item.id, repeat, reason)
-        timing: dict[str, Any] = {"seconds": 0.0}
+        timing: TimingObject = {"seconds": 0.0}
         if not isinstance(error, Transient | Permanent):  # our own mistake: keep what shows it
             trace_text = secrets.redact("".join(traceback.format_exception(error)))
             timing["traceback"] = storable(trace_text)
@@ -245,10 +250,10 @@ def trial_place(cell: Cell, item_id: str, repeat: int) -> TrialPlace:
 
 def trial_record(
     cell: Cell, repeat: int, prompt: Prompt, reply: Reply, answer: Answer
-) -> dict[str, Any]:
+) -> TrialObject:
     """Return the line of trials.jsonl of an answered trial."""
     completion = reply.completion
-    record: dict[str, Any] = {
+    record: TrialObject = {
         "schema_version": 1,
         "domain": cell.domain,
         "model": cell.model,
@@ -282,7 +287,7 @@ def trial_record(
     return record
 
 
-def failed_record(cell: Cell, item_id: str, repeat: int, reason: str) -> dict[str, Any]:
+def failed_record(cell: Cell, item_id: str, repeat: int, reason: str) -> TrialObject:
     """Return the trial record of a failure: the provider's, so nothing is known of the model."""
     return {
         "schema_version": 1,

@@ -28,6 +28,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.catch import caught
 from medassay.core.json import storable
 from medassay.core.records.completion import Completion
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import EngineRules
 from medassay.core.records.prompt import Prompt
@@ -191,7 +192,11 @@ def _inquiry_run(workspace: Path, what: str, spec: ModelSpec) -> Iterator[Run]:
     for inquiry in _inquiries(workspace):
         if inquiry.name < f"{now - _LEFT_AFTER:{_STAMP}}":
             _remove(inquiry)
-    manifest = {"what": what, "model": spec.id, "created_at": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
+    manifest: ManifestObject = {
+        "what": what,
+        "model": spec.id,
+        "created_at": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+    }
     run = create_run(workspace / STUDIES, f"{now:{_STAMP}}-{token_hex(4)}", manifest)
     try:
         yield run

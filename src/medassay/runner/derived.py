@@ -6,12 +6,12 @@ The source keeps its bytes.
 import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from medassay.bank.check import form_of
 from medassay.core.canonical import short_hash
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.errors import IncompleteError, InputError
@@ -67,7 +67,7 @@ def deleted_items(run: Run) -> list[dict[str, str]]:
 
 
 def derived_run(
-    source: Run, identity: dict[str, Any], runs: Path, graders: Mapping[str, Grader]
+    source: Run, identity: ManifestObject, runs: Path, graders: Mapping[str, Grader]
 ) -> Run:
     """Return the unfinished run made from `source` in this way, or a new one.
 
@@ -82,18 +82,20 @@ def derived_run(
         return last
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     identity.pop("parsers", None)  # hashes in place of which there are revisions now
-    manifest = {**identity, "created_at": created, **surroundings()}
+    manifest: ManifestObject = {**identity, "created_at": created, **surroundings()}
     return create_run(runs, f"{name}-{counter + 1}", manifest)
 
 
-def _named_by(identity: Mapping[str, Any], graders: Mapping[str, Grader]) -> dict[str, Any]:
+def _named_by(identity: ManifestObject, graders: Mapping[str, Grader]) -> ManifestObject:
     """Return what the name of a derived run is the hash of: graders by the ids that they had before
     revisions.
 
     So a run that was begun then is found again; what later revisions change stands in the
     methodology.
     """
-    named = {k: v for k, v in identity.items() if k not in ("revisions", "judge_prompts")}
+    named = identity.copy()
+    named.pop("revisions", None)
+    named.pop("judge_prompts", None)
     if graders:
         named["rubrics"] = {domain: hashed_id(grader) for domain, grader in graders.items()}
     return named

@@ -1,14 +1,14 @@
 """Which run of a plan is to be done: a finished one, one that was interrupted, or a new one."""
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from medassay.core.again import Again, read_again
 from medassay.core.canonical import canonical
 from medassay.core.log import log
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.plan import Plan
 from medassay.core.records.statistics import OVERALL
 from medassay.errors import InputError, UsageError
@@ -27,7 +27,7 @@ class RunOrigin:
     more, of the sealed run `source`, or of the unfinished one itself.
     """
 
-    identity: dict[str, Any]
+    identity: ManifestObject
     stored: Run | None = None
     again: Again | None = None
     source: Run | None = None
@@ -58,9 +58,7 @@ def origin_of(prepared: PreparedRun, runs: Path, *, fresh: bool, again: str) -> 
     return RunOrigin(identity=identity, stored=stored, again=again_rule, source=source)
 
 
-def find_run(
-    runs: Path, plan: Plan, identity: Mapping[str, Any], tell: Callable[[str], None]
-) -> Run:
+def find_run(runs: Path, plan: Plan, identity: ManifestObject, tell: Callable[[str], None]) -> Run:
     """Return the run to do.
 
     A sealed one where nothing is left to do, or only to carry it to its object store.
@@ -118,7 +116,7 @@ def again_of(source: Run, again: Again) -> dict[str, str]:
     return {"run": source.id, "root": source.seal.root, "of": str(again)}
 
 
-def _finished(runs: Path, plan: Plan, identity: Mapping[str, Any]) -> Run | None:
+def _finished(runs: Path, plan: Plan, identity: ManifestObject) -> Run | None:
     """Return the last sealed run of the same identity.
 
     None where a later one waits to be finished, or where something failed.
@@ -137,7 +135,7 @@ def _has_failures(run: Run) -> bool:
     return any(row.outcomes["failed"] or row.judge_failures for row in run.statistics.rows(OVERALL))
 
 
-def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -> Run:
+def _open(plan_hash: str, identity: ManifestObject, title: str, runs: Path) -> Run:
     """Return the unfinished run of the same identity, or a new one.
 
     Fresh runs resume fresh ones only.
@@ -152,14 +150,14 @@ def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = f"{plan_hash}-{counter + 1}"
     around = surroundings(identity["models"])
-    manifest = {**identity, "name": title, "created_at": created, **around}
+    manifest: ManifestObject = {**identity, "name": title, "created_at": created, **around}
     return create_run(runs, name, manifest)
 
 
 _ASIDE = ("fresh_of", "again_of")  # of runs that resume only runs of their kind
 
 
-def _same(run: Run, identity: Mapping[str, Any]) -> bool:
+def _same(run: Run, identity: ManifestObject) -> bool:
     """Return whether a run was begun with this identity.
 
     Graders and revisions stand in the methodology, too.

@@ -2,11 +2,11 @@
 
 import secrets
 import time
-from typing import Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.log import log
+from medassay.core.records.sealed_object import FindingObject
 from medassay.core.records.target import Criteria
 from medassay.core.records.task import Task
 from medassay.judging.judgements import Judgements
@@ -21,7 +21,7 @@ def finish(
     run: Run,
     task: Task,
     items: RunItems,
-    findings: list[dict[str, Any]],
+    findings: list[FindingObject],
     *,
     sealed_at: str,
     secret: str | None = None,

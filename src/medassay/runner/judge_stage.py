@@ -7,7 +7,6 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -17,8 +16,9 @@ from medassay.core.catch import caught
 from medassay.core.records.completion import Completion, Reply, TokenLogprob
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.sealed_object import VerdictObject
 from medassay.core.records.task import Task
-from medassay.core.records.trial import TRIAL_KEY, Trial
+from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import Grader, StoredVerdict, Verdict, stored_verdict
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import NotAsked
@@ -111,12 +111,12 @@ class JudgeStage:
         if errors:
             for trial in trials:
                 reason = self._asker.tally.fail(errors[0])
-                record = failed_verdict(trial, spec, seat, reason)
-                self._journal.append(None, canonical(record), b"null", {"seconds": 0.0})
+                failure = failed_verdict(trial, spec, seat, reason)
+                self._journal.append(None, canonical(failure), b"null", {"seconds": 0.0})
                 self._progress.advance(spec.id, trial.domain, "failed")
             return
         seconds = round(sum(r.completion.seconds for r in replies), 6)
-        request_columns: dict[str, Any] = {
+        request_columns: VerdictObject = {
             "rubric": grader.id,
             "prompt_sha256": [sha256_hex(p.encoded) for p in prompts],
             "responses": [r.key for r in replies],
@@ -125,27 +125,27 @@ class JudgeStage:
             "usage": [r.completion.usage.to_dict() for r in replies],
         }
         if grader.alternatives:
-            request_columns |= {
-                "logprobs": [r.completion.logprobs for r in replies],
-                "alternatives": [near_digits(r.completion) for r in replies],
-            }
+            request_columns["logprobs"] = [r.completion.logprobs for r in replies]
+            request_columns["alternatives"] = [near_digits(r.completion) for r in replies]
         if times:
-            request_columns |= {"attempt": times}
+            request_columns["attempt"] = times
         if len(trials) > 1:
-            request_columns |= {"batch": [list(t.place) for t in trials]}
+            request_columns["batch"] = [t.place for t in trials]
         for number, trial, (case, was_cut), verdict in zip(
             numbers, trials, judged_cases, step, strict=True
         ):
-            record = {
+            record: VerdictObject = {
                 **_key(trial, spec, seat),
                 **request_columns,
                 **verdict_fields(verdict),
-                **({"of_attempt": trial.attempt} if trial.attempt else {}),
-                **({} if verdict.valid else {"unusable": why_unusable(replies[-1].completion)}),
                 "masked": was_cut.masked,
                 "cut": was_cut.cut,
                 "score": grader.score(case.item, verdict),
             }
+            if trial.attempt:
+                record["of_attempt"] = trial.attempt
+            if not verdict.valid:
+                record["unusable"] = why_unusable(replies[-1].completion)
             place = self._queue.verdict_number(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
             self._progress.advance(spec.id, trial.domain, verdict.outcome)
@@ -212,7 +212,7 @@ class JudgeStageSpec:
         return JudgeStage(queue, asker, journal, progress, self.again)
 
 
-def reread(answers: Answers, grader: Grader, stored: StoredVerdict) -> dict[str, Any] | None:
+def reread(answers: Answers, grader: Grader, stored: StoredVerdict) -> VerdictObject | None:
     """Return what the stored replies of a verdict say today; None if more would be asked."""
     if stored.given:  # it came with an import, without replies: only the score follows
         is_valid = stored.outcome == "valid"
@@ -220,14 +220,15 @@ def reread(answers: Answers, grader: Grader, stored: StoredVerdict) -> dict[str,
         case = answers.case(answers.trial(answers.numbers[stored.place]))[0]
         if not grader.fits(case, verdict):
             return None
-        return verdict_fields(verdict) | {"score": grader.score(case.item, verdict)}
+        return {**verdict_fields(verdict), "score": grader.score(case.item, verdict)}
     trials = [answers.trial(answers.numbers[place]) for place in stored.answers]
     cases = [answers.case(trial)[0] for trial in trials]
     verdicts = grader.step(cases, stored.completions())
     if isinstance(verdicts, Prompt):
         return None
     at = stored.answers.index(stored.place)
-    return verdict_fields(verdicts[at]) | {"score": grader.score(cases[at].item, verdicts[at])}
+    score = grader.score(cases[at].item, verdicts[at])
+    return {**verdict_fields(verdicts[at]), "score": score}
 
 
 def why_unusable(reply: Completion) -> str:
@@ -252,7 +253,7 @@ def near_digits(completion: Completion) -> list[tuple[TokenLogprob, ...]] | None
     return [top if keep else () for top, keep in zip(completion.alternatives, flags, strict=False)]
 
 
-def verdict_fields(verdict: Verdict) -> dict[str, Any]:
+def verdict_fields(verdict: Verdict) -> VerdictObject:
     """Return what a verdict adds to its record."""
     return {
         "outcome": verdict.outcome,
@@ -268,19 +269,25 @@ def failed_verdict(
     spec: ModelSpec,
     seat: int,
     reason: str,
-) -> dict[str, Any]:
+) -> VerdictObject:
     """Return the record of a verdict that never came: the judge's failure, unknown."""
-    return _key(trial, spec, seat) | {
+    return {
+        **_key(trial, spec, seat),
         "outcome": "failed",
         "reason": reason[:300],
         "score": None,
     }
 
 
-def _key(trial: Trial, spec: ModelSpec, seat: int) -> dict[str, Any]:
+def _key(trial: Trial, spec: ModelSpec, seat: int) -> VerdictObject:
     return {
         "schema_version": 1,
-        **dict(zip(TRIAL_KEY, trial.place, strict=True)),
+        "domain": trial.domain,
+        "model": trial.model,
+        "setting": trial.setting,
+        "mode": trial.mode,
+        "item": trial.item,
+        "repeat": trial.repeat,
         "judge": spec.id,
         "seat": seat,
     }

@@ -11,6 +11,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.records.item import Bank
+from medassay.core.records.manifest_object import BankEntry, ManifestObject
 from medassay.core.records.plan import Plan
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
@@ -42,7 +43,7 @@ def run_identity(
     banks: Sequence[Bank],
     assignment: JudgeAssignment | None = None,
     metrics: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> ManifestObject:
     """Return what must be equal for a run to be resumed: plan, banks, models, templates, judges."""
     plan = schedule.plan.to_dict()
     for name in ("budget", "engine"):  # a raised budget or another engine resumes the same run
@@ -77,17 +78,17 @@ def graders_in(assignment: JudgeAssignment | None) -> list[Grader]:
     return [] if assignment is None else list(assignment.graders.values())
 
 
-def _reading(schedule: Schedule) -> dict[str, Any]:
+def _reading(schedule: Schedule) -> ManifestObject:
     """Return the parsers of a task that once read replies otherwise; {} for all others."""
     task = schedule.task
     return {"readers": task.parsers} if task.parser_before else {}
 
 
-def looking_up(schedule: Schedule) -> dict[str, Any]:
+def looking_up(schedule: Schedule) -> ManifestObject:
     """Return what prompts show besides the question and which tools are there, {} where there is
     nothing of it.
     """
-    entry: dict[str, Any] = {}
+    entry: ManifestObject = {}
     if schedule.contexts is not None and schedule.contexts.described:
         entry["retrieval"] = schedule.contexts.described
     if "tools" in schedule.plan.modes and schedule.plan.tools is not None:
@@ -99,7 +100,7 @@ def looking_up(schedule: Schedule) -> dict[str, Any]:
     return entry
 
 
-def assignment_entry(assignment: JudgeAssignment) -> dict[str, Any]:
+def assignment_entry(assignment: JudgeAssignment) -> ManifestObject:
     """Return who judged whom, and by which rubric, as a run remembers it."""
     return {
         "judges": [spec.to_dict() for _, spec in sorted(assignment.models.items())],
@@ -112,7 +113,7 @@ def assignment_entry(assignment: JudgeAssignment) -> dict[str, Any]:
     }
 
 
-def grader_entry(graders: Mapping[str, Grader]) -> dict[str, Any]:
+def grader_entry(graders: Mapping[str, Grader]) -> ManifestObject:
     """Return by which grader the answers of each domain are judged, and the hashes of its
     prompts.
     """
@@ -122,7 +123,7 @@ def grader_entry(graders: Mapping[str, Grader]) -> dict[str, Any]:
     }
 
 
-def bank_entry(bank: Bank) -> dict[str, Any]:
+def bank_entry(bank: Bank) -> BankEntry:
     """Return a bank's card as a run remembers it."""
     return {
         "name": bank.name,
@@ -139,7 +140,7 @@ def bank_entry(bank: Bank) -> dict[str, Any]:
         "kept": bank.kept,
         "dropped": bank.dropped,
         "changes": bank.changes,
-        **({"reviews": list(bank.reviews)} if bank.reviews else {}),
+        **({"reviews": bank.reviews} if bank.reviews else {}),
     }
 
 
@@ -176,7 +177,7 @@ def methodology(
     )
 
 
-def _hashes() -> dict[str, Any]:
+def _hashes() -> ManifestObject:
     """Return what stands in every methodology for parsers and scorers at revision 1.
 
     Only later revisions are added.
@@ -245,7 +246,7 @@ def code_of_today() -> dict[str, str | None]:
     return {"version": metadata.version("medassay"), "commit": _commit()}
 
 
-def surroundings(models: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+def surroundings(models: Mapping[str, Mapping[str, Any]] | None = None) -> ManifestObject:
     """Return code version and commit, packages, and the machine.
 
     Parameters
@@ -261,7 +262,7 @@ def surroundings(models: Mapping[str, Mapping[str, Any]] | None = None) -> dict[
             continue
     # Through none of them anything is asked; that they were set may explain what could not be
     # reached.
-    proxies = {"proxies": proxies_set()} if proxies_set() else {}
+    proxies: ManifestObject = {"proxies": proxies_set()} if proxies_set() else {}
     packaged = any(m["path"].startswith("embedded:") for m in (models or {}).values())
     return {
         **proxies,

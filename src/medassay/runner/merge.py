@@ -12,10 +12,11 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.manifest_object import Entry, ManifestObject
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import task_of_run
 from medassay.runner.revisions import revisions_named
@@ -171,15 +172,14 @@ def _alone(run: Run, file: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]
     return ((record, {}) for record in read_jsonl(run.path / file))
 
 
-def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
+def _manifest(members: Sequence[Run], drawn_as: str) -> ManifestObject:
     """Return the first member's manifest with the models and judges of all."""
-    manifest = {
+    manifest: dict[str, Any] = {
         k: v for k, v in members[0].manifest_document.items() if k not in ("run", "schema_version")
     }
+    documents = cast(list[Entry], [run.manifest_document for run in members])
     for key in ("models", "sampling", "bench"):
-        joined_entries = {
-            n: v for run in members for n, v in run.manifest_document.get(key, {}).items()
-        }
+        joined_entries = {n: v for document in documents for n, v in document.get(key, {}).items()}
         if joined_entries:
             manifest[key] = dict(sorted(joined_entries.items()))
     judges = {
@@ -209,7 +209,7 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
         for run in members
     ]
     manifest.pop("source", None)  # each import is of its own
-    return {**manifest, "plan": plan, "drawn_as": drawn_as, "joined": joined}
+    return cast(ManifestObject, manifest | {"plan": plan, "drawn_as": drawn_as, "joined": joined})
 
 
 def _secret(members: Sequence[Run]) -> str | None:

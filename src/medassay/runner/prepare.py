@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from medassay.bank.find import find_bank
 from medassay.context.tools.schema import tool_schema
 from medassay.core.records.context_config import CONTEXTS
 from medassay.core.records.item import Bank
 from medassay.core.records.leaderboard import fallback_lines
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
 from medassay.errors import InputError
@@ -56,7 +56,7 @@ class PreparedRun:
         schedule = self.schedule
         return [*fallback_lines(schedule.fallback), *schedule.unused, *room_lines(schedule)]
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> ManifestObject:
         """Return what must be equal for a run to be resumed."""
         return run_identity(self.schedule, self.banks, self.assignment, self.measures.to_dict())
 
@@ -105,15 +105,14 @@ def prepare(
     return prepared
 
 
-def _rules(schedule: Schedule, base: Path) -> dict[str, Any]:
+def _rules(schedule: Schedule, base: Path) -> ManifestObject:
     """Return what a run remembers of the rules of its judging: steps, graphs, diagnoses."""
     plan = schedule.plan
-    rules: dict[str, Any] = {}
+    rules: ManifestObject = remembered_graphs(schedule.task, plan.graphs, base)
     if plan.steps:
-        rules |= {"steps": load_steps(base / plan.steps).to_dict()}
-    rules |= remembered_graphs(schedule.task, plan.graphs, base)
+        rules["steps"] = load_steps(base / plan.steps).to_dict()
     items = (bank.items[at] for bank, at in schedule.items())
-    return rules | rules_of(schedule.task, plan, items, base)
+    return {**rules, **rules_of(schedule.task, plan, items, base)}
 
 
 def _refuse_replicas(plan: Plan, specs: Mapping[str, ModelSpec]) -> None:

@@ -4,12 +4,13 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.again import UNUSABLE, Again, read_again
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import FREE
 from medassay.core.records.plan import EngineRules, Plan
 from medassay.core.records.preview import Preview
@@ -100,8 +101,9 @@ def judge_run(
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
     task, assignment, plan = _assign(source, options)
-    manifest = {k: v for k, v in source.manifest_document.items() if k not in _MADE_ANEW}
-    identity = {
+    document = source.manifest_document
+    manifest = cast(ManifestObject, {k: v for k, v in document.items() if k not in _MADE_ANEW})
+    identity: ManifestObject = {
         **manifest,
         "task": task.name,
         **_read_as(source, task),
@@ -166,7 +168,8 @@ def judge_again(
             f"run {source.id}: judged by other code ({other}); verdicts of two graders are not"
             " mixed, judge all answers anew with `medassay judge`"
         )
-    identity = {k: v for k, v in source.manifest_document.items() if k not in SURROUNDINGS}
+    document = source.manifest_document
+    identity = cast(ManifestObject, {k: v for k, v in document.items() if k not in SURROUNDINGS})
     identity |= {
         **grader_entry(assignment.graders),
         "revisions": derived_revisions(graders, source.manifest),
@@ -218,7 +221,7 @@ class _How:
 
 def _judge_derived(
     source: Run,
-    identity: dict[str, Any],
+    identity: ManifestObject,
     task: Task,
     assignment: JudgeAssignment,
     how: _How,
@@ -277,13 +280,18 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
         models_file=options.models_file.name,
         seed=int(manifest.plan.seed),
     )
-    rules = {"steps": load_steps(options.steps).to_dict()} if options.steps else {}
-    rules |= {key: document[key] for key in RULES if key in document}
-    rules |= remembered_graphs(task, options.graphs, Path.cwd())
-    if task.graphs and not options.graphs:
-        rules |= {key: document[key] for key in ("graphs",) if key in document}
-    places = {key: document[key] for key in ("banks", "domains")}
-    assignment = assign_judges(plan, task, tested, specs, graders_of(task, places | rules), rules)
+    rules = cast(ManifestObject, {key: document.get(key) for key in RULES if key in document})
+    rules.update(remembered_graphs(task, options.graphs, Path.cwd()))
+    if options.steps:
+        rules["steps"] = load_steps(options.steps).to_dict()
+    if task.graphs and not options.graphs and "graphs" in document:
+        rules["graphs"] = document["graphs"]
+    judged: ManifestObject = {
+        "banks": document["banks"],
+        "domains": document["domains"],
+        **rules,
+    }
+    assignment = assign_judges(plan, task, tested, specs, graders_of(task, judged), rules)
     if assignment is None:
         raise InputError(f"task '{task.name}' has no judges; name another one with --task")
     refuse_leaving(manifest.leaving, assignment.models.values())
@@ -311,7 +319,7 @@ def _assignment_of(source: Run, task: Task, models_file: Path) -> JudgeAssignmen
     )
 
 
-def _read_as(source: Run, task: Task) -> dict[str, Any]:
+def _read_as(source: Run, task: Task) -> ManifestObject:
     """Return which parsers read the answers of the source, where the task that judges them would
     read them otherwise.
     """

@@ -9,7 +9,6 @@ import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.records.rerun import Rerun, RerunCell, RerunOf, Tolerance
+from medassay.core.records.sealed_object import FindingObject
 from medassay.core.records.task import Task
 from medassay.core.records.trial import CellKey, Trial
 from medassay.errors import IntegrityError
@@ -64,7 +64,7 @@ def stored_run(runs: Path, plan_hash: str, contents: Collection[str]) -> Run | N
 
 def findings_of(
     stored: Run | None, fresh: Run, task: Task, items: RunItems, *, opened: str
-) -> list[dict[str, Any]]:
+) -> list[FindingObject]:
     """Return what a fresh run found; [] for a run that is held against no other."""
     if stored is None:
         return []
@@ -73,7 +73,7 @@ def findings_of(
 
 def compare_with_stored(
     stored: Run, run: Run, task: Task, items: RunItems, *, opened: str
-) -> list[dict[str, Any]]:
+) -> list[FindingObject]:
     """Return a finding for every trial that differs, and write the summary by cell into the run.
 
     Parameters
@@ -81,7 +81,7 @@ def compare_with_stored(
     opened : the time that the findings bear
     """
     cells: dict[CellKey, _Cell] = {}
-    findings: list[dict[str, Any]] = []
+    findings: list[FindingObject] = []
     pairs = zip(read_scored_trials(stored.path), read_scored_trials(run.path), strict=True)
     for (old, old_score), (new, new_score) in pairs:
         cell = cells.setdefault(new.cell, _Cell())
@@ -134,7 +134,7 @@ def _differences(
     opened: str,
     *,
     closed: bool,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[FindingObject]:
     """Yield the finding on one trial: of its score, else of the first field that differs."""
     before, after = scores
     delta = None if before is None or after is None else after - before

@@ -2,8 +2,10 @@
 
 import datetime as dt
 from pathlib import Path
+from typing import cast
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.plan import EngineRules
 from medassay.errors import InputError
 from medassay.kinds.catalog import task_of_run
@@ -48,10 +50,11 @@ def rescore(
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
     document = source.manifest_document
-    identity = {k: v for k, v in document.items() if k not in _SCORED_ANEW}
+    identity = cast(ManifestObject, {k: v for k, v in document.items() if k not in _SCORED_ANEW})
     if contradiction_penalty is not None:
-        changes = {"contradiction_penalty": contradiction_penalty}
-        identity |= {"banks": [{**bank, **changes} for bank in document["banks"]]}
+        identity["banks"] = [
+            {**bank, "contradiction_penalty": contradiction_penalty} for bank in document["banks"]
+        ]
     task = task_of_run(source.manifest)
     refuse_unscorable(source, task)
     graders = graders_of(task, identity) if "bench" in identity else {}

@@ -1,19 +1,19 @@
 """What a run asks once more, and what of its replies could not be used."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from medassay.core.again import Again, trial_class, verdict_class
 from medassay.core.json import record_as
+from medassay.core.records.sealed_object import JournalObject
 from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import TrialVerdict
 from medassay.errors import IncompleteError
 from medassay.runner.answer_stage import Attempt
-from medassay.storage.journal import Journal
+from medassay.storage.journal import Journal, NumberOf
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.records import read_trials, read_verdicts
 from medassay.storage.run import VERDICTS, Run
@@ -21,15 +21,13 @@ from medassay.storage.run import VERDICTS, Run
 USABLE = 0.95  # the share of a judge's verdicts below which a run is not sealed without a word
 
 
-def journalled(journal: Journal) -> Iterator[tuple[int, dict[str, Any]]]:
+def journalled(journal: Journal) -> Iterator[tuple[int, JournalObject]]:
     """Yield number and record of what a journal holds."""
     for line in journal.lines():
         yield line.number, msgspec.json.decode(line.record)
 
 
-def sealed(
-    path: Path, number_of: Callable[[dict[str, Any]], int | None]
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def sealed(path: Path, number_of: NumberOf) -> Iterator[tuple[int, JournalObject]]:
     """Yield number and record of what a sealed run holds in a file."""
     for record in read_jsonl(path) if path.exists() else ():
         if (number := number_of(record)) is not None:
@@ -37,7 +35,7 @@ def sealed(
 
 
 def trials_again(
-    records: Iterable[tuple[int, dict[str, Any]]], again: Again
+    records: Iterable[tuple[int, JournalObject]], again: Again
 ) -> tuple[dict[int, Attempt], list[int]]:
     """Return which attempt counts, by the number of a trial, and the numbers of those that are
     asked again.
@@ -56,7 +54,7 @@ def trials_again(
 
 
 def verdicts_again(
-    records: Iterable[tuple[int, dict[str, Any]]], again: Again
+    records: Iterable[tuple[int, JournalObject]], again: Again
 ) -> tuple[dict[int, int], list[int]]:
     """Return which attempt counts, by the place of a verdict, and the places of those whose judge
     is asked again.

@@ -20,9 +20,9 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.relaxed import RelaxedSetting
+from medassay.core.records.sealed_object import TrialKeys, place_of
 from medassay.core.records.target import Choice
 from medassay.core.records.task import GENERATION_SUFFIX, Task
-from medassay.core.records.trial import TrialKey
 from medassay.errors import InputError
 from medassay.model.spec import named
 from medassay.prompt.render import (
@@ -329,19 +329,14 @@ class Schedule:
         at, repeat = divmod(number - cell.base, self.plan.repeats)
         return cell, self._bank_of[cell.domain].items[self._places[cell.domain][at]], repeat
 
-    def number_of(self, trial: Mapping[str, Any]) -> int | None:
+    def number_of(self, trial: TrialKeys) -> int | None:
         """Return the number of a stored trial, None if the plan does not want it."""
-        key = TrialKey(
-            **{
-                name: trial[name]
-                for name in ("domain", "model", "setting", "mode", "item", "repeat")
-            }
-        )
-        cell = self._by_name.get(key.cell)
-        at = None if cell is None else self._positions(key.domain).get(key.item)
-        if cell is None or at is None or not 0 <= key.repeat < self.plan.repeats:
+        domain, model, setting, mode, item, repeat = place_of(trial)
+        cell = self._by_name.get((domain, model, setting, mode))
+        at = None if cell is None else self._positions(domain).get(item)
+        if cell is None or at is None or not 0 <= repeat < self.plan.repeats:
             return None
-        return cell.base + at * self.plan.repeats + key.repeat
+        return cell.base + at * self.plan.repeats + repeat
 
     def _positions(self, domain: str) -> dict[str, int]:
         if domain not in self._index:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.private import make_folder, open_file
+from medassay.core.records.sealed_object import JournalObject, TimingObject
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import append_line
 
@@ -41,19 +42,17 @@ class JournalLine:
 class _Head(msgspec.Struct):
     """What resuming needs of a line."""
 
-    record: dict[str, Any]
+    record: JournalObject
 
 
 _head_of = msgspec.json.Decoder(_Head).decode
-NumberOf = Callable[[dict[str, Any]], int | None]
+NumberOf = Callable[[JournalObject], int | None]
 
 
 class RecordWriter(Protocol):
     """Where a stage writes its records: a journal, or a segment of one."""
 
-    def append(
-        self, number: int | None, record: bytes, score: bytes, timing: dict[str, Any]
-    ) -> None:
+    def append(self, number: int | None, record: bytes, score: bytes, timing: TimingObject) -> None:
         """Write one record; with number None it is kept but not done (a failure)."""
 
     def sync(self) -> None:
@@ -86,7 +85,7 @@ class Segment:
         self._file: int | None = None
         self._offset = 0
 
-    def write(self, record: bytes, score: bytes, timing: dict[str, Any]) -> tuple[int, int]:
+    def write(self, record: bytes, score: bytes, timing: TimingObject) -> tuple[int, int]:
         """Write one line; return its offset and its length in bytes."""
         if self._file is None:
             self._file = open_file(self.path, os.O_WRONLY | os.O_EXCL | os.O_APPEND)
@@ -211,9 +210,7 @@ class Journal:
         """Return whether this record is there."""
         return self._at[number] >= 0
 
-    def append(
-        self, number: int | None, record: bytes, score: bytes, timing: dict[str, Any]
-    ) -> None:
+    def append(self, number: int | None, record: bytes, score: bytes, timing: TimingObject) -> None:
         """Write one record; with number None it is kept but not done (a failure)."""
         if self._own is None:
             # Unique on every machine: what two of them wrote may meet in an object store.

@@ -101,10 +101,10 @@ def _superseded(runs: Sequence[Run], published: set[str]) -> Iterator[Run]:
     """
     sealed = [run for run in runs if run.sealed]
     named = {
-        run.manifest_document[name]["run"]
+        origin["run"]
         for run in runs
         for name in _FROM
-        if isinstance(run.manifest_document.get(name), dict)
+        if isinstance(origin := run.manifest_document.get(name), dict)
     }
     for run in sealed:
         stem, _, counter = run.path.name.rpartition("-")

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from medassay.core.json import RecordDecoder
 from medassay.core.records.score import TrialScore
+from medassay.core.records.sealed_object import VerdictObject
 from medassay.core.records.trial import Trial, TrialPlace
 from medassay.core.records.verdict import StoredVerdict, TrialVerdict
 from medassay.errors import InputError, IntegrityError
@@ -41,7 +42,7 @@ def read_verdicts(path: Path) -> Iterator[TrialVerdict]:
     return _read(path, _decode_verdict, 0, 1)
 
 
-def read_stored_verdicts(path: Path) -> Iterator[tuple[StoredVerdict, dict[str, Any]]]:
+def read_stored_verdicts(path: Path) -> Iterator[tuple[StoredVerdict, VerdictObject]]:
     """Yield the verdicts in a file with what the judges replied, each with its whole line; see
     `read_trials`.
     """

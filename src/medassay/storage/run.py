@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import msgspec
 
@@ -17,7 +17,9 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_record
 from medassay.core.private import make_folder
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.seal import Seal
+from medassay.core.records.sealed_object import TrialKeys
 from medassay.core.records.statistics import Statistics
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import Leaf, MerkleTree
@@ -68,11 +70,11 @@ class Run:
             raise IntegrityError(f"manifest.json: {error}") from None
 
     @cached_property
-    def manifest_document(self) -> dict[str, Any]:
+    def manifest_document(self) -> ManifestObject:
         """Return the manifest as it stands in its file, with keys that this code does not know: for
         who copies it.
         """
-        return read_document(self.path / "manifest.json")
+        return cast(ManifestObject, read_document(self.path / "manifest.json"))
 
     @cached_property
     def seal(self) -> Seal:
@@ -130,7 +132,7 @@ def latest(runs: Path, plan_hash: str) -> tuple[int, Run | None]:
     return (int(match["counter"]) if match else 0), runs_found[-1]
 
 
-def create_run(runs: Path, name: str, manifest: dict[str, Any]) -> Run:
+def create_run(runs: Path, name: str, manifest: ManifestObject) -> Run:
     """Create a run's folder with its manifest; refuse a name in use."""
     folder = runs / name
     make_folder(folder)
@@ -230,7 +232,7 @@ def sealed_records(folder: Path) -> Iterator[tuple[str, int, bytes]]:
                 yield name, number, line.removesuffix(b"\n")
 
 
-def trial_cell(record: dict[str, Any]) -> str:
+def trial_cell(record: TrialKeys) -> str:
     """Return what names the model, setting and mode of a record: where it belongs in joined
     runs.
     """

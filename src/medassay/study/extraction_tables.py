@@ -129,7 +129,7 @@ class ExtractionStudy(msgspec.Struct, frozen=True, kw_only=True):
 
     run: str
     seal: str
-    code: dict[str, Any]
+    code: dict[str, str | None]
     scripted: bool
     references: ReferenceCounts
     reports: ReportCounts

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from medassay.core.records.trial import TRIAL_KEY, TrialLine, TrialPlace
+from medassay.core.records.sealed_object import ScoreObject
+from medassay.core.records.trial import TrialLine, TrialPlace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,13 +37,17 @@ class TrialScore(TrialLine, frozen=True, kw_only=True):
     judges: dict[str, float | None] = msgspec.field(default_factory=dict)
 
 
-def score_record(
-    place: TrialPlace, score: float | None, because: str, scorer: str
-) -> dict[str, Any]:
+def score_record(place: TrialPlace, score: float | None, because: str, scorer: str) -> ScoreObject:
     """Return one line of scores.jsonl."""
+    domain, model, setting, mode, item, repeat = place
     return {
         "schema_version": 1,
-        **dict(zip(TRIAL_KEY, place, strict=True)),
+        "domain": domain,
+        "model": model,
+        "setting": setting,
+        "mode": mode,
+        "item": item,
+        "repeat": repeat,
         "score": score,
         "because": because,
         "scorer": scorer,

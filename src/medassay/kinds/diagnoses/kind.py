@@ -9,6 +9,7 @@ from medassay.core.parser import Extraction, Parser, Reading
 from medassay.core.records.diagnosis import plain_name
 from medassay.core.records.item import Item
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.manifest_object import DiagnosisRules, GraderRules, ManifestObject
 from medassay.core.records.plan import Plan, rules_from_dict
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Diagnoses
@@ -26,13 +27,13 @@ def _read(item: Item, prompt: Prompt, text: str, mode: Extraction, *, cut: bool 
     return read_diagnoses(item, prompt, text, mode, cut=cut)
 
 
-def _longest(rules: Mapping[str, Any]) -> str:
+def _longest(rules: ManifestObject) -> str:
     from medassay.kinds.diagnoses.parser import longest_list
 
     return longest_list(rules)
 
 
-def _grader(rules: Mapping[str, Any], *, asks: bool) -> Grader:
+def _grader(rules: GraderRules, *, asks: bool) -> Grader:
     document = rules["ddx"]
     return DiagnosesGrader(
         rules=rules_from_dict(document["rules"]),
@@ -46,12 +47,12 @@ def _summary(items: RunItems, manifest: Manifest, task: Task) -> DdxCases:
     return DdxCases(items, manifest)
 
 
-def _remember(plan: Plan, items: Iterator[Item], base: Path) -> dict[str, Any]:
+def _remember(plan: Plan, items: Iterator[Item], base: Path) -> DiagnosisRules:
     golden = (item.target_as(Diagnoses).golden for item in items)
     return remembered_rules(plan.ddx, golden, base)
 
 
-def _publish(rules: Mapping[str, Any], items: Iterable[Item]) -> dict[str, Any]:
+def _publish(rules: DiagnosisRules, items: Iterable[Item]) -> DiagnosisRules:
     """Return rules with the synonyms of the golden diagnoses of some items alone."""
     targets = (item.target for item in items)
     names = {plain_name(target.golden) for target in targets if isinstance(target, Diagnoses)}

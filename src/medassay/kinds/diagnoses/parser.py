@@ -5,12 +5,12 @@ The answer's value is JSON text, `[{"name": …, "rank": …}, …]`, best rank 
 the reply gives any.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.parser import Reading
 from medassay.core.records.item import Item
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.prompt import Prompt
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.kinds.diagnoses.ranked_list import RankedList, read_ranked_list
@@ -20,7 +20,7 @@ __all__ = ["ASKED", "clean_name", "read_diagnoses", "read_list"]
 ASKED = 5  # names that prompts ask for: a reply that was cut off before them is truncated
 
 
-def longest_list(rules: Mapping[str, Any]) -> str:
+def longest_list(rules: ManifestObject) -> str:
     """Return the longest list that counts, by the rules of a run."""
     ranks = range(1, rules["ddx"]["rules"]["rank_limit"] + 1)
     return canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()

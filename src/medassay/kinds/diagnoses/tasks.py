@@ -15,6 +15,7 @@ import msgspec
 
 from medassay.bank.disease_names import load_disease_names
 from medassay.bank.run_items import RunItems
+from medassay.core.records.manifest_object import DiagnosisRules
 from medassay.core.records.plan import AGGREGATING, DdxRules
 from medassay.core.records.task import Task
 from medassay.core.scale import Scale
@@ -49,7 +50,7 @@ DDX_NAMES = Task(
 )
 
 
-def remembered_rules(rules: DdxRules, golden: Iterable[str], base: Path) -> dict[str, Any]:
+def remembered_rules(rules: DdxRules, golden: Iterable[str], base: Path) -> DiagnosisRules:
     """Return what a run remembers of its rules: with the files of names and the synonyms taken from
     them.
 

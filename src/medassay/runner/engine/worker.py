@@ -17,6 +17,7 @@ from medassay.core.catch import caught
 from medassay.core.private import access, make_folder
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import BudgetRules
+from medassay.core.records.sealed_object import TimingObject
 from medassay.errors import InputError, MedassayError
 from medassay.model.chats import make_chats
 from medassay.runner.ask import Asker, AskSettings, Tally, wait_while_in_doubt
@@ -156,9 +157,7 @@ class SegmentWriter:
         name = self._segment.path.name
         return RecordPlaces(name, array("q"), array("q"), array("q"))
 
-    def append(
-        self, number: int | None, record: bytes, score: bytes, timing: dict[str, Any]
-    ) -> None:
+    def append(self, number: int | None, record: bytes, score: bytes, timing: TimingObject) -> None:
         """Write one record; with number None it is kept but not done (a failure)."""
         offset, length = self._segment.write(record, score, timing)
         if number is not None:

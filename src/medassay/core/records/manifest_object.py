@@ -1,0 +1,103 @@
+"""`ManifestObject`: manifest.json of a run as the JSON object that stands in the file; see
+`item_object.py` for why it is a dictionary.
+
+Whoever reads a manifest to compute with it reads the record `Manifest`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+Entry = dict[str, Any]  # an object whose keys its own writer names: a model, a plan, a graph
+
+
+class BankEntry(TypedDict, total=False):
+    """A bank's card as a run remembers it."""
+
+    name: str
+    version: str
+    content_sha256: str
+    title: str
+    licence: str
+    limits: str
+    domains: list[str]
+    may_leave: bool
+    contradiction_penalty: float
+    items: int
+    created: str
+    kept: int
+    dropped: Mapping[str, int]
+    changes: str
+    reviews: Sequence[Mapping[str, Any]]
+
+
+class DiagnosisRules(TypedDict):
+    """What a run remembers of how lists of diagnoses are scored: the rules, the files of disease
+    names, and their synonyms of the golden diagnoses.
+    """
+
+    rules: Entry
+    files: list[dict[str, str]]
+    synonyms: Mapping[str, list[str]]
+
+
+class GraderRules(BankEntry, total=False):
+    """What a grader is made with: the card of a bank, and what the plan gave of the rest."""
+
+    steps: Mapping[str, str]
+    ddx: DiagnosisRules
+    graphs: list[Entry]
+
+
+class ManifestObject(TypedDict, total=False):
+    """The keys of a manifest, or some of them; `Manifest` says what they are."""
+
+    schema_version: int
+    run: str
+    kind: str
+    what: str  # of a study's folder: what is asked, and of which model
+    model: str
+    name: str
+    created_at: str
+    plan: Entry
+    task: str
+    banks: list[BankEntry]
+    domains: Mapping[str, str]
+    models: dict[str, Entry]
+    models_sha256: str
+    template: str
+    methodology: str
+    sampling: dict[str, Entry]
+    readers: Mapping[str, str | None]
+    max_cut_off: float
+    fallback: Entry
+    metrics: Mapping[str, Any]
+    retrieval: Entry
+    tools: Entry
+    revisions: Mapping[str, list[str]]
+    # Of judged runs
+    judges: list[Entry]
+    bench: Mapping[str, list[str]]
+    rubrics: Mapping[str, str]
+    judge_prompts: Mapping[str, list[str]]
+    audited: bool
+    steps: Entry
+    graphs: list[Entry]
+    ddx: DiagnosisRules
+    # Of runs made from others, and of imports
+    drawn_as: str
+    joined: list[Entry]
+    source: Entry
+    fresh_of: str | None
+    again_of: Mapping[str, str]
+    judged_from: Mapping[str, str]
+    rescored_from: Mapping[str, str]
+    deleted_items: Sequence[Mapping[str, str]]
+    parsers: Entry
+    scorers: Entry
+    # Where it ran
+    proxies: list[str]
+    weights: Mapping[str, str]
+    code: dict[str, str | None]
+    python: str
+    packages: Mapping[str, str]
+    machine: Entry
