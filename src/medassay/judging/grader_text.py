@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.records.prompt import Prompt
+from medassay.core.records.prompt import Message, Prompt
 from medassay.core.records.verdict import Grader
 
 LANGUAGES = ("en", "de", "es")
@@ -62,7 +62,7 @@ class GraderText:
         **values: Any,
     ) -> Prompt:
         """Return the prompt filled with what is given; `name` is the item's id, or the batch's."""
-        messages = ({"role": "user", "content": self.render(language, **values)},)
+        messages: tuple[Message] = ({"role": "user", "content": self.render(language, **values)},)
         return Prompt(
             item_id=name,
             messages=messages,

@@ -5,10 +5,12 @@ As lm-evaluation-harness writes it: examples stand one after the other with thei
 blank stands between plain text and what follows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+
+from medassay.core.records.prompt import Message, message_text
 
 
-def joined(messages: Sequence[Mapping[str, str]]) -> str:
+def joined(messages: Sequence[Message]) -> str:
     r"""Return messages as plain text.
 
     Examples
@@ -19,7 +21,7 @@ def joined(messages: Sequence[Mapping[str, str]]) -> str:
     text = ""
     for at, message in enumerate(messages):
         between = "" if not at else " " if message["role"] == "assistant" else "\n\n"
-        text += between + message["content"]
+        text += between + message_text(message)
     return text
 
 

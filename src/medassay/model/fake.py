@@ -59,13 +59,13 @@ class Fake:
         ):  # one for each time that it is asked, the last for all further ones
             text = text[min(repeat, len(text) - 1)]
         if script.get("letters") == "hash" and prompt.letters:
-            seed = prompt.messages[-1]["content"] + str(repeat)
+            seed = message_text(prompt.messages[-1]) + str(repeat)
             digest = hashlib.sha256(seed.encode()).digest()
             text = prompt.letters[digest[0] % len(prompt.letters)]
         if "judge" in script:
-            text = _verdicts(prompt.messages[-1]["content"], float(script["judge"]))
+            text = _verdicts(message_text(prompt.messages[-1]), float(script["judge"]))
         if "labels" in script:
-            text = _labels(prompt.messages[-1]["content"], script["labels"])
+            text = _labels(message_text(prompt.messages[-1]), script["labels"])
         if "graph" in script:
             text = _step(prompt, float(script["graph"]))
         finish = script.get("finish", "stop")
@@ -137,7 +137,7 @@ _SHARE = re.compile(r"Shares (\d+) of (\d+) words")
 
 def _step(prompt: Prompt, threshold: float) -> str:
     """Return a scripted judge's reply to a node of a graph: counted words, no judgement at all."""
-    prompt_text = prompt.messages[-1]["content"]
+    prompt_text = message_text(prompt.messages[-1])
     output = _OUTPUT.search(prompt_text)
     answer = set(_WORD.findall(output[2].lower())) if output else set()
     documents = [set(_WORD.findall(text.lower())) for _, _, text in _DOCUMENT.findall(prompt_text)]

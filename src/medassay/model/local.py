@@ -14,7 +14,7 @@ from medassay.core.canonical import sha256_hex
 from medassay.core.catch import caught
 from medassay.core.records.completion import Completion, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.prompt import Prompt
+from medassay.core.records.prompt import Prompt, message_text
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.errors import Permanent
 from medassay.model.weights import load_weights
@@ -48,7 +48,7 @@ class LocalModel:
             self._worker = asyncio.create_task(self._work())
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         self._arrived += 1
-        length = sum(len(message["content"]) for message in prompt.messages)
+        length = sum(len(message_text(message)) for message in prompt.messages)
         self._waiting.append((-length, self._arrived, prompt, sampling, repeat, future))
         return await future
 
@@ -132,7 +132,7 @@ class LocalModel:
     def _text(self, prompt: Prompt) -> str:
         tokenizer, _ = self._load()
         if self._spec.protocol == "completions" or not tokenizer.chat_template:
-            return "\n\n".join(message["content"] for message in prompt.messages)
+            return "\n\n".join(map(message_text, prompt.messages))
         text: str = tokenizer.apply_chat_template(
             list(prompt.messages), tokenize=False, add_generation_prompt=True
         )

@@ -8,20 +8,31 @@ import base64
 import json
 import math
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from medassay.core.json import storable
 from medassay.core.records.completion import Completion, Finish, TokenLogprob, ToolCall, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.prompt import Prompt, message_text, pictures_in
+from medassay.core.records.prompt import Message, MessageCall, Prompt, message_text, pictures_in
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Moderated, Permanent, Transient
 from medassay.model.connection import caused_by, elsewhere, open_client
 from medassay.model.failure import failure
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model
+    from pydantic_ai.messages import (
+        BinaryContent,
+        ModelMessage,
+        ModelRequestPart,
+        ModelResponse,
+        ModelResponsePart,
+        ToolCallPart,
+    )
+    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+    from pydantic_ai.tools import ToolDefinition
+    from pydantic_ai.usage import RequestUsage
 
 _FINISH: dict[str, Finish] = {
     "stop": "stop",
@@ -31,10 +42,12 @@ _FINISH: dict[str, Finish] = {
 }
 _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 
-Close = Callable[[], Any]
+Close = Callable[[], Awaitable[None]]
+if TYPE_CHECKING:
+    VendorModel = Model[Any]
 
 
-def _anthropic(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
+def _anthropic(spec: ModelSpec, key: str) -> "tuple[VendorModel, Close]":
     from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -50,7 +63,7 @@ def _anthropic(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
     return AnthropicModel(spec.sent_name, provider=provider), client.close
 
 
-def _google(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
+def _google(spec: ModelSpec, key: str) -> "tuple[VendorModel, Close]":
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
@@ -59,7 +72,7 @@ def _google(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
     return GoogleModel(spec.sent_name, provider=provider), http.aclose
 
 
-def _mistral(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
+def _mistral(spec: ModelSpec, key: str) -> "tuple[VendorModel, Close]":
     from pydantic_ai.models.mistral import MistralModel
     from pydantic_ai.providers.mistral import MistralProvider
 
@@ -68,7 +81,7 @@ def _mistral(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
     return MistralModel(spec.sent_name, provider=provider), http.aclose
 
 
-VENDORS: dict[str, Callable[[ModelSpec, str], "tuple[Model[Any], Close]"]] = {
+VENDORS: dict[str, Callable[[ModelSpec, str], "tuple[VendorModel, Close]"]] = {
     "anthropic": _anthropic,
     "google": _google,
     "mistral": _mistral,
@@ -82,9 +95,9 @@ class Vendor:
         self._spec = spec
         self._key = secrets.get(spec.api_key_env, "")
         known_secrets.learn(secrets.values())
-        self._made: tuple[Model[Any], Close] | None = None
+        self._made: tuple[VendorModel, Close] | None = None
 
-    def _model(self) -> "Model[Any]":
+    def _model(self) -> "VendorModel":
         if not self._key:
             raise Permanent(
                 f"{self._spec.id}: the environment variable"
@@ -147,7 +160,7 @@ class Vendor:
             await self._made[1]()
             self._made = None
 
-    def _settings(self, sampling: Sampling, repeat: int, alternatives: int) -> Any:
+    def _settings(self, sampling: Sampling, repeat: int, alternatives: int) -> "ModelSettings":
         settings: dict[str, Any] = {
             "max_tokens": sampling.max_tokens,
             "timeout": self._spec.timeout,
@@ -167,9 +180,9 @@ class Vendor:
                 settings["google_top_logprobs"] = alternatives
         if self._spec.extra_body:
             settings["extra_body"] = self._spec.extra_body
-        return settings
+        return cast("ModelSettings", settings)
 
-    def _parameters(self, model: "Model[Any]", prompt: Prompt) -> Any:
+    def _parameters(self, model: "VendorModel", prompt: Prompt) -> "ModelRequestParameters | None":
         """Offer the prompt's tools, or hold the model to its schema where entry and vendor can.
 
         Nothing relies on that.
@@ -202,7 +215,7 @@ def _error_text(text: str) -> str:
     return known_secrets.quote(text, 300)
 
 
-def _tools(schema: bytes) -> list[Any]:
+def _tools(schema: bytes) -> "list[ToolDefinition]":
     from pydantic_ai.tools import ToolDefinition
 
     return [
@@ -215,7 +228,7 @@ def _tools(schema: bytes) -> list[Any]:
     ]
 
 
-def _messages(prompt: Prompt) -> list[Any]:
+def _messages(prompt: Prompt) -> "list[ModelMessage]":
     """Return the prompt in pydantic-ai's words: turns of the user and of the model, calls of tools
     and what they gave.
     """
@@ -227,29 +240,30 @@ def _messages(prompt: Prompt) -> list[Any]:
         UserPromptPart,
     )
 
-    turns: list[Any] = []
+    turns: list[ModelMessage] = []
     names: dict[str, str] = {}  # call → tool
     for message in prompt.messages:
         if message["role"] == "assistant":
             calls = message.get("tool_calls", ())
             names |= {call["id"]: call["function"]["name"] for call in calls}
-            turns.append(ModelResponse(parts=_model_turn(message["content"], calls)))
+            turns.append(ModelResponse(parts=_model_turn(message_text(message), calls)))
             continue
         if not turns or isinstance(turns[-1], ModelResponse):
-            turns.append(ModelRequest(parts=[]))
+            parts: list[ModelRequestPart] = []
+            turns.append(ModelRequest(parts=parts))
         if message["role"] == "tool":
             call_id = message["tool_call_id"]
-            part = ToolReturnPart(names[call_id], message["content"], tool_call_id=call_id)
-            turns[-1].parts.append(part)
+            part = ToolReturnPart(names[call_id], message_text(message), tool_call_id=call_id)
+            parts.append(part)
             continue
         if message["role"] == "user":
-            turns[-1].parts.append(UserPromptPart(_user_content(message)))
+            parts.append(UserPromptPart(_user_content(message)))
         else:
-            turns[-1].parts.append(SystemPromptPart(message["content"]))
+            parts.append(SystemPromptPart(message_text(message)))
     return turns
 
 
-def _user_content(message: dict[str, Any]) -> Any:
+def _user_content(message: Message) -> "str | list[str | BinaryContent]":
     """Return what the user says: a text, or a text with pictures."""
     from pydantic_ai.messages import BinaryContent
 
@@ -257,14 +271,15 @@ def _user_content(message: dict[str, Any]) -> Any:
         BinaryContent(data=base64.b64decode(url.partition(",")[2]), media_type="image/png")
         for url in pictures_in(message)
     ]
-    return [message_text(message), *pictures] if pictures else message["content"]
+    text = message_text(message)
+    return [text, *pictures] if pictures else text
 
 
-def _model_turn(text: str, calls: Any) -> list[Any]:
+def _model_turn(text: str, calls: Sequence[MessageCall]) -> "list[ModelResponsePart]":
     """Return a turn of the model: its text, and the tools that it called."""
     from pydantic_ai.messages import TextPart, ToolCallPart
 
-    parts: list[Any] = [TextPart(text)] if text or not calls else []
+    parts: list[ModelResponsePart] = [TextPart(text)] if text or not calls else []
     for call in calls:
         details = json.loads(call["details"]) if "details" in call else {}
         parts.append(
@@ -279,7 +294,7 @@ def _model_turn(text: str, calls: Any) -> list[Any]:
     return parts
 
 
-def _call(part: Any) -> ToolCall:
+def _call(part: "ToolCallPart") -> ToolCall:
     """Return a call of a tool, with what the vendor wants back (a signature of its thoughts,
     say).
     """
@@ -303,7 +318,7 @@ def _clean(text: str) -> str:
     return storable(text)[:20_000]
 
 
-def _completion(response: Any, seconds: float) -> Completion:
+def _completion(response: "ModelResponse", seconds: float) -> Completion:
     """Return what a vendor said: its text without its thoughts."""
     from pydantic_ai.messages import TextPart, ToolCallPart
 
@@ -325,7 +340,7 @@ def _completion(response: Any, seconds: float) -> Completion:
     )
 
 
-def _usage(usage: Any) -> Usage:
+def _usage(usage: "RequestUsage") -> Usage:
     """Return the tokens that a vendor counts, with those that were cached and those that are
     thoughts where it tells them apart.
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from medassay.core.records.completion import Completion, Usage
 from medassay.core.records.model import ModelSpec, Sampling
-from medassay.core.records.prompt import Prompt
+from medassay.core.records.prompt import Prompt, message_text
 from medassay.errors import Permanent
 from medassay.model.local import Job, LocalModel
 
@@ -74,7 +74,7 @@ class Vllm(LocalModel):
         ]
         began = time.perf_counter()
         if self._spec.protocol == "completions":
-            texts = ["\n\n".join(m["content"] for m in p.messages) for p in prompts]
+            texts = ["\n\n".join(map(message_text, p.messages)) for p in prompts]
             outputs = llm.generate(texts, parameters, use_tqdm=False)
         else:
             outputs = llm.chat([list(p.messages) for p in prompts], parameters, use_tqdm=False)

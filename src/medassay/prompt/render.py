@@ -11,7 +11,7 @@ import jinja2
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.context_config import BETWEEN, PromptContext
 from medassay.core.records.item import Item
-from medassay.core.records.prompt import Prompt
+from medassay.core.records.prompt import Message, Prompt
 from medassay.core.records.target import Choice
 from medassay.errors import InputError
 from medassay.prompt.catalog import MAKING, OPTIONS_AS_TEXTS, PARTS, SCHEMAS, TEMPLATES
@@ -164,9 +164,9 @@ def choose_examples(dev: Sequence[Item], item: Item, k: int, seed: int) -> tuple
     return tuple(d for *_, d in ranked[:k])
 
 
-def example_turns(template: Template, examples: Sequence[Item]) -> tuple[dict[str, str], ...]:
+def example_turns(template: Template, examples: Sequence[Item]) -> tuple[Message, ...]:
     """Return the examples as turns of a conversation: question, answer, question, answer …."""
-    turns: list[dict[str, str]] = []
+    turns: list[Message] = []
     for example in examples:
         answer = example_answer(example) or ""
         if template.options_as_texts and isinstance(example.target, Choice):
@@ -180,7 +180,7 @@ def render(
     template: Template,
     item: Item,
     *,
-    examples: Sequence[dict[str, str]] = (),
+    examples: Sequence[Message] = (),
     order: Order | None = None,
     system: str = "",
     system_role: str = "system",
@@ -194,7 +194,7 @@ def render(
     question_text = template.fill(item, order, context)
     if system and system_role == "question":
         system, question_text = "", f"{system}\n\n{question_text}"
-    messages: list[dict[str, str]] = []
+    messages: list[Message] = []
     if system and system_role != "none":
         messages.append({"role": system_role, "content": system})
     messages.extend(examples)

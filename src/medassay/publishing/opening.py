@@ -65,7 +65,9 @@ def open_item(
     hidden = withholding_of(run)
     domains = {record["domain"] for record in items}
     commitments = None if publication is None else _commitments(publication)
-    records_found = [("item", record, item_key(record)) for record in items]
+    records_found: list[tuple[str, Any, tuple[str | int, ...]]] = [
+        ("item", record, item_key(record)) for record in items
+    ]
     records_found += [
         (f"answer of {record['model']}", record, trial_key(record))
         for record in read_jsonl(run.path / "trials.jsonl")

@@ -9,8 +9,8 @@ Source: specification of bank versions, "Public and private".
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -18,9 +18,17 @@ from medassay.bank.check import build_item
 from medassay.core.canonical import canonical
 from medassay.core.json import record_as
 from medassay.core.records.item_object import ItemObject
+from medassay.core.records.sealed_object import (
+    ScoreObject,
+    TrialKeys,
+    TrialObject,
+    VerdictObject,
+    place_of,
+)
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.kinds.catalog import PUBLIC_PARTS
 
+Line = TypeVar("Line", bound=Mapping[str, Any])  # of a run's files: the object of a line
 ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm", "severity")
 TRIAL_FIELDS = (
     "schema_version",
@@ -61,7 +69,7 @@ FINDING_FIELDS = (
 )
 
 
-def select_fields(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
+def select_fields(record: Line, fields: Iterable[str]) -> Line:
     """Return a record with the allowed fields it has, and no other.
 
     Examples
@@ -69,7 +77,7 @@ def select_fields(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str,
     >>> select_fields({"model": "m", "score": 0.5, "answer": "secret"}, PUBLIC_FIELDS)
     {'model': 'm', 'score': 0.5}
     """
-    return {name: record[name] for name in fields if name in record}
+    return cast(Line, {name: record[name] for name in fields if name in record})
 
 
 class NamedFinding(msgspec.Struct):
@@ -89,18 +97,23 @@ class NamedFinding(msgspec.Struct):
         return self.trial[4]
 
 
-def item_of(record: Mapping[str, Any], key: str = "item") -> tuple[str, str]:
-    """Return domain and item of a line of a run; items themselves have their name under `id`."""
-    return record["domain"], record[key]
+def item_of(line: TrialKeys) -> tuple[str, str]:
+    """Return domain and item of a line about an answer."""
+    return line["domain"], line["item"]
 
 
-def counted_still(trial: Mapping[str, Any]) -> dict[str, Any]:
+def place_of_item(item: ItemObject) -> tuple[str, str]:
+    """Return domain and id of an item."""
+    return item["domain"], item["id"]
+
+
+def counted_still(trial: TrialObject) -> TrialObject:
     """Return what is counted of an answer though its text is withheld or deleted."""
-    counts: dict[str, Any] = {}
+    counts: TrialObject = {}
     if trial.get("reason") == "ambiguous":  # a word of our parsers, counted apart
-        counts |= {"reason": "ambiguous"}
+        counts["reason"] = "ambiguous"
     if trial.get("finish") == "length":
-        counts |= {"cut_off": True}
+        counts["cut_off"] = True
     return counts
 
 
@@ -108,7 +121,7 @@ def numbers_of(item: ItemObject) -> ItemObject:
     """Return what may be known of an item without its text: bounds need the lowest score it
     allows.
     """
-    numbers = cast(ItemObject, select_fields(item, ITEM_FIELDS))
+    numbers = select_fields(item, ITEM_FIELDS)
     if (lowest := build_item(item).target.lowest) is not None:
         numbers["lowest"] = lowest
     return numbers
@@ -120,12 +133,12 @@ class Redactor:
     def __init__(self, secret: str) -> None:
         self._secret = bytes.fromhex(secret)
 
-    def salt(self, *names: object) -> str:
+    def salt(self, *names: str | int) -> str:
         """Return the salt of one record, 32 bytes in hexadecimal; it tells nothing of any other."""
         message = "\x1f".join(map(str, names)).encode()
         return hmac.new(self._secret, message, hashlib.sha256).hexdigest()
 
-    def commitment(self, record: Mapping[str, Any], *names: object) -> str:
+    def commitment(self, record: ItemObject | TrialObject, *names: str | int) -> str:
         """Return the commitment to a record with its own salt."""
         return commitment(self.salt(*names), record)
 
@@ -137,48 +150,46 @@ class Redactor:
         public["commitment"] = self.commitment(record, *item_key(record))
         return public
 
-    def trial(self, record: Mapping[str, Any]) -> dict[str, Any]:
+    def trial(self, record: TrialObject) -> TrialObject:
         """Return what is published of an answer."""
-        public = select_fields(record, TRIAL_FIELDS)
-        public |= _narrowed(public, "tool_use", TOOL_FIELDS) | counted_still(record)
-        return {**public, "commitment": self.commitment(record, *trial_key(record))}
+        public: TrialObject = {**select_fields(record, TRIAL_FIELDS), **counted_still(record)}
+        if "tool_use" in public:
+            public["tool_use"] = select_fields(public["tool_use"], TOOL_FIELDS)
+        public["commitment"] = self.commitment(record, *trial_key(record))
+        return public
 
-    def score(
-        self, record: Mapping[str, Any], verdicts: Iterable[Mapping[str, Any]]
-    ) -> dict[str, Any]:
+    def score(self, record: ScoreObject, verdicts: Iterable[VerdictObject]) -> ScoreObject:
         """Return what is published of a score: numbers, those of the panel among them."""
-        public = select_fields(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
-        return public | _narrowed(public, "parts", PUBLIC_PARTS)
+        public: ScoreObject = {
+            **select_fields(record, SCORE_FIELDS),
+            **_panel_numbers(list(verdicts)),
+        }
+        if "parts" in public:
+            public["parts"] = select_fields(public["parts"], PUBLIC_PARTS)
+        return public
 
 
-def _narrowed(
-    record: Mapping[str, Any], key: str, fields: Iterable[str]
-) -> dict[str, Mapping[str, Any]]:
-    """Return an object in a record with the allowed fields alone; nothing where it is absent."""
-    return {key: select_fields(record[key], fields)} if key in record else {}
-
-
-def commitment(salt: str, record: Mapping[str, Any]) -> str:
+def commitment(salt: str, record: ItemObject | TrialObject) -> str:
     """Return SHA-256 over the salt's bytes and the canonical record."""
     return hashlib.sha256(bytes.fromhex(salt) + canonical(record)).hexdigest()
 
 
-def item_key(record: Mapping[str, Any]) -> tuple[str, str, str]:
+def item_key(item: ItemObject) -> tuple[str, str, str]:
     """Return what names an item among salts."""
-    return ("item", *item_of(record, "id"))
+    return ("item", *place_of_item(item))
 
 
-def trial_key(record: Mapping[str, Any]) -> tuple[Any, ...]:
+def trial_key(trial: TrialKeys) -> tuple[str | int, ...]:
     """Return what names an answer among salts."""
-    return ("trial", *(record[name] for name in TRIAL_KEY))
+    return ("trial", *place_of(trial))
 
 
-def _panel_numbers(verdicts: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _panel_numbers(verdicts: Sequence[VerdictObject]) -> ScoreObject:
     if not verdicts:
         return {}
     from medassay.judging.panel import agreement
 
-    numbers: dict[str, Any] = {"panel_scores": [verdict["score"] for verdict in verdicts]}
+    numbers: ScoreObject = {"panel_scores": [verdict["score"] for verdict in verdicts]}
     # Of a deleted item's verdicts the scores are left, and nothing that was said.
     bodies = [
         record_as(verdict["body"], _PanelBody, "verdicts.jsonl: a body")
@@ -190,12 +201,10 @@ def _panel_numbers(verdicts: list[Mapping[str, Any]]) -> dict[str, Any]:
         return numbers
     verdict_lists = [[fact.verdict for fact in facts_of_body] for facts_of_body in facts]
     contradictions = sum(verdict_list.count("contradict") for verdict_list in verdict_lists)
-    numbers |= {
-        "extra_false_claim_count": sum(len(body.claims) for body in bodies),
-        "contradict_count": contradictions,
-    }
+    numbers["extra_false_claim_count"] = sum(len(body.claims) for body in bodies)
+    numbers["contradict_count"] = contradictions
     if len(bodies) == len(verdicts) > 1:
-        numbers |= {"agreement": agreement(verdict_lists).pairwise}
+        numbers["agreement"] = agreement(verdict_lists).pairwise
     return numbers
 
 

@@ -24,6 +24,7 @@ from medassay.publishing.redaction import (
     counted_still,
     item_of,
     numbers_of,
+    place_of_item,
     select_fields,
 )
 from medassay.storage.jsonl import read_as, read_jsonl
@@ -147,7 +148,7 @@ def _domains(run: Run, item: str, domain: str) -> set[str]:
     """Return the domains in which a run holds an item."""
     path = run.path / "items.jsonl"
     records = read_jsonl(path) if path.is_file() else iter(())
-    keys = (item_of(record, "id") for record in records)
+    keys = (place_of_item(record) for record in records)
     return {place for place, name in keys if name == item and domain in ("", place)}
 
 
@@ -208,7 +209,7 @@ def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str
     items_left = [
         build_item(record)
         for record in (read_jsonl(run.path / "items.jsonl") if keys else ())
-        if not _is_about(record, "id", item, domains)
+        if record["id"] != item or record["domain"] not in domains
     ]
     manifest: dict[str, Any] = {**run.manifest_document}
     statistics = dict(run.statistics.document)
@@ -235,8 +236,8 @@ def _tombstone(record: Any, raw: bytes, name: str, item: str, domains: set[str])
         entry = {k: v for k, v in record.items() if k not in ("old", "new")}
         is_told = (finding.domain, finding.item) in {(d, item) for d in domains}
         return canonical(entry) + b"\n" if is_told and finding.field != "score" else raw
-    key = "id" if name == "items.jsonl" else "item"
-    if not _is_about(record, key, item, domains) or "tombstone" in record:
+    domain, about = place_of_item(record) if name == "items.jsonl" else item_of(record)
+    if about != item or domain not in domains or "tombstone" in record:
         return raw
     if name == "items.jsonl":
         entry = {**numbers_of(record), **select_fields(record, ("cluster", "lowest"))}
@@ -245,11 +246,6 @@ def _tombstone(record: Any, raw: bytes, name: str, item: str, domains: set[str])
     if name == "trials.jsonl":
         entry |= counted_still(record)
     return canonical({**entry, "tombstone": leaf_hash(line).hex()}) + b"\n"
-
-
-def _is_about(record: dict[str, Any], key: str, item: str, domains: set[str]) -> bool:
-    domain, name = item_of(record, key)
-    return name == item and domain in domains
 
 
 class _BatchOfVerdict(msgspec.Struct):

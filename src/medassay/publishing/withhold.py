@@ -4,16 +4,23 @@ text.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.json import record_as
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.manifest_object import BankEntry, ManifestObject
-from medassay.core.records.sealed_object import VerdictObject, place_of
+from medassay.core.records.sealed_object import (
+    FindingObject,
+    ScoreObject,
+    TimingObject,
+    TrialObject,
+    VerdictObject,
+    place_of,
+)
 from medassay.core.records.target import TARGETS, Criteria, further_targets
 from medassay.errors import IntegrityError
 from medassay.judging.judgements import by_trial
@@ -23,6 +30,7 @@ from medassay.publishing.redaction import (
     NamedFinding,
     Redactor,
     item_of,
+    place_of_item,
     select_fields,
 )
 from medassay.publishing.shingles import PrivateShingles
@@ -52,8 +60,7 @@ _ITEM_TEXT = (
     "condition",
     "leaf",
 )
-
-Line = TypeVar("Line", bound=Mapping[str, Any])
+Places = Set[tuple[str, str]]  # (domain, item)
 
 
 def withholding_of(run: Run) -> Redactor:
@@ -83,19 +90,13 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     if (run.path / RERUN).exists():
         (folder / RERUN).write_bytes((run.path / RERUN).read_bytes())
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
-    clusters = _clusters(run, hidden)
     _write(
         folder / "items.jsonl",
-        _redacted(
-            run.path / "items.jsonl",
-            "id",
-            withheld,
-            lambda item: hidden.item(item, clusters.get(_cluster(run, item))),
-        ),
+        _items(run, hidden, withheld),
     )
     _write(
         folder / "trials.jsonl",
-        _redacted(run.path / "trials.jsonl", "item", withheld, hidden.trial),
+        _trials(run, hidden, withheld),
     )
     _write(folder / "scores.jsonl", _scores(run, hidden, withheld))
     _write(folder / "timings.jsonl", _timings(run, withheld))
@@ -145,7 +146,7 @@ def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
     return secrets_found
 
 
-def _lines_with_texts(run: Run) -> Iterator[dict[str, Any]]:
+def _lines_with_texts(run: Run) -> Iterator[TrialObject | VerdictObject]:
     for name in ("trials.jsonl", *JUDGED):
         if (run.path / name).exists():
             yield from read_jsonl(run.path / name)
@@ -237,8 +238,7 @@ def _public_row(row: dict[str, Any], tags: set[str], public_items: set[str]) -> 
 
 def _cluster(run: Run, item: ItemObject) -> tuple[str, str]:
     """Return what a cluster is known by: its name in a version of a bank, whatever the domain."""
-    domain, _ = item_of(item, "id")
-    return run.manifest.domains[domain], item.get("cluster", "")
+    return run.manifest.domains[item["domain"]], item.get("cluster", "")
 
 
 def _clusters(run: Run, hidden: Redactor) -> dict[tuple[str, str], str]:
@@ -256,15 +256,21 @@ def _clusters(run: Run, hidden: Redactor) -> dict[tuple[str, str], str]:
     return clusters_by_item
 
 
-def _redacted(
-    path: Path, name: str, withheld: set[tuple[str, str]], make: Callable[[Any], Line]
-) -> Iterator[Line]:
-    """Yield the records of a file, those about withheld items as `make` leaves them."""
-    for record in read_jsonl(path):
-        yield make(record) if item_of(record, name) in withheld else record
+def _items(run: Run, hidden: Redactor, withheld: Places) -> Iterator[ItemObject]:
+    """Yield the items, those that are withheld without their texts."""
+    clusters = _clusters(run, hidden)
+    for item in read_jsonl(run.path / "items.jsonl"):
+        is_withheld = place_of_item(item) in withheld
+        yield hidden.item(item, clusters.get(_cluster(run, item))) if is_withheld else item
 
 
-def _scores(run: Run, hidden: Redactor, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+def _trials(run: Run, hidden: Redactor, withheld: Places) -> Iterator[TrialObject]:
+    """Yield the answers, those to withheld items without what was said."""
+    for trial in read_jsonl(run.path / "trials.jsonl"):
+        yield hidden.trial(trial) if item_of(trial) in withheld else trial
+
+
+def _scores(run: Run, hidden: Redactor, withheld: Places) -> Iterator[ScoreObject]:
     path = run.path / f"{VERDICTS}.jsonl"
     groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
     waiting = next(groups, None)
@@ -275,7 +281,7 @@ def _scores(run: Run, hidden: Redactor, withheld: set[tuple[str, str]]) -> Itera
         yield hidden.score(record, verdicts) if item_of(record) in withheld else record
 
 
-def _findings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+def _findings(run: Run, withheld: Places) -> Iterator[FindingObject]:
     """Yield findings; of a synthetic item a score before and after, but no reply."""
     for record in read_jsonl(run.path / "findings.jsonl"):
         finding = record_as(record, NamedFinding, "findings.jsonl")
@@ -285,13 +291,11 @@ def _findings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, An
         )
 
 
-def _timings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+def _timings(run: Run, withheld: Places) -> Iterator[TimingObject]:
     trials = read_jsonl(run.path / "trials.jsonl")
     for trial, timing in zip(trials, read_jsonl(run.path / "timings.jsonl"), strict=True):
         yield {} if item_of(trial) in withheld else timing
 
 
-def _public(
-    records: Iterator[dict[str, Any]], withheld: set[tuple[str, str]]
-) -> Iterator[dict[str, Any]]:
-    return (record for record in records if item_of(record) not in withheld)
+def _public(verdicts: Iterator[VerdictObject], withheld: Places) -> Iterator[VerdictObject]:
+    return (verdict for verdict in verdicts if item_of(verdict) not in withheld)

@@ -63,7 +63,7 @@ class TaskGroup:
         self._asker, self._group = asker, group
         self._tasks: list[asyncio.Task[None]] = []
 
-    def create_task(self, work: Coroutine[Any, Any, None]) -> None:
+    def create_task(self, work: Coroutine[None, None, None]) -> None:
         """Begin a task."""
         self._tasks.append(self._group.create_task(work))
 

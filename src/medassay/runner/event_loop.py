@@ -10,14 +10,14 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_async(
-    make: Callable[[], Coroutine[Any, Any, T]],
+    make: Callable[[], Coroutine[None, None, T]],
     on_interrupt: Callable[[], None] | None = None,
 ) -> T:
     """Return the coroutine's result.

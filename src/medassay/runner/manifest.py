@@ -11,7 +11,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.records.item import Bank
-from medassay.core.records.manifest_object import BankEntry, ManifestObject
+from medassay.core.records.manifest_object import BankEntry, ManifestObject, MetricEntry
 from medassay.core.records.plan import Plan
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
@@ -42,7 +42,7 @@ def run_identity(
     schedule: Schedule,
     banks: Sequence[Bank],
     assignment: JudgeAssignment | None = None,
-    metrics: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, MetricEntry] | None = None,
 ) -> ManifestObject:
     """Return what must be equal for a run to be resumed: plan, banks, models, templates, judges."""
     plan = schedule.plan.to_dict()
@@ -147,7 +147,7 @@ def bank_entry(bank: Bank) -> BankEntry:
 def methodology(
     schedule: Schedule,
     assignment: JudgeAssignment | None = None,
-    metrics: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, MetricEntry] | None = None,
 ) -> str:
     """Return the hash of everything but bank and model that decides what a number means.
 
@@ -186,7 +186,7 @@ def _hashes() -> ManifestObject:
     return {"parsers": last["parsers"], "scorers": last["scorers"]}
 
 
-def raised_entry(task: Task, graders: Iterable[Grader] = ()) -> dict[str, Any]:
+def raised_entry(task: Task, graders: Iterable[Grader] = ()) -> dict[str, dict[str, list[str]]]:
     """Return what a methodology says of parts beyond revision 1, {} where there are none."""
     later = raised(revisions(task, graders))
     return {"revisions": later} if later else {}

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
+from medassay.core.records.manifest_object import MetricEntry
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
 from medassay.errors import InputError, UnavailableError
@@ -40,15 +40,17 @@ class TextMeasures:
     available: Mapping[str, TextMeasure]
     absent: Mapping[str, str]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, MetricEntry]:
         """Return what a run remembers: id and columns with their scales, or why a metric is
         unavailable.
         """
-        document: dict[str, Any] = {
+        document: dict[str, MetricEntry] = {
             name: {"id": metric.id, "columns": {c: s.ends for c, s in metric.columns.items()}}
             for name, metric in self.available.items()
         }
-        return document | {name: {"unavailable": why} for name, why in self.absent.items()}
+        for name, why in self.absent.items():
+            document[name] = {"unavailable": why}
+        return document
 
 
 def text_measures_of(options: Sequence[str], task: Task) -> TextMeasures:

@@ -17,6 +17,7 @@ from typing import Any, cast
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.manifest_object import Entry, ManifestObject
+from medassay.core.records.sealed_object import TimingObject, TrialKeys, place_of
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import task_of_run
 from medassay.runner.revisions import revisions_named
@@ -41,7 +42,6 @@ _SAME = (
     "graphs",
 )
 _SAME_PLAN = ("n_resamples", "sample", "seed", "rank_rule", "separation")
-_KEY = ("domain", "model", "setting", "mode", "item", "repeat")
 
 
 def join_runs(runs: Sequence[Run], folder: Path) -> Run:
@@ -155,12 +155,12 @@ def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> Non
 
 
 def _merged(
-    streams: Iterable[Iterator[tuple[dict[str, Any], dict[str, Any]]]],
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    return heapq.merge(*streams, key=lambda pair: tuple(pair[0][k] for k in _KEY))
+    streams: Iterable[Iterator[tuple[TrialKeys, TimingObject]]],
+) -> Iterator[tuple[TrialKeys, TimingObject]]:
+    return heapq.merge(*streams, key=lambda pair: place_of(pair[0]))
 
 
-def _timed(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _timed(run: Run) -> Iterator[tuple[TrialKeys, TimingObject]]:
     return zip(
         read_jsonl(run.path / "trials.jsonl"),
         read_jsonl(run.path / "timings.jsonl"),
@@ -168,7 +168,7 @@ def _timed(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     )
 
 
-def _alone(run: Run, file: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _alone(run: Run, file: str) -> Iterator[tuple[TrialKeys, TimingObject]]:
     return ((record, {}) for record in read_jsonl(run.path / file))
 
 

@@ -10,7 +10,7 @@ from medassay.core.canonical import canonical
 from medassay.core.records.completion import Completion
 from medassay.core.records.likelihood import LikelihoodRequest
 from medassay.core.records.model import Chat, ModelSpec
-from medassay.core.records.prompt import Prompt
+from medassay.core.records.prompt import Message, Prompt
 from medassay.errors import MedassayError, Permanent
 from medassay.model.catalog import PROVIDERS
 from medassay.model.chats import named_secrets
@@ -69,7 +69,7 @@ async def probe(spec: ModelSpec, environment: Mapping[str, str]) -> Probe:
 def _prompt(spec: ModelSpec, *, schema: bytes = b"", tools: bytes = b"") -> Prompt:
     """Return the question, with a system line where the entry says something of it."""
     question = "Call the tool with the letter A." if tools else "Reply with the letter A only."
-    messages = [{"role": "user", "content": question}]
+    messages: list[Message] = [{"role": "user", "content": question}]
     declared = spec.system_line or spec.system_role in ("developer", "user")
     if declared and spec.system_role != "none":
         line = spec.system_line or "You answer briefly."

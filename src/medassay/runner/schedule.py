@@ -18,7 +18,7 @@ from medassay.core.records.item import Bank, Item
 from medassay.core.records.likelihood import LikelihoodRequest
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
-from medassay.core.records.prompt import Prompt
+from medassay.core.records.prompt import Message, Prompt
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.sealed_object import TrialKeys, place_of
 from medassay.core.records.target import Choice
@@ -88,7 +88,7 @@ class Schedule:
         self._check_settings()
         self.contexts = contexts  # where a setting shows texts
         self.tools = tools  # the schema of the tools
-        self._turns: dict[tuple[str, ...], tuple[dict[str, str], ...]] = {}
+        self._turns: dict[tuple[str, ...], tuple[Message, ...]] = {}
         self._index: dict[str, dict[str, int]] = {}  # made when a stored trial is looked up
         self.cells = self._cells()
         self._bases = [cell.base for cell in self.cells]
@@ -351,7 +351,7 @@ class Schedule:
     def prompt(self, cell: Cell, item: Item) -> Prompt:
         """Return the prompt of an item in a cell."""
         spec = self.specs[cell.model]
-        turns: tuple[dict[str, str], ...] = ()
+        turns: tuple[Message, ...] = ()
         if self.task.asks == "alone":
             return self._alone(item)
         other = cell.model in self.without

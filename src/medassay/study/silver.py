@@ -20,7 +20,7 @@ from medassay.core.records.health_record import RECORD, THINKING, Origin, record
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.prompt import Prompt
+from medassay.core.records.prompt import Message, Prompt
 from medassay.core.records.target import Report
 from medassay.core.reply.json_value import read_json_reply
 from medassay.errors import IncompleteError, InputError
@@ -217,7 +217,7 @@ def _read(text: str) -> dict[str, Any]:
 
 def _again(first: Prompt, text: str, problem: str) -> Prompt:
     """Return the prompt that shows a model its reply and what was wrong with it."""
-    messages = (
+    messages: tuple[Message, ...] = (
         *first.messages,
         {"role": "assistant", "content": text or "–"},
         {

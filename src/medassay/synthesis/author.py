@@ -11,7 +11,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import storable
 from medassay.core.records.completion import Reply, ReplyColumns
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.prompt import Prompt
+from medassay.core.records.prompt import Message, MessagePart, Prompt
 from medassay.errors import OverBudget
 from medassay.prompt import load_part
 from medassay.runner.ask import Asker, sampling_of
@@ -83,10 +83,10 @@ class Author:
         """Return what the model is asked first."""
         text = load_part(part).text("en", **holes)
         line, role = self.spec.system_line, self.spec.system_role
-        content: Any = text
+        content: str | list[MessagePart] = text
         if pictures:
             content = [{"type": "text", "text": text}, *map(_picture, pictures)]
-        messages: list[dict[str, Any]] = []
+        messages: list[Message] = []
         if line and role != "none":
             messages.append({"role": role, "content": line})
         messages.append({"role": "user", "content": content})
@@ -166,12 +166,12 @@ class Author:
         }
 
 
-def _picture(path: Path) -> dict[str, Any]:
+def _picture(path: Path) -> MessagePart:
     data = base64.b64encode(path.read_bytes()).decode()
     return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
 
 
-def _prompt(subject: str, text_id: str, messages: Sequence[dict[str, Any]]) -> Prompt:
+def _prompt(subject: str, text_id: str, messages: Sequence[Message]) -> Prompt:
     return Prompt(
         item_id=subject,
         messages=tuple(messages),
@@ -186,7 +186,7 @@ def _again(first: Prompt, text: str, problem: str) -> Prompt:
         f"That reply could not be used: {problem}. Reply again, with nothing but what was asked"
         " for."
     )
-    turns = [
+    turns: list[Message] = [
         {"role": "assistant", "content": storable(text)[:_SHOWN] or "–"},
         {"role": "user", "content": notice},
     ]

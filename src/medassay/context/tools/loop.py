@@ -21,7 +21,7 @@ from medassay.core.json import parse_json, record_as
 from medassay.core.records.completion import Completion, Reply, ReplyColumns, ToolCall, Usage
 from medassay.core.records.context_config import DEAF_TURNS, ToolRules
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.prompt import Prompt
+from medassay.core.records.prompt import CalledFunction, Message, MessageCall, Prompt
 from medassay.core.records.trial import ToolCalls, TracedCall
 from medassay.errors import Permanent
 from medassay.storage.response import request_key
@@ -249,7 +249,7 @@ def _going_on(
     prompt: Prompt, completion: Completion, calls: list[ToolCall], results: list[ToolResult]
 ) -> Prompt:
     """Return the prompt with the turn added: what the model said, and what its calls gave."""
-    turn: list[dict[str, Any]] = [
+    turn: list[Message] = [
         {
             "role": "assistant",
             "content": completion.text,
@@ -264,7 +264,7 @@ def _going_on(
     return replace(prompt, messages=messages, encoded=canonical(list(messages)))
 
 
-def _as_message(call: ToolCall) -> dict[str, Any]:
+def _as_message(call: ToolCall) -> MessageCall:
     """Return a call as it is sent back.
 
     Arguments that are no JSON object, which endpoints refuse, as an empty one.
@@ -273,6 +273,11 @@ def _as_message(call: ToolCall) -> dict[str, Any]:
         fine = isinstance(json.loads(call.arguments), dict)
     except (ValueError, RecursionError):
         fine = False
-    function = {"name": call.name, "arguments": call.arguments if fine else "{}"}
-    message: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
-    return {**message, "details": call.details} if call.details else message
+    function: CalledFunction = {
+        "name": call.name,
+        "arguments": call.arguments if fine else "{}",
+    }
+    message: MessageCall = {"id": call.id, "type": "function", "function": function}
+    if call.details:
+        message["details"] = call.details
+    return message

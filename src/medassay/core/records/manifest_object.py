@@ -30,6 +30,16 @@ class BankEntry(TypedDict, total=False):
     reviews: Sequence[Mapping[str, Any]]
 
 
+class MetricEntry(TypedDict, total=False):
+    """A metric of texts as a run remembers it: its id and columns with the ends of their scales, or
+    why it is unavailable.
+    """
+
+    id: str
+    columns: Mapping[str, Sequence[float | None]]
+    unavailable: str
+
+
 class DiagnosisRules(TypedDict):
     """What a run remembers of how lists of diagnoses are scored: the rules, the files of disease
     names, and their synonyms of the golden diagnoses.
@@ -70,7 +80,7 @@ class ManifestObject(TypedDict, total=False):
     readers: Mapping[str, str | None]
     max_cut_off: float
     fallback: Entry
-    metrics: Mapping[str, Any]
+    metrics: Mapping[str, MetricEntry]
     retrieval: Entry
     tools: Entry
     revisions: Mapping[str, list[str]]

@@ -1,11 +1,49 @@
 """What a model is asked: the messages of one item exactly as sent."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Required, TypedDict
 
 from medassay.core.canonical import canonical
 from medassay.core.records.likelihood import LikelihoodRequest
+
+
+class ImageAddress(TypedDict):
+    """Where a picture is: a `data:` address that holds it."""
+
+    url: str
+
+
+class MessagePart(TypedDict, total=False):
+    """A text or a picture of a message; `type` is `text` or `image_url`."""
+
+    type: Required[str]
+    text: str
+    image_url: ImageAddress
+
+
+class CalledFunction(TypedDict):
+    """Which tool a model called, with its arguments as JSON."""
+
+    name: str
+    arguments: str
+
+
+class MessageCall(TypedDict, total=False):
+    """A call of a tool in a message of the model; `details` is what its vendor wants back."""
+
+    id: Required[str]
+    type: str
+    function: Required[CalledFunction]
+    details: str
+
+
+class Message(TypedDict, total=False):
+    """One message as it is sent: of the system, the user, the model (`assistant`) or a `tool`."""
+
+    role: Required[str]
+    content: Required[str | list[MessagePart]]
+    tool_calls: list[MessageCall]
+    tool_call_id: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,7 +63,7 @@ class Prompt:
     """
 
     item_id: str
-    messages: tuple[dict[str, Any], ...]
+    messages: tuple[Message, ...]
     encoded: bytes
     template: str
     letters: str = ""
@@ -49,7 +87,7 @@ class Prompt:
         return self.encoded + self.schema + candidates + likely + tools + limit
 
 
-def message_text(message: Mapping[str, Any]) -> str:
+def message_text(message: Message) -> str:
     """Return the text of a message, without the pictures that may stand in it.
 
     Examples
@@ -64,7 +102,7 @@ def message_text(message: Mapping[str, Any]) -> str:
     return "\n\n".join(part["text"] for part in content if part["type"] == "text")
 
 
-def pictures_in(message: Mapping[str, Any]) -> list[str]:
+def pictures_in(message: Message) -> list[str]:
     """Return the pictures of a message as data URLs."""
     content = message["content"]
     if isinstance(content, str):

@@ -3,7 +3,6 @@ allows.
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from typing import Any
 
 from medassay.core.records.model import ModelSpec
 from medassay.runner.ask import wait_while_in_doubt
@@ -22,7 +21,7 @@ class LocalEngine:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
         asker, stop = job.asker, job.stop
 
-        def work() -> Coroutine[Any, Any, None]:
+        def work() -> Coroutine[None, None, None]:
             return asker.during(
                 _work(job),
                 stopping=lambda: stop.soon,
@@ -48,7 +47,7 @@ async def _work(job: StageJob) -> None:
         await stage.close()
 
 
-def _ask(job: StageJob, spec: ModelSpec, units: Iterator[int]) -> Coroutine[Any, Any, None]:
+def _ask(job: StageJob, spec: ModelSpec, units: Iterator[int]) -> Coroutine[None, None, None]:
     """Return one of the tasks that ask a model about units which they share."""
     return ask_in_turn(
         each(units),

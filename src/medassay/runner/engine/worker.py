@@ -428,7 +428,7 @@ class Worker:
         self._left[shard.number] = len(units)
         self._feeds[shard.model].put(shard, units)
 
-    def _ask(self, spec: ModelSpec, feed: Feed) -> Coroutine[Any, Any, None]:
+    def _ask(self, spec: ModelSpec, feed: Feed) -> Coroutine[None, None, None]:
         """Return one of the tasks that ask a model about what comes in its feed."""
         return ask_in_turn(
             feed,
