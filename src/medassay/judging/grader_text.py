@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.json_schema import JsonSchema
 from medassay.core.records.prompt import Message, Prompt
 from medassay.core.records.verdict import Grader
 
@@ -57,7 +58,7 @@ class GraderText:
         name: str,
         language: str,
         *,
-        schema: dict[str, Any] | None = None,
+        schema: JsonSchema | None = None,
         alternatives: int = 0,
         **values: Any,
     ) -> Prompt:

@@ -1,7 +1,6 @@
 """Every template: one line each; the texts lie in `templates/<name>.<language>.txt`."""
 
-from typing import Any
-
+from medassay.core.json_schema import JsonSchema
 from medassay.core.records.health_record import DIRECT, THINKING, reply_schema
 
 TEMPLATES: dict[str, tuple[str, ...]] = {
@@ -55,7 +54,7 @@ MAKING: dict[str, tuple[str, ...]] = {
 }
 
 # JSON Schemas of the replies that templates ask for, for models that can be held to one.
-SCHEMAS: dict[str, dict[str, Any]] = {
+SCHEMAS: dict[str, JsonSchema] = {
     THINKING: reply_schema(monologue=True),
     DIRECT: reply_schema(monologue=False),
 }

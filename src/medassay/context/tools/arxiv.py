@@ -1,6 +1,5 @@
 """arxiv_search: titles and abstracts by arXiv's Atom API."""
 
-from typing import Any
 from xml.etree.ElementTree import Element
 
 from medassay.context.tools.service import (
@@ -24,7 +23,7 @@ def service(url: str) -> Service:
     return Service(_NAME, rate=1 if is_host(url, _HOST) else None, per=3.0)
 
 
-async def search(service: Asking, url: str, query: str, k: int) -> list[dict[str, Any]]:
+async def search(service: Asking, url: str, query: str, k: int) -> list[dict[str, str]]:
     """Return id, title and abstract of the k most relevant articles."""
     parameters = {
         "search_query": " AND ".join(f"all:{word}" for word in _words(query)),

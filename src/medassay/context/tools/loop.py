@@ -11,7 +11,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -80,9 +80,9 @@ class ToolTrace:
     trace: tuple[TracedCall, ...]
     use: ToolCalls
 
-    def calls(self) -> list[dict[str, Any]]:
+    def calls(self) -> list[dict[str, str | int | None]]:
         """Return the calls as plain values."""
-        calls: list[dict[str, Any]] = msgspec.to_builtins(self.trace, str_keys=True)
+        calls: list[dict[str, str | int | None]] = msgspec.to_builtins(self.trace, str_keys=True)
         return list(calls)
 
 

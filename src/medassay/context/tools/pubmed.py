@@ -1,6 +1,5 @@
 """pubmed_search: titles and abstracts by NCBI's E-utilities."""
 
-from typing import Any
 from xml.etree.ElementTree import Element
 
 from medassay.context.tools.service import (
@@ -24,7 +23,7 @@ def service(url: str, key: str) -> Service:
     return Service(_NAME, rate=rate)
 
 
-async def search(service: Asking, url: str, key: str, query: str, k: int) -> list[dict[str, Any]]:
+async def search(service: Asking, url: str, key: str, query: str, k: int) -> list[dict[str, str]]:
     """Return PMID, title and abstract of the k most relevant articles."""
     common = {"db": "pubmed", "retmode": "xml", "tool": "medassay"}
     common |= {"api_key": key} if key else {}
@@ -53,7 +52,7 @@ async def search(service: Asking, url: str, key: str, query: str, k: int) -> lis
     return [_article(article) for article in fetched.findall("./PubmedArticle")][:k]
 
 
-def _article(article: Element) -> dict[str, Any]:
+def _article(article: Element) -> dict[str, str]:
     parts = article.findall(".//Abstract/AbstractText")
     abstract = " ".join(
         f"{part.get('Label')}: {_text(part)}" if part.get("Label") else _text(part)

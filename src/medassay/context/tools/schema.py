@@ -1,33 +1,42 @@
 """What a model is told of the tools: one line each, and their arguments as JSON Schemas."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 from medassay.core.canonical import canonical
+from medassay.core.json_schema import JsonSchema, object_schema
 from medassay.core.records.context_config import Tool, ToolRules
 
 MOST_RESULTS = 10
 
 
-def _looks_for(what: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": what},
-            "k": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": MOST_RESULTS,
-                "description": "how many results; 5 unless given",
-            },
-        },
-        "required": ["query"],
-        "additionalProperties": False,
+class DescribedFunction(TypedDict):
+    """A function that a model may call, and its arguments."""
+
+    name: str
+    description: str
+    parameters: JsonSchema
+
+
+class DescribedTool(TypedDict):
+    """A tool as endpoints of the OpenAI protocol take it."""
+
+    type: str
+    function: DescribedFunction
+
+
+def _looks_for(what: str) -> JsonSchema:
+    number: JsonSchema = {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MOST_RESULTS,
+        "description": "how many results; 5 unless given",
     }
+    return object_schema({"query": {"type": "string", "description": what}, "k": number}, ["query"])
 
 
 # Tool → what a model is told of it, and its arguments as a JSON Schema.
-TOOLS: Mapping[Tool, tuple[str, dict[str, Any]]] = {
+TOOLS: Mapping[Tool, tuple[str, JsonSchema]] = {
     "arxiv_search": (
         "Search articles on arXiv. Returns id, title and abstract of each.",
         _looks_for("words to look for"),
@@ -42,12 +51,7 @@ TOOLS: Mapping[Tool, tuple[str, dict[str, Any]]] = {
     ),
     "url_fetch": (
         "Get the text of a page on the public web, at most 20,000 characters.",
-        {
-            "type": "object",
-            "properties": {"url": {"type": "string", "description": "http(s) address"}},
-            "required": ["url"],
-            "additionalProperties": False,
-        },
+        object_schema({"url": {"type": "string", "description": "http(s) address"}}),
     ),
     "web_search": (
         "Search the web. Returns title, address and a snippet of each result.",
@@ -61,7 +65,7 @@ def tool_schema(rules: ToolRules) -> bytes:
     return canonical([_described(name) for name in sorted(rules.use)])
 
 
-def _described(name: Tool) -> dict[str, Any]:
+def _described(name: Tool) -> DescribedTool:
     what, parameters = TOOLS[name]
     return {
         "type": "function",

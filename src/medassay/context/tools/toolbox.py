@@ -4,7 +4,7 @@ it went.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,6 +39,10 @@ class ToolResult:
     text: str
     status: Status
     key: str = ""
+
+
+# What a search gives: an object for each result, with texts under its keys, or a number
+Results = Sequence[Mapping[str, str | int]]
 
 
 class Toolbox:
@@ -86,7 +90,7 @@ class Toolbox:
         self._pubmed = pubmed.service(rules.pubmed_url, self._key(rules.pubmed_key_env))
         self._arxiv = arxiv.service(rules.arxiv_url)
         self._web = web.service()
-        self._does: Mapping[str, Callable[[str, int], Awaitable[Any]]] = {
+        self._does: Mapping[str, Callable[[str, int], Awaitable[Results]]] = {
             "arxiv_search": lambda query, k: arxiv.search(
                 self._arxiv.within(rules.timeout), rules.arxiv_url, query, k
             ),
@@ -160,7 +164,7 @@ class Toolbox:
             return _error(f"{call.name}: {error}", "failed")
         return ToolResult(text=_result_text(result), status="ok")
 
-    async def _run(self, call: ToolCall) -> Any:
+    async def _run(self, call: ToolCall) -> str | Results:
         tool = next((name for name in self.rules.use if name == call.name), None)
         if tool is None:
             names = ", ".join(sorted(self.rules.use))
@@ -175,7 +179,7 @@ class Toolbox:
             raise ToolError(f"'k': expected a whole number from 1 to {MOST_RESULTS}")
         return await self._does[tool](query, k)
 
-    async def _passages(self, query: str, k: int) -> list[dict[str, Any]]:
+    async def _passages(self, query: str, k: int) -> Results:
         assert self._index is not None  # the plan's check saw to it
         async with asyncio.timeout(self.rules.timeout):
             [passages] = await self._index.search([self._prefix + query], k)
@@ -206,7 +210,7 @@ def _arguments(tool: Tool, arguments: str) -> dict[str, Any]:
     return values
 
 
-def _result_text(value: Any) -> str:
+def _result_text(value: str | Results) -> str:
     """Return what a call gave as text for the model: a page as it is, results as JSON, as many as
     there is room for.
     """

@@ -3,7 +3,6 @@ Tavily.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from medassay.context.tools.service import Asking, Service, ServiceRequest, read_json, short
 from medassay.core.records.context_config import ToolRules
@@ -53,7 +52,7 @@ def service() -> Service:
 
 async def search(
     service: Asking, rules: ToolRules, key: str, query: str, k: int
-) -> list[dict[str, Any]]:
+) -> list[dict[str, str]]:
     """Return title, address and snippet of the first k results."""
     asking, place, snippet = PROVIDERS[rules.search]
     answer = read_json(await service.ask(asking(rules, key, query, k)), _NAME)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from medassay.core.json_schema import STRING, STRING_OR_NULL, JsonSchema, list_schema, object_schema
 from medassay.core.keyed import KeyedRecord, keyed
 from medassay.core.records.item_object import OriginObject
 
@@ -252,35 +253,25 @@ def required_keys(template: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def reply_schema(*, monologue: bool) -> dict[str, Any]:
+def reply_schema(*, monologue: bool) -> JsonSchema:
     """Return the JSON Schema of a reply: the record, and before it the six steps where they are
     asked for.
 
     Written out flat, without references: not every vendor resolves them. Every field is required.
     """
-    text: dict[str, Any] = {"type": "string"}
-    maybe: dict[str, Any] = {"type": ["string", "null"]}
-    drugs = _list(_object(name=text, dose=maybe, schedule=maybe))
-    record = _object(
-        categories=_list(text),
-        date_and_source=_object(date=maybe, source=maybe),
-        diagnosis=_list(text),
-        relevant_metrics=_list(_object(name=text, value=text, unit=maybe, note=maybe)),
-        medications=_object(current=drugs, advised=drugs, discontinued=drugs),
-        follow_up=_list(text),
+    source = object_schema({"date": STRING_OR_NULL, "source": STRING_OR_NULL})
+    measured = {"name": STRING, "value": STRING, "unit": STRING_OR_NULL, "note": STRING_OR_NULL}
+    drug = {"name": STRING, "dose": STRING_OR_NULL, "schedule": STRING_OR_NULL}
+    drugs = list_schema(object_schema(drug))
+    record = object_schema(
+        {
+            "categories": list_schema(STRING),
+            "date_and_source": source,
+            "diagnosis": list_schema(STRING),
+            "relevant_metrics": list_schema(object_schema(measured)),
+            "medications": object_schema(dict.fromkeys(Medications.KEYS, drugs)),
+            "follow_up": list_schema(STRING),
+        }
     )
-    steps = {MONOLOGUE: _object(**dict.fromkeys(STEPS, text))} if monologue else {}
-    return _object(**steps, **{RECORD: record})
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _list(of: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": of}
+    steps = {MONOLOGUE: object_schema(dict.fromkeys(STEPS, STRING))} if monologue else {}
+    return object_schema({**steps, RECORD: record})

@@ -9,9 +9,10 @@ asks for one criterion a prompt; here all that are left are asked together, by i
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from medassay.core.criteria_points import rubric_points
+from medassay.core.json_schema import STRING, JsonSchema, enum_schema, list_schema, object_schema
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
@@ -137,21 +138,7 @@ def read_criteria(reply: str, ids: set[str]) -> tuple[dict[str, CriterionVerdict
     }, objects[0].repaired
 
 
-def _schema(ids: Sequence[str]) -> dict[str, Any]:
+def _schema(ids: Sequence[str]) -> JsonSchema:
     """Return the JSON Schema of a reply, for vendors that hold a model to one."""
-    criterion = {
-        "type": "object",
-        "properties": {
-            "id": {"type": "string", "enum": list(ids)},
-            "why": {"type": "string"},
-            "met": {"type": "boolean"},
-        },
-        "required": ["id", "why", "met"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"criteria": {"type": "array", "items": criterion}},
-        "required": ["criteria"],
-        "additionalProperties": False,
-    }
+    criterion = object_schema({"id": enum_schema(ids), "why": STRING, "met": {"type": "boolean"}})
+    return object_schema({"criteria": list_schema(criterion)})

@@ -17,6 +17,7 @@ import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
+from medassay.core.json_schema import JsonSchema, enum_schema, list_schema, object_schema
 from medassay.core.records.completion import Completion
 from medassay.core.records.diagnosis import EXACT, RELATIONS, SEVERITY_MAPS, Diagnosis
 from medassay.core.records.item import Item
@@ -306,24 +307,13 @@ def _prompt(question: _Question, missing: Mapping[int, str], item: Item, *, agai
     return question.text.prompt(item.id, "en", schema=_schema(question, list(missing)), **fields)
 
 
-def _schema(question: _Question, ids: Sequence[int]) -> dict[str, Any]:
+def _schema(question: _Question, ids: Sequence[int]) -> JsonSchema:
     """Return the JSON Schema of a reply, for vendors that hold a model to one."""
-    properties: dict[str, Any] = {"id": {"type": "integer", "enum": list(ids)}}
+    properties: dict[str, JsonSchema] = {"id": {"type": "integer", "enum": list(ids)}}
     if question.golden:
         properties["code"] = {"type": "integer", "enum": list(RELATIONS.values())}
-    properties[question.key] = {"type": "string", "enum": list(question.labels)}
-    entry = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"items": {"type": "array", "items": entry}},
-        "required": ["items"],
-        "additionalProperties": False,
-    }
+    properties[question.key] = enum_schema([*question.labels])
+    return object_schema({"items": list_schema(object_schema(properties))})
 
 
 def read_labels(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from medassay.core.json_schema import STRING, JsonSchema, enum_schema, list_schema, object_schema
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
@@ -142,31 +143,18 @@ class FactGrader(SingleQuestionGrader):
         )
 
 
-def reply_schema(ids: Sequence[str], *, claims: bool) -> dict[str, Any]:
+def reply_schema(ids: Sequence[str], *, claims: bool) -> JsonSchema:
     """Return the JSON Schema of a reply, for vendors that hold a model to one."""
     fact = {
-        "id": {"type": "string", "enum": list(ids)} if ids else {"type": "string"},
-        "verdict": {"type": "string", "enum": ["entail", "missing", "contradict"]},
-        "evidence": {"type": "string"},
+        "id": enum_schema(ids) if ids else STRING,
+        "verdict": enum_schema(["entail", "missing", "contradict"]),
+        "evidence": STRING,
     }
-    properties: dict[str, Any] = {"facts": {"type": "array", "items": _object(fact)}}
+    properties = {"facts": list_schema(object_schema(fact))}
     if claims:
-        claim = {
-            "quote": {"type": "string"},
-            "why": {"type": "string"},
-            "kind": {"type": "string", "enum": list(CLAIM_KINDS)},
-        }
-        properties["extra_false_claims"] = {"type": "array", "items": _object(claim)}
-    return _object(properties)
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+        claim = {"quote": STRING, "why": STRING, "kind": enum_schema(CLAIM_KINDS)}
+        properties["extra_false_claims"] = list_schema(object_schema(claim))
+    return object_schema(properties)
 
 
 def read_reply(reply: str, facts_asked: Iterable[Fact], answer: str, *, claims: bool) -> _FactReply:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.json_schema import STRING, JsonSchema, enum_schema, object_schema
 from medassay.core.records.completion import Completion
 from medassay.core.records.prompt import Prompt
 from medassay.core.reply.json_objects import find_objects
@@ -385,13 +386,7 @@ def _option(kind: str, options: Sequence[str], value: Any) -> str | None:
     return next((o for o in options if option_key(o) == option_key(value)), None)
 
 
-def _schema(node: GraphNode) -> dict[str, Any]:
+def _schema(node: GraphNode) -> JsonSchema:
     binary = node.type == "binary"
-    verdict = {"type": "boolean"} if binary else {"type": "string", "enum": list(node.branches)}
-    properties = {"reason": {"type": "string"}, "verdict": verdict}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    verdict: JsonSchema = {"type": "boolean"} if binary else enum_schema(list(node.branches))
+    return object_schema({"reason": STRING, "verdict": verdict})
