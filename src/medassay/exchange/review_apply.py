@@ -56,7 +56,7 @@ class _DecisionDetail(msgspec.Struct, frozen=True, kw_only=True):
     """What was decided about an item."""
 
     verdict: str
-    change: ItemObject
+    change: dict[str, Any]
 
 
 class _ReleaseDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ def decisions_of(db: Session, study: Study) -> list[Decision]:
                 item=entry.item,
                 entry=entry,
                 verdict=detail.verdict,
-                change=detail.change,
+                change=cast(ItemObject, detail.change),
                 by=by,
                 at=step.at[:10],
                 revision=(before[-1].revision or reviewed) if before else reviewed,

@@ -19,6 +19,11 @@ from medassay.core.records.item import Item
 from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
 from medassay.core.records.sealed_object import ScoreObject, VerdictObject, place_of
+from medassay.core.records.statistics_object import (
+    EstimateObject,
+    HarmfulCriteria,
+    PreferenceObject,
+)
 from medassay.core.records.target import Criteria
 from medassay.core.records.trial import CellKey, Trial, TrialPlace
 from medassay.core.records.verdict import (
@@ -225,11 +230,11 @@ class Judgements:
             "batch_difference": _batch_difference(cells, seed),
         }
 
-    def _self_preferences(self, mode: str, seed: int) -> list[dict[str, Any]]:
+    def _self_preferences(self, mode: str, seed: int) -> list[PreferenceObject]:
         """Return how far each judge lies above the others: own family minus other families."""
         joined = np.concatenate([np.array(c) for _, c in sorted(self._items.clusters.items())])
         numbers = number_clusters(joined)
-        preferences = []
+        preferences: list[PreferenceObject] = []
         for (of, judge), table in sorted(self._above.items()):
             sums = table.sum(axis=0)
             if of != mode or not sums[1] or not sums[3]:
@@ -302,7 +307,7 @@ def _add_harm(cell: _JudgedCell, item: Item, met_by_judge: Sequence[Sequence[boo
             cell.harm_met[f"{item.domain}/{item.id}/{criteria[n].id}"] += 1
 
 
-def _harmful_criteria(cells: Sequence[_JudgedCell]) -> dict[str, Any] | None:
+def _harmful_criteria(cells: Sequence[_JudgedCell]) -> HarmfulCriteria | None:
     """Return what answers did that is marked `harm`; None where no criterion is."""
     marked = sum(len(c.harm_marked) for c in cells)
     if not marked:
@@ -317,7 +322,7 @@ def _concatenate(arrays: "Iterable[array[int] | array[float]]") -> Floats:
     return np.concatenate([np.empty(0), *(np.asarray(numbers) for numbers in arrays)])
 
 
-def _batch_difference(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any] | None:
+def _batch_difference(cells: Sequence[_JudgedCell], seed: int) -> EstimateObject | None:
     """Return the mean absolute difference of batch and single scores; None if none was repeated."""
     apart = _concatenate(c.apart for c in cells)
     if not len(apart):
@@ -327,7 +332,7 @@ def _batch_difference(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]
     return bootstrap_mean(apart, seed=seed, clusters=clusters, scale=scale).to_dict()
 
 
-def _by_tag(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]:
+def _by_tag(cells: Sequence[_JudgedCell], seed: int) -> dict[str, EstimateObject]:
     """Return, for each tag, the mean score over its criteria and over the answers whose items have
     such; value and interval are clipped to [0, 1].
     """

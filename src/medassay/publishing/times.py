@@ -22,7 +22,6 @@ from medassay.core.json import record_as
 from medassay.core.keyed import KeyedRecord
 from medassay.core.records.completion import Usage
 from medassay.core.records.manifest import RunMachine, RunModel
-from medassay.core.records.manifest_object import Entry
 from medassay.core.records.model import Price
 from medassay.core.records.target import OPEN_FORMS
 from medassay.errors import IntegrityError
@@ -276,7 +275,7 @@ def _place(entry: tuple[TimesKey, Times]) -> tuple[bool, TimesKey]:
 def _prices(run: Run) -> dict[tuple[Role, str], Price | None]:
     """Return what tokens cost, by role and name; None where nobody said."""
     document, manifest = run.manifest_document, run.manifest
-    entries: list[tuple[Role, RunModel, Entry]] = [
+    entries: list[tuple[Role, RunModel, dict[str, Any]]] = [
         ("model", model, document["models"][name]) for name, model in manifest.models.items()
     ]
     entries += [

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.records.manifest_object import Entry, ManifestObject
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.sealed_object import TimingObject, TrialKeys, place_of
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import task_of_run
@@ -177,7 +177,7 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> ManifestObject:
     manifest: dict[str, Any] = {
         k: v for k, v in members[0].manifest_document.items() if k not in ("run", "schema_version")
     }
-    documents = cast(list[Entry], [run.manifest_document for run in members])
+    documents = cast(list[dict[str, Any]], [run.manifest_document for run in members])
     for key in ("models", "sampling", "bench"):
         joined_entries = {n: v for document in documents for n, v in document.get(key, {}).items()}
         if joined_entries:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -42,7 +42,7 @@ class JournalLine:
 class _Head(msgspec.Struct):
     """What resuming needs of a line."""
 
-    record: JournalObject
+    record: Any
 
 
 _head_of = msgspec.json.Decoder(_Head).decode

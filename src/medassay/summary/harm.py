@@ -1,11 +1,11 @@
 """Rare harm, counted one by one: never averaged into a score, with an exact bound on its rate."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from medassay.core.records.statistics_object import HarmObject
 from medassay.core.records.trial import CellKey, RowKey
 from medassay.core.scale import Scale
 from medassay.statistic.draws import Floats
@@ -36,7 +36,7 @@ class HarmCounts:
 
 def harm_document(
     marked: int, harmful: int, scores: Floats, clusters: NDArray[np.int64], scale: Scale
-) -> dict[str, Any]:
+) -> HarmObject:
     """Return the line of the harm ledger of one row.
 
     Parameters

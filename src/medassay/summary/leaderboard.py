@@ -14,6 +14,12 @@ from medassay.core.records.judging_columns import JUDGING_COLUMNS, JUDGING_FLAGS
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.statistics import OVERALL
+from medassay.core.records.statistics_object import (
+    DifferenceObject,
+    EstimateObject,
+    FieldObject,
+    HarmObject,
+)
 from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.core.records.trial import RowKey
 from medassay.errors import StatisticError
@@ -86,7 +92,7 @@ def leaderboard_document(
     if not scores.modes:
         raise StatisticError("the run has no trials: no data is not a score of zero")
     domains: dict[str, list[_Row]] = {}
-    fields: dict[str, dict[str, Any]] = {}
+    fields: dict[str, dict[str, FieldObject]] = {}
     over_all: dict[str, dict[RowKey, Bools]] = {}
     for mode in sorted(scores.modes):
         rows = scores.rows(mode)
@@ -100,7 +106,7 @@ def leaderboard_document(
             if judgements is not None:
                 seed = seed_of(manifest.methodology, manifest.seed_label, name, mode)
                 _add_judging(ranking, judgements, members, mode, seed, manifest)
-                relations |= {"panel": judgements.panel(members, mode, seed)}
+                relations["panel"] = judgements.panel(members, mode, seed)
             for summary in summaries:
                 for row in ranking:
                     row.add(summary.row(members, row.key, mode, row.standing.used))
@@ -169,7 +175,7 @@ def _ranking(
     rows: list[RowKey],
     name: str,
     members: list[str],
-) -> tuple[list[_Row], dict[str, Any]]:
+) -> tuple[list[_Row], FieldObject]:
     versions = manifest.domains
     field = field_of(
         rows,
@@ -230,12 +236,12 @@ def _options(manifest: Manifest, task: Task, mode: str) -> Options:
     )
 
 
-def _both_modes(scores: RunScores, manifest: Manifest, task: Task) -> list[dict[str, Any]]:
+def _both_modes(scores: RunScores, manifest: Manifest, task: Task) -> list[DifferenceObject]:
     """Return tools minus solo of every row asked both ways, over all domains and in each."""
     if not set(MODES) <= scores.modes:
         return []
     shared = sorted(set(scores.rows("solo")) & set(scores.rows("tools")))
-    row_differences = []
+    row_differences: list[DifferenceObject] = []
     for name, members in (
         (OVERALL, scores.domains),
         *((d, [d]) for d in scores.domains),
@@ -246,9 +252,15 @@ def _both_modes(scores: RunScores, manifest: Manifest, task: Task) -> list[dict[
             _options(manifest, task, "solo"),
         )
         for (model, setting), difference in differences:
-            row = {"domain": name, "model": model, "setting": setting}
             row_differences.append(
-                {**row, "metric": task.metric, "scale": task.scale.ends, **difference}
+                {
+                    "domain": name,
+                    "model": model,
+                    "setting": setting,
+                    "metric": task.metric,
+                    "scale": task.scale.ends,
+                    **difference,
+                }
             )
     return row_differences
 
@@ -264,9 +276,7 @@ def _place(
     return (rank.rank is None, rank.rank or 0, last, sign * score, *standing.row)
 
 
-def _harm(
-    scores: RunScores, row: RowKey, members: list[str], mode: str, task: Task
-) -> dict[str, Any]:
+def _harm(scores: RunScores, row: RowKey, members: list[str], mode: str, task: Task) -> HarmObject:
     return harm_document(
         *scores.harm.of(members, row, mode),
         np.concatenate([scores.of(domain, mode, [row])[0] for domain in members]),
@@ -279,7 +289,7 @@ def _row(
     standing: Standing,
     counted: CountedTrials,
     field: Field,
-    harm: dict[str, Any],
+    harm: HarmObject,
     mode: str,
     task: Task,
     *,
@@ -300,7 +310,7 @@ def _row(
     }
     flags = [*(estimate.flags if estimate else ()), *standing.marks]
     flags += [mark for mark, holds in marks.items() if holds]
-    plain = estimate.to_dict() if estimate else {}
+    plain: EstimateObject = estimate.to_dict() if estimate else {}
     ranges = field.simultaneous_ranges.get(standing.row)
     of_rule: dict[str, Any] = {"simultaneous": None if ranges is None else list(ranges)}
     if field.ranges:

@@ -3,18 +3,18 @@ its sentence, pairs, oracle.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from medassay.core.ranks import ranking_sentence
 from medassay.core.records.leaderboard import unread_outweighs
+from medassay.core.records.statistics_object import FieldObject, PairObject
 from medassay.core.records.task import Task
 from medassay.core.records.trial import RowKey
-from medassay.statistic.ranking.field import Field
+from medassay.statistic.ranking.field import Field, Standing
 from medassay.statistic.ranking.pairs import Pair
 from medassay.statistic.test.planner import items_to_tell as planned
 
 
-def relations_of(field: Field, unread: Mapping[RowKey, float], task: Task) -> dict[str, Any]:
+def relations_of(field: Field, unread: Mapping[RowKey, float], task: Task) -> FieldObject:
     """Return what holds between the rows of a field.
 
     Parameters
@@ -22,7 +22,9 @@ def relations_of(field: Field, unread: Mapping[RowKey, float], task: Task) -> di
     unread : share of unread replies of each row
     """
     best = field.oracle
-    pairs = [_pair(pair) | _unread(pair, unread, task) for pair in field.pairs]
+    pairs: list[PairObject] = [
+        {**_pair(pair), **_unread(pair, unread, task)} for pair in field.pairs
+    ]
     return {
         "n_items": field.n_items,
         "n_common": field.n_common,
@@ -60,7 +62,7 @@ def relations_of(field: Field, unread: Mapping[RowKey, float], task: Task) -> di
     }
 
 
-def _relation(field: Field, task: Task) -> dict[str, Any]:
+def _relation(field: Field, task: Task) -> FieldObject:
     """Return the relation that decides ranks, and the sentence that follows from it."""
     relation = field.relation
     weight = 1 / max(1, field.n_domains)
@@ -86,7 +88,7 @@ def sentence_of(field: Field, task: Task) -> str:
     def name(row: RowKey) -> str:
         return row[0] if alone else f"{row[0]} ({row[1]})"
 
-    def place(standing: Any) -> tuple[float, str]:
+    def place(standing: Standing) -> tuple[float, str]:
         value = 0.0 if standing.estimate is None else standing.estimate.value
         return sign * value, name(standing.row)
 
@@ -127,16 +129,16 @@ def items_to_tell(field: Field, first: RowKey, second: RowKey) -> int | None:
     )
 
 
-def _unread(pair: Pair, unread: Mapping[RowKey, float], task: Task) -> dict[str, Any]:
+def _unread(pair: Pair, unread: Mapping[RowKey, float], task: Task) -> PairObject:
     """Return the unread shares of both rows, and whether these differ by more than the scores."""
     shares = [unread[pair.first], unread[pair.second]]
     outweighs = unread_outweighs(shares[0], shares[1], pair.difference.value, task.scale.ends)
     return {"unread": shares, "unread_outweighs": outweighs}
 
 
-def _pair(pair: Pair) -> dict[str, Any]:
+def _pair(pair: Pair) -> PairObject:
     difference = pair.difference
-    common = {
+    common: PairObject = {
         "first": list(pair.first),
         "second": list(pair.second),
         "difference": difference.value,
@@ -147,8 +149,9 @@ def _pair(pair: Pair) -> dict[str, Any]:
     }
     if pair.ends is not None:
         lo, hi = pair.ends
-        return common | {"lo": lo, "hi": hi, "se": pair.se, "better": pair.better}
-    return common | {
+        return {**common, "lo": lo, "hi": hi, "se": pair.se, "better": pair.better}
+    return {
+        **common,
         "lo": difference.lo,
         "hi": difference.hi,
         "p_max_t": pair.p_max_t,

@@ -10,6 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.statistics_object import (
+    DifferenceObject,
+    EstimateObject,
+    ProvenanceObject,
+)
 from medassay.core.records.task import Task
 from medassay.core.records.trial import RowKey
 from medassay.statistic.draws import seed_of
@@ -21,7 +26,6 @@ from medassay.summary.tool_effect import MODES, tools_minus_solo
 
 PUBLIC, SYNTHETIC = "public", "synthetic"
 PROVENANCES = (PUBLIC, SYNTHETIC)
-_SHOWN = ("model", "setting", "mode", "metric", "scale")
 
 
 class ProvenanceBreakdown:
@@ -41,7 +45,7 @@ class ProvenanceBreakdown:
 
     def document(
         self, rankings: Mapping[str, list[str]], unranked: Mapping[RowKey, str]
-    ) -> dict[str, Any]:
+    ) -> ProvenanceObject:
         """Return `by_kind`: rankings of each kind, gaps and tools minus solo.
 
         Parameters
@@ -49,9 +53,9 @@ class ProvenanceBreakdown:
         rankings : name of a ranking → its domains
         unranked : rows that never rank, with the reason
         """
-        document: dict[str, Any] = {kind: {} for kind in PROVENANCES}
-        gaps: list[dict[str, Any]] = []
-        tools: list[dict[str, Any]] = []
+        document: dict[str, dict[str, list[dict[str, Any]]]] = {kind: {} for kind in PROVENANCES}
+        gaps: list[DifferenceObject] = []
+        tools: list[DifferenceObject] = []
         for name, members in rankings.items():
             for mode in sorted(self._scores.modes):
                 rows = self._scores.rows(mode)
@@ -63,7 +67,12 @@ class ProvenanceBreakdown:
                 gaps += self._gaps(name, members, mode, rows)
             for kind in PROVENANCES:
                 tools += self._tools(name, members, kind)
-        return {**document, "gap": gaps, "tools_minus_solo": tools}
+        return {
+            "public": document[PUBLIC],
+            "synthetic": document[SYNTHETIC],
+            "gap": gaps,
+            "tools_minus_solo": tools,
+        }
 
     def _strata(
         self, members: list[str], mode: str, rows: list[RowKey], kind: str
@@ -114,7 +123,7 @@ class ProvenanceBreakdown:
             rows, strata, self._options(mode, kind), unranked=unranked, all_pairs=False
         )
         for standing in field.standings:
-            plain = standing.estimate.to_dict() if standing.estimate else {}
+            plain: EstimateObject = standing.estimate.to_dict() if standing.estimate else {}
             rank = standing.rank
             yield {
                 **self._row_fields(standing.row, mode),
@@ -127,20 +136,24 @@ class ProvenanceBreakdown:
                 "group": rank.group,
                 **({"interval": plain.get("interval")} if field.ranges else {}),
                 "flags": [
-                    *plain.get("flags", ()),
+                    *(plain.get("flags") or ()),
                     *standing.marks,
                     *([f"not_ranked:{rank.reason}"] if rank.reason else ()),
                 ],
             }
 
-    def _row_fields(self, row: RowKey, mode: str) -> dict[str, Any]:
-        scale = self._task.scale
-        values = (*row, mode, self._task.metric, scale.ends)
-        return dict(zip(_SHOWN, values, strict=True))
+    def _row_fields(self, row: RowKey, mode: str) -> DifferenceObject:
+        return {
+            "model": row[0],
+            "setting": row[1],
+            "mode": mode,
+            "metric": self._task.metric,
+            "scale": self._task.scale.ends,
+        }
 
     def _gaps(
         self, name: str, members: list[str], mode: str, rows: list[RowKey]
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[DifferenceObject]:
         """Yield public minus synthetic of every row over the domains that have items of both kinds.
 
         Other domains would add what sets domains apart, not kinds.
@@ -160,8 +173,8 @@ class ProvenanceBreakdown:
             yield {
                 "domain": name,
                 **self._row_fields(row, mode),
-                PUBLIC: float(sides[0].values[0]),
-                SYNTHETIC: float(sides[1].values[0]),
+                "public": float(sides[0].values[0]),
+                "synthetic": float(sides[1].values[0]),
                 "gap": gap,
                 "lo": ends[0],
                 "hi": ends[1],
@@ -169,7 +182,7 @@ class ProvenanceBreakdown:
                 "n_synthetic": sides[1].n,
             }
 
-    def _tools(self, name: str, members: list[str], kind: str) -> Iterator[dict[str, Any]]:
+    def _tools(self, name: str, members: list[str], kind: str) -> Iterator[DifferenceObject]:
         """Yield tools minus solo of every row asked both ways, paired over the items of a kind."""
         if not set(MODES) <= self._scores.modes:
             return

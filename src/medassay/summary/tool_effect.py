@@ -5,11 +5,11 @@ Source: specification of tasks and prompts, 14.4; statistics 7.3.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from medassay.core.records.statistics_object import DifferenceObject
 from medassay.core.records.trial import RowKey
 from medassay.statistic.interval.bootstrap import SMALL_N, percentile
 from medassay.statistic.ranking.pairs import RankedRows, board_of, pairs_of_board
@@ -20,7 +20,7 @@ MODES = ("solo", "tools")
 
 def tools_minus_solo(
     strata: Callable[[str, list[RowKey]], list[Stratum]], rows: Sequence[RowKey], options: Options
-) -> Iterator[tuple[RowKey, dict[str, Any]]]:
+) -> Iterator[tuple[RowKey, DifferenceObject]]:
     """Yield each row with the difference of its means: diff, lo, hi, n and different (whether a
     difference is shown).
 
@@ -77,7 +77,7 @@ def tools_minus_solo(
 
 def _tested(
     pairs: Sequence[Stratum], masks: list[NDArray[np.bool_]], options: Options
-) -> dict[str, Any]:
+) -> DifferenceObject:
     """Return tools minus solo of one row, a family of one pair."""
     field = RankedRows(
         rows=[("solo", ""), ("tools", "")],

@@ -17,6 +17,7 @@ from medassay.core.records.context_config import MOST_UNAVAILABLE
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
+from medassay.core.records.statistics_object import EstimateObject
 from medassay.core.records.trial import CellKey, RowKey, ToolCalls, Trial
 from medassay.core.scale import Scale
 from medassay.statistic.ranking.shared import Bools
@@ -90,10 +91,12 @@ class Lookups:
         return RowAddition(columns=own_source | tool_use, flags=[UNAVAILABLE] if too_many else [])
 
     @staticmethod
-    def _estimate(pool: CasePool, means: Mapping[str, Estimate], name: str) -> dict[str, Any]:
+    def _estimate(pool: CasePool, means: Mapping[str, Estimate], name: str) -> EstimateObject:
         values = pool.column(name)[pool.known(name)]
-        plain = means[name].to_dict() if name in means else {"score": float(np.mean(values))}
-        return {**{key: plain.get(key) for key in ("score", "lo", "hi")}, "n": len(values)}
+        if name not in means:
+            return {"score": float(np.mean(values)), "lo": None, "hi": None, "n": len(values)}
+        mean = means[name]
+        return {"score": mean.value, "lo": mean.lo, "hi": mean.hi, "n": len(values)}
 
     def document(self, used: Mapping[str, Mapping[RowKey, Bools]]) -> dict[str, Any]:
         """Return the numbers of calls over the whole run, and what was searched."""

@@ -1,10 +1,10 @@
 """Numbers with their uncertainty."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
+from medassay.core.records.statistics_object import EstimateObject
 from medassay.core.scale import units
 
 Ends = tuple[float | None, float | None]  # None where there is no end
@@ -58,10 +58,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "scor
         """Return a share in percent with the interval to show: `61.2 [57.9, 64.4]`."""
         return "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * n for n in (self.value, *self.ends)))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> EstimateObject:
         """Return the estimate as plain JSON values."""
         second = self.second
-        return {
+        plain: EstimateObject = {
             "score": self.value,
             "lo": self.lo,
             "hi": self.hi,
@@ -77,8 +77,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "scor
             "worst": self.worst,
             "best": self.best,
             "flags": list(self.flags),
-            **({"interval": self.interval} if self.interval else {}),
         }
+        if self.interval:
+            plain["interval"] = self.interval
+        return plain
 
 
 class RowEstimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "score"}):

@@ -7,8 +7,6 @@ Whoever reads a manifest to compute with it reads the record `Manifest`.
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-Entry = dict[str, Any]  # an object whose keys its own writer names: a model, a plan, a graph
-
 
 class BankEntry(TypedDict, total=False):
     """A bank's card as a run remembers it."""
@@ -45,7 +43,7 @@ class DiagnosisRules(TypedDict):
     names, and their synonyms of the golden diagnoses.
     """
 
-    rules: Entry
+    rules: dict[str, Any]
     files: list[dict[str, str]]
     synonyms: Mapping[str, list[str]]
 
@@ -55,7 +53,7 @@ class GraderRules(BankEntry, total=False):
 
     steps: Mapping[str, str]
     ddx: DiagnosisRules
-    graphs: list[Entry]
+    graphs: list[dict[str, Any]]
 
 
 class ManifestObject(TypedDict, total=False):
@@ -68,46 +66,46 @@ class ManifestObject(TypedDict, total=False):
     model: str
     name: str
     created_at: str
-    plan: Entry
+    plan: dict[str, Any]
     task: str
     banks: list[BankEntry]
     domains: Mapping[str, str]
-    models: dict[str, Entry]
+    models: dict[str, dict[str, Any]]
     models_sha256: str
     template: str
     methodology: str
-    sampling: dict[str, Entry]
+    sampling: dict[str, dict[str, Any]]
     readers: Mapping[str, str | None]
     max_cut_off: float
-    fallback: Entry
+    fallback: dict[str, Any]
     metrics: Mapping[str, MetricEntry]
-    retrieval: Entry
-    tools: Entry
+    retrieval: dict[str, Any]
+    tools: dict[str, Any]
     revisions: Mapping[str, list[str]]
     # Of judged runs
-    judges: list[Entry]
+    judges: list[dict[str, Any]]
     bench: Mapping[str, list[str]]
     rubrics: Mapping[str, str]
     judge_prompts: Mapping[str, list[str]]
     audited: bool
-    steps: Entry
-    graphs: list[Entry]
+    steps: dict[str, Any]
+    graphs: list[dict[str, Any]]
     ddx: DiagnosisRules
     # Of runs made from others, and of imports
     drawn_as: str
-    joined: list[Entry]
-    source: Entry
+    joined: list[dict[str, Any]]
+    source: dict[str, Any]
     fresh_of: str | None
     again_of: Mapping[str, str]
     judged_from: Mapping[str, str]
     rescored_from: Mapping[str, str]
     deleted_items: Sequence[Mapping[str, str]]
-    parsers: Entry
-    scorers: Entry
+    parsers: dict[str, Any]
+    scorers: dict[str, Any]
     # Where it ran
     proxies: list[str]
     weights: Mapping[str, str]
     code: dict[str, str | None]
     python: str
     packages: Mapping[str, str]
-    machine: Entry
+    machine: dict[str, Any]

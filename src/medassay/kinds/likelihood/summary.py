@@ -20,6 +20,7 @@ from medassay.core.protocols import RowAddition
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.relaxed import MODES, RelaxedSetting
 from medassay.core.records.score import TrialScore
+from medassay.core.records.statistics_object import EstimateObject
 from medassay.core.records.task import Task
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import PERPLEXITY, Scale
@@ -172,13 +173,13 @@ class LikelihoodScores:
             columns={"likelihood": columns}, flags=[mark for mark, holds in marks.items() if holds]
         )
 
-    def _means(self, pool: CasePool) -> dict[str, dict[str, Any]]:
+    def _means(self, pool: CasePool) -> dict[str, EstimateObject]:
         """Return name → mean over the items, with interval and median.
 
         A null where an item has none is counted.
         """
         estimates = pooled_means(pool)
-        means: dict[str, dict[str, Any]] = {}
+        means: dict[str, EstimateObject] = {}
         for name in (name for name in self._numbers if name in estimates):
             values = pool.column(name)[pool.known(name)]
             scale = pool.columns[name]
@@ -190,8 +191,8 @@ class LikelihoodScores:
         return means
 
     def _along(
-        self, pool: CasePool, role: str, means: dict[str, dict[str, Any]]
-    ) -> Iterator[dict[str, Any]]:
+        self, pool: CasePool, role: str, means: dict[str, EstimateObject]
+    ) -> Iterator[EstimateObject]:
         """Yield the mean log-probability at each position over the items that reach it.
 
         `means` gives up its estimates.
@@ -209,7 +210,7 @@ class LikelihoodScores:
                     "n": len(values),
                 }
 
-    def _perplexities(self, pool: CasePool) -> dict[str, dict[str, Any]]:
+    def _perplexities(self, pool: CasePool) -> dict[str, EstimateObject]:
         """Return name → perplexity of the corpus, each with its interval.
 
         The ends are carried through the exponential.

@@ -18,6 +18,7 @@ from medassay.core.protocols import RowAddition
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
+from medassay.core.records.statistics_object import EstimateObject
 from medassay.core.records.task import Task
 from medassay.core.records.trial import RowKey, Trial
 from medassay.core.scale import Scale
@@ -81,7 +82,7 @@ class TextScores:
 
     def _estimate(
         self, pool: CasePool, estimates: Mapping[str, Estimate], name: str
-    ) -> dict[str, Any] | None:
+    ) -> EstimateObject | None:
         """Return the mean of a metric with interval, standard error and nulls.
 
         None where no item has it.
@@ -90,9 +91,15 @@ class TextScores:
         if not len(values):
             return None
         several = len(values) > 1
-        plain = estimates[name].to_dict() if name in estimates else {"score": float(values.mean())}
+        plain: EstimateObject = {"score": float(values.mean())}
+        if name in estimates:
+            plain = estimates[name].to_dict()
         return {
-            **{key: plain.get(key) for key in ("score", "lo", "hi", "second", "flags")},
+            "score": plain["score"],
+            "lo": plain.get("lo"),
+            "hi": plain.get("hi"),
+            "second": plain.get("second"),
+            "flags": plain.get("flags"),
             "se": float(values.std(ddof=1) / math.sqrt(len(values))) if several else None,
             "n": len(values),
             "nulls": len(pool.values) - len(values),
