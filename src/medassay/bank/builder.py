@@ -14,6 +14,7 @@ from medassay.bank.delimited import USUAL, TableForm, encoding_name
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import content_hash
 from medassay.core.json import parse_json
+from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
@@ -110,7 +111,7 @@ class BankBuilder:
         items = tuple(self._items[name] for name in sorted(self._items))
         version = f"{self.name}-{YEAR}.1"
         domains = tuple(sorted({item.domain for item in items}))
-        card = {
+        card: CardObject = {
             "name": self.name,
             "title": self.title,
             "question_bank_version": version,
@@ -119,8 +120,9 @@ class BankBuilder:
             "limits": self.limits,
             "kept": len(items),
             "dropped": dict(self.dropped),
-            **({} if self.may_leave else {"may_leave": False}),
         }
+        if not self.may_leave:
+            card["may_leave"] = False
         return Bank(
             name=self.name,
             version=version,

@@ -4,12 +4,13 @@ import datetime as dt
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
+from medassay.core.records.card_object import CardObject
 from medassay.errors import InputError
 
 _CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")
@@ -71,7 +72,7 @@ def read_card(folder: Path) -> BankCard:
     return card_from(read_card_document(folder), folder)
 
 
-def card_from(document: Mapping[str, Any], folder: Path) -> BankCard:
+def card_from(document: CardObject, folder: Path) -> BankCard:
     """Return the card in a document that `read_card_document` checked; raises as `read_card`."""
     try:
         return msgspec.convert(document, BankCard)
@@ -79,7 +80,7 @@ def card_from(document: Mapping[str, Any], folder: Path) -> BankCard:
         raise InputError(f"{folder.resolve().name}/bank.toml: {error}") from None
 
 
-def read_card_document(folder: Path) -> dict[str, Any]:
+def read_card_document(folder: Path) -> CardObject:
     """Return the checked content of bank.toml as it stands there, for those who write it again;
     raises as `read_card`.
     """
@@ -94,7 +95,7 @@ def read_card_document(folder: Path) -> dict[str, Any]:
         card |= {"created": created.isoformat()}
     for field, problem in _card_problems(card):
         raise InputError(f"{where}: field '{field}': {problem}")
-    return card
+    return cast(CardObject, card)
 
 
 def _card_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -132,7 +133,7 @@ def _rule_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "dropped", "expected a table of reasons and counts"
 
 
-def card_text(card: dict[str, Any]) -> str:
+def card_text(card: CardObject) -> str:
     """Return a flat card as TOML; JSON's strings, numbers and lists are TOML's."""
     flat = {k: v for k, v in card.items() if not isinstance(v, dict)}
     tables = {k: v for k, v in card.items() if isinstance(v, dict) and v}

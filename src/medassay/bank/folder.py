@@ -10,7 +10,7 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
 from medassay.bank.card import (
     BankCard,
@@ -27,6 +27,7 @@ from medassay.bank.reviews import as_records, read_reviews
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash
 from medassay.core.json import parse_json
+from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import Form
@@ -252,7 +253,7 @@ def _check_registered(folder: Path, card: BankCard, content_sha256: str, lock: P
             )
 
 
-def write_bank(folder: Path, card: dict[str, Any], records: Iterable[ItemObject]) -> str:
+def write_bank(folder: Path, card: CardObject, records: Iterable[ItemObject]) -> str:
     """Write a new bank folder, whole or not at all, and return its content hash.
 
     Raises

@@ -11,6 +11,7 @@ from medassay.bank.folder import bank_records, load_bank
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.released import FILE, raise_revisions, read_released, write_released
 from medassay.core.canonical import canonical
+from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import Report
@@ -80,7 +81,11 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
     while registered_hash(lock, version) not in (None, bank.content_hash):
         version = next_version(version, today.year)  # taken by an interrupted release
     register(lock, version, bank.content_hash)
-    new_card = {**bank.card, "question_bank_version": version, "content_sha256": bank.content_hash}
+    new_card: CardObject = {
+        **bank.card,
+        "question_bank_version": version,
+        "content_sha256": bank.content_hash,
+    }
     (folder / "bank.toml").write_text(card_text(new_card), encoding="utf-8")
     log = folder / "CHANGES.md"
     before = log.read_text(encoding="utf-8") if log.exists() else "# Changes\n"

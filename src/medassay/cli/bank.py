@@ -11,6 +11,7 @@ import typer
 from medassay.cli import bank_export, decisions, duplicates, flaws, synthesis
 from medassay.cli.options import ENGINE, WORKSPACE, load_bank_argument
 from medassay.cli.output import out
+from medassay.core.records.card_object import CardObject
 from medassay.core.wording import counted, listed
 from medassay.errors import GateError, InputError, UsageError
 
@@ -393,7 +394,7 @@ def _write_imported(bank: "Bank", folder: Path) -> None:
     """Write an imported bank, and say what was kept and what was dropped."""
     from medassay.bank.folder import bank_records, write_bank
 
-    card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
+    card: CardObject = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
     content = write_bank(folder, card, (record for _, record in bank_records(bank)))
     dropped = ", ".join(f"{count} × {reason}" for reason, count in bank.dropped.items()) or "none"
     out.tell(

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from medassay.errors import InputError, UnavailableError
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from medassay.review.store.database import Database
+    from medassay.review.store.schema import Study
 
 WHO = "the command line"  # who did it, in the trail
 DATABASE = typer.Option(
@@ -37,7 +40,7 @@ def opened_database(address: str, *, make: bool = False) -> "Iterator[Database]"
         opened.close()
 
 
-def named_study(db: Any, name: str) -> Any:
+def named_study(db: "Session", name: str) -> "Study":
     """Return a study by its name, or say that there is none."""
     from medassay.review.store.schema import Study
 

@@ -9,9 +9,11 @@ from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser
 from medassay.core.protocols import Summary
 from medassay.core.records.item import Item
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.manifest_object import GraderRules
 from medassay.core.records.plan import Plan
+from medassay.core.records.sealed_object import TrialObject
 from medassay.core.records.statistics import LeaderboardRow, Statistics
 from medassay.core.records.target import Target
 from medassay.core.records.task import Task
@@ -49,8 +51,8 @@ class AnswerView:
     """
 
     template: str
-    shows: Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
-    view: Callable[[Mapping[str, Any], Trial], Mapping[str, Any] | None]
+    shows: Callable[[ItemObject, TrialObject], bool]
+    view: Callable[[ItemObject, Trial], Mapping[str, Any] | None]
     replaces_reply: bool = False
 
 

@@ -1,12 +1,11 @@
 """A sealed run made ready for pages: rankings, answers with their verdicts, failures, times."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -15,7 +14,8 @@ from medassay.bank.stats import item_stats
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import record_as
 from medassay.core.records.item import Item
-from medassay.core.records.sealed_object import VerdictObject
+from medassay.core.records.item_object import ItemObject
+from medassay.core.records.sealed_object import ScoreObject, TrialObject, VerdictObject
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.core.records.trial import Trial, TrialLine, TrialPlace
 from medassay.judging.judgements import by_trial
@@ -200,13 +200,13 @@ class _StoredAnswer:
     """A trial that stands with its score and the hash of its line."""
 
     line: TrialLine
-    trial: dict[str, Any]
-    score: dict[str, Any]
+    trial: TrialObject
+    score: ScoreObject
     digest: str
 
 
 def _parts_shown(
-    views: Sequence[AnswerView], item: Mapping[str, Any], trial: Mapping[str, Any]
+    views: Sequence[AnswerView], item: ItemObject, trial: TrialObject
 ) -> list[ShownPart]:
     """Return what the kind of a run shows of an answer."""
     parts = []
@@ -230,7 +230,7 @@ def _shown_answer(
         trial=trial,
         score=score["score"],
         because=score.get("because", "withheld"),
-        panel={k: score[k] for k in _Panel.__struct_fields__ if k in score},
+        panel={k: score.get(k) for k in _Panel.__struct_fields__ if k in score},
         parts=score.get("parts", {}),
         sha256=answer.digest,
         parts_shown=partial(_parts_shown, views, record, trial),

@@ -16,6 +16,7 @@ from medassay.bank.card import next_version
 from medassay.bank.folder import bank_records, write_bank
 from medassay.bank.reports import WITHOUT
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.card_object import CardObject
 from medassay.core.records.health_record import RECORD, THINKING, Origin, record_from
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
@@ -120,11 +121,11 @@ def write_silver(
         )
     version = next_version(bank.version, dt.datetime.now(dt.UTC).year)
     today = dt.datetime.now(dt.UTC).date().isoformat()
-    card = {**bank.card, "question_bank_version": version, "created": today}
+    card: CardObject = {**bank.card, "question_bank_version": version, "created": today}
     card.pop("content_sha256", None)
     before = bank.limits.replace(WITHOUT, "").strip()
     says = f"{len(records_made)} references are silver, written by the model {spec.id}."
-    card |= {"limits": f"{before} {says}".strip()}
+    card["limits"] = f"{before} {says}".strip()
     write_bank(options.to, card, _records(bank, records_made))
     return Silver(
         folder=options.to,

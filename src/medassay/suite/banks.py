@@ -14,6 +14,7 @@ from medassay.bank.folder import bank_records, load_bank, write_bank
 from medassay.bank.hub import HUB
 from medassay.bank.lock import registered_hash
 from medassay.core.keyed import KeyedRecord
+from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 from medassay.suite.catalog import Benchmark
@@ -127,7 +128,7 @@ class SuiteBanks:
 
 
 def _write(folder: Path, bank: Bank, version: str = "") -> None:
-    card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
+    card: CardObject = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
     if version:
         card |= {"question_bank_version": version}
     write_bank(folder, card, (record for _, record in bank_records(bank)))

@@ -6,8 +6,8 @@ The card of a bank is written from it.
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+from medassay.core.records.card_object import CardObject
 from medassay.core.records.item_object import ItemObject
 from medassay.core.wording import counted
 from medassay.errors import InputError
@@ -38,9 +38,9 @@ def plan_of(workshop: Workshop) -> PlannedBank:
 def card_of(
     workshop: Workshop,
     records: Sequence[ItemObject],
-    before: Mapping[str, Any],
+    before: CardObject,
     today: dt.date,
-) -> dict[str, Any]:
+) -> CardObject:
     """Return the card of a workshop's bank.
 
     `before` is that of its last version, empty for the first.

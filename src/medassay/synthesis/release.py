@@ -22,6 +22,7 @@ from medassay.bank.folder import (
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.release import release
 from medassay.core.canonical import canonical
+from medassay.core.records.card_object import CardObject
 from medassay.core.records.item_line import item_line
 from medassay.core.records.item_object import ItemObject
 from medassay.core.wording import counted
@@ -173,7 +174,7 @@ def _content(record: ItemObject) -> dict[str, Any]:
 
 def _bind(
     folder: Path,
-    card: Mapping[str, Any],
+    card: CardObject,
     records: Records,
     reason: str,
     lock: Path,
@@ -187,7 +188,7 @@ def _bind(
         version = str(card.get("question_bank_version", ""))
         while registered_hash(lock, version) is not None:
             version = next_version(version, today.year)
-        named = {**card, "question_bank_version": version}
+        named: CardObject = {**card, "question_bank_version": version}
         content = write_bank(folder, named, records.values())
         changes = folder / "CHANGES.md"
         changes.write_text(
@@ -204,12 +205,12 @@ def _bind(
     return version, content
 
 
-def _rewrite(folder: Path, card: Mapping[str, Any], records: Records) -> None:
+def _rewrite(folder: Path, card: CardObject, records: Records) -> None:
     """Put new items and limits into a bank folder; its version stays until the release."""
     with tempfile.TemporaryDirectory(
         dir=folder.parent
     ) as temporary:  # what is no valid bank replaces none
-        write_bank(Path(temporary) / "bank", dict(card), records.values())
+        write_bank(Path(temporary) / "bank", card, records.values())
     lines = b"".join(canonical(records[name]) + b"\n" for name in sorted(records))
     # The card first: it may name domains that the new items need; those of old items stay until
     # then.
@@ -218,7 +219,7 @@ def _rewrite(folder: Path, card: Mapping[str, Any], records: Records) -> None:
     for name, data in (
         ("bank.toml", wide),
         ("items.jsonl", lines),
-        ("bank.toml", card_text(dict(card)).encode()),
+        ("bank.toml", card_text(card).encode()),
     ):
         part = folder / f"{name}.part"
         part.write_bytes(data)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from medassay.core.records.card_object import CardObject
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS, Choice, Facts, Form, Reference, Target
 from medassay.errors import InputError
@@ -129,7 +130,7 @@ class Bank:
     may_leave: bool = True
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
-    card: dict[str, Any] = field(default_factory=dict)
+    card: CardObject = field(default_factory=CardObject)
     changes: str = ""
     reviews: Sequence[Mapping[str, Any]] = ()
 

@@ -7,7 +7,7 @@ types name its keys for whoever reads or writes them. They are true of objects t
 """
 
 from collections.abc import Mapping
-from typing import Required, TypedDict
+from typing import Any, Required, TypedDict
 
 
 class FactObject(TypedDict, total=False):
@@ -94,7 +94,7 @@ class ItemObject(TypedDict, total=False):
     criteria: list[CriterionObject]
     diagnoses: list[str]
     severity: str
-    record: Mapping[str, object] | None
+    record: Mapping[str, Any] | None
     origin: OriginObject
     drug_names: dict[str, list[str]]
     commitment: str

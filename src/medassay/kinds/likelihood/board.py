@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from medassay.core.records.item_object import ItemObject
 from medassay.core.records.likelihood import finite_or_none
 from medassay.core.records.relaxed import (
     Position,
@@ -14,6 +15,7 @@ from medassay.core.records.relaxed import (
     StoredCompletions,
     Tables,
 )
+from medassay.core.records.sealed_object import TrialObject
 from medassay.core.records.target import LETTERS
 from medassay.core.records.trial import Trial
 from medassay.kinds.likelihood.relaxed_perplexity import combine
@@ -23,12 +25,12 @@ _LAST = 60  # characters shown before the place where a statement is likeliest
 _WIDTH, _HEIGHT = 320, 80  # of the curve
 
 
-def shows_likelihood(item: Mapping[str, Any], trial: Mapping[str, Any]) -> bool:
+def shows_likelihood(item: ItemObject, trial: TrialObject) -> bool:
     """Return whether a trial asked for likelihoods."""
     return "likelihoods" in trial or "drawn" in trial
 
 
-def likelihood_view(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | None:
+def likelihood_view(item: ItemObject, trial: Trial) -> dict[str, Any] | None:
     """Return what a page shows of an answer that was asked for likelihoods; None for other answers.
 
     Returns
@@ -57,7 +59,7 @@ def likelihood_view(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | N
     }
 
 
-def _targets(item: Mapping[str, Any], samples: StoredCompletions) -> Iterator[dict[str, Any]]:
+def _targets(item: ItemObject, samples: StoredCompletions) -> Iterator[dict[str, Any]]:
     """Yield what is shown of each statement, what an answer must have first."""
     facts = [f["text"] if isinstance(f, Mapping) else f for f in item.get("facts") or ()]
     must = facts or [item.get("reference") or ""]

@@ -7,6 +7,8 @@ from typing import Any
 
 from medassay.core.keyed import keyed
 from medassay.core.records.health_record import MONOLOGUE, RECORD, record_from
+from medassay.core.records.item_object import ItemObject
+from medassay.core.records.sealed_object import TrialObject
 from medassay.core.records.trial import Trial
 from medassay.kinds.record.medication import medication_details, medication_state, stopped_names
 from medassay.kinds.record.reply import record_value
@@ -14,12 +16,12 @@ from medassay.kinds.record.scorer import section_of
 from medassay.score.json_similarity import json_similarity
 
 
-def shows_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> bool:
+def shows_record(item: ItemObject, trial: TrialObject) -> bool:
     """Return whether an item asks for a record."""
     return "record" in item
 
 
-def record_view(item: Mapping[str, Any], trial: Trial) -> dict[str, Any] | None:
+def record_view(item: ItemObject, trial: Trial) -> dict[str, Any] | None:
     """Return what a page shows of a reply beside its reference.
 
     None where there is no reference to show.

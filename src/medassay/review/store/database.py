@@ -1,16 +1,18 @@
 """The database of the review app: SQLite in one file unless an address of PostgreSQL is given."""
 
 import datetime as dt
+import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, inspect
+from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from medassay.core.private import close_to_others
 from medassay.core.secret import secrets
@@ -131,13 +133,13 @@ def _sqlite(path: Path) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def _connected(connection: Any, _: Any) -> None:
+    def _connected(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # transactions begin below, not by the driver
         for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {setting}")
 
     @event.listens_for(engine, "begin")
-    def _begun(connection: Any) -> None:
+    def _begun(connection: Connection) -> None:
         # A writer takes its turn at the start: nobody is told "busy" half-way through.
         writes = connection.get_execution_options().get(_WRITES)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -24,6 +24,8 @@ from medassay.review.store.schema import (
 )
 from medassay.review.store.tickets import State
 
+StudyState = tuple[int | str | None, ...]  # of a study: what its results follow from
+
 
 def last_reviews(db: Session, study: str) -> list[LastReview]:
     """Return the last complete reviews of a study, of training and withdrawn entries none.
@@ -75,7 +77,7 @@ def last_reviews(db: Session, study: str) -> list[LastReview]:
     ]
 
 
-def state_of(db: Session, study: str) -> tuple[object, ...]:
+def state_of(db: Session, study: str) -> StudyState:
     """Return what changes whenever a review of a study, an entry or a reviewer does: cheap to ask,
     good to keep results by.
     """

@@ -1,9 +1,8 @@
 """Settling feedback: disagreements for adjudicators, the final check for a second person."""
 
-from typing import Any
-
 import msgspec
 from fastapi.responses import Response
+from sqlalchemy.orm import Session
 
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import differing
@@ -115,7 +114,7 @@ def settle(context: Here, n: Number) -> Response:
     return context.to(f"/s/{context.study.id}/adjudicate/{n}")
 
 
-def _act(context: RequestContext, db: Any, study: Study, entry: Entry) -> None:
+def _act(context: RequestContext, db: Session, study: Study, entry: Entry) -> None:
     form, by = context.form(_SettleForm), context.who
     do = form.do
     if do in _CHECKS:

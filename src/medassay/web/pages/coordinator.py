@@ -1,10 +1,10 @@
 """What coordinators do: make a study, bring in items, invite, assign, look at progress, close."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from fastapi.responses import Response
+from sqlalchemy.orm import Session
 
 from medassay.errors import GateError, InputError, StatisticError
 from medassay.review import summary
@@ -31,7 +31,7 @@ def new_study_page(context: Here) -> Response:
     )
 
 
-def _size(fields: Mapping[str, str]) -> dict[str, Any] | None:
+def _size(fields: Mapping[str, str]) -> dict[str, int | float | None] | None:
     """Return how many items a wished margin of error needs; None where nothing was asked."""
     if not fields.get("margin") or not fields.get("population"):
         return None
@@ -158,7 +158,7 @@ def act(context: Here) -> Response:
     return _progress(context, says=context.say(says), link=return_link)
 
 
-def _invite(context: RequestContext, db: Any, study: str) -> tuple[str, str]:
+def _invite(context: RequestContext, db: Session, study: str) -> tuple[str, str]:
     """Return the link for somebody who has no account yet, and what to do.
 
     Who has one is given the role at once.

@@ -11,10 +11,11 @@ from fastapi.responses import Response
 from medassay.core.canonical import canonical
 from medassay.errors import InputError
 from medassay.review import summary
-from medassay.review.agreement import LastReview, agreements, votes_of
+from medassay.review.agreement import LastReview, ReviewerAgreement, Votes, agreements, votes_of
 from medassay.review.exported import FrozenPart
 from medassay.review.form import FORMS
 from medassay.review.store import frozen, reading, studies, tickets
+from medassay.review.store.database import Database
 from medassay.review.store.schema import Study
 from medassay.statistic.draws import seed_of
 from medassay.web.pages.reviewer import table
@@ -25,12 +26,12 @@ _LEAST_TOGETHER = 2
 MOST_SHOWN = 500  # rows of one table; what is left out is said
 
 
-def _state(context: RequestContext) -> tuple[object, ...]:
+def _state(context: RequestContext) -> reading.StudyState:
     with context.database.read() as db:
         return reading.state_of(db, context.study.id)
 
 
-def last_reviews_of_study(context: RequestContext) -> tuple[Any, ...]:
+def last_reviews_of_study(context: RequestContext) -> tuple[LastReview, ...]:
     """Return the last reviews of the study.
 
     Outside of any transaction, since it opens one if need be.
@@ -39,7 +40,9 @@ def last_reviews_of_study(context: RequestContext) -> tuple[Any, ...]:
 
 
 @lru_cache(maxsize=16)
-def _cached_last_reviews(database: Any, study: str, state: tuple[object, ...]) -> tuple[Any, ...]:
+def _cached_last_reviews(
+    database: Database, study: str, state: reading.StudyState
+) -> tuple[LastReview, ...]:
     """Return the last reviews of a study.
 
     Read again only when one was added, withdrawn or the like.
@@ -50,8 +53,8 @@ def _cached_last_reviews(database: Any, study: str, state: tuple[object, ...]) -
 
 @lru_cache(maxsize=16)
 def _cached_agreement(
-    database: Any, study: str, state: tuple[object, ...]
-) -> tuple[list[Any], list[Any]]:
+    database: Database, study: str, state: reading.StudyState
+) -> tuple[list[ReviewerAgreement], list[Votes]]:
     """Return agreement and votes: resampled once, not for every reader."""
     with database.read() as db:
         form = FORMS[db.get_one(Study, study).form]
@@ -66,7 +69,7 @@ def _cached_agreement(
     return agreements(form, contents, reviews, seed=seed), votes_of(form, places, reviews, overlap)
 
 
-def cached_agreement(context: RequestContext) -> list[Any]:
+def cached_agreement(context: RequestContext) -> list[ReviewerAgreement]:
     """Return the agreement on each aspect of a study."""
     return _cached_agreement(context.database, context.study.id, _state(context))[0]
 
@@ -229,7 +232,7 @@ def _trend(
 
 @lru_cache(maxsize=64)
 def _cached_trend(
-    database: Any, study: str, state: tuple[object, ...], by: summary.By, aspect: str
+    database: Database, study: str, state: reading.StudyState, by: summary.By, aspect: str
 ) -> list[summary.TrendPoint]:
     reviews = _cached_last_reviews(database, study, state)
     return summary.trend(reviews, aspect, by, seed=seed_of(study, "trends", "time", "review"))
