@@ -75,12 +75,12 @@ class GraderText:
 
 
 @cache
-def before_revisions() -> dict[str, Any]:
+def before_revisions() -> dict[str, dict[str, str]]:
     """Return what the last code that hashed its own source had: hashes of parsers and scorers,
     sources of graders.
     """
     packed = (files("medassay.judging") / "before_revisions.json.xz").read_bytes()
-    document: dict[str, Any] = json.loads(lzma.decompress(packed))
+    document: dict[str, dict[str, str]] = json.loads(lzma.decompress(packed))
     return document
 
 

@@ -238,7 +238,7 @@ class Batches(Sequence[Sequence[int]]):
         return self._numbers[self._ends[at - 1] if at else 0 : self._ends[at]]
 
 
-def alike_key(item: Item) -> tuple[Any, ...]:
+def alike_key(item: Item) -> tuple[str, str, bool, str]:
     """Return what items of one batch must share: it has one prompt, and one reply is on all of it.
 
     So a reply on a synthetic item, which stays private, never stands beside one on a public item.

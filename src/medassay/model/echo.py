@@ -128,20 +128,21 @@ class Echo:
         context = joined(prompt.messages)
         bare = context.rstrip()
         behind = context[len(bare) :] + blank_after(context)
-        likelihoods, seconds = [], 0.0
+        likelihoods: list[dict[str, float | None]] = []
+        read, written, seconds = 0, 0, 0.0
         for text in request.continuations:
             try:
                 echoed, took = await self._ask(bare + behind + text)
-                likelihoods.append(echoed.after(len(bare)).of(text) | {"usage": echoed.usage})
+                likelihood = echoed.after(len(bare))
+                likelihoods.append(likelihood.of(text))
+                read += echoed.usage.prompt
+                written += likelihood.n_tokens
             except WrongEchoError as error:
                 raise Permanent(f"{self._spec.id}: {error}") from None
             seconds += took
-        usages = [likelihood.pop("usage") for likelihood in likelihoods]
-        written = sum(likelihood["n_tokens"] for likelihood in likelihoods)
-        read = sum(usage.prompt for usage in usages) - written
         return Completion(
             text="",
-            usage=Usage(prompt=max(0, read), completion=written),
+            usage=Usage(prompt=max(0, read - written), completion=written),
             seconds=seconds,
             likelihoods=tuple(likelihoods),
         )

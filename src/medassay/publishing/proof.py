@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.ledger import LEDGER
@@ -22,7 +22,34 @@ from medassay.storage.run import (
 _SHORTEST = 8  # digits of a hash that may stand for it
 
 
-def prove(place: str | Path, answer: str) -> tuple[VerificationReport, dict[str, Any]]:
+class ProvenLine(TypedDict):
+    """A line of a ledger: its number, and its hash with the one before."""
+
+    line: int
+    prev: str
+    hash: str
+
+
+class Proof(TypedDict, total=False):
+    """What proves one record: where it stands, and the hashes from its leaf to the root.
+
+    `sums_sha256` and `ledger` lead from there to a publication and the ledger of its site.
+    """
+
+    record: str
+    sha256: str
+    file: str
+    line: int
+    leaf: int
+    count: int
+    path: list[str]
+    root: str
+    publication: str
+    sums_sha256: str
+    ledger: ProvenLine
+
+
+def prove(place: str | Path, answer: str) -> tuple[VerificationReport, Proof]:
     """Return the report on the proof of one record, and the proof: record, path, root, ledger line.
 
     Parameters
@@ -52,7 +79,7 @@ def prove(place: str | Path, answer: str) -> tuple[VerificationReport, dict[str,
         f"leaf {index} of {seal.count}, {len(path)} hashes to root {seal.root}",
         ok=proves(as_leaf(record), index, seal.count, path, root),
     )
-    proof: dict[str, Any] = {
+    proof: Proof = {
         "record": record.decode(),
         "sha256": digest,
         "file": name,
@@ -67,12 +94,12 @@ def prove(place: str | Path, answer: str) -> tuple[VerificationReport, dict[str,
         listed = (folder / "data" / SUMS).read_text(encoding="utf-8").splitlines()
         held = f"{file_sha256(run / SEAL)}  data/run/{SEAL}" in listed
         report.add("publication", f"{folder.name}: its {SUMS} lists the seal", ok=held)
-        proof |= {"publication": folder.name, "sums_sha256": sums}
+        proof["publication"], proof["sums_sha256"] = folder.name, sums
         _add_ledger(report, proof, folder)
     return report, proof
 
 
-def _add_ledger(report: VerificationReport, proof: dict[str, Any], folder: Path) -> None:
+def _add_ledger(report: VerificationReport, proof: Proof, folder: Path) -> None:
     site = folder.parents[1]
     if folder.parent.name != "p" or not (site / LEDGER).exists():
         return

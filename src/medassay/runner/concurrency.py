@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from medassay.core.records.model import ModelSpec
 from medassay.errors import ModelError, NotAsked, OverBudget
@@ -21,6 +21,7 @@ U = TypeVar("U")
 _SYNC_EVERY = 1.0  # seconds
 _LOOK_EVERY = 0.1  # seconds
 _YIELD_EVERY = 64  # units; replays never wait, so other tasks get their turn here
+Advance = Callable[[str, str, str], None]  # of a progress: model, what was asked, outcome
 
 
 async def ask_in_turn(
@@ -152,7 +153,7 @@ def map_concurrently(
     done = 0
     stop = Stop()
 
-    async def ask_one(subject: str, advance: Any) -> None:
+    async def ask_one(subject: str, advance: Advance) -> None:
         nonlocal done
         try:
             await do(subject)
@@ -164,7 +165,7 @@ def map_concurrently(
             advance(spec.id, what, "failed")
         done += 1
 
-    async def ask_all(advance: Any) -> None:
+    async def ask_all(advance: Advance) -> None:
         try:
             async with asking(asker) as group:
                 for _ in range(min(spec.concurrency, len(subjects))):

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.keyed import keyed
 from medassay.core.records.context_config import (
     CONTEXTS,
     PASSAGES,
@@ -23,6 +22,7 @@ from medassay.core.records.context_config import (
     Retrieval,
 )
 from medassay.core.records.item import Item
+from medassay.core.records.manifest_object import SearchedIndex
 from medassay.core.records.plan import Plan
 from medassay.core.records.trial import Setting
 from medassay.errors import InputError, IntegrityError, Interrupted
@@ -46,7 +46,7 @@ class Contexts:
         self._made_with = (plan, base.resolve(), workspace.resolve())
         self._settings = [setting for setting in plan.settings if setting in CONTEXTS]
         self.index: Index | None = None
-        self.described: dict[str, Any] = {}
+        self.described: SearchedIndex = {}
         self._plan_retrieval = plan.retrieval
         # Whether as much as may be found stands for what was not searched for.
         self._assumed = assumed
@@ -196,12 +196,19 @@ def _key(query: str) -> str:
     return sha256_hex(query.encode())[:32]
 
 
-def describe(index: "Index", rules: Retrieval) -> dict[str, Any]:
+def describe(index: "Index", rules: Retrieval) -> SearchedIndex:
     """Return what a run remembers of an index and how it is searched; no place on a disk."""
-    names = ("corpus_sha256", "documents", "chunks", "size", "overlap", "merging", "method")
+    searched = index.description
     return {
         "index": index.id,
-        **keyed(index.description, *names, "embedder"),
+        "corpus_sha256": searched.corpus_sha256,
+        "documents": searched.documents,
+        "chunks": searched.chunks,
+        "size": searched.size,
+        "overlap": searched.overlap,
+        "merging": searched.merging,
+        "method": searched.method,
+        "embedder": searched.embedder,
         "k": rules.k,
         "query_prefix": rules.query_prefix,
     }

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medassay.core.records.health_record import reference_text
 from medassay.core.records.item import Item
@@ -18,6 +18,9 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt, message_text
 from medassay.core.records.target import Record, Report
 from medassay.core.records.task import Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 RECORD_FORMS = (Record.form, Report.form)
 CHARACTERS_PER_TOKEN = 3  # of German reports and of JSON; English prose has about four
@@ -36,7 +39,7 @@ def token_counter(spec: ModelSpec) -> tuple[CountTokens, bool]:
 
 
 @lru_cache(maxsize=4)
-def _tokenizer(source: str) -> Any:
+def _tokenizer(source: str) -> "PreTrainedTokenizerBase | None":
     """Return the tokenizer in a folder of weights, None where there is none to read."""
     if source.startswith("embedded:"):
         import platformdirs

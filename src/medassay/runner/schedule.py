@@ -16,6 +16,7 @@ from medassay.bank.folder import bank_heads
 from medassay.core.records.context_config import CONTEXTS
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.likelihood import LikelihoodRequest
+from medassay.core.records.manifest_object import Fallback
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
 from medassay.core.records.prompt import Message, Prompt
@@ -280,7 +281,7 @@ class Schedule:
         )
 
     @property
-    def fallback(self) -> dict[str, Any]:
+    def fallback(self) -> Fallback:
         """Return how models are asked that cannot tell likelihoods, and why; {} if all can.
 
         Returns

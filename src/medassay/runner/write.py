@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import msgspec
 
@@ -224,7 +224,7 @@ def _run_and_items(place: str, domains: tuple[tuple[str, str], ...]) -> tuple[Pa
     return folder, RunItems(folder, dict(domains))
 
 
-def _rewrite(path: Path) -> Any:
+def _rewrite(path: Path) -> BinaryIO:
     """Open a file of an unsealed run afresh: a sealing that was interrupted is redone."""
     path.unlink(missing_ok=True)
     return path.open("xb")

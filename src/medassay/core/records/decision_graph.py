@@ -7,7 +7,7 @@ Nodes are told apart by their place, not by their name: in guidelines several bo
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from medassay.core.json import storable
 from medassay.errors import InputError
@@ -15,6 +15,28 @@ from medassay.errors import InputError
 MOST_NODES, MOST_LEVELS = 2000, 40  # of a graph that a model wrote
 _DEEPEST_TREE = 100  # levels of objects within objects
 _KEYS = frozenset(("node", "content", "children"))
+
+
+class DecisionTree(TypedDict, total=False):
+    """A box of a decision graph with those that follow it, as JSON."""
+
+    node: Required[str]
+    content: Required[str]
+    children: list["DecisionTree"]
+
+
+class DecisionBox(TypedDict):
+    """A box of a decision graph with the places of those that follow it."""
+
+    node: str
+    content: str
+    children: list[int]
+
+
+class DecisionBoxes(TypedDict):
+    """A decision graph that is no tree of bearable size, as JSON."""
+
+    boxes: list[DecisionBox]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +92,7 @@ class DecisionGraph:
                     iterators.append(iter(self.nodes[child].children))
         return order
 
-    def to_tree(self) -> dict[str, Any]:
+    def to_tree(self) -> DecisionTree:
         """Return the tree of the specification as plain JSON.
 
         A box that follows several stands under each.
@@ -80,7 +102,7 @@ class DecisionGraph:
         InputError
             When that tree has more boxes than a graph may have.
         """
-        trees: dict[int, dict[str, Any]] = {}
+        trees: dict[int, DecisionTree] = {}
         sizes: dict[int, int] = {}
         for at in self.upwards():
             node = self.nodes[at]
@@ -103,7 +125,7 @@ class DecisionGraph:
             below[at] += max((below[child] for child in self.nodes[at].children), default=0)
         return below[0]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> DecisionTree | DecisionBoxes:
         """Return the tree; of a graph that is no tree of bearable size its boxes, each with the
         places of those that follow.
         """
@@ -112,7 +134,7 @@ class DecisionGraph:
                 raise InputError("deeper than JSON is written")
             return self.to_tree()
         except InputError:
-            boxes = [
+            boxes: list[DecisionBox] = [
                 {"node": node.name, "content": node.content, "children": list(node.children)}
                 for node in self.nodes
             ]

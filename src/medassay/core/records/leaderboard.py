@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from medassay.core.records.manifest_object import Fallback
 from medassay.core.records.statistics import LeaderboardRow, rows_of, tied_groups
 
 _SHOWN = 20
@@ -53,7 +54,7 @@ def unread_outweighs(
 UNREAD_WARNING = "unread replies differ by more than the scores"
 
 
-def fallback_lines(fallback: Mapping[str, Any]) -> list[str]:
+def fallback_lines(fallback: Fallback) -> list[str]:
     """Return a line for each model that was asked for replies where others were asked for
     likelihoods.
 

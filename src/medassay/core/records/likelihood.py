@@ -31,7 +31,7 @@ class LogLikelihood:
     n_bytes: int = 0
     n_characters: int = 0
 
-    def of(self, text: str) -> dict[str, Any]:
+    def of(self, text: str) -> dict[str, float | None]:
         """Return the sum and the length of the text asked for, as plain JSON values.
 
         Single tokens are left out.

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from medassay.core.records.estimate import Ends
+from medassay.core.records.manifest_object import Fallback
 from medassay.core.records.plan import DdxRules, RankRule, Separation, rules_from_dict
 
 
@@ -161,7 +162,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     machine: dict[str, Any] = {}
     sampling: dict[str, dict[str, Any]] = {}
     max_cut_off: float | None = None
-    fallback: dict[str, Any] = {}
+    fallback: Fallback = {}
     metrics: dict[str, RunMetric] = {}
     retrieval: dict[str, Any] | None = None
     tools: dict[str, Any] | None = None

@@ -7,6 +7,8 @@ Whoever reads a manifest to compute with it reads the record `Manifest`.
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from medassay.core.records.model import SamplingObject
+
 
 class BankEntry(TypedDict, total=False):
     """A bank's card as a run remembers it."""
@@ -36,6 +38,32 @@ class MetricEntry(TypedDict, total=False):
     id: str
     columns: Mapping[str, Sequence[float | None]]
     unavailable: str
+
+
+class Fallback(TypedDict, total=False):
+    """How models are asked that cannot tell likelihoods: the task whose rows these are, unranked,
+    ids of templates joined by "+", and model → reason.
+    """
+
+    task: str
+    template: str
+    models: Mapping[str, str]
+
+
+class SearchedIndex(TypedDict, total=False):
+    """An index of texts, and how it was searched."""
+
+    index: str
+    corpus_sha256: str
+    documents: int
+    chunks: int
+    size: int
+    overlap: int
+    merging: str
+    method: str
+    embedder: str | None
+    k: int
+    query_prefix: str
 
 
 class DiagnosisRules(TypedDict):
@@ -74,12 +102,12 @@ class ManifestObject(TypedDict, total=False):
     models_sha256: str
     template: str
     methodology: str
-    sampling: dict[str, dict[str, Any]]
+    sampling: Mapping[str, SamplingObject]
     readers: Mapping[str, str | None]
     max_cut_off: float
-    fallback: dict[str, Any]
+    fallback: Fallback
     metrics: Mapping[str, MetricEntry]
-    retrieval: dict[str, Any]
+    retrieval: SearchedIndex
     tools: dict[str, Any]
     revisions: Mapping[str, list[str]]
     # Of judged runs

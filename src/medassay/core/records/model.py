@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypedDict
 from urllib.parse import urlsplit
 
 from medassay.core.keyed import keyed
@@ -60,7 +60,7 @@ class Price:
             batch=self.batch,
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, float | str]:
         """Return the price as plain JSON values; parts that are billed as the rest are left out."""
         plain = keyed(self, "input", "output", "currency", "cached_input", "reasoning", "batch")
         return {
@@ -288,6 +288,16 @@ class ModelSpec:
         return None
 
 
+class SamplingObject(TypedDict, total=False):
+    """The keys of a sampling."""
+
+    temperature: float | None
+    top_p: float
+    max_tokens: int
+    seed: int | None
+    stop: list[str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
     """How tokens are drawn; part of the response key."""
@@ -298,15 +308,17 @@ class Sampling:
     seed: int | None
     stop: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> SamplingObject:
         """Return the sampling as plain JSON values."""
-        return {
+        plain: SamplingObject = {
             "temperature": self.temperature,
             "top_p": self.top_p,
             "max_tokens": self.max_tokens,
             "seed": self.seed,
-            **({"stop": list(self.stop)} if self.stop else {}),
         }
+        if self.stop:
+            plain["stop"] = list(self.stop)
+        return plain
 
 
 class Chat(Protocol):

@@ -1,8 +1,8 @@
 """What a run would ask and cost, as `--plan` shows it."""
 
-from typing import Any
-
 import msgspec
+
+from medassay.core.records.manifest_object import Fallback
 
 
 class SpentByNow(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     money: float
     unpriced: list[str] = []
     models: list[ModelPreview]
-    fallback: dict[str, Any] = {}
+    fallback: Fallback = {}
     limits: list[str] = []
     budget: dict[str, float] = {}
     spent: SpentByNow | msgspec.UnsetType = msgspec.UNSET

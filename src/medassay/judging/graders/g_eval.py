@@ -11,7 +11,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from medassay.core.canonical import canonical
 from medassay.core.records.completion import Completion
@@ -66,7 +66,7 @@ class GEval(SingleQuestionGrader):
         return (CRITERIA.id, _STEPS.id, _PROMPT.id)
 
     @property
-    def _variant(self) -> list[Any]:
+    def _variant(self) -> list[int | dict[str, str]]:
         return [self.batch, self.with_path, self.weighted, dict(self.steps)]
 
     @property
