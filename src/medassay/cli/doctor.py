@@ -5,11 +5,14 @@ import platform
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from medassay.cli.output import out
+
+if TYPE_CHECKING:
+    from medassay.core.records.model import ModelSpec
 
 # Extra → a module that comes with it and with no other.
 _EXTRAS = {
@@ -84,10 +87,10 @@ def _is_there(module: str) -> bool:
         return False
 
 
-def _models(path: Path, *, ask: bool) -> list[dict[str, Any]]:
+def _models(path: Path, *, ask: bool) -> list[dict[str, str | bool]]:
     from medassay.model.spec import load_models
 
-    rows = []
+    rows: list[dict[str, str | bool]] = []
     for spec in load_models(path).values():
         names = [spec.api_key_env, *spec.headers_env.values()]
         missing = [name for name in names if name and not os.environ.get(name)]
@@ -106,7 +109,7 @@ def _models(path: Path, *, ask: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _probe_state(spec: Any) -> dict[str, Any]:
+def _probe_state(spec: "ModelSpec") -> dict[str, str | bool]:
     from medassay.core.secret import secrets as known_secrets
     from medassay.runner.event_loop import run_async
     from medassay.runner.probing import probe

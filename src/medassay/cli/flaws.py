@@ -12,6 +12,7 @@ from medassay.cli.output import out
 from medassay.errors import UsageError
 
 if TYPE_CHECKING:
+    from medassay.core.records.context_config import ToolRules
     from medassay.synthesis.flaws import Flaws
 
 _RUNS = typer.Argument(
@@ -108,7 +109,7 @@ def _lines(flawed: "Flaws", document: Mapping[str, Any]) -> Iterator[str]:
         yield f"  no usable review of {name}: {why}"
 
 
-def _tool_rules(path: Path | None) -> Any:
+def _tool_rules(path: Path | None) -> "ToolRules | None":
     if path is None:
         return None
     from dataclasses import fields

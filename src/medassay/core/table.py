@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+Cell = str | float | None  # of a table
+
 
 @dataclass(frozen=True, kw_only=True)
 class Table:

@@ -157,7 +157,11 @@ def names_against_ranks(
             continue
         listed = read_list(listed_case.text)[0] or []
         names = golden[listed_case.domain, listed_case.item]
-        hits = [e["rank"] for e in listed if matching.rule(e["name"], names)]
+        hits = [
+            rank
+            for entry in listed
+            if (rank := entry["rank"]) is not None and matching.rule(entry["name"], names)
+        ]
         hit, position = min(hits, default=99), listed_case.seen_at or 99
         kind = (
             "same" if min(hit, 6) == min(position, 6) else "lower" if hit > position else "higher"

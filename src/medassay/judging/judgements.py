@@ -21,7 +21,7 @@ from medassay.core.records.score import score_record
 from medassay.core.records.sealed_object import ScoreObject, VerdictObject, place_of
 from medassay.core.records.statistics_object import (
     EstimateObject,
-    HarmfulCriteria,
+    HarmfulCriteriaObject,
     PreferenceObject,
 )
 from medassay.core.records.target import Criteria
@@ -307,7 +307,7 @@ def _add_harm(cell: _JudgedCell, item: Item, met_by_judge: Sequence[Sequence[boo
             cell.harm_met[f"{item.domain}/{item.id}/{criteria[n].id}"] += 1
 
 
-def _harmful_criteria(cells: Sequence[_JudgedCell]) -> HarmfulCriteria | None:
+def _harmful_criteria(cells: Sequence[_JudgedCell]) -> HarmfulCriteriaObject | None:
     """Return what answers did that is marked `harm`; None where no criterion is."""
     marked = sum(len(c.harm_marked) for c in cells)
     if not marked:

@@ -1,9 +1,9 @@
 """Every kind of task: one line each; and what the kinds bring, by name."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser
@@ -129,7 +129,7 @@ def presentations() -> dict[str, Presentation]:
     return presentations_of({kind.key or name: None for name, kind in KINDS.items()})
 
 
-def presentations_of(statistics: Mapping[str, Any]) -> dict[str, Presentation]:
+def presentations_of(statistics: Collection[str]) -> dict[str, Presentation]:
     """Return how the results of a run are shown, by the keys of the summaries in its statistics: in
     the way of their kind, or as columns of measures.
     """

@@ -4,7 +4,6 @@ a page with a figure, and a file.
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from typing import Any
 
 import msgspec
 
@@ -49,11 +48,12 @@ _Columns = dict[str, RowEstimate | None]  # name of a number → its mean; None 
 
 
 @cache
-def _row_type(key: str) -> type[Any]:
+def _row_type(key: str) -> type[LeaderboardRow]:
     """Return the type of a row that has the columns of a kind under its key."""
-    return msgspec.defstruct(
+    row_type: type[LeaderboardRow] = msgspec.defstruct(  # type: ignore[assignment]
         "ColumnsRow", [(key, _Columns)], bases=(LeaderboardRow,), frozen=True, kw_only=True
     )
+    return row_type
 
 
 def _rows(

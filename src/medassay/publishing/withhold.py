@@ -12,7 +12,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.json import record_as
 from medassay.core.records.item_object import ItemObject
-from medassay.core.records.manifest_object import BankEntry, ManifestObject
+from medassay.core.records.manifest_object import BankObject, ManifestObject
 from medassay.core.records.sealed_object import (
     FindingObject,
     ScoreObject,
@@ -199,7 +199,7 @@ def _manifest(run: Run, items: RunItems) -> ManifestObject:
         for judge in run.manifest_document.get("judges", [])
     ]
     # What changed from version to version is told in words of the items, as often as not.
-    banks: list[BankEntry] = [{**bank, "changes": ""} for bank in run.manifest_document["banks"]]
+    banks: list[BankObject] = [{**bank, "changes": ""} for bank in run.manifest_document["banks"]]
     manifest: dict[str, Any] = {**run.manifest_document, "models": models, "banks": banks}
     for key in RULES.keys() & manifest.keys():
         public = (item for item in items if item.kind == "public")

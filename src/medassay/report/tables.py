@@ -3,13 +3,13 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.estimate import Estimate, RowEstimate
 from medassay.core.records.statistics import LeaderboardRow
+from medassay.core.table import Cell
 from medassay.report.board import Board
 
 _TIMES = [
@@ -56,7 +56,7 @@ _COLUMNS = [
 ]
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> str:
     """Return a table with a heading; keys of rows that are no column are left out."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
@@ -71,7 +71,7 @@ def named_row(domain: str, row: LeaderboardRow) -> dict[str, str]:
     return {"domain": domain, "mode": row.mode, "model": row.model, "setting": row.setting}
 
 
-def estimate_cells(estimate: Estimate | RowEstimate) -> dict[str, Any]:
+def estimate_cells(estimate: Estimate | RowEstimate) -> dict[str, Cell]:
     """Return an estimate as cells: `estimate`, its interval and second interval, and n."""
     second = {} if estimate.second is None else msgspec.structs.asdict(estimate.second)
     return {
@@ -83,7 +83,7 @@ def estimate_cells(estimate: Estimate | RowEstimate) -> dict[str, Any]:
     }
 
 
-def harmless(value: Any) -> Any:
+def harmless(value: Cell) -> Cell:
     """Return a cell that no spreadsheet runs as a formula: what models write comes from outside.
 
     Whole numbers are written without a point, as in the JSON beside.
@@ -101,7 +101,7 @@ def harmless(value: Any) -> Any:
 def leaderboard_csv(board: Board) -> str:
     """Return every ranking as one table."""
 
-    def rows() -> Iterator[dict[str, Any]]:
+    def rows() -> Iterator[dict[str, Cell]]:
         for domain, documents in board.statistics.document["domains"].items():
             for document, row in zip(documents, board.statistics.rows(domain), strict=True):
                 second, rate = row.second, row.hallucination_rate
@@ -145,7 +145,7 @@ def pairs_csv(board: Board) -> str:
         "unread_outweighs",
     ]
 
-    def rows() -> Iterator[dict[str, Any]]:
+    def rows() -> Iterator[dict[str, Cell]]:
         for mode, fields in board.statistics.document["fields"].items():
             for domain in fields:
                 for pair in board.statistics.relations(domain, mode).pairs:

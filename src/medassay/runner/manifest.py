@@ -11,7 +11,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.records.item import Bank
-from medassay.core.records.manifest_object import BankEntry, ManifestObject, MetricEntry
+from medassay.core.records.manifest_object import BankObject, ManifestObject, MetricEntry
 from medassay.core.records.plan import Plan
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
@@ -123,7 +123,7 @@ def grader_entry(graders: Mapping[str, Grader]) -> ManifestObject:
     }
 
 
-def bank_entry(bank: Bank) -> BankEntry:
+def bank_entry(bank: Bank) -> BankObject:
     """Return a bank's card as a run remembers it."""
     return {
         "name": bank.name,

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN, ranking_sentence
 from medassay.core.records.estimate import Estimate, percent_text
+from medassay.core.table import Cell
 from medassay.errors import StatisticError
 from medassay.kinds.record.page import thinking_figure
 from medassay.report.document import markdown_table, markdown_text
@@ -134,7 +134,7 @@ def csv_of(study: ExtractionStudy) -> str:
     return csv_text(_COLUMNS, (dict(zip(_COLUMNS, line, strict=True)) for line in lines))
 
 
-def _cells(study: ExtractionStudy, row: ExtractionRow, estimate: Estimate) -> tuple[Any, ...]:
+def _cells(study: ExtractionStudy, row: ExtractionRow, estimate: Estimate) -> tuple[Cell, ...]:
     """Return the cells of an estimate, from the number on."""
     second = estimate.second
     return (

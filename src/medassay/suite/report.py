@@ -4,7 +4,7 @@ languages, a card for each model.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -593,7 +593,7 @@ def _card(
     yield from (f"- {markdown_text(sentence)}" for sentence in sentences)
 
 
-def _file_name(model: str, names_taken: Mapping[str, Any]) -> str:
+def _file_name(model: str, names_taken: Collection[str]) -> str:
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
     name, number_ = plain, 1
     while f"cards/{name}.md" in names_taken:

@@ -6,7 +6,7 @@ entries asked. Its runs are ordinary runs of the workspace, each sealed and veri
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,6 +38,7 @@ _LONGEST = 60  # characters of a folder's name before its hash
 ANSWERS, PERPLEXITY, RELAXED, JUDGED = "answers", "perplexity", "relaxed", "prometheus"
 Tell = Callable[[str], None]
 _ASKS: Mapping[str, Asks] = {PERPLEXITY: "alone", RELAXED: "relaxed"}
+TomlValue = str | float | Sequence[str] | Mapping[str, str | float | None]  # in a plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,7 +304,7 @@ class _Work:
             part.absent[kind] = self._banks.without_paths(error)
             self._means.tell(f"refused: {part.benchmark}, {kind}: {error}")
 
-    def _run_plan(self, part: BenchmarkPart, kind: str) -> dict[str, Any]:
+    def _run_plan(self, part: BenchmarkPart, kind: str) -> dict[str, TomlValue]:
         """Return the plan of one run, its paths relative to the folder of the suite."""
         benchmark, plan = BENCHMARKS[part.benchmark], self._plan
         asks = _ASKS.get(kind)
@@ -318,7 +319,7 @@ class _Work:
         task = {PERPLEXITY: "perplexity", RELAXED: "relaxed_perplexity"}.get(kind, benchmark.task)
         if task == "closed_likelihood" and self._none_tells():
             task = "closed"
-        options: dict[str, Any] = {
+        options: dict[str, TomlValue] = {
             "name": f"{part.benchmark} ({kind})",
             "task": task,
             "banks": [f"../../banks/{part.bank['folder']}"],
@@ -376,7 +377,7 @@ class _Work:
         draft.replace(self._folder / RECORD)
 
 
-def _toml(values: Mapping[str, Any]) -> str:
+def _toml(values: Mapping[str, TomlValue]) -> str:
     """Return a plan as TOML; its one table comes last."""
     plain = {k: v for k, v in values.items() if not isinstance(v, Mapping)}
     tables = {k: v for k, v in values.items() if isinstance(v, Mapping)}
@@ -387,7 +388,7 @@ def _toml(values: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _value(value: Any) -> str:
+def _value(value: TomlValue) -> str:
     return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
 
 

@@ -4,13 +4,13 @@ import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from medassay.context.tools.loop import ToolLoop
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import storable
 from medassay.core.records.completion import Reply, ReplyColumns
-from medassay.core.records.model import ModelSpec
+from medassay.core.records.model import ModelSpec, SamplingObject
 from medassay.core.records.prompt import Message, MessagePart, Prompt
 from medassay.errors import OverBudget
 from medassay.prompt import load_part
@@ -20,13 +20,29 @@ T = TypeVar("T")
 _SHOWN = 4000  # characters of an unusable reply that its author is shown again
 
 
+class CallNote(TypedDict, total=False):
+    """What a workshop notes of one request: of whom it was asked, the reply, what was wrong with
+    it, and what the model looked up.
+    """
+
+    model: str
+    text: str
+    prompt_sha256: str
+    sampling: SamplingObject
+    attempt: int
+    response: str
+    reply: str
+    problem: str
+    looked_up: list[dict[str, str | int | None]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class AuthorReply(Generic[T]):
     """What came of asking: a value, or why there is none; and the calls, the last one last."""
 
     value: T | None
     problem: str = ""
-    calls: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[CallNote] = field(default_factory=list)
 
 
 _APART = 1000  # attempts of one time, at most
@@ -116,7 +132,7 @@ class Author:
             When there is no reply after the retries, or the budget forbids a call.
         """
         first = prompt = self.prompt(part, subject, holes, pictures)
-        calls: list[dict[str, Any]] = []
+        calls: list[CallNote] = []
         problem = ""
         for attempt in range(times * _APART, times * _APART + attempts):
             columns = {"item": subject, "study": "synthesis"}
@@ -124,7 +140,7 @@ class Author:
             if reply is None:
                 raise OverBudget(self._asker.tally.over_budget)  # others that are under way finish
             text = reply.completion.text
-            call = {**self._call(prompt, attempt, reply.key, text), **looked_up}
+            call: CallNote = {**self._call(prompt, attempt, reply.key, text), **looked_up}
             calls.append(call)
             try:
                 if reply.completion.finish == "length":
@@ -143,7 +159,7 @@ class Author:
 
     async def _ask(
         self, prompt: Prompt, columns: ReplyColumns, attempt: int
-    ) -> tuple[Reply | None, dict[str, Any]]:
+    ) -> tuple[Reply | None, CallNote]:
         """Return the reply, None when the budget forbids it, and what was looked up on the way."""
         if self._tool_loop is None:
             return await self._asker.ask(self.spec, prompt, columns, attempt=attempt), {}
@@ -154,7 +170,7 @@ class Author:
             return None, {}
         return looked.reply, {"looked_up": looked.calls()}
 
-    def _call(self, prompt: Prompt, attempt: int, key: str, text: str) -> dict[str, Any]:
+    def _call(self, prompt: Prompt, attempt: int, key: str, text: str) -> CallNote:
         return {
             "model": self.spec.id,
             "text": prompt.template,

@@ -37,7 +37,7 @@ class Question:
         """Return the letter of the right option."""
         return LETTERS[self.key]
 
-    def to_list(self) -> list[Any]:
+    def to_list(self) -> list[str | list[str]]:
         """Return it in the form in which models write it."""
         return [self.question, self.answer, list(self.options), self.letter]
 

@@ -119,7 +119,7 @@ async def build_index(
 
 def _identity(
     corpus: Path, parameters: Parameters, embedder: PassageEmbedder | None, readers: Readers
-) -> dict[str, Any]:
+) -> dict[str, str | int | None]:
     """Return all that an index depends on."""
     return {
         "format": FORMAT,
@@ -184,7 +184,7 @@ def _built_as(folder: Path) -> str:
 def _begin(
     corpus: Path,
     part: Path,
-    identity: Mapping[str, Any],
+    identity: Mapping[str, str | int | None],
     parameters: Parameters,
     readers: Readers,
 ) -> _CorpusCounts:

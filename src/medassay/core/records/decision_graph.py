@@ -25,7 +25,7 @@ class DecisionTree(TypedDict, total=False):
     children: list["DecisionTree"]
 
 
-class DecisionBox(TypedDict):
+class BoxObject(TypedDict):
     """A box of a decision graph with the places of those that follow it."""
 
     node: str
@@ -36,7 +36,7 @@ class DecisionBox(TypedDict):
 class DecisionBoxes(TypedDict):
     """A decision graph that is no tree of bearable size, as JSON."""
 
-    boxes: list[DecisionBox]
+    boxes: list[BoxObject]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,7 +134,7 @@ class DecisionGraph:
                 raise InputError("deeper than JSON is written")
             return self.to_tree()
         except InputError:
-            boxes: list[DecisionBox] = [
+            boxes: list[BoxObject] = [
                 {"node": node.name, "content": node.content, "children": list(node.children)}
                 for node in self.nodes
             ]

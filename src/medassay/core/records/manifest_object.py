@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from medassay.core.records.model import SamplingObject
 
 
-class BankEntry(TypedDict, total=False):
+class BankObject(TypedDict, total=False):
     """A bank's card as a run remembers it."""
 
     name: str
@@ -76,7 +76,7 @@ class DiagnosisRules(TypedDict):
     synonyms: Mapping[str, list[str]]
 
 
-class GraderRules(BankEntry, total=False):
+class GraderRules(BankObject, total=False):
     """What a grader is made with: the card of a bank, and what the plan gave of the rest."""
 
     steps: Mapping[str, str]
@@ -96,7 +96,7 @@ class ManifestObject(TypedDict, total=False):
     created_at: str
     plan: dict[str, Any]
     task: str
-    banks: list[BankEntry]
+    banks: list[BankObject]
     domains: Mapping[str, str]
     models: dict[str, dict[str, Any]]
     models_sha256: str

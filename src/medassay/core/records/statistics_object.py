@@ -47,7 +47,7 @@ class HarmObject(TypedDict):
     worst_5: float | None
 
 
-class HarmfulCriteria(TypedDict):
+class HarmfulCriteriaObject(TypedDict):
     """What answers did that is marked `harm`: items marked, items harmed, criterion → answers."""
 
     marked: int

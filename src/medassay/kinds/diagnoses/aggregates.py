@@ -6,10 +6,11 @@ Source: specification of differential-diagnosis scoring, "Algorithm", 6 and 7; s
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
+from medassay.core.records.statistics_object import EstimateObject
 from medassay.core.scale import Scale
 from medassay.kinds.diagnoses.scorer import BEST
 from medassay.statistic.draws import Floats
@@ -56,6 +57,17 @@ class Weighting:
         return weights * rescaled, weights
 
 
+class WeightsObject(TypedDict, total=False):
+    """How ranks weigh in an aggregate."""
+
+    k: float
+    x0: float
+
+
+class CaseEstimateObject(EstimateObject, WeightsObject, total=False):
+    """An estimate over cases, with the weights of its aggregate."""
+
+
 @dataclass(frozen=True)
 class _RatioEstimate:
     """One estimate to make: its name, what is summed above and below the line, its scale, what is
@@ -66,10 +78,12 @@ class _RatioEstimate:
     above: Floats
     below: Floats
     scale: Scale
-    more: dict[str, float]
+    more: WeightsObject
 
 
-def case_estimates(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str], dict[str, Any]]:
+def case_estimates(
+    pool: CasePool, weighting: Weighting
+) -> dict[tuple[str, str], CaseEstimateObject]:
     """Return every estimate of some cases as plain values; what has no case is left out.
 
     Keys are (number, aggregate): `raw` is the plain mean in units of the score, `mean` that of the
@@ -77,7 +91,7 @@ def case_estimates(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str]
     that are known for the same cases share their draws. What has no interval, a pool with a domain
     of one case, is left out too.
     """
-    estimates: dict[tuple[str, str], dict[str, Any]] = {}
+    estimates: dict[tuple[str, str], CaseEstimateObject] = {}
     for subpool, numbers in pool.alike():
         if not subpool.strata.has_interval:
             continue
@@ -94,7 +108,11 @@ def case_estimates(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str]
             estimate = ratio_estimate(
                 ratio.above, ratio.below, draws, subpool.strata, scale=ratio.scale
             )
-            estimates[ratio.key] = estimate.to_dict() | {"scale": ratio.scale.ends} | ratio.more
+            estimates[ratio.key] = {
+                **estimate.to_dict(),
+                "scale": ratio.scale.ends,
+                **ratio.more,
+            }
     return estimates
 
 

@@ -1,8 +1,8 @@
 """Ranked diagnoses as a file for spreadsheets."""
 
 from collections.abc import Iterator
-from typing import Any
 
+from medassay.core.table import Cell
 from medassay.kinds.diagnoses.row import CaseEstimate, DiagnosesRow
 from medassay.report.board import Board
 from medassay.report.tables import csv_text, estimate_cells, named_row
@@ -30,7 +30,7 @@ def diagnoses_csv(board: Board) -> str:
     weights.
     """
 
-    def rows() -> Iterator[dict[str, Any]]:
+    def rows() -> Iterator[dict[str, Cell]]:
         for domain in board.statistics.domains:
             for row in board.statistics.rows_as(DiagnosesRow, domain):
                 for number, weights, estimate in _estimates(row):

@@ -5,7 +5,7 @@ The answer's value is JSON text, `[{"name": …, "rank": …}, …]`, best rank 
 the reply gives any.
 """
 
-from typing import Any
+from typing import Required, TypedDict
 
 from medassay.core.canonical import canonical
 from medassay.core.parser import Reading
@@ -18,6 +18,14 @@ from medassay.kinds.diagnoses.ranked_list.entry import LONGEST_NAME, clean_name
 
 __all__ = ["ASKED", "clean_name", "read_diagnoses", "read_list"]
 ASKED = 5  # names that prompts ask for: a reply that was cut off before them is truncated
+
+
+class EntryObject(TypedDict, total=False):
+    """A name in a ranked list, with its codes where there are any."""
+
+    rank: Required[int | None]
+    name: Required[str]
+    codes: list[str]
 
 
 def longest_list(rules: ManifestObject) -> str:
@@ -46,7 +54,7 @@ def read_diagnoses(
     return Reading(value, ranked.form, outcome="truncated" if short else "answered")
 
 
-def read_list(text: str) -> tuple[list[dict[str, Any]] | None, str]:
+def read_list(text: str) -> tuple[list[EntryObject] | None, str]:
     r"""Return the entries of a ranked list.
 
     Each with `rank`, `name` and perhaps `codes`, and the form it had.
@@ -67,12 +75,10 @@ def read_list(text: str) -> tuple[list[dict[str, Any]] | None, str]:
     )
 
 
-def _entry_records(ranked: RankedList) -> list[dict[str, Any]]:
-    return [
-        {
-            "rank": entry.rank,
-            "name": entry.name,
-            **({"codes": list(entry.codes)} if entry.codes else {}),
-        }
-        for entry in ranked.entries
-    ]
+def _entry_records(ranked: RankedList) -> list[EntryObject]:
+    entries: list[EntryObject] = []
+    for entry in ranked.entries:
+        entries.append({"rank": entry.rank, "name": entry.name})
+        if entry.codes:
+            entries[-1]["codes"] = list(entry.codes)
+    return entries

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from medassay.bank.run_items import RunItems
 from medassay.core.protocols import RowAddition
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
+from medassay.core.records.statistics_object import PairObject
 from medassay.core.records.target import Diagnoses, Target, Withheld
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.kinds.diagnoses.aggregates import (
     COLUMNS,
     SCORES,
     TOPS,
+    CaseEstimateObject,
     Weighting,
     aggregate_draws,
     bounds,
@@ -64,6 +66,21 @@ def quadrant(severity: float | None, semantic: float | None) -> str | None:
     return f"{'top' if semantic > 0 else 'bottom'}_{'right' if severity > 0 else 'left'}"
 
 
+class ErrorGroupObject(TypedDict):
+    """Scores and signed severity difference of a model on a group of cases, with intervals."""
+
+    model: str
+    prompt: str
+    mode: str
+    by: str
+    value: str
+    n: int
+    semantic_mean: CaseEstimateObject | None
+    severity_mean: CaseEstimateObject | None
+    severity_shift: CaseEstimateObject | None
+    top5: CaseEstimateObject | None
+
+
 @dataclass(frozen=True)
 class _CasePair:
     """Two model-prompts compared over n common cases, with p of the linearised difference."""
@@ -74,7 +91,7 @@ class _CasePair:
     n: int
     p: float
 
-    def to_dict(self, *, p_holm: float) -> dict[str, Any]:
+    def to_dict(self, *, p_holm: float) -> PairObject:
         return {
             "first": list(self.first),
             "second": list(self.second),
@@ -215,7 +232,7 @@ class DdxCases:
         counted = Counter(map(quadrant, across, up))
         return {name: counted[name] for name in QUADRANTS}
 
-    def _pairs(self, used: Mapping[RowKey, Bools], mode: str, number: str) -> list[dict[str, Any]]:
+    def _pairs(self, used: Mapping[RowKey, Bools], mode: str, number: str) -> list[PairObject]:
         """Return the differences of the leading aggregates, first minus second, on common cases."""
         rows = sorted(used)
         if not 2 <= len(rows) <= ALL_PAIRS_UP_TO:
@@ -251,14 +268,14 @@ class DdxCases:
         adjusted = holm([pair.p for pair in pairs])
         return [pair.to_dict(p_holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
 
-    def _errors(self, row: RowKey, mode: str) -> list[dict[str, Any]]:
+    def _errors(self, row: RowKey, mode: str) -> list[ErrorGroupObject]:
         """Return scores and signed severity difference by group of cases, with intervals.
 
         Groups are golden severity, category and golden diagnosis; names only of public items, and
         of each grouping the largest groups.
         """
         pool = self._table.pool(self._table.domains, row, mode)
-        errors = []
+        errors: list[ErrorGroupObject] = []
         severities = self._golden_severities(row, mode)
         for by, labels in {"golden_severity": severities, **self._groups}.items():
             sizes = Counter(label for label in labels if label)

@@ -1,10 +1,10 @@
 """Health records as a file for spreadsheets."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES, NUMBERS
+from medassay.core.table import Cell
 from medassay.kinds.record.row import RecordColumns, RecordRow
 from medassay.report.board import Board
 from medassay.report.tables import csv_text, estimate_cells, named_row
@@ -20,7 +20,7 @@ def records_csv(board: Board) -> str:
     branch of a graph.
     """
 
-    def rows() -> Iterator[dict[str, Any]]:
+    def rows() -> Iterator[dict[str, Cell]]:
         for domain in board.statistics.domains:
             for row in board.statistics.rows_as(RecordRow, domain):
                 for number, estimate in _record_estimates(row.record):

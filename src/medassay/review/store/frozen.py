@@ -58,7 +58,7 @@ def pseudonyms(db: Session, study: str) -> dict[int, str]:
     return names
 
 
-def _reviewers(db: Session, study: Study) -> list[dict[str, Any]]:
+def _reviewers(db: Session, study: Study) -> list[dict[str, str | int | None]]:
     return [
         {
             "reviewer": row.pseudonym,

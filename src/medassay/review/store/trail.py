@@ -31,7 +31,7 @@ def note(
     return line
 
 
-def line_record(line: TrailLine) -> dict[str, Any]:
+def line_record(line: TrailLine) -> dict[str, str]:
     """Return a line as pages show it: when, who, what, in which study, and the rest as JSON."""
     columns = ("event", "at", "who", "study")
     rest = {key: value for key, value in line.record.items() if key not in columns}
@@ -75,7 +75,7 @@ def trail_of(
     return [*db.scalars(query)]
 
 
-def log_access(db: Session, facts: Mapping[str, Any], *, allowed: bool) -> int:
+def log_access(db: Session, facts: Mapping[str, str | int | None], *, allowed: bool) -> int:
     """Note who opened what, or was refused, and return the number of the line."""
     line = Access(at=now(), allowed=allowed, **facts)
     db.add(line)

@@ -28,6 +28,7 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from medassay.core.records.model import ModelSpec
@@ -79,7 +80,7 @@ class RayEngine:
         while under_way:
             yield _result(ray, under_way.popleft())
 
-    async def _lead(self, ray: Any, job: StageJob, named: Mapping[str, str]) -> None:
+    async def _lead(self, ray: ModuleType, job: StageJob, named: Mapping[str, str]) -> None:
         asker, stage = job.asker, job.stage
         units = {n: sum(1 for _ in waiting_units(stage, job.journal, n)) for n in stage.specs}
         if not any(units.values()):
@@ -105,7 +106,7 @@ class RayEngine:
             pool.end()
 
 
-def _do(task: Any, part: Any) -> Any:
+def _do(task: Callable[[T], R], part: T) -> R:
     return task(part)
 
 
@@ -121,7 +122,7 @@ def _result(ray: Any, reference: Any) -> Any:
         ) from None
 
 
-def connect(hidden: Collection[str] = ()) -> Any:
+def connect(hidden: Collection[str] = ()) -> ModuleType:
     """Return Ray, connected to the cluster of RAY_ADDRESS, else to one that starts on this machine
     and ends with this process.
 
@@ -260,7 +261,7 @@ class RayPool:
     """Workers as actors of a Ray cluster."""
 
     def __init__(
-        self, ray: Any, job: WorkerJob, pools: Sequence[Pool], secrets: Mapping[str, str]
+        self, ray: ModuleType, job: WorkerJob, pools: Sequence[Pool], secrets: Mapping[str, str]
     ) -> None:
         self._ray, self._pools, self._secrets = ray, pools, secrets
         self._job = ray.put(job)

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from medassay.core.canonical import canonical
 from medassay.core.records.decision_graph import read_decision_graph
+from medassay.core.table import Cell
 from medassay.errors import GateError, InputError
 from medassay.review.form import MARKS, SEVERITIES, Problem
 from medassay.review.store import accounts, reading, reviews, studies
@@ -276,7 +277,7 @@ def own_csv(context: Here) -> Response:
 
 
 def table(
-    context: RequestContext, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+    context: RequestContext, name: str, header: Sequence[str], rows: Iterable[Sequence[Cell]]
 ) -> Response:
     """Return a CSV in which no cell is taken for a formula by a program that opens it."""
     text = io.StringIO()
@@ -288,7 +289,7 @@ def table(
     )
 
 
-def plain_cell(value: Any) -> Any:
+def plain_cell(value: Cell) -> Cell:
     """Return a cell as text that spreadsheets do not run.
 
     Examples
