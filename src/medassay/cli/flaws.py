@@ -1,9 +1,9 @@
 """`medassay bank flaws`: items that are hard or flawed, and a review of them by another family."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,7 +13,7 @@ from medassay.errors import UsageError
 
 if TYPE_CHECKING:
     from medassay.core.records.context_config import ToolRules
-    from medassay.synthesis.flaws import Flaws
+    from medassay.synthesis.flaws import Flaws, FlawsObject
 
 _RUNS = typer.Argument(
     ..., metavar="RUN…", help="Sealed runs of one bank, with the setting zero_shot."
@@ -71,7 +71,7 @@ def flaws(
         options = ReviewerOptions(
             reviewer=review, models_file=models, bank=bank, tools=_tool_rules(tools)
         )
-        document |= review_flaws(
+        review_found = review_flaws(
             flawed,
             options,
             to,
@@ -80,6 +80,7 @@ def flaws(
             watch=watch,
             again=again,
         )
+        document = {**document, **review_found}
     elif bank is not None or to is not None or tools is not None or again:
         raise UsageError("--bank, --to, --tools and --again go with --review")
     if flawed.unsized:
@@ -92,7 +93,7 @@ def flaws(
         out.say(f"nothing is changed before a person decides: medassay bank queue {to}")
 
 
-def _lines(flawed: "Flaws", document: Mapping[str, Any]) -> Iterator[str]:
+def _lines(flawed: "Flaws", document: "FlawsObject") -> Iterator[str]:
     yield (
         f"{flawed.selected.items} items; wrong for {' and '.join(flawed.large)}:"
         f" {len(flawed.selected.candidates)}; wrong also for at least half of {len(flawed.small)}"

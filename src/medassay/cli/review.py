@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -193,14 +193,14 @@ def _protocol(path: Path | None) -> str:
 
 def _of_run(
     folder: Path, form: str, publication: Path | None
-) -> tuple[str, "list[NewEntry]", dict[str, Any]]:
+) -> tuple[str, "list[NewEntry]", dict[str, str]]:
     """Return form, entries and source of a sealed run."""
     from medassay.exchange.review_entries import private_run, run_entries
     from medassay.storage.run import open_run
 
     run = open_run(folder)
     _check_run(run)
-    summary: dict[str, Any] = {"run": run.id}
+    summary: dict[str, str] = {"run": run.id}
     if private_run(run):
         summary["private_run"] = str(folder.resolve())
     if publication is not None and not (publication / "data" / "run").is_dir():
@@ -212,7 +212,7 @@ def _of_run(
 
 def _entries(
     source: str, form: str, original: str, publication: Path | None
-) -> tuple[str, "list[NewEntry]", dict[str, Any]]:
+) -> tuple[str, "list[NewEntry]", dict[str, str]]:
     """Return form, entries and what the study notes of their source."""
     from medassay.cli.options import load_bank_argument
     from medassay.exchange.review_entries import pair_entries
@@ -234,7 +234,7 @@ def _entries(
             raise UsageError("a workshop holds pairs; import its bank folder for item review")
         return "pair", workshop_entries(read_workshop(folder)), {"workshop": folder.name}
     bank = load_bank_argument(source)
-    summary: dict[str, Any] = {
+    summary: dict[str, str] = {
         "bank": bank.name,
         "version": bank.version,
         "content_sha256": bank.content_hash,

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,6 +14,7 @@ from medassay.errors import UsageError
 
 if TYPE_CHECKING:
     from medassay.selection import Shortlist
+    from medassay.selection.shortlist import ShortlistDocument
 
 
 def command(
@@ -51,7 +52,7 @@ def command(
     out.tell(document, _parts(result))
 
 
-def _write(folder: Path, result: "Shortlist", document: dict[str, Any]) -> None:
+def _write(folder: Path, result: "Shortlist", document: "ShortlistDocument") -> None:
     from medassay.selection.written import files_of
 
     if folder.parent.exists() and not folder.parent.is_dir():

@@ -1,12 +1,11 @@
 """Criteria with positive and negative points: what was met over what could be met."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from medassay.errors import ScaleError
 
 
-def rubric_points(criteria: Sequence[Mapping[str, Any]], met: Sequence[bool]) -> float:
+def rubric_points(criteria: Sequence[Mapping[str, float]], met: Sequence[bool]) -> float:
     """Return the sum of the points of the criteria met, over the sum of all positive points.
 
     At most 1; below 0 where harmful criteria outweigh (only means are clipped, as HealthBench

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.core.records.judging_columns import JudgingColumns
+from medassay.core.records.judging_columns import JudgingColumns, PanelObject
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import Trial
 
@@ -55,7 +55,7 @@ class JudgingSummary(Protocol):
     ) -> JudgingColumns | None:
         """Return what a row of a ranking says of its judging; None if nothing was judged."""
 
-    def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
+    def panel(self, domains: Sequence[str], mode: str, seed: int) -> PanelObject | None:
         """Return the agreement over all models of some domains, and each judge's
         self-preference.
         """

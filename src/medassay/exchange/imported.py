@@ -120,7 +120,9 @@ def import_manifest(
             model: {"id": model, "provider": "import", "location": "external"} for model in models
         },
         "template": "none",
-        "methodology": import_methodology(TASKS[source.task], plan),
+        "methodology": import_methodology(
+            TASKS[source.task], rank_rule=plan["rank_rule"], separation=plan["separation"]
+        ),
         "revisions": revision_ids(revisions(TASKS[source.task])),
         "created_at": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **surroundings(),

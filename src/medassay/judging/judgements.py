@@ -7,7 +7,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import groupby
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from medassay.bank.run_items import RunItems
 from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Item
-from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
+from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement, PanelObject
 from medassay.core.records.score import score_record
 from medassay.core.records.sealed_object import ScoreObject, VerdictObject, place_of
 from medassay.core.records.statistics_object import (
@@ -205,8 +205,9 @@ class Judgements:
         cells = [cell for d in domains if (cell := self._cells.get((d, model, setting, mode)))]
         if not cells:
             return None
+        panel = _panel_agreement(cells, seed)
         return JudgingColumns(
-            **_panel_agreement(cells, seed).to_dict(),
+            **{f.name: getattr(panel, f.name) for f in fields(panel)},
             tags=_by_tag(cells, seed) or None,
             harmful_criteria=_harmful_criteria(cells),
             judge_failures=sum(c.failures for c in cells),
@@ -218,14 +219,15 @@ class Judgements:
             one_or_ten_scores=sum(c.one_or_ten for c in cells),
         )
 
-    def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
+    def panel(self, domains: Sequence[str], mode: str, seed: int) -> PanelObject | None:
         """Return the agreement over all models of some domains, and each judge's
         self-preference.
         """
         cells = [c for key, c in self._cells.items() if key[0] in domains and key[3] == mode]
         if not cells:
             return None
-        return _panel_agreement(cells, seed).to_dict() | {
+        return {
+            **_panel_agreement(cells, seed).to_dict(),
             "self_preference": self._self_preferences(mode, seed),
             "batch_difference": _batch_difference(cells, seed),
         }

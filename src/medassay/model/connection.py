@@ -23,6 +23,7 @@ from medassay.errors import Permanent
 
 if TYPE_CHECKING:
     import httpx2
+    from aiohappyeyeballs import AddrInfoType
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _CONNECT = 30.0  # seconds
@@ -169,7 +170,7 @@ class _LocalResolver(AbstractResolver):
         """Nothing to free."""
 
 
-def _own_socket(info: tuple[Any, ...]) -> socket.socket:
+def _own_socket(info: "AddrInfoType") -> socket.socket:
     """Make the socket of a connection, or refuse: the last word, whatever was resolved before."""
     family, kind, protocol, _, place = info
     _refuse_elsewhere(place[0])

@@ -19,12 +19,26 @@ import hashlib
 import json
 import math
 import re
-from typing import Any
+from typing import Any, TypedDict
 
 from medassay.core.records.completion import Completion, ToolCall, Usage
 from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.prompt import Prompt, message_text
 from medassay.errors import Permanent, Transient
+
+
+class ScriptedCall(TypedDict):
+    """A call of a tool in a script."""
+
+    name: str
+    arguments: dict[str, str | int]
+
+
+class ScriptedLabels(TypedDict, total=False):
+    """Labels of a scripted judge: name → severity, and golden diagnosis → name → relation."""
+
+    severity: dict[str, str]
+    relation: dict[str, dict[str, str]]
 
 
 class Fake:
@@ -80,7 +94,7 @@ def _usage(prompt: Prompt, text: str) -> Usage:
     return Usage(prompt=words, completion=max(1, len(text.split())))
 
 
-def _calls(prompt: Prompt, turns: list[list[dict[str, Any]]]) -> tuple[ToolCall, ...]:
+def _calls(prompt: Prompt, turns: list[list[ScriptedCall]]) -> tuple[ToolCall, ...]:
     """Return the scripted calls of the turn that a conversation has reached."""
     turn = sum("tool_calls" in message for message in prompt.messages)
     return tuple(
@@ -116,7 +130,7 @@ _REFERENCE = re.compile(_BETWEEN.format("reference"), re.DOTALL)
 _ENTRY = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
 
 
-def _labels(prompt_text: str, table: dict[str, Any]) -> str:
+def _labels(prompt_text: str, table: ScriptedLabels) -> str:
     """Return a scripted judge's labels of a list: what the table says, no judgement at all."""
     listed, reference = _LIST.search(prompt_text), _REFERENCE.search(prompt_text)
     items: list[dict[str, Any]] = []

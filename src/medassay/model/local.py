@@ -8,11 +8,11 @@ import asyncio
 import math
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.catch import caught
-from medassay.core.records.completion import Completion, Usage
+from medassay.core.records.completion import Completion, TokenLogprob, Usage
 from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.prompt import Prompt, message_text
 from medassay.core.records.relaxed import RelaxedSetting
@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 Job = tuple[int, int, Prompt, Sampling, int, "asyncio.Future[Completion]"]
 
 _Made = list[Completion | Permanent]
+
+
+class TokenCandidates(TypedDict):
+    """The tokens of a completion with their log-probabilities, and the likeliest at each place."""
+
+    logprobs: tuple[TokenLogprob, ...]
+    alternatives: tuple[tuple[TokenLogprob, ...], ...] | None
 
 
 class LocalModel:
@@ -186,6 +193,7 @@ class LocalModel:
             stop = next((i for i, token in enumerate(new) if token in ends), None)
             tokens = new if stop is None else new[:stop]
             text = tokenizer.decode(tokens, skip_special_tokens=True)
+            told = None if heard is None else heard.of(place, tokens, tokenizer)
             is_stopped = stop is not None or any(end in text for end in sampling.stop)
             generated.append(
                 Completion(
@@ -193,7 +201,8 @@ class LocalModel:
                     finish="stop" if is_stopped else "length",
                     usage=Usage(prompt=int(mask.sum()), completion=len(tokens)),
                     seconds=seconds,
-                    **({} if heard is None else heard.of(place, tokens, tokenizer)),
+                    logprobs=None if told is None else told["logprobs"],
+                    alternatives=None if told is None else told["alternatives"],
                 )
             )
         return generated
@@ -233,7 +242,9 @@ class _Likelihoods:
         if self._last is not None:
             self._token_logprobs.append(self._last.gather(1, ids[:, -1:])[:, 0].tolist())
 
-    def of(self, row: int, tokens: list[int], tokenizer: Any) -> dict[str, Any]:
+    def of(
+        self, row: int, tokens: list[int], tokenizer: "PreTrainedTokenizerBase"
+    ) -> TokenCandidates:
         """Return `logprobs` and `alternatives` of one completion."""
         steps = zip(
             tokens, self._token_logprobs, strict=False

@@ -4,8 +4,9 @@ committed to.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError, IntegrityError
 from medassay.publishing.redaction import item_key, trial_key
 from medassay.publishing.withhold import withholding_of
@@ -14,27 +15,19 @@ from medassay.storage.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenedRecord:
+class OpenedRecord(KeyedRecord):
     """A private record with its salt and commitment.
 
     `public` says whether the publication has it.
     """
+
+    KEYS: ClassVar = ("what", "record", "salt", "commitment", "public")
 
     what: str
     record: dict[str, Any]
     salt: str
     commitment: str
     public: bool | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record with its proof as plain JSON values."""
-        return {
-            "what": self.what,
-            "record": self.record,
-            "salt": self.salt,
-            "commitment": self.commitment,
-            "public": self.public,
-        }
 
 
 def open_item(

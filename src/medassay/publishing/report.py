@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from jinja2 import TemplateError
 
@@ -13,11 +13,27 @@ class Mismatch(Exception):
     """Says which record differs."""
 
 
+class CheckResult(TypedDict):
+    """One check of a verification."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+class ReportObject(TypedDict):
+    """A report on what was checked, as `verify --json` prints it."""
+
+    ok: bool
+    checks: list[CheckResult]
+    first_mismatch: str | None
+
+
 @dataclass
 class VerificationReport:
     """What was checked, in order; `first_mismatch` names the first record that differs."""
 
-    checks: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[CheckResult] = field(default_factory=list)
     first_mismatch: str | None = None
 
     @property
@@ -31,7 +47,7 @@ class VerificationReport:
         if not ok and self.first_mismatch is None:
             self.first_mismatch = detail
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ReportObject:
         """Return the report as plain JSON values."""
         return {"ok": self.ok, "checks": self.checks, "first_mismatch": self.first_mismatch}
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from ipaddress import ip_address
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -103,6 +103,22 @@ class TimesKey(KeyedRecord):
     items: Origin
 
 
+class TimesObject(TypedDict, total=False):
+    """Times as the seal of a public copy keeps them: the keys of `TimesKey`, and the sums."""
+
+    role: Role
+    model: str
+    setting: str
+    mode: str
+    kind: str
+    items: Origin
+    replies: int
+    seconds: float
+    usage: dict[str, int]
+    untold: int
+    squares: float
+
+
 @dataclass(kw_only=True)
 class Times:
     """What replies took: their number, seconds of generation, and tokens.
@@ -144,15 +160,17 @@ class Times:
         half = float(t.ppf(0.975, self.replies - 1)) * math.sqrt(variance)
         return max(0.0, mean - half), mean + half
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> TimesObject:
         """Return the sums as plain JSON values."""
-        return {
+        plain: TimesObject = {
             "replies": self.replies,
             "seconds": round(self.seconds, 6),
-            **({} if self.squares is None else {"squares": round(self.squares, 6)}),
             "usage": self.usage.to_dict(),
             "untold": self.untold,
         }
+        if self.squares is not None:
+            plain["squares"] = round(self.squares, 6)
+        return plain
 
 
 class _SealedTimes(msgspec.Struct, kw_only=True):
@@ -238,9 +256,12 @@ class _Seen:
         return True
 
 
-def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
+def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[TimesObject]:
     """Return times as the seal of a public copy keeps them."""
-    return [key.to_dict() | took.to_dict() for key, took in sorted(times_by_key.items())]
+    return [
+        cast(TimesObject, {**key.to_dict(), **took.to_dict()})
+        for key, took in sorted(times_by_key.items())
+    ]
 
 
 def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:

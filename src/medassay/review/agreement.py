@@ -15,7 +15,7 @@ from medassay.core.records.estimate import Estimate
 from medassay.review.form import Aspect, Form
 from medassay.review.rating import Rating
 from medassay.review.stored import ReviewContent
-from medassay.statistic.agreement.alpha import alpha_estimate
+from medassay.statistic.agreement.alpha import Level, alpha_estimate
 from medassay.statistic.agreement.votes import VoteTable, vote_table
 
 _APART = 2  # scores from 1 to 5 that differ by so much are a disagreement
@@ -163,7 +163,7 @@ def agreements(
 
 
 def _agreement(
-    group: str, who: str, level: Any, rows: list[tuple[int, int, str, int]], seed: int
+    group: str, who: str, level: Level, rows: list[tuple[int, int, str, int]], seed: int
 ) -> ReviewerAgreement:
     """Return the agreement in rows of (entry, reviewer, aspect, number)."""
     reviewers = {reviewer: at for at, reviewer in enumerate(sorted({row[1] for row in rows}))}

@@ -6,7 +6,6 @@ Source: specification of bank synthesis, 10.2 (review protocol of HealthBranches
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from medassay.bank.reviews import ReviewerGroup
 from medassay.errors import InputError
@@ -105,8 +104,9 @@ def together(groups: Iterable[ReviewerGroup]) -> ReviewerGroup:
     if not reviews:
         raise InputError("no ratings; a mean of nothing is no number")
 
-    def mean(aspect: str) -> Any:
-        return sum(getattr(group, aspect) * group.reviews for group in groups_found) / reviews
+    def mean(aspect: str) -> float:
+        total: float = sum(getattr(group, aspect) * group.reviews for group in groups_found)
+        return total / reviews
 
     return ReviewerGroup(
         qualification="all",

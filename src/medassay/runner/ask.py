@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import stamina
 import stamina.instrumentation
@@ -18,7 +18,7 @@ import stamina.instrumentation
 from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.core.records.completion import Completion, Reply, ReplyColumns, Usage
-from medassay.core.records.model import Chat, ModelSpec, Sampling
+from medassay.core.records.model import Chat, ModelSpec, Sampling, SamplingObject
 from medassay.core.records.plan import EngineRules
 from medassay.core.records.prompt import Prompt
 from medassay.core.secret import secrets
@@ -495,9 +495,26 @@ def _noticing_limit(completion: Completion, sampling: Sampling) -> Completion:
     return completion
 
 
-def request_constant(spec: ModelSpec, sampling: Sampling) -> dict[str, Any]:
+class RequestConstant(TypedDict, total=False):
+    """What all requests of a model share; the last four of weights here and of scripts alone."""
+
+    endpoint: str
+    protocol: str
+    model: str
+    version: str
+    sampling: SamplingObject
+    extra: Mapping[str, Any]
+    logprobs: bool
+    tools: list[str]
+    dtype: str
+    weights: str
+    quantisation: str | None
+    script: Mapping[str, Any]
+
+
+def request_constant(spec: ModelSpec, sampling: Sampling) -> RequestConstant:
     """Return what all requests of a model share: the parts of the response key besides messages."""
-    constant: dict[str, Any] = {
+    constant: RequestConstant = {
         "endpoint": spec.url or spec.path or spec.provider,
         "protocol": spec.protocol,
         "model": spec.sent_name,
@@ -508,9 +525,8 @@ def request_constant(spec: ModelSpec, sampling: Sampling) -> dict[str, Any]:
         "tools": [],
     }
     if spec.in_process:
-        constant.update(
-            dtype=spec.dtype, weights=spec.weights_digest, quantisation=spec.quantisation
-        )
+        constant["dtype"], constant["weights"] = spec.dtype, spec.weights_digest
+        constant["quantisation"] = spec.quantisation
     if spec.provider == "fake":
         constant["script"] = spec.script
     return constant

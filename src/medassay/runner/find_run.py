@@ -149,7 +149,8 @@ def _open(plan_hash: str, identity: ManifestObject, title: str, runs: Path) -> R
             return run
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = f"{plan_hash}-{counter + 1}"
-    around = surroundings(identity["models"])
+    packaged = any(m["path"].startswith("embedded:") for m in identity["models"].values())
+    around = surroundings(packaged=packaged)
     manifest: ManifestObject = {**identity, "name": title, "created_at": created, **around}
     return create_run(runs, name, manifest)
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.records.item import Bank
@@ -21,7 +21,7 @@ from medassay.judging.queue import spot_check_graders
 from medassay.model.connection import proxies_set
 from medassay.model.embedded import packaged_weights
 from medassay.prompt.render import load_part
-from medassay.runner.ask import request_constant, sampling_of
+from medassay.runner.ask import RequestConstant, request_constant, sampling_of
 from medassay.runner.revisions import raised, revision_ids, revisions
 from medassay.runner.schedule import Schedule
 
@@ -192,15 +192,15 @@ def raised_entry(task: Task, graders: Iterable[Grader] = ()) -> dict[str, dict[s
     return {"revisions": later} if later else {}
 
 
-def import_methodology(task: Task, plan: Mapping[str, Any]) -> str:
+def import_methodology(task: Task, *, rank_rule: str, separation: str) -> str:
     """Return the methodology of an import: how its answers are scored and ranked."""
     return short_hash(
         {
             "task": task.name,
             "import": True,
             "scorers": before_revisions()["scorers"],
-            "rank_rule": plan["rank_rule"],
-            "separation": plan["separation"],
+            "rank_rule": rank_rule,
+            "separation": separation,
             **raised_entry(task),
         }
     )
@@ -224,7 +224,17 @@ def rescored_methodology(
     return short_hash([methodology, scorers, rubrics, penalty, *later.values()])
 
 
-def judging_entry(assignment: JudgeAssignment, plan: Plan) -> dict[str, Any]:
+class JudgingEntry(TypedDict):
+    """Who judges by what, as a methodology knows it."""
+
+    rubrics: dict[str, str]
+    steps: Mapping[str, Any] | None
+    judges: list[str]
+    substitute: str
+    models: dict[str, RequestConstant]
+
+
+def judging_entry(assignment: JudgeAssignment, plan: Plan) -> JudgingEntry:
     """Return who judges by what, whichever models are judged and so whoever sat out."""
     entry = assignment_entry(assignment)
     requests = {
@@ -246,13 +256,12 @@ def code_of_today() -> dict[str, str | None]:
     return {"version": metadata.version("medassay"), "commit": _commit()}
 
 
-def surroundings(models: Mapping[str, Mapping[str, Any]] | None = None) -> ManifestObject:
+def surroundings(*, packaged: bool = False) -> ManifestObject:
     """Return code version and commit, packages, and the machine.
 
     Parameters
     ----------
-    models : entries that are asked; of those whose weights come as a package, the weights' hash is
-        told
+    packaged : whether weights that come as a package are asked: then their hash is told
     """
     packages = {}
     for name in _PACKAGES:
@@ -263,7 +272,6 @@ def surroundings(models: Mapping[str, Mapping[str, Any]] | None = None) -> Manif
     # Through none of them anything is asked; that they were set may explain what could not be
     # reached.
     proxies: ManifestObject = {"proxies": proxies_set()} if proxies_set() else {}
-    packaged = any(m["path"].startswith("embedded:") for m in (models or {}).values())
     return {
         **proxies,
         **({"weights": packaged_weights()} if packaged else {}),

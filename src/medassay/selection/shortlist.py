@@ -6,7 +6,7 @@ Source: specification of model selection.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import msgspec
 
@@ -60,6 +60,19 @@ class ShortlistRow:
     unknown: tuple[str, ...]
 
 
+class ShortlistDocument(TypedDict, total=False):
+    """A shortlist as a file keeps it; `id` is the hash over the rest."""
+
+    id: str
+    steps: dict[str, Any]
+    candidates: int
+    taken: list[dict[str, Any]]
+    shortlist: list[dict[str, Any]]
+    licences: list[dict[str, Any]]
+    licences_stated: str
+    recomputed: dict[str, Any] | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shortlist:
     """The models that passed every step, best mean first, and the way there."""
@@ -77,9 +90,9 @@ class Shortlist:
             return None
         return self.scores.recomputed({row.candidate.model: row.candidate for row in self.rows})
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ShortlistDocument:
         """Return everything as JSON values; `id` is the hash over it all."""
-        document: dict[str, Any] = {
+        document: ShortlistDocument = {
             "steps": self.steps.to_dict(),
             "candidates": self.candidates,
             "taken": [step.to_dict() for step in self.taken],
@@ -91,7 +104,8 @@ class Shortlist:
             "licences_stated": STATED,
             "recomputed": msgspec.to_builtins(self.recomputed),
         }
-        return {"id": sha256_hex(canonical(document))[:16], **document}
+        document["id"] = sha256_hex(canonical(document))[:16]
+        return document
 
 
 def shortlist(

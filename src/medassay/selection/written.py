@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from typing import Any
 
 from medassay.core.ranks import rank_range
 from medassay.core.wording import counted
@@ -12,10 +11,10 @@ from medassay.report.pages.html import asset, environment
 from medassay.report.tables import harmless
 from medassay.selection.discipline import Recomputed, RecomputedModel, RecomputedPair
 from medassay.selection.licence import FAMILIES, STATED
-from medassay.selection.shortlist import Shortlist, ShortlistRow
+from medassay.selection.shortlist import Shortlist, ShortlistDocument, ShortlistRow
 
 
-def files_of(shortlist: Shortlist, document: dict[str, Any]) -> dict[str, bytes]:
+def files_of(shortlist: Shortlist, document: ShortlistDocument) -> dict[str, bytes]:
     """Return the files of a shortlist, with its document, by name."""
     page = (
         environment()

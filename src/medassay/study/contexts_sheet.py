@@ -3,12 +3,12 @@ each model, by category.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgspec
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
 from medassay.core.records.leaderboard import UNREAD_WARNING
+from medassay.core.table import Cell
 from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.forest import NamedDifference, forest
 from medassay.report.plot.panels import PanelBar, panels
@@ -50,9 +50,9 @@ def contexts_sheet(study: ContextsStudy) -> ReportDocument:
     )
 
 
-def _line(row: ContextRow) -> dict[str, Any]:
+def _line(row: ContextRow) -> dict[str, Cell]:
     """Return a row of the CSV file; without a rank its cells are empty."""
-    line: dict[str, Any] = msgspec.to_builtins(row)
+    line: dict[str, Cell] = msgspec.to_builtins(row)
     return line | ({name: "" for name in _RANKS} if row.rank is None else {})
 
 

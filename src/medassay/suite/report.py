@@ -545,7 +545,7 @@ _TOLD = (
 
 def _card(
     model: str,
-    entry: Mapping[str, Any],
+    entry: Mapping[str, str | float | None],
     own_results: Iterable[SuiteResult],
     sentences: Sequence[str],
 ) -> Iterator[str]:

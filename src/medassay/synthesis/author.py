@@ -1,7 +1,7 @@
 """Asking a model for a piece of an item until it is usable, and remembering every call."""
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
@@ -18,6 +18,8 @@ from medassay.runner.ask import Asker, sampling_of
 
 T = TypeVar("T")
 _SHOWN = 4000  # characters of an unusable reply that its author is shown again
+# What fills the holes of a text, by name
+Holes = Mapping[str, str | int | Sequence[str]]
 
 
 class CallNote(TypedDict, total=False):
@@ -94,7 +96,7 @@ class Author:
         }
 
     def prompt(
-        self, part: str, subject: str, holes: dict[str, Any], pictures: Sequence[Path] = ()
+        self, part: str, subject: str, holes: Holes, pictures: Sequence[Path] = ()
     ) -> Prompt:
         """Return what the model is asked first."""
         text = load_part(part).text("en", **holes)
@@ -112,7 +114,7 @@ class Author:
         self,
         part: str,
         subject: str,
-        holes: dict[str, Any],
+        holes: Holes,
         read: Callable[[str], T],
         *,
         attempts: int,

@@ -9,7 +9,7 @@ Source: specification of bank synthesis, 10.1, flaw detection.
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypedDict, TypeVar
 
 from medassay.errors import IncompleteError, InputError
 from medassay.storage.jsonl import read_jsonl
@@ -77,6 +77,32 @@ def select_flaws(
     return FlawSelection(items=len(items), candidates=tuple(candidates), flaws=tuple(flaws))
 
 
+class FlawedItem(TypedDict):
+    """An item that was selected: who is wrong, and how many small models there are."""
+
+    item: str
+    domain: str
+    wrong_large: list[str]
+    wrong_small: list[str]
+    small: int
+
+
+class FlawsObject(TypedDict, total=False):
+    """Items that may be flawed, as `--json` prints them; behind a review what it found, too."""
+
+    setting: str
+    rule: str
+    large: list[str]
+    small: list[str]
+    unsized: list[str]
+    items: int
+    candidates: list[str]
+    selected: list[FlawedItem]
+    reviewed: dict[str, list[int]]
+    queue: dict[str, str]
+    calls: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Flaws:
     """The flawed items of some runs, with the models and the content of the banks that they were
@@ -91,7 +117,7 @@ class Flaws:
     contents: frozenset[str]
     selected: FlawSelection[Place]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> FlawsObject:
         """Return all as plain JSON values."""
         return {
             "setting": SETTING,

@@ -6,14 +6,15 @@ Source: specification of bank synthesis, 10.1.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.decision_graph import (
     DecisionGraph,
+    DecisionTree,
     contract_problem,
     read_decision_graph,
 )
@@ -29,7 +30,7 @@ from medassay.synthesis.graph_file import READERS, load_graph
 from medassay.synthesis.pathway import Path as Way
 from medassay.synthesis.pathway import count_paths, count_text, paths, same_leaf, subject_of
 from medassay.synthesis.plan import SynthesisPlan
-from medassay.synthesis.project import BY_PROGRAM, Event, Place, Status, Workshop, basis_of
+from medassay.synthesis.project import BY_PROGRAM, Event, Place, Status, Step, Workshop, basis_of
 from medassay.synthesis.question import Question, read_question, read_reply, shuffled
 from medassay.synthesis.refine import path_of, read_steps, refined
 from medassay.synthesis.source import (
@@ -255,7 +256,7 @@ class PathwayMaker:
     def _graph_job(self, source: SourceDocument) -> SynthesisStep:
         condition = self.condition(source.name)
 
-        def read(reply: str) -> Any:
+        def read(reply: str) -> DecisionTree:
             json_value = read_json_reply(reply)
             if not isinstance(json_value.value, dict):
                 raise ValueError(json_value.reason or "a list; expected one JSON object")
@@ -265,15 +266,20 @@ class PathwayMaker:
                 )
             if (problem := contract_problem(json_value.value)) is not None:
                 raise ValueError(problem)
-            root = json_value.value["node"]
+            tree = cast(DecisionTree, json_value.value)
+            root = tree["node"]
             if same_leaf(root) != same_leaf(condition):
                 raise ValueError(f"the root is '{root[:40]}'; expected '{condition}'")
-            return json_value.value
+            return tree
 
         return self._document_job("graph", "make_graph", source, read)
 
     def _document_job(
-        self, step: Any, part: str, source: SourceDocument, read: Any
+        self,
+        step: Step,
+        part: str,
+        source: SourceDocument,
+        read: Callable[[str], str | DecisionTree],
     ) -> SynthesisStep:
         pictures = source.pictures if self._author.sees else ()
         job = SynthesisStep(

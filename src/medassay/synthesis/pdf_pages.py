@@ -13,7 +13,10 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
 MEMORY, SECONDS = 4 * 2**30, 120
 MOST_PAGES = 200
@@ -67,7 +70,7 @@ def _day_made(metadata: dict[str, str]) -> str:
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if is_date else ""
 
 
-def _outline(document: Any) -> Iterator[tuple[int, str, int]]:
+def _outline(document: "PdfDocument") -> Iterator[tuple[int, str, int]]:
     """Yield level from 1, title and page from 1 of what the outline of a PDF names."""
     for mark in document.get_toc():
         goal = mark.get_dest()
@@ -77,7 +80,7 @@ def _outline(document: Any) -> Iterator[tuple[int, str, int]]:
             yield mark.level + 1, title[:_LONGEST_TITLE], page + 1
 
 
-def _pieces(text: Any, height: float) -> Iterator[Piece]:
+def _pieces(text: "PdfTextPage", height: float) -> Iterator[Piece]:
     """Yield the pieces of lines: what stands on one line without a wide gap."""
     from pypdfium2 import raw
 
@@ -108,7 +111,7 @@ def _pieces(text: Any, height: float) -> Iterator[Piece]:
         yield (box[0], box[1], box[2], box[3], "".join(pieces))
 
 
-def _drawings(page: Any, height: float) -> Iterator[tuple[float, float, float, float]]:
+def _drawings(page: "PdfPage", height: float) -> Iterator[tuple[float, float, float, float]]:
     """Yield the boxes of pictures and drawn lines, from above; at most some thousands."""
     from pypdfium2 import raw
 

@@ -247,7 +247,7 @@ class Workshop:
         status: Status,
         *,
         basis: str,
-        by: Mapping[str, Any],
+        by: Mapping[str, str],
         sources: Sequence[Place] = (),
         **more: Any,
     ) -> Event:

@@ -9,7 +9,6 @@ import datetime as dt
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -168,8 +167,11 @@ def _revised(workshop: Workshop, records_found: Sequence[ItemObject]) -> Records
     return revised_records
 
 
-def _content(record: ItemObject) -> dict[str, Any]:
-    return {k: v for k, v in record.items() if k not in ("revision", "approval")}
+def _content(record: ItemObject) -> ItemObject:
+    content = record.copy()
+    content.pop("revision", None)
+    content.pop("approval", None)
+    return content
 
 
 def _bind(

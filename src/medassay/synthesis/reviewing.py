@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from medassay.bank.folder import bank_records, load_bank
 from medassay.context.tools.loop import ToolLoop
@@ -41,6 +41,16 @@ from medassay.synthesis.steps import SynthesisStep, decision_on, do_jobs
 MAKER = "flaws"
 
 
+class FlawReview(TypedDict):
+    """What a reviewing model found: item → types of what is wrong, item → why there is no usable
+    review, and the number of calls.
+    """
+
+    reviewed: dict[str, list[int]]
+    queue: dict[str, str]
+    calls: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReviewerOptions:
     """Who shall review flawed items, an entry of a models file, with which tools.
@@ -63,7 +73,7 @@ def review_flaws(
     workspace: Path,
     watch: ProgressFactory | None = None,
     again: Collection[str] = (),
-) -> dict[str, Any]:
+) -> FlawReview:
     """Have a model of another family review flawed items in a workshop.
 
     Nothing is changed before a person decides.

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.json import storable
@@ -29,6 +29,9 @@ from medassay.synthesis.headings import (
     places_in_lines,
     places_on_pages,
 )
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 ENDINGS = (".htm", ".html", ".md", ".pdf", ".txt")
 LEAST_FROM_SOURCE = 0.98  # of the words of an extracted text
@@ -281,7 +284,7 @@ _REFERENCES = re.compile(
 )
 
 
-def _inline(parts: Sequence[Any]) -> str:
+def _inline(parts: "Sequence[Token]") -> str:
     kinds_kept = ("text", "code_inline")
     return "".join(
         part.content if part.type in kinds_kept else "\n" if "break" in part.type else ""

@@ -20,7 +20,7 @@ from medassay.runner.ask import Asker
 from medassay.runner.budget import estimated_cost, estimated_tokens
 from medassay.runner.concurrency import map_concurrently
 from medassay.runner.progress import ProgressFactory
-from medassay.synthesis.author import Author
+from medassay.synthesis.author import Author, Holes
 from medassay.synthesis.project import Event, Place, Step, Workshop, basis_of, by_model
 
 ATTEMPTS = 3  # of what the specification asks for three times at most
@@ -39,7 +39,7 @@ class SynthesisStep:
     subject: str
     author: Author
     part: str
-    holes: dict[str, Any]
+    holes: Holes
     read: Callable[[str], Any]
     sources: Sequence[Place] = ()
     pictures: Sequence[Path] = ()

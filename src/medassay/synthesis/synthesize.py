@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
+from medassay.core.keyed import KeyedRecord
 from medassay.core.records.model import FREE, ModelSpec
 from medassay.core.records.target import LETTERS
 from medassay.errors import IncompleteError, InputError
@@ -50,10 +51,12 @@ MAKERS: dict[str, Callable[[SynthesisPlan, Path, Workshop, Authors], Maker]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class SynthesisResult:
+class SynthesisResult(KeyedRecord):
     """What a workshop holds after a pass: items, what waits in the queue, what was left out and
     why, letters of the keys.
     """
+
+    KEYS: ClassVar = ("items", "queue", "dropped", "letters", "calls", "replayed", "failed")
 
     items: int
     queue: list[dict[str, str]]
@@ -62,18 +65,6 @@ class SynthesisResult:
     calls: int = 0
     replayed: int = 0
     failed: Mapping[str, str] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts as plain JSON values."""
-        return {
-            "items": self.items,
-            "queue": self.queue,
-            "dropped": dict(self.dropped),
-            "letters": dict(self.letters),
-            "calls": self.calls,
-            "replayed": self.replayed,
-            "failed": dict(self.failed),
-        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -261,4 +261,4 @@ def agreement(
 
 def export(context: Here) -> dict[str, Any]:
     """Return a closed study with its reviews, its entries and what became of its tickets."""
-    return results.exported(context)
+    return {**results.exported(context)}

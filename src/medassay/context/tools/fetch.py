@@ -14,7 +14,7 @@ import socket
 import sys
 import zlib
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
@@ -24,6 +24,9 @@ from yarl import URL
 from medassay.core.address import is_public
 from medassay.core.records.context_config import LONGEST_RESULT
 from medassay.errors import GateError, ToolError, UnavailableError
+
+if TYPE_CHECKING:
+    from aiohappyeyeballs import AddrInfoType
 
 MOST_BYTES = 4 * 2**20  # of a page, unpacked; what follows is not read
 TIMEOUT = 20.0  # seconds, redirects and extraction included
@@ -216,7 +219,7 @@ class Fetcher:
         if literal and not self._gate(host, port):
             raise GateError(_refusal_text(f"'{host}'"))
 
-    def _socket(self, info: tuple[Any, ...]) -> socket.socket:
+    def _socket(self, info: "AddrInfoType") -> socket.socket:
         """Make the socket of a connection, or refuse: the last word, whatever was resolved
         before.
         """

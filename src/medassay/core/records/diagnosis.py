@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from medassay.core.wording import counted
 
@@ -105,7 +105,7 @@ class Diagnosis:
     severity: str | None = None
     severity_by: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, str | int | None]:
         """Return the entry as plain JSON values."""
         return {name: getattr(self, name) for name in self.__slots__}
 

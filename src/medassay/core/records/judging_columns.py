@@ -6,7 +6,39 @@ withheld is what was added.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypedDict, cast
+
+from medassay.core.records.statistics_object import (
+    EstimateObject,
+    HarmfulCriteriaObject,
+    PreferenceObject,
+)
+
+
+class PanelObject(TypedDict, total=False):
+    """The columns of `JudgingColumns`, and what a ranking as a whole says of its judges."""
+
+    agreement: float | None
+    agreement_low: bool
+    unanimous: float | None
+    alpha: Mapping[str, Any] | None
+    hallucination_rate: EstimateObject | None
+    claims_per_answer: float | None
+    claim_kinds: Mapping[str, float] | None
+    contradict_rate: float | None
+    judged: int
+    judge_failures: int
+    unsupported_quotes: int
+    repaired_replies: int
+    masked_names: int
+    unweighted_scores: int
+    one_or_ten_scores: int
+    tags: Mapping[str, EstimateObject]
+    harmful_criteria: HarmfulCriteriaObject
+    score_worst: float | None
+    score_best: float | None
+    self_preference: list[PreferenceObject]
+    batch_difference: EstimateObject | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +62,14 @@ class PanelAgreement:
     agreement_low: bool = False
     unanimous: float | None = None
     alpha: Mapping[str, Any] | None = None
-    hallucination_rate: Mapping[str, Any] | None = None
+    hallucination_rate: EstimateObject | None = None
     claims_per_answer: float | None = None
     claim_kinds: Mapping[str, float] | None = None
     contradict_rate: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PanelObject:
         """Return the columns by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return cast(PanelObject, {field.name: getattr(self, field.name) for field in fields(self)})
 
 
 _WHERE_MARKED = ("tags", "harmful_criteria")  # absent where no criterion has such a mark
@@ -65,15 +97,16 @@ class JudgingColumns(PanelAgreement):
     masked_names: int
     unweighted_scores: int
     one_or_ten_scores: int
-    tags: Mapping[str, Any] | None = None
-    harmful_criteria: Mapping[str, Any] | None = None
+    tags: Mapping[str, EstimateObject] | None = None
+    harmful_criteria: HarmfulCriteriaObject | None = None
     score_worst: float | None = None
     score_best: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PanelObject:
         """Return the columns by name, without those of marks that no criterion has."""
-        columns = super().to_dict()
-        return {k: v for k, v in columns.items() if v is not None or k not in _WHERE_MARKED}
+        columns = super().to_dict().items()
+        present = {k: v for k, v in columns if v is not None or k not in _WHERE_MARKED}
+        return cast(PanelObject, present)
 
 
 @dataclass(frozen=True, kw_only=True)

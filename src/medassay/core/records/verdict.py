@@ -179,7 +179,7 @@ class SingleQuestionGrader(ABC):
         first = self.step(cases, [])
         return [first] if isinstance(first, Prompt) else []
 
-    def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
+    def parts(self, item: Item, verdict: Verdict) -> dict[str, float | None]:
         """Return nothing."""
         return {}
 

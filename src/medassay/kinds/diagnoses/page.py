@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 from markupsafe import Markup, escape
 
@@ -283,7 +283,15 @@ def _semantic_place(group: ErrorGroup) -> float:
     return math.inf if mean is None or mean.value is None else mean.value
 
 
-def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> dict[str, Any] | None:
+class LinkedPlane(TypedDict):
+    """The plane of all cases, as a figure and as mark-up for light and dark pages."""
+
+    figure: Figure
+    light: Markup
+    dark: Markup
+
+
+def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> LinkedPlane | None:
     """Return the plane of all cases, light and dark, as mark-up whose crosses lead to their
     cases.
     """

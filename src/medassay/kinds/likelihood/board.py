@@ -3,7 +3,7 @@ completions.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -23,6 +23,46 @@ from medassay.kinds.likelihood.relaxed_perplexity import combine
 _TINTS = 5  # steps of the background that shows how likely a statement is
 _LAST = 60  # characters shown before the place where a statement is likeliest
 _WIDTH, _HEIGHT = 320, 80  # of the curve
+
+
+class Curve(TypedDict):
+    """A small curve in pixels, and the values at its ends."""
+
+    points: list[tuple[float, float]]
+    low: float
+    high: float
+    width: int
+    height: int
+
+
+class CompletionPiece(TypedDict):
+    """A stretch of a completion, and how likely a statement is where it begins."""
+
+    at: int
+    value: float | None
+    tint: int
+    text: str
+
+
+class ShownCompletion(TypedDict):
+    """A completion in pieces."""
+
+    logprob: float | None
+    n_tokens: int
+    pieces: list[CompletionPiece]
+
+
+class ShownStatement(TypedDict):
+    """A statement that completions may hold, and where it is likely in them."""
+
+    text: str
+    role: str
+    value: float | None
+    reason: str
+    log_p: list[dict[str, float | None]]
+    best: dict[str, str | float | None]
+    curve: Curve | None
+    completions: list[ShownCompletion]
 
 
 def shows_likelihood(item: ItemObject, trial: TrialObject) -> bool:
@@ -59,7 +99,7 @@ def likelihood_view(item: ItemObject, trial: Trial) -> dict[str, Any] | None:
     }
 
 
-def _targets(item: ItemObject, samples: StoredCompletions) -> Iterator[dict[str, Any]]:
+def _targets(item: ItemObject, samples: StoredCompletions) -> Iterator[ShownStatement]:
     """Yield what is shown of each statement, what an answer must have first."""
     facts = [f["text"] if isinstance(f, Mapping) else f for f in item.get("facts") or ()]
     must = facts or [item.get("reference") or ""]
@@ -96,7 +136,7 @@ def _behind(sampled: Sequence[StoredCompletion], position: Position, at: int) ->
     return ""
 
 
-def _pieces(sampled: Sequence[StoredCompletion], tables: Tables) -> Iterator[dict[str, Any]]:
+def _pieces(sampled: Sequence[StoredCompletion], tables: Tables) -> Iterator[ShownCompletion]:
     """Yield each completion cut at its positions, with how likely the statement is where a piece
     ends.
 
@@ -106,7 +146,7 @@ def _pieces(sampled: Sequence[StoredCompletion], tables: Tables) -> Iterator[dic
     finite = [value for value in values if finite_or_none(value) is not None]
     low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
     for completion in sampled:
-        pieces = []
+        pieces: list[CompletionPiece] = []
         ends = [*completion.ends, len(completion.text)]
         for place, which in enumerate(completion.prefixes):
             value = tables.positions[place].prefixes[which].target
@@ -127,7 +167,7 @@ def _pieces(sampled: Sequence[StoredCompletion], tables: Tables) -> Iterator[dic
         }
 
 
-def _curve(values: Sequence[float | None]) -> dict[str, Any] | None:
+def _curve(values: Sequence[float | None]) -> Curve | None:
     """Return points of a small curve, in pixels; None where nothing can be drawn."""
     finite = [value for value in values if value is not None]
     if len(finite) < 2:

@@ -6,7 +6,6 @@ its `acc_norm`, and by bytes for its `acc_bytes`; both stand here, `acc_norm` by
 """
 
 import math
-from typing import Any
 
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
@@ -17,7 +16,7 @@ REVISION = 1
 SHARES = ("acc_norm", "acc_norm_characters", "tied")  # parts that are 0 or 1
 
 
-def likeliest_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
+def likeliest_parts(item: Item, answer: Answer, text: str) -> dict[str, float | None]:
     """Return the parts of a choice by likelihood; {} for a letter that was read in a reply.
 
     Returns

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
@@ -134,7 +133,7 @@ def bits_per_byte(item: Item, answer: Answer) -> tuple[float | None, str]:
     return max(0.0, -likelihood.total) / likelihood.n_bytes / math.log(2), "likelihood"
 
 
-def perplexity_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
+def perplexity_parts(item: Item, answer: Answer, text: str) -> dict[str, float | None]:
     """Return what corpus perplexities are summed from: nats, words and bytes of one document.
 
     {} for what was no likelihood.

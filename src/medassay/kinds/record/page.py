@@ -3,7 +3,7 @@ what could harm.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 import msgspec
 
@@ -25,7 +25,7 @@ from medassay.kinds.record.files import records_csv
 from medassay.kinds.record.parts import parts_of
 from medassay.kinds.record.row import RecordRow
 from medassay.kinds.record.summary import ThinkingDifference
-from medassay.report.board import Board
+from medassay.report.board import Board, ShownAnswer, ShownCell
 from medassay.report.judge_graph import drawings
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
@@ -186,7 +186,16 @@ def _page_order(pair: ThinkingGain) -> ThinkingGain:
     return msgspec.structs.replace(pair, differences=dict(differences))
 
 
-def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
+class StoppedDrug(TypedDict):
+    """A drug that was stopped in a report and is listed as current, with the way to the answer."""
+
+    key: ShownCell
+    answer: ShownAnswer
+    drug: str
+    link: str
+
+
+def _stopped(board: Board, mode: str) -> Iterator[StoppedDrug]:
     """Yield every drug that was stopped in a report and is listed as current, with the way to the
     answer.
     """

@@ -1,7 +1,5 @@
 """Likeness of an answer to the reference of its item."""
 
-from typing import Any
-
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
 from medassay.score.text import chrf, text_likeness
@@ -16,7 +14,7 @@ def likeness_to_reference(item: Item, answer: Answer) -> tuple[float, str]:
     return chrf(answer.value or "", item.reference_text), "chrf"
 
 
-def likeness_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
+def likeness_parts(item: Item, answer: Answer, text: str) -> dict[str, dict[str, float]]:
     """Return every metric of words under the key `text`; {} without an answer."""
     if answer.value is None:
         return {}

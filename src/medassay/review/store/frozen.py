@@ -2,7 +2,7 @@
 trail.
 """
 
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -15,6 +15,32 @@ from medassay.review.store.schema import Assignment, Entry, Review, Right, Study
 from medassay.review.store.studies import hold
 from medassay.review.store.tickets import steps_of
 from medassay.review.store.trail import note
+
+
+class FrozenStudy(TypedDict):
+    """What closing a study freezes; `review/exported.py` reads it."""
+
+    study: dict[str, Any]
+    reviewers: list[dict[str, Any]]
+    entries: list[dict[str, Any]]
+    reviews: list[dict[str, Any]]
+
+
+class TicketExport(TypedDict):
+    """A ticket with its steps, people by their names in the study."""
+
+    entry: int
+    state: str
+    steps: list[dict[str, Any]]
+
+
+class StudyExport(TypedDict):
+    """A closed study as it is exported; `sha256` is that of the frozen part."""
+
+    schema_version: int
+    sha256: str
+    frozen: FrozenStudy
+    tickets: list[TicketExport]
 
 
 def close(db: Session, study: Study, *, who: str) -> str:
@@ -72,7 +98,7 @@ def _reviewers(db: Session, study: Study) -> list[dict[str, str | int | None]]:
     ]
 
 
-def frozen_document(db: Session, study: Study) -> dict[str, Any]:
+def frozen_document(db: Session, study: Study) -> FrozenStudy:
     """Return everything that closing freezes: entries, reviewers without names, every revision of
     every review.
     """
@@ -128,7 +154,7 @@ def frozen_document(db: Session, study: Study) -> dict[str, Any]:
     }
 
 
-def export_document(db: Session, study: Study, *, who: str) -> dict[str, Any]:
+def export_document(db: Session, study: Study, *, who: str) -> StudyExport:
     """Return a closed study with what became of its tickets, and note in the trail that it was
     exported.
 
@@ -154,7 +180,7 @@ def export_document(db: Session, study: Study, *, who: str) -> dict[str, Any]:
             f"study '{study.id}': its reviews have the hash {document_hash}, closed was"
             f" {study.frozen_sha256}"
         )
-    document = {
+    document: StudyExport = {
         "schema_version": 1,
         "sha256": document_hash,
         "frozen": frozen,
@@ -165,9 +191,9 @@ def export_document(db: Session, study: Study, *, who: str) -> dict[str, Any]:
     return document
 
 
-def _tickets(db: Session, study: Study) -> list[dict[str, Any]]:
+def _tickets(db: Session, study: Study) -> list[TicketExport]:
     names = pseudonyms(db, study.id)
-    ticket_records = []
+    ticket_records: list[TicketExport] = []
     for ticket, entry in tickets_of(db, study.id):
         steps = []
         for step in steps_of(db, ticket):

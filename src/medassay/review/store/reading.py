@@ -1,9 +1,8 @@
 """What is read about a whole study: its last reviews, progress by reviewer, tickets."""
 
 import calendar
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import msgspec
 from sqlalchemy import case, func, select
@@ -25,6 +24,16 @@ from medassay.review.store.schema import (
 from medassay.review.store.tickets import State
 
 StudyState = tuple[int | str | None, ...]  # of a study: what its results follow from
+
+
+class Outcome(TypedDict):
+    """What became of the feedback of a reviewer: number of the item, state and steps of the
+    ticket.
+    """
+
+    number: int
+    state: str
+    steps: list[TicketStep]
 
 
 def last_reviews(db: Session, study: str) -> list[LastReview]:
@@ -179,7 +188,7 @@ def tickets_of(
     return [(ticket, entry) for ticket, entry in db.execute(query)]
 
 
-def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]]:
+def outcomes_of(db: Session, study: str, account: int) -> list[Outcome]:
     """Return what became of the feedback of one reviewer: number of the item, state of the ticket,
     its steps without names.
     """
@@ -196,7 +205,7 @@ def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]
             .where(Assignment.study_id == study, Assignment.account_id == account)
         )
     )
-    outcomes: list[Mapping[str, Any]] = []
+    outcomes: list[Outcome] = []
     for ticket, number in db.execute(query):
         steps = [
             *db.scalars(

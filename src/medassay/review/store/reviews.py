@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
@@ -16,6 +16,17 @@ from medassay.review.store.studies import refuse_closed
 from medassay.review.store.tickets import open_ticket
 
 _MOST_FIELDS = 400
+
+
+class OwnReview(TypedDict):
+    """One revision of a review as its reviewer may take it home."""
+
+    number: int
+    entry_sha256: str
+    revision: int
+    submitted_at: str | None
+    reason: str
+    review: Mapping[str, Any]
 
 
 class Incomplete(MedassayError):
@@ -342,7 +353,7 @@ def queue_of(db: Session, study: str, account: int) -> Queue:
     )
 
 
-def own_reviews(db: Session, study: str, account: Account) -> list[dict[str, Any]]:
+def own_reviews(db: Session, study: str, account: Account) -> list[OwnReview]:
     """Return everything that somebody submitted in a study, every revision, as plain values."""
     query = (
         select(Assignment.number, Review, Entry.sha256)

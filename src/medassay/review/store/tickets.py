@@ -3,11 +3,12 @@ released with a bank.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from medassay.core.records.item_object import ItemObject
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import LastReview, differing
 from medassay.review.form import FORMS, clean, read_review
@@ -179,7 +180,7 @@ def decide(db: Session, study: Study, entry: Entry, fields: Mapping[str, str], b
     _tell(db, study, entry, by, "decided", **detail)
 
 
-def _change(study: Study, entry: Entry, fields: Mapping[str, str]) -> dict[str, Any]:
+def _change(study: Study, entry: Entry, fields: Mapping[str, str]) -> ItemObject:
     """Return what a decision changes in an item."""
     content, verdict = entry.content, fields.get("verdict", "")
     if verdict not in VERDICTS[study.form]:
@@ -192,7 +193,7 @@ def _change(study: Study, entry: Entry, fields: Mapping[str, str]) -> dict[str, 
         if option not in letters or option == content.get("expected"):
             raise InputError("correct the key: choose the option that is right instead")
         return {"expected": option}
-    change: dict[str, Any] = {}
+    change: ItemObject = {}
     for name in _CHANGED:
         text = clean(fields.get(name, ""))
         if name == "options" and text:
@@ -200,7 +201,7 @@ def _change(study: Study, entry: Entry, fields: Mapping[str, str]) -> dict[str, 
             if lines != [option["text"] for option in content.get("options", ())]:
                 change["options"] = lines
         elif text and text != content.get(name, ""):
-            change[name] = text
+            change.update(cast(ItemObject, {name: text}))
     option = fields.get("option", "")
     if option and option != content.get("expected"):
         change["expected"] = option

@@ -313,7 +313,7 @@ def export_csv(context: Here) -> Response:
     return table(context, "reviews.csv", header, rows)
 
 
-def exported(context: RequestContext) -> dict[str, Any]:
+def exported(context: RequestContext) -> frozen.StudyExport:
     """Return a closed study as it is exported; refuse an open one."""
     if context.study.closed_at is None:
         raise Forbidden("The study is open: its reviews are exported after closing.")

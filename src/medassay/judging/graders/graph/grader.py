@@ -7,7 +7,7 @@ every step.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, TypedDict
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -26,6 +26,13 @@ from medassay.judging.graders.graph.walk import TEXT, Status, Walk
 REQUIRED_KEYS = (  # parameter of graphs on records: which top-level keys were asked for
     "required_keys"
 )
+
+
+class GraphParts(TypedDict):
+    """The score of one answer by a graph, and that of each branch."""
+
+    score: float | None
+    branches: dict[str, float | None]
 
 
 class GraphStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +134,7 @@ class GraphGrader:
         """Return the score of the first graph, in [0, 1]; None unless the verdict is valid."""
         return verdict.body_as(GraphsBody).graphs[0].score if verdict.valid else None
 
-    def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
+    def parts(self, item: Item, verdict: Verdict) -> dict[str, dict[str, GraphParts]]:
         """Return the score and the branches of every graph, by its name."""
         return {
             "graphs": {
