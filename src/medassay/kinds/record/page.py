@@ -186,7 +186,7 @@ def _page_order(pair: ThinkingGain) -> ThinkingGain:
     return msgspec.structs.replace(pair, differences=dict(differences))
 
 
-class StoppedDrug(TypedDict):
+class ListedAsCurrent(TypedDict):
     """A drug that was stopped in a report and is listed as current, with the way to the answer."""
 
     key: ShownCell
@@ -195,7 +195,7 @@ class StoppedDrug(TypedDict):
     link: str
 
 
-def _stopped(board: Board, mode: str) -> Iterator[StoppedDrug]:
+def _stopped(board: Board, mode: str) -> Iterator[ListedAsCurrent]:
     """Yield every drug that was stopped in a report and is listed as current, with the way to the
     answer.
     """
