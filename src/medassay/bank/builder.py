@@ -122,7 +122,7 @@ class BankBuilder:
             "dropped": dict(self.dropped),
         }
         if not self.may_leave:
-            card["may_leave"] = False
+            card |= {"may_leave": False}
         return Bank(
             name=self.name,
             version=version,

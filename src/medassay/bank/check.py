@@ -126,8 +126,8 @@ def _check_keys(record: ItemObject, refuse: Refuse, *, of_run: bool) -> None:
         if type_ is not object and type(value) is not type_:  # exact: true is no number
             expected = "text" if type_ is str else type_.__name__
             raise refuse(key, f"{value!r}; expected {expected}")
-    for key, text in (("id", record.get("id", "")), ("domain", record.get("domain", ""))):
-        if not text.strip():
+    for key in ("id", "domain"):
+        if not str(record.get(key, "")).strip():
             raise refuse(key, "absent or empty; expected text")
 
 

@@ -27,7 +27,7 @@ def item_record(item: Item) -> ItemObject:
     usual = {name: value for name, value in values.items() if value != getattr(_DEFAULTS, name)}
     record.update(cast(ItemObject, usual))
     if item.nice_to_have:
-        record["nice_to_have"] = list(item.nice_to_have)
+        record |= {"nice_to_have": list(item.nice_to_have)}
     if item.harm:
         record["harm"] = True
     record.update(item.target.to_dict())

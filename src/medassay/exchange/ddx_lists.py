@@ -142,7 +142,7 @@ def _labelled(files: Sequence[Path]) -> Lists:
         }
         severity = _severity(row.get("golden_diagnosis_severity") or "", where)
         if severity is not None:
-            item["severity"] = severity
+            item |= {"severity": severity}
         key = (domain, str(item["id"]))
         if items.setdefault(key, item) != item:
             raise InputError(

@@ -359,7 +359,7 @@ def _as_twin(other: ItemObject, before: ItemObject, after: ItemObject) -> ItemOb
     line = item_line(other)
     right, now_right = item_line(before).right_text, item_line(after).right_text
     if right and now_right and line.reference == right:
-        twin["reference"] = now_right
+        twin |= {"reference": now_right}
     if twin == other:
         return None
     twin.pop("rationale", None)
@@ -392,12 +392,12 @@ def _revised(record: ItemObject, decision: Decision) -> ItemObject:
     revised.update(decision.change)
     line = item_line(revised)
     if "path" in decision.change and "leaf" in revised:
-        revised["leaf"] = (line.path or "").rpartition("->")[2].strip()
+        revised |= {"leaf": (line.path or "").rpartition("->")[2].strip()}
     if "expected" in decision.change or "options" in decision.change:
         revised.pop("rationale", None)  # it explained another key
     if decision.change:
-        revised["revision"] = line.revision + 1
-    revised["approval"] = _approval(decision)
+        revised |= {"revision": line.revision + 1}
+    revised |= {"approval": _approval(decision)}
     check_record(revised, f"item '{decision.item}' as decided", {line.domain})
     return revised
 

@@ -61,12 +61,12 @@ def judged_score(
     missing = sorted(name for name, score in per_judge.items() if score is None)
     because = f"judge failed: {', '.join(missing)}" if value is None else "judged"
     record = score_record(place, value, because, grader.id)
-    record["judges"] = per_judge
+    record |= {"judges": per_judge}
     parts = dict(unjudged_parts)
     if value is not None and len(verdicts) == 1:
         parts |= grader.parts(item, stored_verdict(grader, verdicts[0].body))
     if parts:
-        record["parts"] = parts
+        record |= {"parts": parts}
     return record
 
 

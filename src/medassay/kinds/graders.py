@@ -33,7 +33,7 @@ def graders_of(task: Task, manifest: ManifestObject) -> dict[str, Grader]:
         "graphs": manifest.get("graphs", []),
     }
     if "ddx" in manifest:
-        rules["ddx"] = manifest["ddx"]
+        rules |= {"ddx": manifest["ddx"]}
     cards = {bank["version"]: bank for bank in manifest["banks"]}
     return {
         domain: GRADERS[name]({**cards[bank], **rules})

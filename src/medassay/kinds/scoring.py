@@ -38,7 +38,7 @@ class TaskScorer:
             for measure in self._measures[item.form]:
                 parts |= measure.parts(item, answer, text)
             if parts:
-                record["parts"] = parts
+                record |= {"parts": parts}
         return record
 
 

@@ -111,9 +111,9 @@ def counted_still(trial: TrialObject) -> TrialObject:
     """Return what is counted of an answer though its text is withheld or deleted."""
     counts: TrialObject = {}
     if trial.get("reason") == "ambiguous":  # a word of our parsers, counted apart
-        counts["reason"] = "ambiguous"
+        counts |= {"reason": "ambiguous"}
     if trial.get("finish") == "length":
-        counts["cut_off"] = True
+        counts |= {"cut_off": True}
     return counts
 
 
@@ -123,7 +123,7 @@ def numbers_of(item: ItemObject) -> ItemObject:
     """
     numbers = select_fields(item, ITEM_FIELDS)
     if (lowest := build_item(item).target.lowest) is not None:
-        numbers["lowest"] = lowest
+        numbers |= {"lowest": lowest}
     return numbers
 
 
@@ -146,16 +146,16 @@ class Redactor:
         """Return what is published of an item; `cluster` is the public name of its cluster."""
         public = numbers_of(record)
         if cluster is not None:
-            public["cluster"] = cluster
-        public["commitment"] = self.commitment(record, *item_key(record))
+            public |= {"cluster": cluster}
+        public |= {"commitment": self.commitment(record, *item_key(record))}
         return public
 
     def trial(self, record: TrialObject) -> TrialObject:
         """Return what is published of an answer."""
         public: TrialObject = {**select_fields(record, TRIAL_FIELDS), **counted_still(record)}
         if "tool_use" in public:
-            public["tool_use"] = select_fields(public["tool_use"], TOOL_FIELDS)
-        public["commitment"] = self.commitment(record, *trial_key(record))
+            public |= {"tool_use": select_fields(public["tool_use"], TOOL_FIELDS)}
+        public |= {"commitment": self.commitment(record, *trial_key(record))}
         return public
 
     def score(self, record: ScoreObject, verdicts: Iterable[VerdictObject]) -> ScoreObject:
@@ -165,7 +165,7 @@ class Redactor:
             **_panel_numbers(list(verdicts)),
         }
         if "parts" in public:
-            public["parts"] = select_fields(public["parts"], PUBLIC_PARTS)
+            public |= {"parts": select_fields(public["parts"], PUBLIC_PARTS)}
         return public
 
 
@@ -201,10 +201,10 @@ def _panel_numbers(verdicts: Sequence[VerdictObject]) -> ScoreObject:
         return numbers
     verdict_lists = [[fact.verdict for fact in facts_of_body] for facts_of_body in facts]
     contradictions = sum(verdict_list.count("contradict") for verdict_list in verdict_lists)
-    numbers["extra_false_claim_count"] = sum(len(body.claims) for body in bodies)
-    numbers["contradict_count"] = contradictions
+    numbers |= {"extra_false_claim_count": sum(len(body.claims) for body in bodies)}
+    numbers |= {"contradict_count": contradictions}
     if len(bodies) == len(verdicts) > 1:
-        numbers["agreement"] = agreement(verdict_lists).pairwise
+        numbers |= {"agreement": agreement(verdict_lists).pairwise}
     return numbers
 
 

@@ -169,7 +169,7 @@ class Times:
             "untold": self.untold,
         }
         if self.squares is not None:
-            plain["squares"] = round(self.squares, 6)
+            plain |= {"squares": round(self.squares, 6)}
         return plain
 
 

@@ -116,8 +116,8 @@ class AnswerStage:
         if attempt:
             record["attempt"], record["again"] = attempt, scope
         if trace is not None:
-            record["tool_use"] = msgspec.structs.asdict(trace.use)
-            record["trace"] = trace.calls()
+            record |= {"tool_use": msgspec.structs.asdict(trace.use)}
+            record |= {"trace": trace.calls()}
         score = self._scoring.record(
             item, trial_place(cell, item.id, repeat), answer, reply.completion.text
         )
@@ -129,9 +129,9 @@ class AnswerStage:
             "tokens": [usage.prompt, usage.completion],
         }
         if usage.cached:
-            timing["cached"] = usage.cached
+            timing |= {"cached": usage.cached}
         if usage.reasoning:
-            timing["reasoning"] = usage.reasoning
+            timing |= {"reasoning": usage.reasoning}
         self._journal.append(unit, canonical(record), canonical(score), timing)
         self._progress.advance(cell.model, cell.domain, answer.outcome)
 

@@ -526,7 +526,7 @@ def request_constant(spec: ModelSpec, sampling: Sampling) -> RequestConstant:
     }
     if spec.in_process:
         constant["dtype"], constant["weights"] = spec.dtype, spec.weights_digest
-        constant["quantisation"] = spec.quantisation
+        constant |= {"quantisation": spec.quantisation}
     if spec.provider == "fake":
         constant["script"] = spec.script
     return constant

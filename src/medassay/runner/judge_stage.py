@@ -125,12 +125,12 @@ class JudgeStage:
             "usage": [r.completion.usage.to_dict() for r in replies],
         }
         if grader.alternatives:
-            request_columns["logprobs"] = [r.completion.logprobs for r in replies]
-            request_columns["alternatives"] = [near_digits(r.completion) for r in replies]
+            request_columns |= {"logprobs": [r.completion.logprobs for r in replies]}
+            request_columns |= {"alternatives": [near_digits(r.completion) for r in replies]}
         if times:
-            request_columns["attempt"] = times
+            request_columns |= {"attempt": times}
         if len(trials) > 1:
-            request_columns["batch"] = [t.place for t in trials]
+            request_columns |= {"batch": [t.place for t in trials]}
         for number, trial, (case, was_cut), verdict in zip(
             numbers, trials, judged_cases, step, strict=True
         ):
@@ -143,9 +143,9 @@ class JudgeStage:
                 "score": grader.score(case.item, verdict),
             }
             if trial.attempt:
-                record["of_attempt"] = trial.attempt
+                record |= {"of_attempt": trial.attempt}
             if not verdict.valid:
-                record["unusable"] = why_unusable(replies[-1].completion)
+                record |= {"unusable": why_unusable(replies[-1].completion)}
             place = self._queue.verdict_number(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
             self._progress.advance(spec.id, trial.domain, verdict.outcome)

@@ -110,7 +110,7 @@ def _rules(schedule: Schedule, base: Path) -> ManifestObject:
     plan = schedule.plan
     rules: ManifestObject = remembered_graphs(schedule.task, plan.graphs, base)
     if plan.steps:
-        rules["steps"] = load_steps(base / plan.steps).to_dict()
+        rules |= {"steps": load_steps(base / plan.steps).to_dict()}
     items = (bank.items[at] for bank, at in schedule.items())
     return {**rules, **rules_of(schedule.task, plan, items, base)}
 

@@ -283,9 +283,9 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
     rules = cast(ManifestObject, {key: document.get(key) for key in RULES if key in document})
     rules.update(remembered_graphs(task, options.graphs, Path.cwd()))
     if options.steps:
-        rules["steps"] = load_steps(options.steps).to_dict()
+        rules |= {"steps": load_steps(options.steps).to_dict()}
     if task.graphs and not options.graphs and "graphs" in document:
-        rules["graphs"] = document["graphs"]
+        rules |= {"graphs": document["graphs"]}
     judged: ManifestObject = {
         "banks": document["banks"],
         "domains": document["domains"],

@@ -125,7 +125,7 @@ def write_silver(
     card.pop("content_sha256", None)
     before = bank.limits.replace(WITHOUT, "").strip()
     says = f"{len(records_made)} references are silver, written by the model {spec.id}."
-    card["limits"] = f"{before} {says}".strip()
+    card |= {"limits": f"{before} {says}".strip()}
     write_bank(options.to, card, _records(bank, records_made))
     return Silver(
         folder=options.to,
@@ -150,7 +150,7 @@ def _records(bank: Bank, records: Mapping[str, ItemObject]) -> Iterator[ItemObje
             continue
         record.pop("approval", None)
         record.update(records[item.id])
-        record["revision"] = item.revision + 1
+        record |= {"revision": item.revision + 1}
         yield record
 
 

@@ -106,7 +106,7 @@ def leaderboard_document(
             if judgements is not None:
                 seed = seed_of(manifest.methodology, manifest.seed_label, name, mode)
                 _add_judging(ranking, judgements, members, mode, seed, manifest)
-                relations["panel"] = judgements.panel(members, mode, seed)
+                relations |= {"panel": judgements.panel(members, mode, seed)}
             for summary in summaries:
                 for row in ranking:
                     row.add(summary.row(members, row.key, mode, row.standing.used))

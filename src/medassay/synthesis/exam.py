@@ -288,9 +288,9 @@ class ExamMaker:
             "cluster": question.exam_id,
         }
         if category:
-            item["category"] = category
+            item |= {"category": category}
         if year:
-            item["year"] = year
+            item |= {"year": year}
         return item
 
 

@@ -408,7 +408,7 @@ def _apply(record: ItemObject, correction: CorrectedItem) -> ItemObject | None:
     corrected_record = record.copy()
     before, after, line = correction.before, correction.after, item_line(record)
     if line.question == before.question:
-        corrected_record["question"] = after.question
+        corrected_record |= {"question": after.question}
     if after.path and after.path != line.path:
         leaf = after.path.rpartition("->")[2].strip()
         corrected_record.update({"path": after.path, "leaf": leaf})
@@ -417,13 +417,13 @@ def _apply(record: ItemObject, correction: CorrectedItem) -> ItemObject | None:
     if after.right != before.right:
         corrected_record.pop("rationale", None)  # it explained another key
         if "reference" in record:
-            corrected_record["reference"] = after.right
+            corrected_record |= {"reference": after.right}
     if corrected_record == record:
         return record
     who, when = (
         correction.decision.line.by.person,
         correction.decision.line.at[:10],
     )
-    corrected_record["revision"] = line.revision + 1
-    corrected_record["approval"] = {"who": who, "when": when}
+    corrected_record |= {"revision": line.revision + 1}
+    corrected_record |= {"approval": {"who": who, "when": when}}
     return corrected_record

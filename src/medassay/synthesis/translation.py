@@ -135,7 +135,7 @@ def _put(before: ItemObject, key: str, texts: Sequence[str]) -> list[FactObject 
     entries = _entries(before, key)
     put = [entry.copy() for entry in entries]
     for entry, text in zip(put, texts, strict=True):
-        entry["text"] = text
+        entry |= {"text": text}
     return put
 
 

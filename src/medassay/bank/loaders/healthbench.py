@@ -79,9 +79,9 @@ def record_of(row: Mapping[str, Any]) -> ItemObject | None:
         "criteria": criteria,
     }
     if earlier:
-        item["context"] = earlier
+        item |= {"context": earlier}
     if themes:
-        item["category"] = themes[0]
+        item |= {"category": themes[0]}
     return item
 
 

@@ -279,5 +279,5 @@ def _as_message(call: ToolCall) -> MessageCall:
     }
     message: MessageCall = {"id": call.id, "type": "function", "function": function}
     if call.details:
-        message["details"] = call.details
+        message |= {"details": call.details}
     return message

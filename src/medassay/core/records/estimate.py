@@ -79,7 +79,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "scor
             "flags": list(self.flags),
         }
         if self.interval:
-            plain["interval"] = self.interval
+            plain |= {"interval": self.interval}
         return plain
 
 

@@ -317,7 +317,7 @@ class Sampling:
             "seed": self.seed,
         }
         if self.stop:
-            plain["stop"] = list(self.stop)
+            plain |= {"stop": list(self.stop)}
         return plain
 
 

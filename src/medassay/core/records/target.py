@@ -117,7 +117,7 @@ class Choice(Target):
         """Return options and key."""
         plain: ItemObject = {"options": list(self.options)}
         if self.expected is not None:
-            plain["expected"] = self.expected
+            plain |= {"expected": self.expected}
         return plain
 
     @property
@@ -210,9 +210,9 @@ class Range(Target):
         """Return the bounds, and what is not usual of how the number is read."""
         plain: ItemObject = {"range": {"lo": self.lo, "hi": self.hi}}
         if self.extract is not None:
-            plain["extract"] = self.extract
+            plain |= {"extract": self.extract}
         if self.locale != "en":
-            plain["locale"] = self.locale
+            plain |= {"locale": self.locale}
         return plain
 
     @property
@@ -350,9 +350,9 @@ class Criterion:
         """Return the keys of a file object, without tags and mark where there are none."""
         plain: CriterionObject = {"id": self.id, "text": self.text, "points": self.points}
         if self.tags:
-            plain["tags"] = list(self.tags)
+            plain |= {"tags": list(self.tags)}
         if self.harm:
-            plain["harm"] = True
+            plain |= {"harm": True}
         return plain
 
 
@@ -472,7 +472,7 @@ class Diagnoses(Target):
         """Return names and severity."""
         plain: ItemObject = {"diagnoses": list(self.diagnoses)}
         if self.severity is not None:
-            plain["severity"] = self.severity
+            plain |= {"severity": self.severity}
         return plain
 
     @property
@@ -531,9 +531,9 @@ class Record(Target):
         """Return the record with its origin; drug names where there are any."""
         plain: ItemObject = {"record": self.record}
         if self.drug_names:
-            plain["drug_names"] = _lists(self.drug_names)
+            plain |= {"drug_names": _lists(self.drug_names)}
         if self.origin is not None:
-            plain["origin"] = self.origin.to_dict()
+            plain |= {"origin": self.origin.to_dict()}
         return plain
 
     @property
@@ -570,7 +570,7 @@ class Report(Target):
         """Return that there is no record; drug names where there are any."""
         plain: ItemObject = {"record": None}
         if self.drug_names:
-            plain["drug_names"] = _lists(self.drug_names)
+            plain |= {"drug_names": _lists(self.drug_names)}
         return plain
 
 

@@ -153,7 +153,7 @@ def reply_schema(ids: Sequence[str], *, claims: bool) -> JsonSchema:
     properties = {"facts": list_schema(object_schema(fact))}
     if claims:
         claim = {"quote": STRING, "why": STRING, "kind": enum_schema(CLAIM_KINDS)}
-        properties["extra_false_claims"] = list_schema(object_schema(claim))
+        properties |= {"extra_false_claims": list_schema(object_schema(claim))}
     return object_schema(properties)
 
 

@@ -11,7 +11,7 @@ Source: specification of text metrics, "Common rules"; statistics 7.3.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.protocols import RowAddition
@@ -94,12 +94,9 @@ class TextScores:
         plain: EstimateObject = {"score": float(values.mean())}
         if name in estimates:
             plain = estimates[name].to_dict()
+        shown = {key: plain.get(key) for key in ("score", "lo", "hi", "second", "flags")}
         return {
-            "score": plain["score"],
-            "lo": plain.get("lo"),
-            "hi": plain.get("hi"),
-            "second": plain.get("second"),
-            "flags": plain.get("flags"),
+            **cast(EstimateObject, shown),
             "se": float(values.std(ddof=1) / math.sqrt(len(values))) if several else None,
             "n": len(values),
             "nulls": len(pool.values) - len(values),
