@@ -13,7 +13,7 @@ pytestmark = pytest.mark.local_model
 
 def prompt(text):
     messages = ({"role": "user", "content": text},)
-    return Prompt(item_id=text, messages=messages, encoded=canonical(messages), template="t")
+    return Prompt(item_id=str(text), messages=messages, encoded=canonical(messages), template="t")
 
 
 def generate(spec, texts, temperature=0.0):
@@ -50,6 +50,16 @@ def test_plain_generation_needs_no_chat_template(weights):
     )
     assert plain.usage.prompt == 2
     assert chat.usage.prompt > plain.usage.prompt
+
+
+def test_a_message_in_parts_is_read_as_its_text(weights):
+    parts = [
+        {"type": "text", "text": "A?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    ]
+    plain = spec(weights, protocol="completions")
+    [in_parts], [as_text] = generate(plain, [parts]), generate(plain, ["A?"])
+    assert (in_parts.text, in_parts.usage) == (as_text.text, as_text.usage)
 
 
 def test_bfloat16_and_sampling_run(weights):

@@ -1,7 +1,8 @@
 """The parts of statistics.json as the JSON objects that are sealed; see `item_object.py` for why
 they are dictionaries.
 
-Whoever reads them to show them reads the records of `statistics.py`, which say what the keys are.
+Whoever reads them to show them reads the records of `statistics.py` and `relations.py`, which say
+what the keys are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,7 +69,7 @@ class PreferenceObject(TypedDict):
 
 
 class PairObject(TypedDict, total=False):
-    """The difference of two rows of a ranking; see `statistics.Pair`."""
+    """The difference of two rows of a ranking; see `RowPair`."""
 
     first: list[str]
     second: list[str]
@@ -91,7 +92,7 @@ class PairObject(TypedDict, total=False):
 
 
 class FieldObject(TypedDict, total=False):
-    """What holds between the rows of a ranking; see `statistics.Relations`."""
+    """What holds between the rows of a ranking; see `Relations`."""
 
     n_items: int
     n_common: int

@@ -1,0 +1,115 @@
+"""Typed dictionaries name the keys that records read and writers write, and no record that is
+decoded and written again holds one: decoding would drop the keys that it does not name.
+"""
+
+import ast
+from dataclasses import fields
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import medassay
+from medassay.bank.card import BankCard
+from medassay.bank.check import ITEM_KEYS
+from medassay.core.keyed import KeyedRecord
+from medassay.core.records.card_object import CardObject
+from medassay.core.records.estimate import Estimate, RowEstimate
+from medassay.core.records.item_object import ItemObject
+from medassay.core.records.judging_columns import JudgingColumns, PanelObject
+from medassay.core.records.manifest import Manifest
+from medassay.core.records.manifest_object import ManifestObject
+from medassay.core.records.relations import Relations, RowPair
+from medassay.core.records.score import TrialScore
+from medassay.core.records.sealed_object import ScoreObject, TrialObject, VerdictObject
+from medassay.core.records.statistics import Harm, HarmfulCriteria, ProvenanceGap, ToolsEffect
+from medassay.core.records.statistics_object import (
+    DifferenceObject,
+    EstimateObject,
+    FieldObject,
+    HarmfulCriteriaObject,
+    HarmObject,
+    PairObject,
+)
+from medassay.core.records.trial import Trial
+from medassay.core.records.verdict import StoredVerdict, TrialVerdict
+
+SOURCES = Path(medassay.__file__).parent
+
+
+def keys_of(record):
+    return set(record.__struct_encode_fields__)
+
+
+@pytest.mark.parametrize(
+    ("typed", "records"),
+    [
+        (TrialObject, [Trial]),
+        (ScoreObject, [TrialScore]),
+        (VerdictObject, [StoredVerdict, TrialVerdict]),
+        (ManifestObject, [Manifest]),
+        (CardObject, [BankCard]),
+        (EstimateObject, [Estimate, RowEstimate]),
+        (PairObject, [RowPair]),
+        (HarmObject, [Harm]),
+        (HarmfulCriteriaObject, [HarmfulCriteria]),
+        (DifferenceObject, [ToolsEffect, ProvenanceGap]),
+        (FieldObject, [Relations]),
+    ],
+)
+def test_every_key_that_a_record_reads_has_a_type(typed, records):
+    for record in records:
+        assert keys_of(record) <= typed.__annotations__.keys()
+
+
+def test_an_item_has_the_keys_that_the_check_lets_through():
+    assert ItemObject.__annotations__.keys() == ITEM_KEYS
+
+
+def test_the_columns_of_judging_are_those_of_their_record():
+    assert {field.name for field in fields(JudgingColumns)} <= PanelObject.__annotations__.keys()
+
+
+def subclasses(record):
+    for derived in record.__subclasses__():
+        yield derived
+        yield from subclasses(derived)
+
+
+def test_a_field_of_a_keyed_record_is_written():
+    """Who adds a field decides here: it is named in `KEYS`, or this test names it."""
+    import medassay.cli.main
+    import medassay.publishing.opening
+    import medassay.selection.shortlist
+    import medassay.synthesis.synthesize  # noqa: F401
+
+    records = list(subclasses(KeyedRecord))
+    assert len(records) > 20
+    for record in records:
+        assert tuple(field.name for field in fields(record)) == record.KEYS, record.__name__
+
+
+def test_no_record_that_is_decoded_holds_a_typed_dictionary_but_for_reading():
+    typed, holders = set(), {}
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES.rglob("*.py")]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    for _ in range(3):  # a typed dictionary may derive from one
+        for node in classes:
+            bases = {ast.unparse(base) for base in node.bases}
+            if bases & {"TypedDict", *typed}:
+                typed.add(node.name)
+    for node in classes:
+        if not any("Struct" in ast.unparse(base) for base in node.bases):
+            continue
+        for line in node.body:
+            if isinstance(line, ast.AnnAssign):
+                names = {n.id for n in ast.walk(line.annotation) if isinstance(n, ast.Name)}
+                if names & typed:
+                    holders[node.name, line.target.id] = names & typed
+    # Both are told on the terminal and by `--json`, and written nowhere.
+    assert holders.keys() == {("Manifest", "fallback"), ("Preview", "fallback")}
+
+
+def test_decoding_a_typed_dictionary_drops_what_it_does_not_name():
+    """Why the test above is needed."""
+    assert msgspec.convert({"id": "a", "new": 1}, ItemObject) == {"id": "a"}
