@@ -193,7 +193,7 @@ class LocalModel:
             stop = next((i for i, token in enumerate(new) if token in ends), None)
             tokens = new if stop is None else new[:stop]
             text = tokenizer.decode(tokens, skip_special_tokens=True)
-            told = None if heard is None else heard.of(place, tokens, tokenizer)
+            candidates = None if heard is None else heard.of(place, tokens, tokenizer)
             is_stopped = stop is not None or any(end in text for end in sampling.stop)
             generated.append(
                 Completion(
@@ -201,8 +201,8 @@ class LocalModel:
                     finish="stop" if is_stopped else "length",
                     usage=Usage(prompt=int(mask.sum()), completion=len(tokens)),
                     seconds=seconds,
-                    logprobs=None if told is None else told["logprobs"],
-                    alternatives=None if told is None else told["alternatives"],
+                    logprobs=None if candidates is None else candidates["logprobs"],
+                    alternatives=None if candidates is None else candidates["alternatives"],
                 )
             )
         return generated

@@ -94,9 +94,9 @@ class TextScores:
         plain: EstimateObject = {"score": float(values.mean())}
         if name in estimates:
             plain = estimates[name].to_dict()
-        shown = {key: plain.get(key) for key in ("score", "lo", "hi", "second", "flags")}
+        columns = {key: plain.get(key) for key in ("score", "lo", "hi", "second", "flags")}
         return {
-            **cast(EstimateObject, shown),
+            **cast(EstimateObject, columns),
             "se": float(values.std(ddof=1) / math.sqrt(len(values))) if several else None,
             "n": len(values),
             "nulls": len(pool.values) - len(values),
