@@ -3,13 +3,12 @@
 from typing import cast
 
 from medassay.bank.check import TEXT_FIELDS
-from medassay.core.keyed import keyed
 from medassay.core.records.item import Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import Given
 
 _DEFAULTS = Item(id="", domain="", question="", target=Given())
-_SAME = (*TEXT_FIELDS, "year")
+_SAME = (*TEXT_FIELDS, "nice_to_have", "year")
 
 
 def item_record(item: Item) -> ItemObject:
@@ -23,11 +22,12 @@ def item_record(item: Item) -> ItemObject:
     }
     if item.question:
         record["question"] = item.question
-    values = keyed(item, *_SAME)
-    usual = {name: value for name, value in values.items() if value != getattr(_DEFAULTS, name)}
-    record.update(cast(ItemObject, usual))
-    if item.nice_to_have:
-        record |= {"nice_to_have": list(item.nice_to_have)}
+    further = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name in _SAME
+        if (value := getattr(item, name)) != getattr(_DEFAULTS, name)
+    }
+    record.update(cast(ItemObject, further))
     if item.harm:
         record["harm"] = True
     record.update(item.target.to_dict())

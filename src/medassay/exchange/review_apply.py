@@ -198,7 +198,7 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
     agreed = [
         agreement
         for agreement in agreed
-        if agreement.item not in records or not _is_approved(records[agreement.item], agreement)
+        if not _is_approved(records.get(agreement.item, {}), agreement)
     ]
     if not decisions and not agreed:
         raise GateError(

@@ -104,8 +104,7 @@ class Shortlist:
             "licences_stated": STATED,
             "recomputed": msgspec.to_builtins(self.recomputed),
         }
-        document |= {"id": sha256_hex(canonical(document))[:16]}
-        return document
+        return {"id": sha256_hex(canonical(document))[:16], **document}
 
 
 def shortlist(
