@@ -9,7 +9,7 @@ Source: specification of health-record extraction, "Output schema".
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -181,10 +181,6 @@ class Origin:
         return cast(OriginObject, {key: value for key, value in values.items() if value})
 
 
-_RECORD = TypeAdapter(HealthRecord)
-_ORIGIN = TypeAdapter(Origin)
-
-
 def record_from(document: Any) -> HealthRecord:
     """Return the record in a parsed JSON value.
 
@@ -201,7 +197,7 @@ def record_from(document: Any) -> HealthRecord:
     ...
     ValueError: date_and_source: Field required
     """
-    record = _validate(_RECORD, document)
+    record = _validate(_record_adapter(), document)
     if not record.categories:
         raise ValueError("categories: empty; expected at least one medical field")
     return record
@@ -209,7 +205,7 @@ def record_from(document: Any) -> HealthRecord:
 
 def origin_from(document: Any) -> Origin:
     """Return the origin in a parsed JSON value; ValueError names what is wrong with it."""
-    origin = _validate(_ORIGIN, document)
+    origin = _validate(_origin_adapter(), document)
     if not origin.maker.strip():
         raise ValueError("maker: empty; expected who wrote the record")
     if origin.standing == "silver" and not (origin.family.strip() and origin.prompt_sha256):
@@ -217,6 +213,17 @@ def origin_from(document: Any) -> Origin:
             "silver: expected the maker's family and the prompt_sha256 it was asked with"
         )
     return origin
+
+
+# Made when the first record is read: most commands read none.
+@cache
+def _record_adapter() -> TypeAdapter[HealthRecord]:
+    return TypeAdapter(HealthRecord)
+
+
+@cache
+def _origin_adapter() -> TypeAdapter[Origin]:
+    return TypeAdapter(Origin)
 
 
 def _validate(adapter: TypeAdapter[T], document: Any) -> T:

@@ -6,6 +6,7 @@ declined") is no refusal: a refusal is about what the writer will do or is.
 """
 
 import re
+from functools import cache
 
 REVISION = 1
 
@@ -142,10 +143,6 @@ _CHINESE = (
         r"！？\n]{0,16}(?:诊断|建议|答案|帮助)|我拒绝"
     ),
 )
-_DECLINES = re.compile(
-    "|".join(f"(?:{p})" for p in (*_ENGLISH, *_GERMAN, *_SPANISH, *_FRENCH, *_CHINESE)),
-    re.IGNORECASE,
-)
 # A cheap look before the dear one: no refusal is without one of these.
 _MAYBE = re.compile(
     r"can['’ ]?n?o?t|couldn|could"
@@ -178,6 +175,15 @@ _AROUND = re.compile(
 )
 
 
+@cache
+def _declines() -> re.Pattern[str]:
+    """Return the pattern of all refusals; compiled when a reply needs it, since that takes as long
+    as importing a small library.
+    """
+    patterns = (*_ENGLISH, *_GERMAN, *_SPANISH, *_FRENCH, *_CHINESE)
+    return re.compile("|".join(f"(?:{p})" for p in patterns), re.IGNORECASE)
+
+
 def declines(text: str) -> bool:
     """Return whether a reply says that its writer will not or cannot answer.
 
@@ -195,7 +201,7 @@ def declined_at(text: str) -> int:
     looked_at = text[:_LOOKED_AT]
     if _MAYBE.search(looked_at) is None:
         return -1
-    match = _DECLINES.search(looked_at)
+    match = _declines().search(looked_at)
     return -1 if match is None else match.end()
 
 
@@ -232,7 +238,7 @@ def _declines_alone(sentence: str) -> bool:
     Behind a "but" an answer may stand, unless that declines too.
     """
     parts = [part for part in _TURN.split(sentence) if len(part.strip(" ,.;:")) > 2]
-    return all(_DECLINES.search(part) or _AROUND.search(part) for part in parts)
+    return all(_declines().search(part) or _AROUND.search(part) for part in parts)
 
 
 def turns_to_answer(text: str) -> bool:
