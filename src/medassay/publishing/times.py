@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from ipaddress import ip_address
-from typing import Any, ClassVar, Literal, TypedDict, cast
+from typing import Any, ClassVar, Literal, TypedDict
 from urllib.parse import urlsplit
 
 import msgspec
@@ -104,14 +104,8 @@ class TimesKey(KeyedRecord):
 
 
 class TimesObject(TypedDict, total=False):
-    """Times as the seal of a public copy keeps them: the keys of `TimesKey`, and the sums."""
+    """The sums of `Times` as a public copy's seal keeps them, beside the keys of `TimesKey`."""
 
-    role: Role
-    model: str
-    setting: str
-    mode: str
-    kind: str
-    items: Origin
     replies: int
     seconds: float
     usage: dict[str, int]
@@ -256,12 +250,9 @@ class _Seen:
         return True
 
 
-def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[TimesObject]:
+def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
     """Return times as the seal of a public copy keeps them."""
-    return [
-        cast(TimesObject, {**key.to_dict(), **took.to_dict()})
-        for key, took in sorted(times_by_key.items())
-    ]
+    return [{**key.to_dict(), **took.to_dict()} for key, took in sorted(times_by_key.items())]
 
 
 def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:

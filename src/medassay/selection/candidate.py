@@ -39,17 +39,7 @@ class Candidate(KeyedRecord):
     `predictions` names the model's column in a table of predictions.
     """
 
-    KEYS: ClassVar = (
-        "model",
-        "qualifier",
-        "parameters_b",
-        "open_weights",
-        "context_tokens",
-        "licence",
-        "predictions",
-        "source",
-        "scores",
-    )
+    KEYS: ClassVar = (*COLUMNS, "scores")
 
     model: str
     qualifier: str | None = None
