@@ -101,7 +101,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
             ask(current, stage_spec, context, secrets)
             if prepared.assignment is not None:
                 judge(current, task, prepared.assignment, items, context)
-            measure(current, items, prepared.measures, workspace, watch, context.engine)
+            measure(current, task, items, prepared.measures, workspace, watch, context.engine)
             now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             findings = findings_of(origin.stored, current, task, items, opened=now)
             finish(current, task, items, findings, sealed_at=now)

@@ -105,13 +105,13 @@ def test_a_part_that_says_less_than_it_holds_is_refused(tmp_path, plain):
 
 
 def test_more_rows_than_excel_holds_are_refused(tmp_path, plain, monkeypatch):
-    from medassay.bank import table
+    from medassay.bank import spreadsheet
     from medassay.errors import InputError
 
-    monkeypatch.setattr(table, "_MOST_ROWS", 50)
+    monkeypatch.setattr(spreadsheet, "_MOST_ROWS", 50)
     path = write(tmp_path / "b.xlsx", plain, rows_of(60, "x"))
     with pytest.raises(InputError, match="more than 50 rows"):
-        list(table.read_rows(path))
+        list(spreadsheet.read_rows(path))
 
 
 def test_a_usual_sheet_is_read(tmp_path, plain):

@@ -1,7 +1,13 @@
+import json
+
 import openpyxl
 import pytest
 
-from medassay.bank.table import load_table
+from medassay.bank.delimited import form_of
+from medassay.bank.folder import load_bank
+from medassay.bank.spreadsheet import NumberCell
+from medassay.bank.table import _number, load_table
+from medassay.bank.table_columns import columns_of, key_of
 from medassay.errors import InputError
 
 HEAD = "Frage,a,b,c,key,Fach\n"
@@ -75,3 +81,174 @@ def test_a_question_with_a_reference_alone_is_open(tmp_path):
     path.write_text("q,a\nWhat is it?,It is gout.\n")
     [item] = load(path, {"question": "q", "reference": "a"}).items
     assert (item.form, item.reference) == ("text", "It is gout.")
+
+
+GERMAN = {
+    "id": "Nr",
+    "question": "Frage",
+    **dict(zip("ABCD", "ABCD", strict=True)),
+    "expected": "Richtig",
+    "reference": "Musterantwort",
+}
+
+
+def german_sheet(path):
+    """Write the sheet of a newcomer as Excel does in Germany: 24 choice questions, 16 open ones."""
+    rows = ["Nr;Frage;A;B;C;D;Richtig;Musterantwort"]
+    rows += [f"{n};Welche Größe {n}?;rot;grün;blau;weiß;{'ABCD'[n % 4]};" for n in range(24)]
+    rows += [
+        f'{n};Wie behandelt man Fall {n}?;;;;;;"Mit Ruhe; und Zeit {n}."' for n in range(24, 40)
+    ]
+    path.write_bytes(("\r\n".join(rows) + "\r\n;;;;;;;\r\n").encode("cp1252"))
+    return path
+
+
+def test_one_german_sheet_makes_one_bank_of_both_kinds(tmp_path, cli):
+    sheet = german_sheet(tmp_path / "fragen.csv")
+    columns = ",".join(f"{key}={column}" for key, column in GERMAN.items())
+    code, out, errors = cli(
+        *("--json", "bank", "import", "csv", sheet, "--name", "station", "--language", "de"),
+        *("--columns", columns),
+    )
+    assert code == 0, errors
+    assert json.loads(out)["kinds"] == {"choice": 24, "text": 16}
+    assert json.loads(out)["columns"]["Musterantwort"] == "reference"
+    bank = load_bank(tmp_path / "station", lock=None)
+    forms = {item.id: item.form for item in bank.items}
+    assert (forms["0"], forms["39"]) == ("choice", "text")
+    item = next(item for item in bank.items if item.id == "30")
+    assert item.question == "Wie behandelt man Fall 30?"
+    assert (item.reference, item.language) == ("Mit Ruhe; und Zeit 30.", "de")
+
+
+def test_headings_are_understood_and_told_before_anything_is_written(tmp_path, cli):
+    sheet = german_sheet(tmp_path / "fragen.csv")
+    code, _, errors = cli("bank", "import", "csv", sheet, "--name", "station")
+    assert code == 0, errors
+    assert "Nr → id (40 filled, as '0')" in errors
+    assert "Richtig → expected (24 filled, as 'A')" in errors
+    assert "is it --language de?" in errors
+    assert "questions: 24 choice, 16 text" in errors
+    (tmp_path / "bad.csv").write_text("Frage;A;B;Notiz\nWas?;x;y;z\n")
+    code, _, errors = cli("bank", "import", "csv", tmp_path / "bad.csv", "--name", "bad")
+    assert code == 3
+    assert "Notiz → not used (1 filled, as 'z')" in errors  # also where it is refused then
+    assert not (tmp_path / "bad").exists()
+
+
+def test_a_word_of_the_user_overrides_every_heading(tmp_path, cli):
+    (tmp_path / "f.csv").write_text("Frage,Stem,Musterantwort\nold,new,yes\n")
+    named = "question=Stem,reference=Musterantwort"
+    code, _, errors = cli("bank", "import", "csv", "f.csv", "--name", "b", "--columns", named)
+    assert code == 0, errors
+    assert "Frage → not used" in errors
+    [item] = load_bank(tmp_path / "b", lock=None).items
+    assert item.question == "new"
+    code, _, errors = cli("bank", "import", "csv", "f.csv", "--name", "c")
+    assert (code, errors.count("\n")) == (3, 1)
+    assert "columns 'Frage' and 'Stem' both look like question" in errors
+
+
+@pytest.mark.parametrize(
+    ("heading", "key"),
+    [
+        *(("Nr.", "id"), ("Question", "question"), ("Fragestellung", "question")),
+        *(("Antwort C", "C"), ("Option 2", "B"), ("b)", "B"), ("Lösung", "expected")),
+        *(("correct_answer", "expected"), ("Musterlösung", "reference"), ("Fakt 3", "fact3")),
+        *(("Min", "lo"), ("bis", "hi"), ("Zahl", "number"), ("Muster", "regex")),
+        *(("Fachgebiet", "domain"), ("Kommentar", ""), ("7", ""), ("Option 99", "")),
+    ],
+)
+def test_what_a_heading_means(heading, key):
+    assert key_of(heading) == key
+
+
+def test_answer_is_a_key_beside_options_and_a_model_answer_without():
+    assert columns_of(["Frage", "A", "B", "Antwort"], {}, "f")["expected"] == "Antwort"
+    assert columns_of(["Frage", "Antwort"], {}, "f")["reference"] == "Antwort"
+
+
+def test_all_kinds_stand_in_one_table(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text(
+        "q;A;B;key;model;f1;f2;number;pattern;harm\n"
+        "Which?;x;y;B;;;;;;ja\n"
+        "Why?;;;;Because.;;;;;\n"
+        "What must be said?;;;;;First thing;Second thing;;;nein\n"
+        "How much?;;;;;;;3,5 - 5,1;;\n"
+        "How many?;;;7;;;;;;\n"
+        "About?;;;;;;;4,5 ± 0,2;;\n"
+        "Name it.;;;;;;;;(?i)aspirin;\n"
+    )
+    columns = {
+        **{"question": "q", "A": "A", "B": "B", "expected": "key", "reference": "model"},
+        **{"fact1": "f1", "fact2": "f2", "number": "number", "regex": "pattern", "harm": "harm"},
+    }
+    bank = load_table(
+        *(path, columns),
+        **{"name": "n", "licence": "x", "domain": "d", "language": "de"},
+        form=form_of(path),
+    )
+    assert [i.form for i in bank.items] == [
+        *("choice", "text", "open", "range", "range", "range", "regex")
+    ]
+    ranges = [(i.target.lo, i.target.hi) for i in bank.items if i.form == "range"]
+    assert ranges == [(3.5, 5.1), (7.0, 7.0), (4.3, 4.7)]
+    assert all(i.target.locale == "de" for i in bank.items if i.form == "range")
+    assert [fact.text for fact in bank.items[2].target.facts] == ["First thing", "Second thing"]
+    assert [i.harm for i in bank.items] == [True] + [False] * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "comma", "number"),
+    [
+        *(("4,5", True, 4.5), ("4.5", True, 4.5), ("1.234,5", True, 1234.5), ("−3", True, -3.0)),
+        *(("4.5", False, 4.5), ("4,5", False, 4.5), ("1,234.5", False, 1234.5)),
+        *(("1.234.567", True, 1234567.0), (NumberCell("4.125"), True, 4.125)),
+    ],
+)
+def test_numbers_are_read_as_their_language_writes_them(text, comma, number):
+    assert _number(text, "here", comma=comma) == number
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("Was?,eins,,drei,A,,", "row 2: option B (column 'b') is empty, and one behind it is not"),
+        ("Was?,,,,foo,,", "'foo', and the row has no options; expected a number"),
+        ("Was?,,,,,,", "row 2: nothing says what counts as right"),
+        ("Was?,B,A,drei,A,,", "'A' is the letter of option A and the text of option B"),
+        ("Was?,,,,,1.500,", "'1.500' can be read as 1500 and as 1,500; write one of these"),
+        ("Was?,,,,,viel,", "'viel'; expected a number, two with a dash"),
+        ("Was?,x,y,,A,,vielleicht", "field 'harm': 'vielleicht'; expected yes or no"),
+    ],
+)
+def test_a_cell_that_could_mean_two_things_is_refused(tmp_path, row, says):
+    path = tmp_path / "f.csv"
+    path.write_text(f"Frage,a,b,c,key,Zahl,Schaden\n{row}\n")
+    named = {"A": "a", "B": "b", "C": "c", "question": "Frage", "expected": "key"}
+    columns = {**named, "number": "Zahl", "harm": "Schaden"}
+    with pytest.raises(InputError) as caught:
+        load_table(path, columns, name="n", licence="x", domain="d", language="de")
+    assert says in str(caught.value)
+
+
+def test_a_number_of_a_spreadsheet_is_that_number_in_every_language(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append([])  # Excel users leave rows free above their headings
+    for row in (["Frage", "Zahl", None], ["Wie viel?", 4.125, None], [None, None, None]):
+        book.active.append(row)
+    book.save(tmp_path / "f.xlsx")
+    [item] = load_table(
+        tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d", language="de"
+    ).items
+    assert (item.target.lo, item.target.hi) == (4.125, 4.125)
+
+
+def test_a_text_without_a_heading_is_refused(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["Frage", "Antwort"], ["Was?", "Das.", "und mehr"]):
+        book.active.append(row)
+    book.save(tmp_path / "f.xlsx")
+    with pytest.raises(InputError, match="row 2: 'und mehr' stands in a column without a"):
+        load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d")

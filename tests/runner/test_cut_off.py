@@ -144,7 +144,7 @@ def test_withheld_answers_are_counted_in_public_too(tmp_path, mock_server):
 
 
 def test_a_bank_of_which_nothing_can_be_asked_is_refused_by_name(tmp_path, cli):
-    plan = place(tmp_path, makers.fake(reply="A"), banks=["bank", "offen"])
+    plan = place(tmp_path, makers.fake(reply="A"), banks=["bank", "offen"], task="closed")
     texts = [
         {
             "id": "t",
@@ -172,7 +172,8 @@ def test_items_that_a_task_does_not_take_are_told(tmp_path, cli):
         "reference": "x",
         "source": "t",
     }
-    plan = place(tmp_path, makers.fake(reply="A"), items=[*makers.many_items(12), more])
+    items = [*makers.many_items(12), more]
+    plan = place(tmp_path, makers.fake(reply="A"), items=items, task="closed")
     told = "bank 'law': 1 item is not asked, task 'closed' does not take it (1 text)"
     assert told in cli("run", plan, "--plan")[1]
     code, _, errors = cli("run", plan)

@@ -14,9 +14,12 @@ import axe_playwright_python
 import pypdf
 import pytest
 from tests import makers
+from tests.runner.mixed_plans import text_items
 
 import medassay
 from medassay import pipeline
+from medassay.bank.folder import load_bank
+from medassay.exchange.bank_predictions import import_on_banks
 from medassay.publishing.history import set_status
 from medassay.publishing.publish import About
 from medassay.report.board import shown_rows
@@ -70,6 +73,7 @@ def site(tmp_path_factory):
     run = medassay.run(makers.write_plan(folder, models=["scripted", "random"]), secrets={})
     medassay.publish(run, folder / "site", publication="second")
     publish_private(folder)
+    publish_mixed(folder)
     medassay.publish(diagnoses_run(folder), folder / "site", publication="diagnoses")
     medassay.publish(run, folder / "site", publication="compact", about=About(compact=True))
     return folder / "site"
@@ -85,6 +89,24 @@ def publish_private(folder):
     makers.write_models(folder, makers.fake("one", letters="hash"), makers.fake("two", reply="B"))
     plan = makers.write_plan(folder, banks=["private"], models=["one", "two"])
     medassay.publish(medassay.run(plan, secrets={}), folder / "site", publication="private")
+
+
+def publish_mixed(folder):
+    """Publish a board with choice and open questions in one domain, and open ones in another."""
+    items = [*makers.many_items(24), *text_items(16), *text_items(12, "lore")]
+    items[-12:] = [{**item, "id": f"lore-{item['id']}"} for item in items[-12:]]
+    makers.write_bank(folder / "mixed", items, name="mixed", domains=("law", "lore"))
+    rows = ["item,model,answer"]
+    for name, wrong in (("one", 9), ("two", 2)):
+        for n, item in enumerate(items):
+            right = item.get("expected") or item["reference"]
+            rows.append(f'{item["id"]},{name},"{"X" if n % wrong == 0 else right}"')
+    (folder / "mixed.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    columns = {"item": "item", "model": "model", "prediction": "answer"}
+    imported = import_on_banks(
+        folder / "mixed.csv", columns, [load_bank(folder / "mixed", lock=None)], runs=folder
+    )
+    medassay.publish(imported.run, folder / "site", publication="mixed")
 
 
 def diagnoses_run(folder):
@@ -221,6 +243,25 @@ def test_without_scripts_every_page_shows_its_text(browser, site):
         assert page.inner_text("h1")
         assert not page.is_visible("form.filter")
     context.close()
+
+
+def test_a_board_of_two_metrics_shows_both_and_averages_neither(page, site):
+    page.goto((site / "p/mixed/index.html").as_uri())
+    assert page.locator("h1").inner_text() == "Overall ranking: Accuracy"
+    assert page.locator("h2", has_text="chrF").count() == 1
+    metrics = page.locator("nav.metrics a")
+    assert metrics.all_inner_texts() == ["Accuracy", "chrF"]
+    text = page.locator("main").inner_text()
+    assert "one is shown to be better than two" in text
+    assert "28 of 28 items" in text  # of the open ones, over two domains
+    metrics.nth(1).click()
+    assert page.locator("h1").inner_text() == "Overall ranking: chrF"
+    assert "Mean of 2 domains" in page.locator("main").inner_text()
+    page.get_by_role("link", name="Compare").click()
+    assert "metric/chrf/compare/" in page.url
+    page.goto((site / "p/mixed/cell/one/law/zero-shot-solo/index.html").as_uri())
+    assert page.locator("article").count() == 40
+    assert page.get_by_role("link", name="ranking by chrF").count() == 1
 
 
 def test_links_lead_to_files(site):

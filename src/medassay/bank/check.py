@@ -203,8 +203,9 @@ def _check_unread(record: ItemObject, target: type[Target], refuse: Refuse) -> N
     for other in CLOSED_TARGETS:
         if other is not target:
             other.check_beside(record, refuse)
-    if "lowest" in record and "lowest" not in target.keys:
-        raise refuse("lowest", "in a bank; only withheld items have one")
+    for key in ("lowest", "form"):
+        if key in record and key not in target.keys:
+            raise refuse(key, "in a bank; only withheld items have one")
 
 
 def _check_statements(statements: Any, target: type[Target], refuse: Refuse) -> None:

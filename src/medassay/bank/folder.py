@@ -239,6 +239,11 @@ def bank_heads(bank: Bank) -> Iterator[tuple[str, Head]]:
         yield from ((item.id, (item.domain, item.split, item.form)) for item in items)
 
 
+def asked_forms(bank: Bank) -> set[Form]:
+    """Return the forms of a bank's items that are no examples."""
+    return {form for _, (_, split, form) in bank_heads(bank) if split == "test"}
+
+
 def _check_registered(folder: Path, card: BankCard, content_sha256: str, lock: Path | None) -> None:
     version = card.question_bank_version
     claims = {"bank.toml": card.content_sha256}

@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,9 +27,12 @@ class RunItems:
 
     def __init__(self, folder: Path, domains: Mapping[str, str]) -> None:
         self._items = StoredItems(folder / "items.jsonl", frozenset(domains), of_run=True)
+        self._ids, self._heads = self._items.ids, self._items.heads
+        self._places: array[int] | None = None  # in the file; None where all are there
         self._starts: dict[str, int] = {}
         self._read: dict[int, Item] = {}
         self._records: dict[int, ItemObject] = {}
+        self._withheld: dict[int, Form] = {}  # position → form, of items that are not here
         self.clusters: dict[str, array[int]] = {}
         self.synthetic: dict[str, array[int]] = {}
         self.harm: dict[str, array[int]] = {}
@@ -40,6 +44,8 @@ class RunItems:
                 raise IntegrityError(f"items.jsonl row {position + 1}: not sorted by domain and id")
             last = (domain, name)
             self._starts.setdefault(domain, position)
+            if "form" in record:
+                self._withheld[position] = record["form"]
             if cluster is None:
                 alone -= 1
                 number = alone
@@ -57,28 +63,68 @@ class RunItems:
 
     def place(self, domain: str, name: str) -> int:
         """Return the place of an item in its domain, counted from 0."""
+        place = self._find(domain, name)
+        if place is None:
+            raise IntegrityError(f"items.jsonl: no item '{name}' in domain '{domain}'")
+        return place
+
+    def holds(self, domain: str, name: str) -> bool:
+        """Return whether there is such an item."""
+        return self._find(domain, name) is not None
+
+    def _find(self, domain: str, name: str) -> int | None:
         if domain in self._starts:
             start = self._starts[domain]
             end = start + len(self.clusters[domain])
-            at = bisect_left(self._items.ids, name, start, end)
-            if at < end and self._items.ids[at] == name:
+            at = bisect_left(self._ids, name, start, end)
+            if at < end and self._ids[at] == name:
                 return at - start
-        raise IntegrityError(f"items.jsonl: no item '{name}' in domain '{domain}'")
+        return None
 
     def names(self, domain: str) -> list[str]:
         """Return the ids of a domain's items, sorted; none for a domain that is not there."""
         start = self._starts.get(domain, 0)
-        return self._items.ids[start : start + len(self.clusters.get(domain, ()))]
+        return self._ids[start : start + len(self.clusters.get(domain, ()))]
 
     def position(self, domain: str, name: str) -> int:
         """Return the place of an item in the whole run, counted from 0."""
         return self._starts.get(domain, 0) + self.place(domain, name)
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._ids)
 
     def __iter__(self) -> Iterator[Item]:
-        return iter(self._items)
+        return iter(self._items if self._places is None else ChosenItems(self._items, self._places))
+
+    def own_form(self, domain: str, name: str) -> Form:
+        """Return the form of one item, also where it is withheld and only its form is known."""
+        at = self.position(domain, name)
+        return self._withheld.get(at, self._heads[at][2])
+
+    def of_forms(self, forms: Container[Form]) -> "RunItems":
+        """Return those of some forms, as a run that asked no others would have them."""
+        part = copy(self)
+        part._starts, part._read, part._records, part._withheld = {}, {}, {}, {}
+        part.clusters, part.synthetic, part.harm = {}, {}, {}
+        part._ids, part._heads, part._places = [], [], array("Q")
+        for at, (name, head) in enumerate(zip(self._ids, self._heads, strict=True)):
+            domain, _, form = head
+            if self._withheld.get(at, form) not in forms:
+                continue
+            part._starts.setdefault(domain, len(part._ids))
+            if at in self._withheld:
+                part._withheld[len(part._ids)] = self._withheld[at]
+            part._ids.append(name)
+            part._heads.append(head)
+            part._places.append(at if self._places is None else self._places[at])
+            for taken, values in (
+                (part.clusters, self.clusters),
+                (part.harm, self.harm),
+                (part.synthetic, self.synthetic),
+            ):
+                here = values[domain]
+                taken.setdefault(domain, here[:0]).append(here[at - self._starts[domain]])
+        return part
 
     def record(self, domain: str, name: str) -> ItemObject:
         """Return the file object of one item; lately used ones are not read again."""
@@ -89,14 +135,13 @@ class RunItems:
 
         With `public` none that is withheld.
         """
-        heads = self._items.heads
         return ChosenItems(
             self._items,
             array(
                 "Q",
                 (
-                    at
-                    for at, (domain, _, form) in enumerate(heads)
+                    at if self._places is None else self._places[at]
+                    for at, (domain, _, form) in enumerate(self._heads)
                     if domain in domains and not (public and form == Withheld.form)
                 ),
             ),
@@ -110,11 +155,11 @@ class RunItems:
     @property
     def forms(self) -> set[Form]:
         """Return the forms that occur."""
-        return {form for _, _, form in set(self._items.heads)}
+        return {form for _, _, form in set(self._heads)}
 
     def form(self, domain: str, name: str) -> Form:
         """Return the form of one item, without reading it."""
-        return self._items.heads[self.position(domain, name)][2]
+        return self._heads[self.position(domain, name)][2]
 
     def get(self, domain: str, name: str) -> Item:
         """Return one item; lately used ones are not read again, since every model answers them
@@ -127,5 +172,5 @@ class RunItems:
         if (cached := cache.get(at)) is None:
             if len(cache) >= _REMEMBERED:
                 cache.clear()
-            cached = cache[at] = read(at)
+            cached = cache[at] = read(at if self._places is None else self._places[at])
         return cached

@@ -1,91 +1,112 @@
-"""One's own questions from a spreadsheet: CSV or XLSX, columns named by the user."""
+"""One's own questions from a table: each row an item, of the kind that its cells say."""
 
-import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from itertools import count
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from medassay.bank.builder import BankBuilder, letter_index, read_csv
-from medassay.bank.check import ITEM_KEYS
+from medassay.bank.builder import BankBuilder, letter_index
 from medassay.bank.delimited import USUAL, TableForm
-from medassay.core.catch import caught
+from medassay.bank.spreadsheet import NumberCell, read_rows
+from medassay.bank.table_columns import (
+    LISTS,
+    TEXT_KEYS,
+    TableColumn,
+    columns_of,
+    fact_keys,
+    key_of,
+)
 from medassay.core.json import parse_json
 from medassay.core.records.item import Bank
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 
-# Of a spreadsheet: bytes of all its parts, rows (what Excel itself can hold), cells, and how much a
-# part may swell.
-_MOST_BYTES = 128 * 2**20
-_MOST_ROWS = 2**20
-_MOST_CELLS = 5_000_000
-_MOST_RATIO = 200
-_SMALL = 2**20  # bytes of a part that may swell as it likes
-_LISTS = ("options", "diagnoses")
-_TAKEN = ITEM_KEYS - {
-    *_LISTS,
-    "range",
-    "facts",
-    "approval",
-    "meta",
-    "answer_type",
-    "commitment",
-    "tombstone",
-    "lowest",
-    "harm",
-}
-TABLE_KEYS = tuple(sorted(_TAKEN | {*_LISTS, "lo", "hi"}))
+_YES = ("yes", "ja", "true", "wahr", "x", "1")
+_NO = ("no", "nein", "false", "falsch", "0", "-")
+_DIGITS = r"[-−+]?\d[\d.,]*"
+_NUMBER = re.compile(
+    rf"\s*({_DIGITS})\s*(?:(±|\+/-)\s*({_DIGITS})|(?:-|–|—|\.\.|to|bis)\s*({_DIGITS}))?\s*",
+    re.IGNORECASE,
+)
+_DECIMAL_COMMA = ("de", "es", "fr", "it", "pt", "nl")  # languages that write 4,5
 
 
-def load_table(
-    path: Path,
-    columns: Mapping[str, str],
-    *,
-    name: str,
-    licence: str,
-    domain: str,
-    language: str = "en",
-    form: TableForm = USUAL,
+@dataclass(frozen=True, kw_only=True)
+class QuestionTable:
+    """A table of questions, and how its columns were understood.
+
+    Attributes
+    ----------
+    columns : key of an item → column
+    rows : (number of the row, cells by column)
+    """
+
+    path: Path
+    header: Sequence[str]
+    columns: Mapping[str, str]
+    rows: Sequence[tuple[int, Mapping[str, str]]]
+
+    @property
+    def understood(self) -> list[TableColumn]:
+        """Return every column with the key that it was taken for."""
+        keys = {column: key for key, column in self.columns.items()}
+        return [self._column(name, keys.get(name, "")) for name in self.header]
+
+    def _column(self, name: str, key: str) -> TableColumn:
+        texts = [text for _, cells in self.rows if (text := cells.get(name, ""))]
+        return TableColumn(
+            name=name,
+            key=key,
+            example=texts[0] if texts else "",
+            filled=len(texts),
+            suggestion="" if key_of(name) in self.columns else key_of(name),
+        )
+
+
+def read_table(path: Path, columns: Mapping[str, str], form: TableForm = USUAL) -> QuestionTable:
+    """Return a table with its columns understood.
+
+    Parameters
+    ----------
+    columns : key → column by the user's word; {} to go by the headings
+    form : how a CSV table is written
+
+    Raises
+    ------
+    InputError
+        Naming the file, and the column that is not there or means two things.
+    """
+    rows = list(read_rows(path, form))
+    if not rows:
+        raise InputError(f"{path.name}: no rows below the headings")
+    header = list(rows[0][1])
+    return QuestionTable(
+        path=path, header=header, columns=columns_of(header, columns, path.name), rows=rows
+    )
+
+
+def bank_of_table(
+    table: QuestionTable, *, name: str, licence: str, domain: str, language: str = "en"
 ) -> Bank:
     """Return the bank in a table.
 
     Parameters
     ----------
-    columns : item key → column of the table. Keys are those of a bank file, the letters A, B, C …
-        (one column an option), `options` and `diagnoses` (a JSON list or texts separated by "|"),
-        `lo` and `hi`.
     domain, language : used for rows where no column gives one
-    form : how a CSV table is written
 
     Raises
     ------
     InputError
         Naming the file, the row, the column and what was expected; no row is left out silently.
     """
-    letters = [key for key in columns if len(key) == 1 and key in LETTERS]
-    for key in columns:
-        if key not in TABLE_KEYS and key not in letters:
-            raise InputError(
-                f"--columns: unknown key '{key}'; known are {', '.join(TABLE_KEYS)}, A, B …"
-            )
-    if "question" not in columns:
-        raise InputError(
-            "--columns: 'question' is needed, e.g. --columns question=Frage,A=a,B=b,expected=key"
-        )
+    path, columns = table.path, table.columns
     draft = BankBuilder(name, licence=licence, source=f"table {path.name}", title=name)
-    for row, cells in read_rows(path, form):
+    for row, cells in table.rows:
         where = f"{path.name} row {row}"
-        for key, column in columns.items():
-            if column not in cells:
-                raise InputError(
-                    f"{where}: no column '{column}' (for {key}); found {', '.join(map(str, cells))}"
-                )
-        record = _record(
-            {key: cells[column] for key, column in columns.items()}, where, sorted(letters)
-        )
+        values = {key: cells.get(column, "") for key, column in columns.items()}
+        record = _record(values, columns, where, values.get("language") or language)
         record.setdefault("id", f"{name}-{row:05}")
         record.setdefault("domain", domain)
         record.setdefault("language", language)
@@ -101,46 +122,206 @@ def load_table(
     return draft.bank()
 
 
-def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> ItemObject:
-    record: dict[str, Any] = {k: v for k, v in cells.items() if k in _TAKEN and v}
-    for key in _LISTS:
+def load_table(
+    path: Path,
+    columns: Mapping[str, str],
+    *,
+    name: str,
+    licence: str,
+    domain: str,
+    language: str = "en",
+    form: TableForm = USUAL,
+) -> Bank:
+    """Return the bank in a table; see `read_table` and `bank_of_table`."""
+    table = read_table(path, columns, form)
+    return bank_of_table(table, name=name, licence=licence, domain=domain, language=language)
+
+
+def _record(
+    cells: Mapping[str, str], columns: Mapping[str, str], where: str, language: str
+) -> ItemObject:
+    """Return the object of one row; the columns that it fills say of which kind it is."""
+    record: dict[str, Any] = {k: v for k, v in cells.items() if k in TEXT_KEYS and v}
+    for key in LISTS:
         if cells.get(key):
-            value = cells[key].strip()
-            record[key] = (
-                parse_json(value.encode(), f"{where}: field '{key}'")
-                if value.startswith("[")
-                else [p.strip() for p in value.split("|")]
-            )
-    if letters:
-        record["options"] = [cells[letter] for letter in letters if cells[letter]]
-    closed = {"options", "regex", "expected"} & record.keys() or cells.get("lo") or cells.get("hi")
-    if "diagnoses" in record or ("reference" in record and not closed):
+            record[key] = _list(cells[key], f"{where}: field '{key}'")
+    letters = [letter for letter in LETTERS if letter in columns]
+    if options := _options(cells, letters, columns, where):
+        record["options"] = options
+    facts = [text for key in fact_keys(columns) if (text := cells[key])]
+    if facts:
+        record["facts"] = [*record.get("facts", []), *facts]
+    _add_range(record, cells, columns, where, language)
+    closed = {"options", "regex", "range"} & record.keys()
+    opened = {"diagnoses", "facts", "reference"} & record.keys()
+    if opened and not closed:
         record["answer_type"] = "open"
-    options = record.get("options")
-    if options and "expected" in record:
-        record["expected"] = _key(record["expected"], options, where)
-    if cells.get("lo") or cells.get("hi"):
-        try:
-            record["range"] = {"lo": float(cells["lo"]), "hi": float(cells["hi"])}
-        except (KeyError, TypeError, ValueError):
-            raise InputError(
-                f"{where}: fields 'lo', 'hi': expected two numbers with a point"
-            ) from None
+    elif not closed:
+        held = ", ".join(f"'{columns[key]}'" for key in columns if _tells_target(key))
+        raise InputError(
+            f"{where}: nothing says what counts as right: no options, model answer, fact, number or"
+            f" pattern in {held or 'a column'}; --columns says which column holds it"
+        )
+    if "options" in record and "expected" in record:
+        record["expected"] = _key(record["expected"], record["options"], where)
     for key in ("year", "revision"):
         if key in record:
-            try:
-                record[key] = int(record[key])
-            except ValueError:
-                raise InputError(
-                    f"{where}: field '{key}': '{record[key]}'; expected a whole number"
-                ) from None
+            record[key] = _whole(record[key], f"{where}: field '{key}'")
+    if record.pop("harm", None) and _is_marked(cells["harm"], f"{where}: field 'harm'"):
+        record["harm"] = True
     return cast(ItemObject, record)
 
 
-def _key(key: str, options: list[str], where: str) -> str:
+def _is_marked(text: str, where: str) -> bool:
+    """Return whether a cell says yes."""
+    if text.casefold() not in (*_YES, *_NO):
+        raise InputError(f"{where}: '{text:.40}'; expected yes or no")
+    return text.casefold() in _YES
+
+
+def _tells_target(key: str) -> bool:
+    """Return whether a column of this key says what counts as right."""
+    return key in LETTERS or key not in TEXT_KEYS or key in ("expected", "reference", "regex")
+
+
+def _list(text: str, where: str) -> list[Any]:
+    if text.startswith("["):
+        listed: list[Any] = parse_json(text.encode(), where)
+        return listed
+    return [part.strip() for part in text.split("|")]
+
+
+def _options(
+    cells: Mapping[str, str], letters: Sequence[str], columns: Mapping[str, str], where: str
+) -> list[str]:
+    """Return the options in columns of their own; a gap would shift the letters behind it."""
+    texts = [cells[letter] for letter in letters]
+    while texts and not texts[-1]:
+        texts.pop()
+    for letter, text in zip(letters, texts, strict=False):
+        if not text:
+            raise InputError(
+                f"{where}: option {letter} (column '{columns[letter]}') is empty, and one behind it"
+                " is not; the key could mean either: fill it, or move the options together"
+            )
+    if texts and letters[: len(texts)] != list(LETTERS[: len(texts)]):
+        missing = next(letter for letter in LETTERS if letter not in letters)
+        raise InputError(
+            f"{where}: no column holds option {missing}; options need columns from A on, without a"
+            " gap"
+        )
+    return texts
+
+
+def _add_range(
+    record: dict[str, Any],
+    cells: Mapping[str, str],
+    columns: Mapping[str, str],
+    where: str,
+    language: str,
+) -> None:
+    """Add the numbers that count as right: from two columns, from one, or from that of the key
+    where a row has no options.
+    """
+    comma = language.partition("-")[0] in _DECIMAL_COMMA
+    bounds: tuple[float, float] | None = None
+    if cells.get("lo") or cells.get("hi"):
+        ends = []
+        for key in ("lo", "hi"):
+            text = cells.get(key, "")
+            if not text:
+                raise InputError(
+                    f"{where}: fields 'lo', 'hi': '{key}' is empty; expected two numbers (the same"
+                    " twice where just one is right)"
+                )
+            ends.append(_number(text, f"{where}: field '{key}'", comma=comma))
+        bounds = ends[0], ends[1]
+    elif cells.get("number"):
+        bounds = _range(cells["number"], f"{where}: column '{columns['number']}'", comma=comma)
+    elif "expected" in record and "options" not in record and "regex" not in record:
+        place = f"{where}: column '{columns['expected']}'"
+        if not _NUMBER.fullmatch(record["expected"]):
+            raise InputError(
+                f"{place}: '{record['expected']:.40}', and the row has no options; expected a"
+                " number or a range of numbers there. A model answer stands in a column for"
+                " reference, a pattern in one for regex"
+            )
+        bounds = _range(record.pop("expected"), place, comma=comma)
+    if bounds is not None:
+        record["range"] = {"lo": bounds[0], "hi": bounds[1]}
+        if comma:
+            record.setdefault("locale", "de")  # replies in that language write numbers likewise
+
+
+def _range(text: str, where: str, *, comma: bool) -> tuple[float, float]:
+    """Return both ends of "4.5", "3.5 - 5", or "4.5 ± 0.5"."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise InputError(
+            f"{where}: '{text:.40}'; expected a number, two with a dash between them, or one ± how"
+            " far off still counts"
+        )
+    if isinstance(text, NumberCell):
+        return float(text), float(text)
+    value = _number(match[1], where, comma=comma)
+    if match[2]:
+        width = _number(match[3], where, comma=comma)
+        # As decimals are meant: 4.5 ± 0.2 begins at 4.3, not at 4.299…
+        return round(value - width, 12), round(value + width, 12)
+    return value, value if match[4] is None else _number(match[4], where, comma=comma)
+
+
+def _number(text: str, where: str, *, comma: bool) -> float:
+    """Return a number written with a decimal point or comma.
+
+    Raises
+    ------
+    InputError
+        Where it can be read in two ways: "1.500" where commas are decimal, "1,500" where points
+        are.
+    """
+    if isinstance(text, NumberCell):
+        return float(text)
+    decimal, grouping = (",", ".") if comma else (".", ",")
+    plain = text.replace("−", "-").replace(" ", "").replace("\u00a0", "")
+    if grouping in plain:
+        whole, _, fraction = plain.partition(decimal)
+        groups = whole.split(grouping)
+        is_grouped = all(len(group) == 3 for group in groups[1:])
+        if decimal not in plain and len(groups) == 2:
+            if is_grouped:
+                raise InputError(
+                    f"{where}: '{text}' can be read as {''.join(groups)} and as"
+                    f" {groups[0]}{decimal}{groups[1]}; write one of these"
+                )
+            plain = f"{groups[0]}{decimal}{groups[1]}"  # the other sign, and no thousands
+        elif is_grouped:
+            plain = "".join(groups) + (f"{decimal}{fraction}" if fraction else "")
+    try:
+        return float(plain.replace(decimal, "."))
+    except ValueError:
+        sign = "comma" if comma else "point"
+        raise InputError(
+            f"{where}: '{text:.40}' is no number; expected one with a decimal {sign}"
+        ) from None
+
+
+def _whole(text: str, where: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{where}: '{text:.40}'; expected a whole number") from None
+
+
+def _key(key: str, options: Sequence[str], where: str) -> str:
     """Return the key's letter; a table may give the letter or the option's text."""
-    at = letter_index(key)
+    at = letter_index(key.rstrip(".) "))
     if at is not None and at < len(options):
+        if key in options and options.index(key) != at:
+            raise InputError(
+                f"{where}: field 'expected': '{key}' is the letter of option {LETTERS[at]} and the"
+                f" text of option {LETTERS[options.index(key)]}; give the letter as '{key})'"
+            )
         return LETTERS[at]
     if key in options:
         return LETTERS[options.index(key)]
@@ -148,83 +329,3 @@ def _key(key: str, options: list[str], where: str) -> str:
         f"{where}: field 'expected': '{key}' is neither a letter of its {len(options)} options nor"
         " one of them"
     )
-
-
-def read_rows(path: Path, form: TableForm = USUAL) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (number of the row, cells by column) of a CSV file, or of the first sheet of an XLSX
-    file.
-    """
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    if path.suffix.lower() != ".xlsx":
-        yield from enumerate(read_csv(path, form=form), 2)
-        return
-    yield from _read_sheet(path)
-
-
-def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        import openpyxl
-    except ImportError:
-        raise InputError(
-            "reading .xlsx needs the extra [data]: pip install 'medassay[data]'"
-        ) from None
-    _refuse_bombs(path)
-    with _unreadable(path, ""):
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        rows = book.worksheets[0].iter_rows(values_only=True)
-    header: list[str] = []
-    n_cells = 0
-    try:
-        for row in count(1):
-            with _unreadable(path, f"row {row}: "):
-                cells = next(rows, None)
-            if cells is None:
-                return
-            n_cells += len(cells)
-            if row > _MOST_ROWS or n_cells > _MOST_CELLS:
-                raise InputError(
-                    f"{path.name}: more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells; split"
-                    " it, or save it as CSV"
-                )
-            texts = ["" if cell is None else str(cell).strip() for cell in cells]
-            if row == 1:
-                header = texts
-            elif any(texts):
-                yield row, dict(zip(header, texts, strict=False))
-    finally:
-        book.close()
-
-
-@contextmanager
-def _unreadable(path: Path, place: str) -> Iterator[None]:
-    """Turn whatever zip and XML raise on a damaged spreadsheet into one line."""
-    with caught() as errors:  # openpyxl lets all of it through
-        yield
-    if errors:
-        raise InputError(f"{path.name}: not readable as a spreadsheet: {place}{errors[0]}")
-
-
-def _refuse_bombs(path: Path) -> None:
-    """Refuse a spreadsheet by what its parts say that they unpack to, before anything is unpacked.
-
-    A part cannot unpack to more than it says: zipfile reads no further.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            parts = archive.infolist()
-    except (zipfile.BadZipFile, OSError) as error:
-        raise InputError(f"{path.name}: not readable as a spreadsheet: {error}") from None
-    unpacked = sum(part.file_size for part in parts)
-    if unpacked > _MOST_BYTES:
-        raise InputError(
-            f"{path.name}: unpacks to {unpacked / 2**20:,.0f} MiB, more than {_MOST_BYTES >> 20}"
-            " MiB; split it, or save it as CSV"
-        )
-    for part in parts:
-        ratio = part.file_size / max(1, part.compress_size)
-        if part.file_size > _SMALL and ratio > _MOST_RATIO:
-            raise InputError(
-                f"{path.name}: its part '{part.filename[:80]}' unpacks to {ratio:,.0f} times its"
-                " size, as no table of questions does; save it as CSV"
-            )

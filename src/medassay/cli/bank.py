@@ -1,7 +1,9 @@
 """`medassay bank …`: validate, show, diff, release, approve, silver, list, stats, import, fetch."""
 
+import csv
 import datetime as dt
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -271,7 +273,13 @@ _NAME = typer.Argument(
 )
 _PATH = typer.Argument(..., help="Its file or folder.")
 _TO = typer.Option(None, help="Folder to write; default: the bank's name.")
-_COLUMNS = typer.Option("", help="For csv and xlsx: question=Frage,A=a,B=b,expected=key,…")
+_COLUMNS = typer.Option(
+    "",
+    help=(
+        "For csv and xlsx: question=Frage,A=a,B=b,expected=key,reference=Musterantwort,…; default:"
+        " found by the headings, and told."
+    ),
+)
 _CALLED = typer.Option("", "--name", help="For csv, xlsx and reports: the bank's name.")
 _LICENCE = typer.Option("unstated", help="For csv, xlsx and reports.")
 _DOMAIN = typer.Option("general", help="For csv and xlsx without a domain column, and for reports.")
@@ -316,9 +324,7 @@ def import_bank(
     """Make a bank folder from a data set's files, a spreadsheet, or a folder of clinical
     reports.
     """
-    from medassay.bank.delimited import USUAL
     from medassay.bank.reports import load_reports
-    from medassay.bank.table import load_table
 
     _check_name(called)
     _check_options(
@@ -334,15 +340,18 @@ def import_bank(
     if golden not in ("", "one", "any"):
         raise UsageError(f"--golden: '{golden}'; expected one or any")
     if name in ("csv", "xlsx"):
-        bank = load_table(
+        _import_table(
+            name,
             path,
-            read_columns(columns),
-            name=called or path.stem,
+            to,
+            columns=read_columns(columns),
+            called=called or path.stem,
             licence=licence,
             domain=domain,
-            language=language or "en",
-            form=_form_of(path, encoding) if name == "csv" else USUAL,
+            language=language,
+            encoding=encoding,
         )
+        return
     elif name == "reports":
         bank = load_reports(
             path,
@@ -362,6 +371,45 @@ def import_bank(
     else:
         bank = _load_data_set(name, path, golden)
     _write_imported(bank, to or Path(bank.name))
+
+
+def _import_table(
+    kind: str,
+    path: Path,
+    to: Path | None,
+    *,
+    columns: Mapping[str, str],
+    called: str,
+    licence: str,
+    domain: str,
+    language: str,
+    encoding: str,
+) -> None:
+    """Say how the columns of a table of questions are understood, then make a bank of them."""
+    from medassay.bank.delimited import USUAL
+    from medassay.bank.table import bank_of_table, read_table
+    from medassay.bank.table_columns import looks_german
+
+    form = _form_of(path, encoding) if kind == "csv" else USUAL
+    table = read_table(path, columns, form)
+    for column in table.understood:
+        out.say(f"  {column}")
+    if not language and "language" not in table.columns:
+        hint = (
+            "; the headings are German: is it --language de?" if looks_german(table.header) else ""
+        )
+        out.say(f"  language: en, since nothing says another{hint}")
+    bank = bank_of_table(
+        table, name=called, licence=licence, domain=domain, language=language or "en"
+    )
+    kinds = Counter(item.form for item in bank.items)
+    out.say("  questions: " + ", ".join(f"{n} {form}" for form, n in sorted(kinds.items())))
+    understood = {column.name: column.key or None for column in table.understood}
+    _write_imported(
+        bank,
+        to or Path(bank.name),
+        {"columns": understood, "kinds": dict(sorted(kinds.items()))},
+    )
 
 
 def _form_of(path: Path, encoding: str) -> "TableForm":
@@ -390,7 +438,7 @@ def _check_options(name: str, options: Mapping[str, object]) -> None:
             raise UsageError(f"{option} is for {listed(takers[option])}, not for '{name}'")
 
 
-def _write_imported(bank: "Bank", folder: Path) -> None:
+def _write_imported(bank: "Bank", folder: Path, more: Mapping[str, object] | None = None) -> None:
     """Write an imported bank, and say what was kept and what was dropped."""
     from medassay.bank.folder import bank_records, write_bank
 
@@ -403,6 +451,7 @@ def _write_imported(bank: "Bank", folder: Path) -> None:
             "kept": bank.kept,
             "dropped": bank.dropped,
             "content_sha256": content,
+            **(more or {}),
         },
         f"{folder}: {bank.kept} items kept; dropped: {dropped}; content {content}",
     )
@@ -440,10 +489,14 @@ def fetch(
 def read_columns(text: str) -> dict[str, str]:
     """Return `a=b,c=d` as a mapping."""
     mapping: dict[str, str] = {}
-    for part in filter(None, text.split(",")):
+    parts = next(csv.reader([text], skipinitialspace=True), []) if text else []
+    for part in filter(None, parts):
         key, sign, column = part.partition("=")
         if not sign or not key.strip() or not column.strip():
-            raise UsageError(f"--columns: '{part}'; expected what=column, separated by commas")
+            raise UsageError(
+                f"--columns: '{part}'; expected what=column, separated by commas (with a comma in"
+                ' the name: "what=one, two" in double quotes)'
+            )
         if key.strip() in mapping:
             raise UsageError(f"--columns: '{key.strip()}' is given twice")
         mapping[key.strip()] = column.strip()

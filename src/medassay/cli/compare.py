@@ -49,6 +49,9 @@ _FAMILY = typer.Option(
 )
 
 
+_METRIC = typer.Option("", help="Compare by this metric alone, of runs that have several.")
+
+
 def command(
     places: list[Path] = _PLACES,
     only: list[str] = _ONLY,
@@ -56,6 +59,7 @@ def command(
     gate: str = _GATE,
     by_domain: bool = _BY_DOMAIN,
     family: str = _FAMILY,
+    metric: str = _METRIC,
 ) -> None:
     """Compare models pair by pair on their common items: difference, tests, items that would
     tell.
@@ -76,19 +80,24 @@ def command(
             only=names,
             by_domain=by_domain,
             family="pair" if family == "pair" else "board",
+            metric=metric,
         )
-        scale = runs[0].statistics.scale.ends
+        scales = {s.metric: s.scale.ends for s in runs[0].statistics.by_metric}
+        first = metric or runs[0].statistics.metric
     gate_result = comparison.gate(rule) if rule else None
     if out.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(comparison.pairs), indent=1) + "\n")
         if gate_result is not None and not gate_result[0]:
             raise typer.Exit(GateError.exit_code)
         return
-    _print(comparison.pairs, scale)
+    for name in dict.fromkeys(pair.metric or first for pair in comparison.pairs):
+        pairs = [pair for pair in comparison.pairs if (pair.metric or first) == name]
+        _print(pairs, scales[name], name if len(scales) > 1 else "")
     for note in comparison.notes:
         out.say(f"note: {note}")
     if gate_result is not None:
         passed, pair = gate_result
+        scale = scales[pair.metric or first]
         lo, hi = (_units(end, scale) for end in pair.bounds_90 or (None, None))
         says = (
             f"{pair.a} against {pair.b}: 90 % interval [{lo}, {hi}], margin {_units(held, scale)}"
@@ -118,8 +127,10 @@ def _units(value: float | None, scale: Sequence[float | None]) -> str:
     return units(value, scale)
 
 
-def _print(pairs: "list[ComparedPair]", scale: Sequence[float | None]) -> None:
-    """Print all pairs as a table with a forest of intervals."""
+def _print(pairs: "list[ComparedPair]", scale: Sequence[float | None], metric: str = "") -> None:
+    """Print all pairs as a table with a forest of intervals, headed by the metric if it is one of
+    several.
+    """
     from medassay.core.scale import scale_text
 
     unit = "points of 100" if tuple(scale) == (0, 1) else f"scale {scale_text(scale)}"
@@ -140,7 +151,10 @@ def _print(pairs: "list[ComparedPair]", scale: Sequence[float | None]) -> None:
             Table(
                 rows=list(zip(*columns.values(), strict=True)),
                 text=list(columns),
-                title=f"{domain}, {mode}: first minus second, {unit}; {title}",
+                title=(
+                    f"{metric + ': ' if metric else ''}{domain}, {mode}: first minus second,"
+                    f" {unit}; {title}"
+                ),
                 unfolded=headings,
             )
         )

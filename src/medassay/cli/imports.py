@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from medassay.cli.bank import read_columns
+from medassay.cli.options import load_bank_argument
 from medassay.errors import UsageError
 
 app = typer.Typer(
@@ -32,16 +33,35 @@ def csv(
         ...,
         help=(
             "item=…,model=…,domain=… and prediction=…,key=… or score=…; also setting, mode, repeat,"
-            " cluster."
+            " cluster. With --bank: item=…,model=… and prediction=… or score=…."
         ),
+    ),
+    bank: list[str] = typer.Option(
+        [],
+        help=(
+            "A bank's folder, or 'demo': predictions are on its items, which gives questions,"
+            " domains, keys and a history; once for each."
+        ),
+    ),
+    models: Path | None = typer.Option(
+        None, help="A models file that says family, size and licence of the models, by their names."
     ),
     to: Path | None = _TO,
 ) -> None:
     """Import a table of predictions: intervals, ranks and boards then work on it."""
     from medassay.cli.leaderboard import tell_run
+    from medassay.exchange.bank_predictions import import_on_banks
     from medassay.exchange.predictions import import_predictions
+    from medassay.model.spec import load_models
 
-    tell_run(import_predictions(table, read_columns(columns), to=to))
+    names = read_columns(columns)
+    entries = {} if models is None else load_models(models)
+    if not bank:
+        tell_run(import_predictions(table, names, to=to, models=entries))
+        return
+    banks = [load_bank_argument(name) for name in bank]
+    imported = import_on_banks(table, names, banks, models=entries, to=to)
+    tell_run(imported.run, imported.coverage)
 
 
 @app.command()

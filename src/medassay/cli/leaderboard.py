@@ -10,7 +10,7 @@ from medassay.core.wording import counted
 
 if TYPE_CHECKING:
     from medassay.core.records.leaderboard import Leaderboard
-    from medassay.core.records.statistics import LeaderboardRow
+    from medassay.core.records.statistics import LeaderboardRow, Statistics
     from medassay.storage.run import Run
     from medassay.summary.breakdown import GroupScore
 
@@ -43,28 +43,36 @@ def tell_run(run: "Run", more: Iterable[str] = ()) -> None:
 
 def leaderboard_parts(board: "Leaderboard", run: "Run", domain: str) -> Iterator[str | Table]:
     """Yield one ranking as a table, with what a reader must know beside it."""
-    from medassay.core.records.leaderboard import UNREAD_WARNING, fallback_lines
     from medassay.core.records.statistics import Statistics
+
+    ddx = {} if board.ddx is None else {"ddx": board.ddx}
+    statistics = Statistics({**run.statistics.document, "domains": board.domains, **ddx})
+    for of_metric in statistics.by_metric:
+        if domain in of_metric.domains:
+            yield from _ranking_parts(of_metric, run, domain)
+
+
+def _ranking_parts(statistics: "Statistics", run: "Run", domain: str) -> Iterator[str | Table]:
+    """Yield the ranking by one metric, with what a reader must know beside it."""
+    from medassay.core.records.leaderboard import UNREAD_WARNING, fallback_lines, ranking_lines
     from medassay.core.scale import scale_text
     from medassay.kinds.catalog import presentations_of
 
-    rows = board.rows(domain)
-    unit = scale_text(rows[0].scale, run.statistics.scale.better)
-    columns = _columns(rows, board.lines(domain))
+    rows = statistics.rows(domain)
+    unit = scale_text(rows[0].scale, statistics.scale.better)
+    columns = _columns(rows, ranking_lines(rows))
     yield Table(
         rows=list(zip(*columns.values(), strict=True)),
         text=list(columns),
         title=f"{domain}: {rows[0].metric}, {unit}, 95 % interval",
         unfolded=("rank", "model", "score"),
     )
-    ddx = {} if board.ddx is None else {"ddx": board.ddx}
-    statistics = Statistics({**run.statistics.document, "domains": board.domains, **ddx})
     for presentation in presentations_of(statistics.document).values():
         for table in presentation.tables(statistics, domain) if presentation.tables else ():
             yield from (table,) if table.rows else table.notes
     yield from fallback_lines(run.manifest.fallback)
     yield from _cut_off(run, rows)
-    if warned := _unread_pairs(run, domain):
+    if warned := _unread_pairs(statistics, domain):
         yield (
             f"⚠ {UNREAD_WARNING} in {len(warned)} pair{'s' if len(warned) > 1 else ''}:"
             f" {'; '.join(warned[:3])}{' and others' if len(warned) > 3 else ''}. `medassay study"
@@ -72,7 +80,7 @@ def leaderboard_parts(board: "Leaderboard", run: "Run", domain: str) -> Iterator
         )
     if any("scripted" in row.flags for row in rows):
         yield "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
-    yield from _sentences(run, domain)
+    yield from _sentences(statistics, domain)
 
 
 def _columns(
@@ -153,19 +161,21 @@ def _cut_off(run: "Run", rows: "list[LeaderboardRow]") -> Iterator[str]:
         totals[row.model] = cut + row.cut_off, n + row.replies
     for model, (cut, n) in totals.items():
         if cut:
-            limit = run.manifest.sampling.get(model, {}).get("max_tokens", "?")
+            limit = f" = {run.manifest.sampling.get(model, {}).get('max_tokens', '?')}"
+            if run.manifest.tasks:  # where its entry says none, each task has its own
+                limit = ""
             yield (
-                f"⚠ {model}: {cut} of {n} replies were cut at max_tokens = {limit}; a larger"
+                f"⚠ {model}: {cut} of {n} replies were cut at max_tokens{limit}; a larger"
                 " max_tokens in its entry asks them anew."
             )
 
 
-def _sentences(run: "Run", domain: str) -> Iterator[str]:
+def _sentences(statistics: "Statistics", domain: str) -> Iterator[str]:
     """Yield who is best, for each mode, and on what that rests."""
     from medassay.core.ranks import SIMULTANEOUS
+    from medassay.core.records.statistics import OVERALL
 
-    statistics = run.statistics
-    n_domains = len(run.manifest.domains)
+    n_domains = len([name for name in statistics.domains if name != OVERALL])
     for mode in statistics.modes:
         relations = statistics.relations(domain, mode)
         sentence = statistics.sentence(domain, mode)
@@ -190,13 +200,13 @@ def _sentences(run: "Run", domain: str) -> Iterator[str]:
         yield f"{text}."
 
 
-def _unread_pairs(run: "Run", domain: str) -> list[str]:
+def _unread_pairs(statistics: "Statistics", domain: str) -> list[str]:
     """Return the pairs of ranked rows whose unread shares differ by more than their scores."""
     return [
         f"{', '.join(pair.first)} ({100 * pair.unread[0]:.1f} % unread) and"
         f" {', '.join(pair.second)} ({100 * pair.unread[1]:.1f} %)"
-        for mode in run.statistics.modes
-        for pair in run.statistics.relations(domain, mode).pairs
+        for mode in statistics.modes
+        for pair in statistics.relations(domain, mode).pairs
         if pair.unread_outweighs and pair.unread is not None
     ]
 
@@ -213,4 +223,5 @@ def group_table(field: str, rows: "list[GroupScore]") -> Table:
         text = f"{score} [{lo}, {hi}] n={estimate.n}"
         cells.append((row.value, row.model, row.setting, text, notes))
     heads = (field, "model", "setting", "score", "notes")
-    return Table(rows=cells, text=heads, title=f"by {field}")
+    metric = f"{rows[0].metric} " if rows and rows[0].metric else ""
+    return Table(rows=cells, text=heads, title=f"{metric}by {field}")

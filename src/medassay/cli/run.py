@@ -13,7 +13,7 @@ from medassay.cli.progress import watch
 from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
-    from medassay.core.records.preview import ModelPreview, Preview
+    from medassay.core.records.preview import ModelPreview, Preview, TaskPreview
     from medassay.storage.run import Run
 
 
@@ -165,7 +165,7 @@ def print_preview(cost: "Preview", *, to_stderr: bool = False) -> None:
     from medassay.core.records.leaderboard import fallback_lines
 
     tell = out.say if to_stderr else out.result
-    for line in (*fallback_lines(cost.fallback), *cost.limits):
+    for line in (*map(_task_text, cost.tasks), *fallback_lines(cost.fallback), *cost.limits):
         tell(line)
     for model in cost.models:
         price = f"{model.money:.4f} {model.currency}" if model.price_known else "price unknown"
@@ -184,6 +184,14 @@ def print_preview(cost: "Preview", *, to_stderr: bool = False) -> None:
         )
     for warning in cost.warnings or ():
         tell(f"warning: {warning}")
+
+
+def _task_text(task: "TaskPreview") -> str:
+    """Return which items a task asks, and how their answers are scored."""
+    forms = ", ".join(f"{n} {form}" for form, n in task.items.items())
+    n = sum(task.items.values())
+    by = f"{task.metric}, by judges" if task.judged else task.metric
+    return f"task {task.task}: {n} item{'s' * (n > 1)} ({forms}), scored by {by}"
 
 
 def _reply_limit_text(model: "ModelPreview") -> str:

@@ -5,18 +5,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.leaderboard import unread_share
-from medassay.core.records.statistics import OVERALL, ScoreScale
+from medassay.core.records.manifest import Manifest
+from medassay.core.records.statistics import OVERALL, ScoreScale, Statistics
 from medassay.core.records.target import TARGETS, further_targets
 from medassay.core.records.task import Task
 from medassay.core.scale import scale_text
 from medassay.errors import IncompleteError, InputError
 from medassay.exchange.compared_pairs import ComparedPair, RowsOfDomains
 from medassay.kinds.catalog import task_of_run
+from medassay.kinds.statistics import parts_of
 from medassay.statistic.draws import seed_of
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.test.margin import check_margin
@@ -33,22 +36,41 @@ Family = Literal["board", "pair"]
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One run of a comparison, with its scores."""
+    """One run of a comparison, with its scores of one metric.
+
+    Attributes
+    ----------
+    items, manifest, statistics : as if the run had no other metric
+    """
 
     run: Run
+    task: Task
     items: RunItems
+    manifest: Manifest
+    statistics: Statistics
     scores: RunScores
 
     @classmethod
-    def of(cls, run: Run) -> "Side":
-        """Return a sealed run with its scores read."""
-        if not run.sealed:
-            raise IncompleteError(f"{run.path}: not finished; only sealed runs are compared")
+    def of(cls, run: Run, metric: str = "") -> "Side":
+        """Return a sealed run with its scores read; without a metric those of the first one."""
         items = RunItems(run.path, run.manifest.domains)
-        scores = RunScores(items, run.manifest, task_of_run(run.manifest).scale)
+        statistics = next(s for s in run.statistics.by_metric if metric in ("", s.metric))
+        parts = parts_of(items, run.manifest, task_of_run(run.manifest))
+        part = parts[0]
+        if len(parts) > 1:
+            part = next(p for p in parts if p.task.metric == statistics.metric)
+        scores = RunScores(part.items, part.manifest, part.task.scale)
         for trial, score in read_scored_trials(run.path):
-            scores.add_trial(trial, score.score)
-        return cls(run=run, items=items, scores=scores)
+            if part.items is items or part.items.holds(trial.domain, trial.item):
+                scores.add_trial(trial, score.score)
+        return cls(
+            run=run,
+            task=part.task,
+            items=part.items,
+            manifest=part.manifest,
+            statistics=statistics,
+            scores=scores,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +97,12 @@ class Comparison:
         """
         overall = [pair for pair in self.pairs if pair.domain == self.pairs[0].domain]
         if len(overall) != 1:
+            metrics = sorted({str(pair.metric) for pair in overall if pair.metric})
+            if len(metrics) > 1:
+                raise InputError(
+                    f"--gate: the runs have several metrics ({', '.join(metrics)}); name one with"
+                    " --metric"
+                )
             raise InputError(
                 f"--gate: {len(overall)} pairs; a gate holds one model against one, name them "
                 "with --only"
@@ -91,8 +119,10 @@ def compare(
     only: Sequence[str] = (),
     by_domain: bool = False,
     family: Family = "board",
+    metric: str = "",
 ) -> Comparison:
-    """Return all pairs of rows of some runs, each compared on the items common to all of them.
+    """Return all pairs of rows of some runs, each compared on the items common to all of them, by
+    each metric that all have.
 
     Parameters
     ----------
@@ -102,6 +132,7 @@ def compare(
     family : "board": all rows that the runs rank are tested at once, whichever are told of; "pair":
         just those that are told of
     by_domain : whether each domain is compared too, besides the mean over domains
+    metric : to compare by no other
 
     Returns
     -------
@@ -115,9 +146,52 @@ def compare(
     """
     if margin is not None:
         check_margin(margin)
-    sides = [Side.of(run) for run in runs]
+    for run in runs:
+        if not run.sealed:
+            raise IncompleteError(f"{run.path}: not finished; only sealed runs are compared")
+    metrics = _metrics(runs, metric)
+    comparisons = [
+        _compare([Side.of(run, name) for run in runs], margin, only, family, by_domain=by_domain)
+        for name in metrics
+    ]
+    if len(metrics) == 1:
+        return comparisons[0]
+    pairs = [
+        msgspec.structs.replace(pair, metric=name)
+        for name, comparison in zip(metrics, comparisons, strict=True)
+        for pair in comparison.pairs
+    ]
+    notes = [note for comparison in comparisons for note in comparison.notes]
+    return Comparison(pairs=pairs, notes=list(dict.fromkeys(notes)))
+
+
+def _metrics(runs: Sequence[Run], metric: str) -> list[str]:
+    """Return the metrics to compare by: the one that is named, else all that the runs share; ""
+    where every run has one alone.
+    """
+    by_run = [[s.metric for s in run.statistics.by_metric] for run in runs]
+    if metric:
+        for run, names in zip(runs, by_run, strict=True):
+            if metric not in names:
+                raise InputError(
+                    f"--metric: {run.path} has no '{metric}'; it has {', '.join(names)}"
+                )
+        return [metric]
+    shared = [name for name in by_run[0] if all(name in names for names in by_run)]
+    return shared if shared and max(map(len, by_run)) > 1 else [""]
+
+
+def _compare(
+    sides: Sequence[Side],
+    margin: float | None,
+    only: Sequence[str],
+    family: Family,
+    *,
+    by_domain: bool,
+) -> Comparison:
+    """Return all pairs of rows by one metric."""
     _refuse_unlike(sides)
-    lo, hi = sides[0].run.statistics.scale.ends
+    lo, hi = sides[0].statistics.scale.ends
     if margin is not None and lo is not None and hi is not None and margin >= hi - lo:
         raise InputError(
             f"margin {margin:g}: as wide as the scale {lo:g} to {hi:g}; 0.02 is 2 points of 100"
@@ -159,7 +233,7 @@ class _ComparedRow:
 def _refuse_unlike(sides: Sequence[Side]) -> None:
     """Refuse runs on other scales, or with another question under the same id."""
     for side, other in pairwise(sides):
-        scales = [(s.run.statistics.metric, s.run.statistics.scale) for s in (side, other)]
+        scales = [(s.statistics.metric, s.statistics.scale) for s in (side, other)]
         if scales[0] != scales[1]:
             raise InputError(
                 f"{side.run.path} has {_metric(*scales[0])}, {other.run.path}"
@@ -215,7 +289,7 @@ def _rows(sides: Sequence[Side], only: Sequence[str]) -> list[_ComparedRow]:
     for at, side in enumerate(sides):
         for mode in sorted(side.scores.modes):
             names = side.scores.rows(mode)
-            skipped = unranked_rows(side.run.manifest, names, side.scores, mode=mode)
+            skipped = unranked_rows(side.manifest, names, side.scores, mode=mode)
             rows += [
                 (at, model, setting, mode)
                 for model, setting in names
@@ -263,14 +337,14 @@ def _of_mode(
     rows = [*rows_told, *beside]
     used = sorted({row.side for row in rows})
     roots = sorted({sides[at].run.seal.root for at in used})
-    task = task_of_run(sides[0].run.manifest)
+    task = sides[0].task
     strata: list[Stratum] = []
     for domain in sides[used[0]].scores.domains:
         common = set.intersection(*(_ids(sides[at], domain) for at in used))
         if common:
             seed = seed_of(*roots, domain, mode)
             if len(used) == 1:  # as its board: no reading contradicts it
-                manifest = sides[used[0]].run.manifest
+                manifest = sides[used[0]].manifest
                 seed = seed_of(manifest.domains[domain], manifest.seed_label, domain, mode)
             strata.append(_stratum(sides, rows, domain, sorted(common), seed))
     if not strata:
@@ -302,7 +376,7 @@ def _options(
     """Return how pairs are drawn and tested: within one run as its board is."""
     pool_seed, n_resamples = seed_of(*roots, OVERALL, mode), 1000
     if len(used) == 1:
-        manifest = sides[used[0]].run.manifest
+        manifest = sides[used[0]].manifest
         joined = "+".join(sorted(set(manifest.domains.values())))
         pool_seed = seed_of(joined, manifest.seed_label, OVERALL, mode)
         n_resamples = manifest.plan.n_resamples
@@ -368,7 +442,7 @@ def _notes(sides: Sequence[Side]) -> list[str]:
             "the runs differ in methodology: a difference may come from how they were asked or"
             " scored"
         )
-    if any("scripted" in row.flags for s in sides for row in s.run.statistics.rows(OVERALL)):
+    if any("scripted" in row.flags for s in sides for row in s.statistics.rows(OVERALL)):
         notes.append("SCRIPTED: answers or judges were scripted; these numbers measure nothing")
     shared = sum(
         len(set.intersection(*(_ids(s, d) for s in sides))) for d in sides[0].scores.domains

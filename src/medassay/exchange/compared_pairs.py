@@ -38,6 +38,7 @@ class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
     margin : against which `equivalent` and `non_inferior` are claimed; None without one
     bounds_90, bounds_method : the 90 % interval that these rest on
     items_to_tell : about how many items would tell the two apart
+    metric : where the runs have several
     """
 
     domain: str
@@ -67,6 +68,7 @@ class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
     equivalent: bool | None
     non_inferior: bool | None
     items_to_tell: int | None
+    metric: str | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -232,6 +232,7 @@ def _fill(
         {"file": file.name, "sha256": digest, "model": model}
         for (model, file), digest in zip(files.items(), digests, strict=True)
     ]
+    more: dict[str, Any] = {"logs": logs} if len(logs) > 1 else {}
     manifest = import_manifest(
         source,
         domains=[DOMAIN],
@@ -239,7 +240,7 @@ def _fill(
         settings=["zero_shot"],
         n_items=len(records),
         content=content_hash(records.values()),
-        **({"logs": logs} if len(logs) > 1 else {}),
+        **more,
     )
     assignment: ManifestObject = {
         "judges": [{"id": GIVEN, "model": "", "provider": "import", "family": "unknown"}],

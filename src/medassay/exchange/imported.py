@@ -4,19 +4,26 @@ import datetime as dt
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import short_hash
 from medassay.core.records.manifest_object import ManifestObject
+from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
 from medassay.errors import InputError
 from medassay.kinds.catalog import TASKS
 from medassay.runner.manifest import import_methodology, surroundings
 from medassay.runner.revisions import revision_ids, revisions
 from medassay.storage.run import Run, latest, open_run, refuse_inside
+
+# What an entry says of a model itself, not of how it is asked.
+_TOLD = (
+    *("model", "version", "family", "licence", "size", "context", "quantisation"),
+    *("engine", "engine_version"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +81,41 @@ def new_run(
     return open_run(to)
 
 
+def imported_models(
+    models: Sequence[str], entries: Mapping[str, ModelSpec]
+) -> dict[str, dict[str, Any]]:
+    """Return the entries of imported models: their names, and what a models file says of them
+    besides how they are asked.
+
+    Raises
+    ------
+    InputError
+        When the file names none of them.
+    """
+    if entries and not set(models) & entries.keys():
+        raise InputError(
+            f"--models: names none of {', '.join(models[:5])}; expected entries whose id is the"
+            f" name in the table, found {', '.join([*entries][:5])}"
+        )
+    return {
+        model: {
+            "id": model,
+            "provider": "import",
+            "location": "external",
+            **_known_of(entries, model),
+        }
+        for model in models
+    }
+
+
+def _known_of(entries: Mapping[str, ModelSpec], model: str) -> dict[str, Any]:
+    entry = entries.get(model)
+    if entry is None:
+        return {}
+    values = {name: getattr(entry, name) for name in _TOLD}
+    return {"location": entry.location} | {k: v for k, v in values.items() if v}
+
+
 def import_manifest(
     source: ImportSource,
     *,
@@ -82,6 +124,7 @@ def import_manifest(
     settings: Sequence[str],
     n_items: int,
     content: str | None,
+    entries: Mapping[str, ModelSpec] | None = None,
     **more: Any,
 ) -> ManifestObject:
     """Return the manifest of an import; `more` is added to what it remembers of its source.
@@ -91,6 +134,7 @@ def import_manifest(
     content : SHA-256 of the items by their content, which stands for the version of a bank: imports
         of the same items are one series and join. None where the files say too little to know the
         items again: then the hash of the source stands for them.
+    entries : say more of some models than their names
     """
     content = content or source.digest
     version = f"import-{content[:12]}"
@@ -116,9 +160,7 @@ def import_manifest(
             }
         ],
         "domains": dict.fromkeys(domains, version),
-        "models": {
-            model: {"id": model, "provider": "import", "location": "external"} for model in models
-        },
+        "models": imported_models(models, entries or {}),
         "template": "none",
         "methodology": import_methodology(
             TASKS[source.task], rank_rule=plan["rank_rule"], separation=plan["separation"]

@@ -179,7 +179,7 @@ class _Names:
         return prediction.item
 
 
-def _check(prediction: Prediction) -> None:
+def check_prediction(prediction: Prediction) -> None:
     """Refuse a prediction whose fields are empty, too long, broken or out of range."""
     for name in ("item", "model", "domain"):
         if not getattr(prediction, name):
@@ -218,7 +218,7 @@ def _check(prediction: Prediction) -> None:
 
 def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> int:
     """Put one prediction into the database; return 1."""
-    _check(prediction)
+    check_prediction(prediction)
     item = names.of(prediction)
     existing = base.execute(
         "SELECT key FROM item WHERE domain = ? AND item = ?", (prediction.domain, item)
@@ -304,6 +304,7 @@ def _manifest(base: sqlite3.Connection, log: PredictionFile) -> ManifestObject:
         settings=distinct("setting", "trial"),
         n_items=base.execute("SELECT COUNT(*) FROM item").fetchone()[0],
         content=_content(base),
+        entries=log.entries,
         **log.remembered,
     )
 

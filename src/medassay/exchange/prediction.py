@@ -9,6 +9,7 @@ from typing import Any
 
 from medassay.core.canonical import short_hash
 from medassay.core.json import storable
+from medassay.core.records.model import ModelSpec
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource
 
@@ -59,12 +60,16 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionFile:
-    """A file of predictions to be made a run: where it is from, and how it is read."""
+    """A file of predictions to be made a run: where it is from, and how it is read.
+
+    `entries` say more of its models than their names.
+    """
 
     source: ImportSource
     predictions: Generator[Prediction, None, None]
     scored: bool = True
     remembered: Mapping[str, Any] = field(default_factory=dict)
+    entries: Mapping[str, ModelSpec] = field(default_factory=dict)
 
 
 def lenient_json(data: bytes, where: str) -> Any:

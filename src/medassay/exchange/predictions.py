@@ -9,6 +9,7 @@ from pathlib import Path
 
 from medassay.bank.builder import read_csv
 from medassay.bank.delimited import form_of
+from medassay.core.records.model import ModelSpec
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest
 from medassay.exchange.logs import run_of
@@ -25,6 +26,7 @@ def import_predictions(
     *,
     runs: Path | str | None = None,
     to: Path | str | None = None,
+    models: Mapping[str, ModelSpec] | None = None,
 ) -> Run:
     """Return the sealed run made from a CSV table of predictions.
 
@@ -34,6 +36,7 @@ def import_predictions(
         prediction and key, or score (on [0, 1]; an empty one is null). Also: setting, mode, repeat,
         cluster.
     runs : folder for the new run; `to` names the run's own folder instead
+    models : entries that say family, size and licence of models
 
     Raises
     ------
@@ -41,33 +44,55 @@ def import_predictions(
         Naming the file, the row, the column and what was expected; nothing is left half-written.
     """
     table = Path(table)
-    _check_columns(columns)
+    check_columns(columns)
     source = ImportSource(file=table, digest=file_digest(table), task="closed")
     log = PredictionFile(
         source=source,
-        predictions=_predictions(table, columns),
+        predictions=read_predictions(table, columns),
         scored="score" in columns,
         remembered={"columns": dict(columns)},
+        entries=models or {},
     )
     return run_of(
         [log], runs=None if runs is None else Path(runs), to=None if to is None else Path(to)
     )
 
 
-def _check_columns(columns: Mapping[str, str]) -> None:
+def check_columns(columns: Mapping[str, str], *, on_bank: bool = False) -> None:
+    """Refuse columns that are unknown or too few; a bank has domains and keys itself.
+
+    Raises
+    ------
+    InputError
+        Naming the column.
+    """
     for name in columns:
         if name not in KNOWN:
             raise InputError(f"--columns: '{name}' is unknown; known are {', '.join(KNOWN)}")
-    for name in REQUIRED:
+    for name in ("item", "model") if on_bank else REQUIRED:
         if name not in columns:
+            example = "" if on_bank else ",domain=task"
             raise InputError(
-                f"--columns: '{name}' is missing; e.g. item=id,model=model,domain=task"
+                f"--columns: '{name}' is missing; e.g. item=id,model=model{example} (a bank has"
+                " the domains: --bank)"
             )
-    if "score" not in columns and not {"prediction", "key"} <= columns.keys():
-        raise InputError("--columns: give prediction=… and key=…, or score=…")
+    needed = {"prediction"} if on_bank else {"prediction", "key"}
+    if "score" not in columns and not needed <= columns.keys():
+        raise InputError(
+            "--columns: give prediction=…, or score=…"
+            if on_bank
+            else "--columns: give prediction=… and key=…, or score=… (a bank has the keys: --bank)"
+        )
 
 
-def _predictions(table: Path, columns: Mapping[str, str]) -> Generator[Prediction, None, None]:
+def read_predictions(table: Path, columns: Mapping[str, str]) -> Generator[Prediction, None, None]:
+    """Yield the predictions of a table, row by row; without a column of domains "" is theirs.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the row, the column and what was expected.
+    """
     number = 0
     try:
         form = form_of(table)
@@ -89,7 +114,7 @@ def _predictions(table: Path, columns: Mapping[str, str]) -> Generator[Predictio
 
 
 def _prediction(row: Mapping[str, str], where: str, *, scored: bool) -> Prediction:
-    key = None if scored else row["key"]
+    key = None if scored else row.get("key")
     if key == "":
         raise InputError(f"{where}: 'key' is empty; expected the right answer")
     repeat = row.get("repeat") or "0"
@@ -97,7 +122,7 @@ def _prediction(row: Mapping[str, str], where: str, *, scored: bool) -> Predicti
         raise InputError(f"{where}: 'repeat' is '{repeat}'; expected a whole number from 0")
     return Prediction(
         where=where,
-        domain=row["domain"],
+        domain=row.get("domain", ""),
         model=row["model"],
         item=row["item"],
         text=row.get("prediction", ""),

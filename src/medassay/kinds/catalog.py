@@ -1,9 +1,10 @@
 """Every kind of task: one line each; and what the kinds bring, by name."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser
@@ -13,9 +14,11 @@ from medassay.core.records.manifest import Manifest
 from medassay.core.records.manifest_object import GraderRules, ManifestObject
 from medassay.core.records.plan import Plan
 from medassay.core.records.relaxed import RelaxedSetting
+from medassay.core.records.target import Form
 from medassay.core.records.task import CHAT_SUFFIX, Task
 from medassay.core.records.verdict import Grader
 from medassay.core.scale import Scale
+from medassay.core.wording import listed
 from medassay.errors import InputError
 from medassay.judging.graders.catalog import GRADERS as SHARED_GRADERS
 from medassay.kinds.choice.kind import CHOICE
@@ -64,6 +67,8 @@ LEADERBOARD = Task(
     graders=OPEN.graders,
 )
 
+# Form of items → the task by which one's own are asked where a plan names none.
+OWN_TASKS = {form: kind.own_task for kind in KINDS.values() for form in kind.forms}
 _KIND_OF = {task.name: name for name, kind in KINDS.items() for task in kind.tasks}
 TASKS: dict[str, Task] = {
     LEADERBOARD.name: LEADERBOARD,
@@ -90,7 +95,9 @@ GRADERS: dict[str, Callable[[GraderRules], Grader]] = {
 
 
 def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summary]:
-    """Return what a run tells besides its rankings: its kind, and what its models looked up."""
+    """Return what a run of one task tells besides its rankings: its kind, and what its models
+    looked up.
+    """
     name = _KIND_OF.get(task.name)
     kind = Kind(tasks=()) if name is None else KINDS[name]
     summary: Summary | None = None
@@ -109,10 +116,13 @@ def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> Manif
     items : those that are asked
     base : folder of the plan
     """
-    kind = KINDS[_KIND_OF[task.name]] if task.name in _KIND_OF else None
-    if kind is None or kind.rules is None:
-        return {}
-    return cast(ManifestObject, {kind.key: kind.rules.remember(plan, items, base)})
+    rules: dict[str, Any] = {}
+    for part, forms in task.single:
+        kind = KINDS[_KIND_OF[part.name]] if part.name in _KIND_OF else None
+        if kind is not None and kind.rules is not None:
+            own_items = (item for item in items if item.form in forms)
+            rules[kind.key] = kind.rules.remember(plan, own_items, base)
+    return cast(ManifestObject, rules)
 
 
 def measures_of(task: Task, form: str) -> list[Measure]:
@@ -120,7 +130,7 @@ def measures_of(task: Task, form: str) -> list[Measure]:
     return [
         measure
         for measure in MEASURES.values()
-        if form in measure.forms or (task.metrics and not measure.forms)
+        if form in measure.forms or (task.part(form).metrics and not measure.forms)
     ]
 
 
@@ -152,16 +162,22 @@ def find_task(name: str) -> Task:
     return TASKS[name]
 
 
-def task_of_plan(plan: Plan) -> Task:
+def task_of_plan(plan: Plan, forms: Collection[Form] = ()) -> Task:
     """Return the task that a plan means: `scoring`, `relaxed_perplexity` and `chat_template` each
-    lead to one of its own.
+    lead to one of its own; a plan that names none means that of each kind of its items.
+
+    Parameters
+    ----------
+    forms : of the items that the plan's banks hold to be asked
 
     Raises
     ------
     InputError
-        When the task is unknown, or has no such twin.
+        When a task is unknown, has no such twin, or cannot be asked beside the others.
     """
-    task = find_task(plan.task)
+    if plan.tasks or not (plan.task or _asks_likelihoods(plan)):
+        return _task_of_kinds(plan, forms)
+    task = find_task(plan.task or CLOSED.name)
     if plan.relaxed_perplexity is not None and task.asks != "relaxed":
         if "open" not in task.readers:
             raise InputError(
@@ -196,8 +212,117 @@ def task_of_plan(plan: Plan) -> Task:
     return _measured(task, plan.relaxed_perplexity or RelaxedSetting())
 
 
+def _asks_likelihoods(plan: Plan) -> bool:
+    return plan.scoring == "likelihood" or plan.relaxed_perplexity is not None or plan.chat_template
+
+
+def _task_of_kinds(plan: Plan, forms: Collection[Form]) -> Task:
+    """Return the task that asks each item in the way of its kind, or as `[tasks]` says.
+
+    Kinds that judges decide on are asked where the plan names judges, or where there is no other.
+    """
+    chosen = _tasks_named(plan, forms)
+    parts: dict[Form, Task] = {}
+    for kind_name, kind in KINDS.items():
+        if not kind.own_task:
+            continue
+        task = chosen.get(kind_name) or TASKS[kind.own_task]
+        parts |= {form: task for form in kind.forms if form in forms and form in task.readers}
+    unjudged = {form: task for form, task in parts.items() if not task.graders}
+    if not (plan.judges or chosen) and unjudged:
+        parts = unjudged
+    tasks = {task.name: task for task in parts.values()} or {CLOSED.name: CLOSED}
+    if len(tasks) == 1:
+        return next(iter(tasks.values()))
+    if plan.templates:
+        raise InputError(
+            "plan: 'templates' is for plans of one task, and its items are asked by"
+            f" {listed(sorted(tasks))}; leave 'templates' out, or set 'task'"
+        )
+    return tasks_together(parts)
+
+
+def _tasks_named(plan: Plan, forms: Collection[Form]) -> dict[str, Task]:
+    """Return kind → the task that `[tasks]` names for it."""
+    chosen: dict[str, Task] = {}
+    askable = {name: kind for name, kind in KINDS.items() if kind.own_task}
+    for name, task_name in plan.tasks.items():
+        if name not in askable:
+            raise InputError(
+                f"plan: 'tasks' names the kind '{name}', which is unknown; known are"
+                f" {', '.join(askable)}"
+            )
+        task = chosen[name] = find_task(task_name)
+        if not set(askable[name].forms) & task.readers.keys():
+            fitting = sorted(
+                t.name for t in TASKS.values() if set(t.readers) & set(askable[name].forms)
+            )
+            raise InputError(
+                f"plan: 'tasks': task '{task_name}' asks no items of kind '{name}'; those that do"
+                f" are {', '.join(fitting)}"
+            )
+    if plan.tasks and not any(set(askable[name].forms) & set(forms) for name in chosen):
+        held = [name for name, kind in askable.items() if set(kind.forms) & set(forms)]
+        raise InputError(
+            f"plan: 'tasks' names {', '.join(chosen)}, of which the banks have no items; they have"
+            f" {', '.join(held) or 'none to ask'}"
+        )
+    return chosen
+
+
+def tasks_together(parts: Mapping[Form, Task]) -> Task:
+    """Return the task that asks items of several kinds, each form by a task of its own.
+
+    Raises
+    ------
+    InputError
+        When one of them cannot be asked beside others: it asks no replies, ends them in a way of
+        its own, or has the metric or the judges of another.
+    """
+    tasks = sorted({task.name: task for task in parts.values()}.values(), key=lambda t: t.name)
+    for task in tasks:
+        alone = "asks for likelihoods" if task.asks != "reply" else ""
+        alone = alone or ("ends replies at a mark" if task.stop else "")
+        if alone:
+            raise InputError(
+                f"plan: task '{task.name}' {alone}; ask it in a plan of its own, with task ="
+                f' "{task.name}"'
+            )
+    metrics = Counter(task.metric for task in tasks)
+    judged = [task.name for task in tasks if task.graders]
+    if len(judged) > 1:
+        raise InputError(
+            f"plan: tasks {' and '.join(judged)} are both scored by judges, and a run has one"
+            " panel; ask one of them in a plan of its own, or give both kinds one task in [tasks]"
+        )
+    if (twice := max(metrics.values())) > 1:
+        metric = next(name for name, times in metrics.items() if times == twice)
+        same = [task.name for task in tasks if task.metric == metric]
+        raise InputError(
+            f"plan: tasks {' and '.join(same)} have one metric, {metric}, and would be taken for"
+            " one; ask one of them in a plan of its own"
+        )
+    return Task(
+        name="+".join(task.name for task in tasks),
+        metric="+".join(task.metric for task in tasks),
+        split=tasks[0].split,
+        template="",
+        readers={form: task.readers[form] for form, task in sorted(parts.items())},
+        graders={f: t.graders[f] for f, t in sorted(parts.items()) if f in t.graders},
+        n_judges=max((task.n_judges for task in tasks if task.graders), default=0),
+        graphs=tuple(graph for task in tasks for graph in task.graphs),
+        scale=tasks[0].scale,
+        plain=all(task.plain for task in tasks),
+        reply_tokens=max(task.reply_tokens for task in tasks),
+        metrics=tuple(dict.fromkeys(name for task in tasks for name in task.metrics)),
+        parts=dict(sorted(parts.items())),
+    )
+
+
 def task_of_run(manifest: Manifest) -> Task:
     """Return the task of a run, by its manifest."""
+    if manifest.tasks:
+        return tasks_together({form: TASKS[name] for form, name in manifest.tasks.items()})
     setting = manifest.plan.relaxed_perplexity
     task = _measured(
         TASKS[manifest.task], RelaxedSetting(**setting) if setting else RelaxedSetting()

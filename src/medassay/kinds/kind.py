@@ -15,7 +15,7 @@ from medassay.core.records.manifest_object import GraderRules
 from medassay.core.records.plan import Plan
 from medassay.core.records.sealed_object import TrialObject
 from medassay.core.records.statistics import LeaderboardRow, Statistics
-from medassay.core.records.target import Target
+from medassay.core.records.target import Form, Target
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import Grader
@@ -108,6 +108,8 @@ class Kind:
 
     Attributes
     ----------
+    forms : of its items
+    own_task : the task by which its items are asked where a plan names none
     targets : its own, each told by a key that no other target has; those that more than one room
         reads are in `core/records/target.py`
     graders : name → what makes a grader of the card of a bank and the rules of a run
@@ -121,6 +123,8 @@ class Kind:
     """
 
     tasks: tuple[Task, ...]
+    forms: tuple[Form, ...] = ()
+    own_task: str = ""
     targets: tuple[type[Target], ...] = ()
     parsers: tuple[Parser, ...] = ()
     scorers: tuple[Scorer, ...] = ()

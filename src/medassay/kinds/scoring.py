@@ -21,7 +21,7 @@ class TaskScorer:
 
     def __init__(self, task: Task) -> None:
         self._scorers = {
-            form: SCORERS[name] if name else unjudged(task)
+            form: SCORERS[name] if name else unjudged(task.part(form))
             for form, (_, name) in task.readers.items()
         }
         self._measures = {form: measures_of(task, form) for form in task.readers}

@@ -19,7 +19,7 @@ from medassay.core.records.sealed_object import ScoreObject, TrialObject, Verdic
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.core.records.trial import Trial, TrialLine, TrialPlace
 from medassay.judging.judgements import by_trial
-from medassay.kinds.catalog import presentations_of
+from medassay.kinds.catalog import presentations_of, task_of_run
 from medassay.kinds.kind import AnswerView
 from medassay.publishing.reruns import read_reruns
 from medassay.publishing.times import from_sealed, shown_times, times_of
@@ -68,7 +68,12 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
     times, failures = ({}, Counter()) if front else times_of(run, items)
     times |= from_sealed([] if run.seal.withheld is None else run.seal.withheld.times)
     rows = [] if front else shown_times(run, times)
-    shown = list(presentations_of(run.statistics.document).values())
+    task = task_of_run(run.manifest)
+    presentations = {
+        statistics.metric: list(presentations_of(statistics.document).values())
+        for statistics in run.statistics.by_metric
+    }
+    shown = [presentation for of_metric in presentations.values() for presentation in of_metric]
     views = [view for presentation in shown for view in presentation.views]
     few = not front and not compact and run.statistics.n_trials <= _MOST_CASES
     return Board(
@@ -90,7 +95,11 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         date=run.seal.sealed_at[:10],
         manifest=run.manifest_document,
         statistics=run.statistics,
-        row_type=next((p.row_type for p in shown), LeaderboardRow),
+        judged_task=next((t.name for t, _ in task.single if t.graders), run.manifest.task),
+        row_types={
+            metric: next((p.row_type for p in of_metric), LeaderboardRow)
+            for metric, of_metric in presentations.items()
+        },
         seal=run.seal,
         failures=failures,
         times=rows,

@@ -204,11 +204,13 @@ def _refuse_blind(run: Run) -> None:
     """Refuse a run whose tools could not be reached too often: its series would measure the
     network.
     """
-    if "lookups" not in run.statistics.document:
-        return
-    calls = run.statistics.part("lookups", LookupCounts).calls or ToolCalls()
-    share = calls.unavailable_share or 0.0
-    if share > MOST_UNAVAILABLE:
+    for statistics in run.statistics.by_metric:
+        if "lookups" not in statistics.document:
+            continue
+        calls = statistics.part("lookups", LookupCounts).calls or ToolCalls()
+        share = calls.unavailable_share or 0.0
+        if share <= MOST_UNAVAILABLE:
+            continue
         raise GateError(
             f"run {run.id}: {calls.unavailable} of {calls.calls} calls of tools were"
             f" unavailable ({100 * share:.1f} %, at most {100 * MOST_UNAVAILABLE:.0f} %); run it"
@@ -254,9 +256,10 @@ def _assemble(
     (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
     (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
     (folder / "data" / "times.csv").write_text(times_csv(board), encoding="utf-8")
-    for presentation in presentations_of(board.statistics.document).values():
-        for table, data_file in presentation.files.items():
-            (folder / "data" / table).write_text(data_file.text(board), encoding="utf-8")
+    for part in board.by_metric:
+        for presentation in presentations_of(part.statistics.document).values():
+            for table, data_file in presentation.files.items():
+                (folder / "data" / table).write_text(data_file.text(part), encoding="utf-8")
     for pages in PAGES.values():
         for address, content in pages(board):
             target = folder / address

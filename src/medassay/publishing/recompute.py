@@ -32,9 +32,10 @@ from medassay.core.revision import without_hash
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
 from medassay.judging.queue import must_judge
-from medassay.kinds.catalog import PARSERS, PUBLIC_PARTS, summaries_of, task_of_run
+from medassay.kinds.catalog import PARSERS, PUBLIC_PARTS, task_of_run
 from medassay.kinds.read_answer import read_answer, read_likelihoods
 from medassay.kinds.scoring import TaskScorer
+from medassay.kinds.statistics import RunStatistics
 from medassay.publishing.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS, item_of
 from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reread_verdicts import VerdictReader
@@ -61,8 +62,7 @@ from medassay.storage.run import (
     sealed_records,
     trial_cell,
 )
-from medassay.summary.leaderboard import leaderboard_document, without_judging
-from medassay.summary.scores import RunScores
+from medassay.summary.leaderboard import without_judging
 
 TOLERANCE = 1e-9
 _ABSENT = object()
@@ -208,7 +208,7 @@ def _check_content(folder: Path) -> str:
     run = open_run(folder)
     task = task_of_run(run.manifest)
     items = RunItems(folder, run.manifest.domains)
-    scores_of_run = RunScores(items, run.manifest, task.scale, task.harmful)
+    statistics = RunStatistics(items, run.manifest, task)
     judged = VerdictReader(run, items, task) if run.manifest.bench is not None else None
     here = revisions(task, () if judged is None else judged.graders)
     others = partial(other_revisions, run.manifest, here)
@@ -218,7 +218,6 @@ def _check_content(folder: Path) -> str:
     if judged is not None:
         judged.compare(other_verdicts, this_code=_is_this_code(run))
     same_parts = other_scores is None
-    further = summaries_of(items, run.manifest, task)
     many = _may_help() and judged is None and len(items) * len(run.manifest.models) >= _MANY
     checked = (
         _scores_beside(run, same_parts=same_parts)
@@ -226,15 +225,13 @@ def _check_content(folder: Path) -> str:
         else _scores(run, items, task, judged, same_parts=same_parts)
     )
     for trial, score in checked:
-        scores_of_run.add_trial(trial, score.score)
-        for summary in further:
-            summary.add(trial, score)
+        statistics.add(trial, score)
     withheld = Withheld.form in items.forms
     if judged is not None and judged.other is None and same_parts and not withheld:
         judged.check_spot_check()
     judgements = None if withheld else read_judgements(run, items)
     if other_statistics is None:
-        document = leaderboard_document(scores_of_run, run.manifest, task, judgements, further)
+        document = statistics.document(judgements)
         _check_statistics(run, canonical(document), withheld=withheld)
     intervals = "intervals, ranks and pairs " + _recomputed(other_statistics)
     scores = f"scores {_recomputed(other_scores)}"

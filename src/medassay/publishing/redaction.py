@@ -25,6 +25,7 @@ from medassay.core.records.sealed_object import (
     VerdictObject,
     place_of,
 )
+from medassay.core.records.target import Form
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.kinds.catalog import PUBLIC_PARTS
 
@@ -125,6 +126,13 @@ def numbers_of(item: ItemObject) -> ItemObject:
     if (lowest := build_item(item).target.lowest) is not None:
         numbers |= {"lowest": lowest}
     return numbers
+
+
+def form_of(item: ItemObject) -> Form:
+    """Return the form of an item, also of one that is deleted and says it: without it nobody could
+    tell which of several metrics its scores are of.
+    """
+    return item.get("form") or build_item(item).form
 
 
 class Redactor:

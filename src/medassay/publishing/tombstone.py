@@ -16,12 +16,15 @@ import msgspec
 from medassay.bank.check import build_item
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json, record_as
+from medassay.core.records.manifest import Manifest
+from medassay.core.records.statistics import FURTHER
 from medassay.errors import InputError
 from medassay.kinds.catalog import RULES
 from medassay.publishing.redaction import (
     TRIAL_FIELDS,
     NamedFinding,
     counted_still,
+    form_of,
     item_of,
     numbers_of,
     place_of_item,
@@ -184,7 +187,7 @@ def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> No
         path = run.path / name
         if path.exists():
             part = path.with_suffix(".part")
-            part.write_bytes(b"".join(_buried(path, name, item, domains)))
+            part.write_bytes(b"".join(_buried(path, name, item, domains, run.manifest)))
             if file_sha256(part) != sums[name]:
                 files[name] = AmendedFile(sealed=sums[name], now=file_sha256(part))
             parts.append((part, path))
@@ -213,23 +216,30 @@ def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str
     ]
     manifest: dict[str, Any] = {**run.manifest_document}
     statistics = dict(run.statistics.document)
+    further = [dict(document) for document in statistics.get(FURTHER, [])]
     for key in keys:
         manifest[key] = RULES[key].publish(manifest[key], items_left)
-        statistics[key] = RULES[key].forget(statistics[key])
+        for document in (statistics, *further):
+            if key in document:
+                document[key] = RULES[key].forget(document[key])
+    if further:
+        statistics[FURTHER] = further
     return {"manifest.json": manifest, "statistics.json": statistics} if keys else {}
 
 
-def _buried(path: Path, name: str, item: str, domains: set[str]) -> list[bytes]:
+def _buried(path: Path, name: str, item: str, domains: set[str], manifest: Manifest) -> list[bytes]:
     """Return the lines of a file with tombstones for what is about the item."""
     lines = []
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
             record = parse_json(raw, f"{name} line {number}")
-            lines.append(_tombstone(record, raw, name, item, domains))
+            lines.append(_tombstone(record, raw, name, item, domains, manifest))
     return lines
 
 
-def _tombstone(record: Any, raw: bytes, name: str, item: str, domains: set[str]) -> bytes:
+def _tombstone(
+    record: Any, raw: bytes, name: str, item: str, domains: set[str], manifest: Manifest
+) -> bytes:
     line = raw.removesuffix(b"\n")
     if name == "findings.jsonl":
         finding = record_as(record, NamedFinding, name)
@@ -241,6 +251,8 @@ def _tombstone(record: Any, raw: bytes, name: str, item: str, domains: set[str])
         return raw
     if name == "items.jsonl":
         entry = {**numbers_of(record), **select_fields(record, ("cluster", "lowest"))}
+        if manifest.tasks:
+            entry["form"] = form_of(record)
         return canonical({**entry, "tombstone": sha256(line).hexdigest()}) + b"\n"
     entry = select_fields(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)
     if name == "trials.jsonl":

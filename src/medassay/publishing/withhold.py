@@ -29,6 +29,7 @@ from medassay.publishing.redaction import (
     FINDING_FIELDS,
     NamedFinding,
     Redactor,
+    form_of,
     item_of,
     place_of_item,
     select_fields,
@@ -261,7 +262,11 @@ def _items(run: Run, hidden: Redactor, withheld: Places) -> Iterator[ItemObject]
     clusters = _clusters(run, hidden)
     for item in read_jsonl(run.path / "items.jsonl"):
         is_withheld = place_of_item(item) in withheld
-        yield hidden.item(item, clusters.get(_cluster(run, item))) if is_withheld else item
+        if not is_withheld:
+            yield item
+            continue
+        public = hidden.item(item, clusters.get(_cluster(run, item)))
+        yield {**public, "form": form_of(item)} if run.manifest.tasks else public
 
 
 def _trials(run: Run, hidden: Redactor, withheld: Places) -> Iterator[TrialObject]:

@@ -4,7 +4,8 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
@@ -175,7 +176,10 @@ class Board:
 
     `answers` gives each cell with its answers, which are read once and in order; `lines` (model,
     canonical JSON line) of every answer, for these files. `kind_pages` are the folders of pages of
-    the board's kind with their titles, `kind_files` its files with what they hold.
+    the board's kind with their titles, `kind_files` its files with what they hold. `row_types` says
+    what a row of each metric tells, `judged_task` by which task judges decide on answers. Where a
+    run has several metrics, `by_metric` has a board of each, with the folder of its rankings, and
+    each knows the `whole`.
     """
 
     publication: str
@@ -187,7 +191,7 @@ class Board:
     times: Sequence[TimesRow]
     cost_totals: Sequence[CostTotal]
     answers: Callable[[], ShownAnswers]
-    row_type: type[LeaderboardRow] = LeaderboardRow
+    row_types: Mapping[str, type[LeaderboardRow]] = field(default_factory=dict)
     lines: Callable[[], Iterator[tuple[str, bytes]]]
     compact: bool = False
     trend: Trend = field(default_factory=Trend)
@@ -199,16 +203,57 @@ class Board:
     kind_pages: Mapping[str, str] = field(default_factory=dict)
     kind_files: Mapping[str, str] = field(default_factory=dict)
     slugs: dict[tuple[str, str], str] = field(default_factory=dict)
+    judged_task: str = ""
+    folder: str = ""
+    whole: "Board | None" = None
 
     @property
     def modes(self) -> list[str]:
         """Return the modes, solo first."""
         return self.statistics.modes
 
+    @cached_property
+    def by_metric(self) -> "list[Board]":
+        """Return the board of each metric; of a run with one alone this one."""
+        parts = self.statistics.by_metric
+        if len(parts) == 1:
+            return [self]
+        return [
+            replace(
+                self,
+                statistics=statistics,
+                folder=f"metric/{self.slug(statistics.metric, 'metric')}/" if number else "",
+                whole=self,
+            )
+            for number, statistics in enumerate(parts)
+        ]
+
+    @property
+    def metrics(self) -> "list[Board]":
+        """Return the boards of all metrics of the run, where it has several."""
+        boards = (self.whole or self).by_metric
+        return boards if len(boards) > 1 else []
+
+    @property
+    def figure_prefix(self) -> str:
+        """Return what the names of a metric's figures begin with."""
+        return self.folder.removeprefix("metric/").replace("/", "-")
+
+    @property
+    def judged(self) -> bool:
+        """Return whether judges decide on answers here."""
+        if "bench" not in self.manifest:
+            return False
+        return self.whole is None or any(
+            row.judge_failures is not None for row in self.statistics.rows(OVERALL)
+        )
+
     @property
     def domains(self) -> list[str]:
         """Return the domains without the overall ranking."""
-        return sorted(self.manifest["domains"])
+        if self.whole is None:
+            return sorted(self.manifest["domains"])
+        return sorted(name for name in self.statistics.domains if name != OVERALL)
 
     @property
     def models(self) -> list[str]:
@@ -219,7 +264,10 @@ class Board:
         """Return the rows of one ranking, of all modes if none is named, with what the board's kind
         tells in a row.
         """
-        return self.statistics.rows_as(self.row_type, domain, mode)
+        row_type = LeaderboardRow
+        if len(self.statistics.by_metric) == 1:
+            row_type = self.row_types.get(self.statistics.metric, LeaderboardRow)
+        return self.statistics.rows_as(row_type, domain, mode)
 
     def relations(self, domain: str, mode: str) -> Relations:
         """Return what holds between the rows of one ranking."""
@@ -267,8 +315,8 @@ class Board:
         """Return the folder of a ranking page, relative to the publication."""
         track = "" if mode == self.modes[0] else f"{self.slug(mode, 'mode')}/"
         if domain == OVERALL:
-            return f"track/{track}" if track else ""
-        return f"domain/{self.slug(domain, 'domain')}/{track}"
+            return self.folder + (f"track/{track}" if track else "")
+        return f"{self.folder}domain/{self.slug(domain, 'domain')}/{track}"
 
     def cell_link(self, key: ShownCell) -> str:
         """Return the address of a cell's answers, relative to the publication."""

@@ -10,11 +10,9 @@ from medassay.core.records.sealed_object import FindingObject
 from medassay.core.records.target import Criteria
 from medassay.core.records.task import Task
 from medassay.judging.judgements import Judgements
-from medassay.kinds.catalog import summaries_of
+from medassay.kinds.statistics import RunStatistics
 from medassay.storage.records import read_scored_trials, read_trials, read_verdicts_by_trial
 from medassay.storage.run import SALT, SPOT_CHECK, VERDICTS, Run, seal_run, write_new
-from medassay.summary.leaderboard import leaderboard_document
-from medassay.summary.scores import RunScores
 
 
 def finish(
@@ -33,14 +31,11 @@ def finish(
     secret : what the commitments to synthetic items are salted with; None draws a new one
     """
     began = time.monotonic()
-    scores = RunScores(items, run.manifest, task.scale, task.harmful)
+    statistics = RunStatistics(items, run.manifest, task)
     judgements = read_judgements(run, items)
-    further = summaries_of(items, run.manifest, task)
     for trial, score in read_scored_trials(run.path):
-        scores.add_trial(trial, score.score)
-        for summary in further:
-            summary.add(trial, score)
-    document = leaderboard_document(scores, run.manifest, task, judgements, further)
+        statistics.add(trial, score)
+    document = statistics.document(judgements)
     if items.withholding:
         (run.path / SALT).unlink(missing_ok=True)
         salt = {"schema_version": 1, "secret": secret or secrets.token_hex(32)}

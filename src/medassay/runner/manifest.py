@@ -46,6 +46,8 @@ def run_identity(
 ) -> ManifestObject:
     """Return what must be equal for a run to be resumed: plan, banks, models, templates, judges."""
     plan = schedule.plan.to_dict()
+    if not schedule.plan.task and schedule.task.name != "closed":
+        plan.pop("task", None)
     for name in ("budget", "engine"):  # a raised budget or another engine resumes the same run
         plan.pop(name, None)
     models = {name: spec.to_dict() for name, spec in sorted(schedule.specs.items())}
@@ -53,6 +55,7 @@ def run_identity(
         "kind": "run",
         "plan": plan,
         "task": schedule.task.name,
+        **tasks_entry(schedule.task),
         "banks": [bank_entry(bank) for bank in banks],
         "domains": schedule.domains,
         "models": models,
@@ -71,6 +74,11 @@ def run_identity(
         **({} if assignment is None else assignment_entry(assignment)),
         "revisions": revision_ids(revisions(schedule.task, graders_in(assignment))),
     }
+
+
+def tasks_entry(task: Task) -> ManifestObject:
+    """Return which task asks which form, {} where one asks all."""
+    return {"tasks": {form: part.name for form, part in task.parts.items()}} if task.parts else {}
 
 
 def graders_in(assignment: JudgeAssignment | None) -> list[Grader]:
@@ -158,6 +166,7 @@ def methodology(
     return short_hash(
         {
             "task": schedule.task.name,
+            **tasks_entry(schedule.task),
             "metric": schedule.task.metric,
             "template": schedule.template_ids,
             "extraction": plan.extraction,
@@ -197,6 +206,7 @@ def import_methodology(task: Task, *, rank_rule: str, separation: str) -> str:
     return short_hash(
         {
             "task": task.name,
+            **tasks_entry(task),
             "import": True,
             "scorers": before_revisions()["scorers"],
             "rank_rule": rank_rule,

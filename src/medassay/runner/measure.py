@@ -110,6 +110,7 @@ class MetricComputation:
 
 def measure(
     run: Run,
+    task: Task,
     items: RunItems,
     measures: TextMeasures,
     workspace: Path,
@@ -119,6 +120,8 @@ def measure(
     """Compute what is not there yet, and add it to the run's scores as `measured`."""
     if not measures.available:
         return
+    if task.parts:
+        items = items.of_forms({form for form in task.parts if task.part(form).metrics})
     references = {item.reference_text for item in items}
     stores: dict[str, MeasureStore] = {}
     for name, gauge in measures.available.items():
@@ -195,7 +198,7 @@ def _missing(run: Run, items: RunItems, store: MeasureStore) -> Iterator[dict[st
 
 
 def _pair(trial: Trial, items: RunItems) -> Pair | None:
-    if trial.outcome != "answered":
+    if trial.outcome != "answered" or not items.holds(trial.domain, trial.item):
         return None
     return str(trial.value), items.get(trial.domain, trial.item).reference_text
 

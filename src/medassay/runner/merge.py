@@ -59,8 +59,7 @@ def join_runs(runs: Sequence[Run], folder: Path) -> Run:
             raise IncompleteError(f"run {run.path.name}: not finished; only sealed runs are joined")
     members = sorted(runs, key=lambda run: run.seal.root)
     _refuse_unlike(members)
-    roots = [run.seal.root for run in members]
-    drawn_as = sha256_hex("\x1f".join(roots).encode())
+    drawn_as = _drawn_as(members)
     seals = [run.seal.hash for run in members]
     name = f"joined-{sha256_hex(chr(31).join(seals).encode())[:12]}"
     place = folder / name
@@ -76,6 +75,16 @@ def join_runs(runs: Sequence[Run], folder: Path) -> Run:
         if draft.exists():
             shutil.rmtree(draft)
     return open_run(place)
+
+
+def _drawn_as(members: Sequence[Run]) -> str:
+    """Return the name that seeds the draws of a joined run: that of its members where they share
+    one, as imports on a bank do.
+    """
+    names = {run.manifest.drawn_as for run in members}
+    if len(names) == 1 and (name := names.pop()):
+        return name
+    return sha256_hex("\x1f".join(run.seal.root for run in members).encode())
 
 
 def _refuse_unlike(members: Sequence[Run]) -> None:

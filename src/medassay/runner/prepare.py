@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from medassay.bank.find import find_bank
+from medassay.bank.folder import asked_forms
 from medassay.context.tools.schema import tool_schema
 from medassay.core.records.context_config import CONTEXTS
 from medassay.core.records.item import Bank
@@ -83,7 +84,7 @@ def prepare(
     if plan.retrieval is not None or set(plan.settings) & set(CONTEXTS):
         contexts = Contexts(plan, base, workspace, assumed=assume_contexts)
     tools = b"" if plan.tools is None else tool_schema(plan.tools)
-    task = task_of_plan(plan)
+    task = task_of_plan(plan, {form for bank in banks for form in asked_forms(bank)})
     schedule = Schedule(plan, banks, specs, task, contexts=contexts, tools=tools)
     _refuse_replicas(plan, specs)
     if contexts is not None:

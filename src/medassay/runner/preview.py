@@ -2,7 +2,8 @@
 
 import random
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from medassay.core.canonical import canonical
 from medassay.core.records.context_config import DEAF_TURNS, LONGEST_RESULT, ToolRules
 from medassay.core.records.model import FREE, ModelSpec
 from medassay.core.records.plan import BudgetRules, Plan, load_plan
-from medassay.core.records.preview import ModelPreview, Preview, SpentByNow
+from medassay.core.records.preview import ModelPreview, Preview, SpentByNow, TaskPreview
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.assignment import JudgeAssignment
@@ -291,9 +292,21 @@ def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> 
         preview_of(rows),
         trials=schedule.n_trials,
         fallback=schedule.fallback or {},
+        tasks=[] if plan_read.task else list(_tasks(schedule)),
         limits=[*schedule.unused, *room_lines(schedule)],
     )
     return _held_against(to_come, plan_read.budget, spent)
+
+
+def _tasks(schedule: Schedule) -> Iterator[TaskPreview]:
+    """Yield how many items each task asks."""
+    counts = Counter(bank.items[position].form for bank, position in schedule.items())
+    for task, forms in schedule.task.single:
+        items = {form: counts[form] for form in sorted(forms) if counts[form]}
+        if items:
+            yield TaskPreview(
+                task=task.name, metric=task.metric, items=items, judged=bool(task.graders)
+            )
 
 
 def has_prices(plan: Path) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.again import UNUSABLE, Again, read_again
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import FREE
 from medassay.core.records.plan import EngineRules, Plan
@@ -19,7 +20,7 @@ from medassay.errors import InputError
 from medassay.judging.assignment import RULE, JudgeAssignment, assign_judges
 from medassay.judging.graders.steps import load_steps
 from medassay.judging.queue import Answers
-from medassay.kinds.catalog import RULES, find_task, task_of_run
+from medassay.kinds.catalog import RULES, find_task, task_of_run, tasks_together
 from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.model.chats import all_named_secrets, provide
 from medassay.model.spec import load_models, remembered
@@ -28,7 +29,12 @@ from medassay.runner.derived import SURROUNDINGS, derived_run, refuse_unscorable
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.finish import finish
-from medassay.runner.manifest import assignment_entry, grader_entry, rejudged_methodology
+from medassay.runner.manifest import (
+    assignment_entry,
+    grader_entry,
+    rejudged_methodology,
+    tasks_entry,
+)
 from medassay.runner.preview import preview_judging, preview_of
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.revisions import derived_revisions, other_revisions, revisions
@@ -44,6 +50,7 @@ _MADE_ANEW = SURROUNDINGS | frozenset(
         "judge_prompts",
         "judges",
         "metrics",
+        "tasks",
         "bench",
         "revisions",
         "rubrics",
@@ -106,6 +113,7 @@ def judge_run(
     identity: ManifestObject = {
         **manifest,
         "task": task.name,
+        **tasks_entry(task),
         **_read_as(source, task),
         **assignment_entry(assignment),
         "methodology": rejudged_methodology(source.manifest.methodology, task, assignment, plan),
@@ -269,7 +277,7 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
     judged.
     """
     document, manifest = source.manifest_document, source.manifest
-    task = find_task(options.task or manifest.task)
+    task = _judged_task(manifest, options.task)
     specs = load_models(options.models_file)
     tested = {name: remembered(entry) for name, entry in document["models"].items()}
     plan = replace(
@@ -297,6 +305,20 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
     refuse_leaving(manifest.leaving, assignment.models.values())
     refuse_unscorable(source, task)
     return task, assignment, plan
+
+
+def _judged_task(manifest: Manifest, name: str) -> Task:
+    """Return the task by which a run's answers are judged: of a run over items of several kinds,
+    the one that is named judges those that it can.
+    """
+    if not manifest.tasks:
+        return find_task(name or manifest.task)
+    if not name:
+        return task_of_run(manifest)
+    task = find_task(name)
+    parts = {form: find_task(own_name) for form, own_name in manifest.tasks.items()}
+    parts |= {form: task for form in parts if form in task.readers}
+    return task if set(parts) <= set(task.readers) else tasks_together(parts)
 
 
 def _assignment_of(source: Run, task: Task, models_file: Path) -> JudgeAssignment:

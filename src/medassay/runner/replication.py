@@ -80,11 +80,14 @@ def compare_with_stored(
     ----------
     opened : the time that the findings bear
     """
-    cells: dict[CellKey, _Cell] = {}
+    # Scores of two metrics have no mean in common.
+    cells: dict[tuple[CellKey, str], _Cell] = {}
+    tasks = {part.name: part for part, _ in task.single}
     findings: list[FindingObject] = []
     pairs = zip(read_scored_trials(stored.path), read_scored_trials(run.path), strict=True)
     for (old, old_score), (new, new_score) in pairs:
-        cell = cells.setdefault(new.cell, _Cell())
+        part = task.part(items.form(new.domain, new.item)).name if task.parts else task.name
+        cell = cells.setdefault((new.cell, part), _Cell())
         cell.trials += 1
         closed = items.form(new.domain, new.item) not in task.graders
         cluster = items.clusters[new.domain][items.place(new.domain, new.item)]
@@ -101,8 +104,15 @@ def compare_with_stored(
         scores = (old_score.score, new_score.score)
         findings += _differences(run.id, old, new, scores, opened, closed=closed)
     summary = [
-        _summary(key, cell, _interval(stored, key), task) for key, cell in sorted(cells.items())
+        _summary(key, cell, _interval(stored, key, tasks[part].metric), tasks[part])
+        for (key, part), cell in sorted(cells.items())
     ]
+    if task.parts:
+        metrics = [tasks[part].metric for _, part in sorted(cells)]
+        summary = [
+            msgspec.structs.replace(cell, metric=metric)
+            for cell, metric in zip(summary, metrics, strict=True)
+        ]
     rerun = Rerun(
         of=RerunOf(run=stored.id, root=stored.seal.root),
         tolerance=Tolerance(identical=IDENTICAL, points=POINT),
@@ -184,10 +194,11 @@ def _tools_answered_otherwise(old: Trial, new: Trial) -> bool:
     return False
 
 
-def _interval(run: Run, key: CellKey) -> tuple[float, float] | None:
+def _interval(run: Run, key: CellKey, metric: str) -> tuple[float, float] | None:
     rows = run.statistics.rows(key[0]) if key[0] in run.statistics.domains else []
     for row in rows:
-        if (*row.key, row.mode) == key[1:] and row.lo is not None and row.hi is not None:
+        own = (*row.key, row.mode) == key[1:] and row.metric == metric
+        if own and row.lo is not None and row.hi is not None:
             return row.lo, row.hi
     return None
 

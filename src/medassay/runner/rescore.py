@@ -82,7 +82,7 @@ def rescore(
         write_scores(derived, task, items, spread)
         if graders:
             rescore_verdicts(source, derived, items, graders)
-        measure(derived, items, measures, workspace, None, spread)
+        measure(derived, task, items, measures, workspace, None, spread)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finish(derived, task, items, [], sealed_at=now)
         carry_home(derived.path)

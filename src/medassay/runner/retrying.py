@@ -117,7 +117,10 @@ def unusable_lines(run: Run) -> Iterator[str]:
     """
     replies: dict[str, Counter[str]] = {}
     counts: Counter[str] = Counter()
+    baselines = {n for n, model in run.manifest.models.items() if model.provider == "baseline"}
     for trial in read_trials(run.path):
+        if trial.model in baselines:  # computed: the same again
+            continue
         counts[trial.model] += 1
         if kind := trial_class(trial):
             replies.setdefault(trial.model, Counter())[kind] += 1

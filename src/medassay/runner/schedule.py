@@ -25,6 +25,7 @@ from medassay.core.records.sealed_object import TrialKeys, place_of
 from medassay.core.records.target import Choice
 from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.errors import InputError
+from medassay.kinds.catalog import OWN_TASKS
 from medassay.model.spec import named
 from medassay.prompt.render import (
     PromptPart,
@@ -72,7 +73,13 @@ class Schedule:
             name: _entry_for(named(specs, name, "plan: model", plan.models_file), task)
             for name in plan.models
         }
-        self.prompts = _prompts(plan, task)
+        # Models whose replies are as long as the task of an item says.
+        self._unlimited = {
+            name
+            for name, spec in self.specs.items()
+            if specs[name].max_tokens is None and spec.max_tokens == task.reply_tokens
+        }
+        self._prompts_of = _prompts_of_tasks(plan, task)
         self._fallback = _fallback(plan, task)
         self.without: dict[str, str] = {}  # model → why it cannot tell likelihoods
         self._check_likelihood()
@@ -105,7 +112,7 @@ class Schedule:
         banks = {d: replace(b, items=(), changes="", reviews=()) for d, b in self._bank_of.items()}
         few_shot = "few_shot" in self.plan.settings
         return self.__dict__ | {
-            "prompts": None,
+            "_prompts_of": None,
             "_fallback": None,
             "_turns": {},
             "_ids": {},
@@ -118,7 +125,7 @@ class Schedule:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= state
-        self.prompts = _prompts(self.plan, self.task)
+        self._prompts_of = _prompts_of_tasks(self.plan, self.task)
         self._fallback = _fallback(self.plan, self.task)
 
     def read_from(self, items: Sequence[Item]) -> None:
@@ -176,7 +183,7 @@ class Schedule:
             else:
                 reason = f"can ask none of the {n} items of bank '{bank.name}' ({_forms(kinds)})"
             besides = f"; it asks those of {', '.join(sorted(used))}" if used else ""
-            tasks = sorted({_TASKS_OF[form] for form in kinds if form in _TASKS_OF})
+            tasks = sorted({OWN_TASKS[form] for form in kinds if form in OWN_TASKS})
             advice = f" and ask it in a plan of its own, with task {' or '.join(tasks)}"
             raise InputError(
                 f"plan: task '{self.task.name}' {reason}{besides}; take the bank out of"
@@ -186,17 +193,24 @@ class Schedule:
     @property
     def unused(self) -> list[str]:
         """Return a line for each bank some of whose items the task does not ask."""
-        return [
-            f"bank '{name}': {kinds.total()} item{'s are' if kinds.total() > 1 else ' is'} not"
-            f" asked, task '{self.task.name}' does not take {'them' if kinds.total() > 1 else 'it'}"
-            f" ({_forms(kinds)})"
-            for name, kinds in sorted(self._unused.items())
-        ]
+        return [self._unused_line(name, kinds) for name, kinds in sorted(self._unused.items())]
+
+    def _unused_line(self, name: str, kinds: Counter[str]) -> str:
+        n = kinds.total()
+        line = (
+            f"bank '{name}': {n} item{'s are' if n > 1 else ' is'} not asked, task"
+            f" '{self.task.name}' does not take {'them' if n > 1 else 'it'} ({_forms(kinds)})"
+        )
+        tasks = sorted({OWN_TASKS[form] for form in kinds if form in OWN_TASKS})
+        if self.plan.task or self.plan.judges or not tasks:
+            return line
+        return f"{line}; with 'judges' in the plan task {' or '.join(tasks)} asks them, too"
 
     def _check_settings(self) -> None:
         if "few_shot" in self.plan.settings:
             for bank in {bank.name for bank in self._bank_of.values()}:
-                check_examples(self._dev.get(bank, []), self.plan.few_shot_k, bank)
+                for _, forms in self._single_tasks():
+                    check_examples(self._examples(bank, forms), self.plan.few_shot_k, bank)
         if "tools" not in self.plan.modes:
             return
         if self.task.asks != "reply":
@@ -267,6 +281,11 @@ class Schedule:
         return cells
 
     @property
+    def prompts(self) -> Mapping[str, tuple[str, Template]]:
+        """Return row's setting → (setting, template) of the first task; all have these settings."""
+        return next(iter(self._prompts_of.values()))
+
+    @property
     def template_ids(self) -> str:
         """Return the ids of all templates, sorted, joined by "+"."""
         if self.task.asks == "alone":
@@ -275,7 +294,8 @@ class Schedule:
             sorted(
                 {
                     id_with_evidence(template) if setting in CONTEXTS else template.id
-                    for setting, template in self.prompts.values()
+                    for prompts in self._prompts_of.values()
+                    for setting, template in prompts.values()
                 }
             )
         )
@@ -355,12 +375,15 @@ class Schedule:
         turns: tuple[Message, ...] = ()
         if self.task.asks == "alone":
             return self._alone(item)
+        part = self.task.part(item.form)
         other = cell.model in self.without
-        setting, template = (self._fallback if other else self.prompts)[cell.setting]
+        prompts = self._prompts_of[part.name]
+        setting, template = (self._fallback if other else prompts)[cell.setting]
         if setting == "few_shot":
             alike = (template.id, item.domain, item.form, item.language)
             if alike not in self._turns:
-                dev = self._dev.get(self._bank_of[cell.domain].name, [])
+                forms = next(f for _, f in self.task.single if item.form in f)
+                dev = self._examples(self._bank_of[cell.domain].name, forms)
                 chosen = choose_examples(dev, item, self.plan.few_shot_k, self.plan.seed)
                 self._turns[alike] = example_turns(template, chosen)
             turns = self._turns[alike]
@@ -377,8 +400,32 @@ class Schedule:
         if self.tools and cell.mode == "tools":
             return replace(prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}")
         if self.task.asks == "reply" or other or spec.is_baseline:
-            return self.room.fit(spec, item, prompt)
+            prompt = self.room.fit(spec, item, prompt)
+            if prompt.max_tokens is None and spec.id in self._unlimited:
+                return self._with_limit(prompt, part)
+            return prompt
         return replace(prompt, likely=self._request(item, prompt, template))
+
+    def _with_limit(self, prompt: Prompt, part: Task) -> Prompt:
+        """Return a prompt with the limit of its own task, where another allows longer replies."""
+        if part.reply_tokens == self.task.reply_tokens:
+            return prompt
+        return replace(prompt, max_tokens=part.reply_tokens)
+
+    def _examples(self, bank: str, forms: frozenset[str]) -> list[Item]:
+        """Return the examples of a bank that are asked as items of some forms are.
+
+        A task of its own takes them all.
+        """
+        dev = self._dev.get(bank, [])
+        return [item for item in dev if item.form in forms] if self.task.parts else dev
+
+    def _single_tasks(self) -> Iterator[tuple[Task, frozenset[str]]]:
+        """Yield the tasks that have items here."""
+        asked = {bank.items[at].form for bank, at in self.items()} if self.task.parts else None
+        for task, forms in self.task.single:
+            if asked is None or asked & forms:
+                yield task, forms
 
     def _system(self, cell: Cell, item: Item, spec: ModelSpec) -> tuple[str, str]:
         """Return the system line and its role.
@@ -433,14 +480,6 @@ class Schedule:
         return {letters: min(c, key=lambda k: (-c[k], k)) for letters, c in counts.items()}
 
 
-# Form of items → the task by which one's own are asked first.
-_TASKS_OF = {
-    **dict.fromkeys(("choice", "regex", "range"), "closed"),
-    **{"text": "text", "open": "open", "rubric": "rubric", "diagnoses": "ddx"},
-    **dict.fromkeys(("record", "report"), "record"),
-}
-
-
 def _forms(kinds: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
 
@@ -453,6 +492,11 @@ def _prompts(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
         for setting in plan.settings
         for name in names
     }
+
+
+def _prompts_of_tasks(plan: Plan, task: Task) -> dict[str, dict[str, tuple[str, Template]]]:
+    """Return task → its prompts."""
+    return {part.name: _prompts(plan, part) for part, _ in task.single}
 
 
 def _fallback(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:

@@ -26,7 +26,10 @@ FIELDS = ("category", "year", "language", "answer_type", "kind", "tag")
 
 @dataclass(frozen=True, kw_only=True)
 class GroupScore:
-    """The score of a row over the items of one group; `value` is what these have in common."""
+    """The score of a row over the items of one group.
+
+    `value` is what these have in common; `metric` is given where the run has several.
+    """
 
     value: str
     model: str
@@ -34,11 +37,13 @@ class GroupScore:
     mode: str
     scale: Sequence[float | None]
     estimate: Estimate
+    metric: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values, those of the estimate among them."""
         names = keyed(self, "value", "model", "setting", "mode", "scale")
-        return names | self.estimate.to_dict()
+        metric = {"metric": self.metric} if self.metric else {}
+        return {**names, **metric, **self.estimate.to_dict()}
 
 
 class _TaggedRow(LeaderboardRow, frozen=True, kw_only=True):
@@ -53,8 +58,16 @@ def group_of(item: Item, field: str) -> str:
     return "not given" if value is None else str(value)
 
 
-def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[GroupScore]]:
+def breakdown(
+    run: Run,
+    fields: Sequence[str],
+    scale: Scale,
+    items: RunItems | None = None,
+    metric: str = "",
+) -> dict[str, list[GroupScore]]:
     """Return field → scores of rows by group, over all domains.
+
+    `items` are those of one of the run's metrics, which is then named; None takes all.
 
     `tag` breaks down by the tags of criteria, as the run's statistics hold them.
 
@@ -64,7 +77,7 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[G
     for field in fields:
         if field not in FIELDS:
             raise InputError(f"--by: '{field}' is unknown; known are {', '.join(FIELDS)}")
-    items = RunItems(run.path, run.manifest.domains)
+    items = items or RunItems(run.path, run.manifest.domains)
     groups: dict[tuple[str, str], dict[str, str]] = {}
     clusters: dict[tuple[str, str], str] = {}
     of_items = [field for field in fields if field != "tag"]
@@ -77,14 +90,14 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[G
         )
     scores: dict[tuple[str, str, str], dict[tuple[str, str], list[float]]] = {}
     for score in read_scores(run.path):
-        if score.score is not None:
+        if score.score is not None and (score.domain, score.item) in groups:
             row = scores.setdefault((*score.row, score.mode), {})
             row.setdefault((score.domain, score.item), []).append(score.score)
     versions = "+".join(sorted(set(run.manifest.domains.values())))
     rows_by_field: dict[str, list[GroupScore]] = {}
     for field in fields:
         if field == "tag":
-            rows_by_field[field] = list(_tags(run))
+            rows_by_field[field] = [row for row in _tags(run) if metric in ("", row.metric)]
             continue
         rows_by_field[field] = []
         for value in sorted({group[field] for group in groups.values()}):
@@ -109,6 +122,7 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[G
                     mode=mode,
                     scale=scale.ends,
                     estimate=clipped(estimate, scale) if scale.floor is not None else estimate,
+                    metric=metric,
                 )
                 rows_by_field[field].append(group_score)
     return rows_by_field
@@ -146,4 +160,5 @@ def _tags(run: Run) -> Iterator[GroupScore]:
                     mode=row.mode,
                     scale=row.scale,
                     estimate=row.tags[tag],
+                    metric=row.metric if len(run.statistics.by_metric) > 1 else "",
                 )

@@ -13,7 +13,7 @@ from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.judging_columns import JUDGING_COLUMNS, JUDGING_FLAGS, JudgingFlags
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.manifest import Manifest
-from medassay.core.records.statistics import OVERALL
+from medassay.core.records.statistics import FURTHER, OVERALL
 from medassay.core.records.statistics_object import (
     DifferenceObject,
     EstimateObject,
@@ -376,6 +376,9 @@ def _add_judging(
 
 def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a leaderboard document without what verdicts alone tell."""
+    further = [
+        {**part, "fields": _without_panels(part["fields"])} for part in document.get(FURTHER, [])
+    ]
     rows = {
         domain: [
             {k: v for k, v in row.items() if k not in JUDGING_COLUMNS}
@@ -384,8 +387,17 @@ def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
         ]
         for domain, rows_of_domain in document["domains"].items()
     }
-    fields = {
-        mode: {d: {k: v for k, v in f.items() if k != "panel"} for d, f in fields_of_mode.items()}
-        for mode, fields_of_mode in document["fields"].items()
+    return {
+        **document,
+        "domains": rows,
+        "fields": _without_panels(document["fields"]),
+        **({FURTHER: further} if further else {}),
     }
-    return {**document, "domains": rows, "fields": fields}
+
+
+def _without_panels(fields: Mapping[str, Mapping[str, FieldObject]]) -> dict[str, Any]:
+    """Return what holds between rows, by mode and ranking, without what the panels agree on."""
+    return {
+        mode: {d: {k: v for k, v in f.items() if k != "panel"} for d, f in fields_of_mode.items()}
+        for mode, fields_of_mode in fields.items()
+    }

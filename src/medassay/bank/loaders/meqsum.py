@@ -6,7 +6,7 @@ Verified on data; free stand-in for MedDialog Qsumm.
 from pathlib import Path
 
 from medassay.bank.builder import BankBuilder, find_file, need_columns
-from medassay.bank.table import read_rows
+from medassay.bank.spreadsheet import read_rows
 from medassay.core.records.item import Bank
 
 

@@ -100,3 +100,4 @@ class ItemObject(TypedDict, total=False):
     commitment: str
     tombstone: str
     lowest: float
+    form: str

@@ -69,6 +69,15 @@ def fallback_lines(fallback: Fallback) -> list[str]:
     ]
 
 
+def ranking_lines(rows: Sequence[LeaderboardRow]) -> list[tuple[str, str, str]]:
+    """Return (rank, model and setting, score with interval) of each row of one ranking."""
+    tied = tied_groups(rows)
+    return [
+        (row.rank_text(tied=(row.mode, row.group) in tied), row.name, row.score_text)
+        for row in rows
+    ]
+
+
 @dataclass(frozen=True)
 class Leaderboard:
     """Rankings by domain, "overall" among them; `to_dict` is what `medassay report --json` prints.
@@ -93,13 +102,16 @@ class Leaderboard:
         return rows_of(LeaderboardRow, self.domains[domain])
 
     def lines(self, domain: str = "overall") -> list[tuple[str, str, str]]:
-        """Return (rank, model and setting, score with interval) of each row."""
+        """Return (rank, model and setting, score with interval) of each row; where there are
+        several metrics, each row is named after its own.
+        """
+        lines = []
         rows = self.rows(domain)
-        tied = tied_groups(rows)
-        return [
-            (row.rank_text(tied=(row.mode, row.group) in tied), row.name, row.score_text)
-            for row in rows
-        ]
+        metrics = list(dict.fromkeys(row.metric for row in rows))
+        for metric in metrics:
+            for rank, name, score in ranking_lines([r for r in rows if r.metric == metric]):
+                lines.append((rank, f"{metric}: {name}" if len(metrics) > 1 else name, score))
+        return lines
 
     def __str__(self) -> str:
         lines = self.lines()

@@ -11,6 +11,7 @@ import msgspec
 from medassay.core.records.estimate import Ends
 from medassay.core.records.manifest_object import Fallback
 from medassay.core.records.plan import DdxRules, RankRule, Separation, rules_from_dict
+from medassay.core.records.target import Form
 
 
 class RunBank(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,6 +147,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     revisions : kind of part → ids with revisions; None in runs before them, which have the hashes
         `parsers` and `scorers`
     readers : form of an item → parser, of tasks that once read replies otherwise
+    tasks : form of an item → the task that asks it, where items of several kinds are asked
     """
 
     run: str
@@ -182,6 +184,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     parsers: dict[str, Any] | None = None
     scorers: dict[str, Any] | None = None
     readers: dict[str, str | None] = {}
+    tasks: dict[Form, str] = {}
 
     @property
     def seed_label(self) -> str:
@@ -189,6 +192,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         roots.
         """
         return self.drawn_as or self.run
+
+    @property
+    def task_names(self) -> set[str]:
+        """Return the tasks by which its items are asked."""
+        return set(self.tasks.values()) or {self.task}
 
     @property
     def leaving(self) -> list[tuple[str, bool]]:

@@ -96,6 +96,7 @@ class ManifestObject(TypedDict, total=False):
     created_at: str
     plan: dict[str, Any]
     task: str
+    tasks: Mapping[str, str]
     banks: list[BankObject]
     domains: Mapping[str, str]
     models: dict[str, dict[str, Any]]

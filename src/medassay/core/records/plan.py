@@ -160,8 +160,10 @@ class EngineRules(KeyedRecord):
 class Plan:
     """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
 
-    `task` says what is asked and how it is scored. `templates` is the task's own unless named; each
-    of several gives a row of its own to every model, in the setting `<setting>:<template>`.
+    `task` says what is asked and how it is scored; without one each item is asked by the task of
+    its kind, or by the one that `tasks` gives for a kind (`choice = "closed"`). `templates` is the
+    task's own unless named; each of several gives a row of its own to every model, in the setting
+    `<setting>:<template>`.
     `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed;
     None takes all. `judges` are entries of the models file; with a `substitute` of a fourth family
     no judge grades its own family; `allow_own` lets a judge grade itself. `steps` is a file of
@@ -185,7 +187,8 @@ class Plan:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     name: str = "run"
-    task: str = "closed"
+    task: str = ""
+    tasks: Mapping[str, str] = field(default_factory=dict)
     banks: tuple[str, ...]
     models: tuple[str, ...]
     models_file: str = "models.json"
@@ -229,10 +232,9 @@ class Plan:
         """
         check_types(self)
         if self.preset == "published":
-            defaults = {plan_field.name: plan_field.default for plan_field in fields(Plan)}
             for name, value in _PUBLISHED.items():
                 current = getattr(self, name)
-                if current not in (value, defaults[name]):
+                if current not in (value, _DEFAULTS[name]):
                     raise RecordError(self, _beside_preset(name, current))
                 object.__setattr__(self, name, value)
         if (problem := _problem(self)) is not None:
@@ -277,27 +279,14 @@ class Plan:
             "engine",
         )
         plain["seed"] = str(self.seed)
-        if self.ddx == DdxRules():  # of tasks that know of no diagnoses, nothing is said
-            plain.pop("ddx")
-        if not self.graphs:
-            plain.pop("graphs")
-        if self.scoring == "generation":
-            plain.pop("scoring")
-        if self.pooled_small == "mark":
-            plain.pop("pooled_small")
-        if self.max_cut_off == 0.1:
-            plain.pop("max_cut_off")
-        if not self.chat_template:
-            plain.pop("chat_template")
-        if self.relaxed_perplexity is None:
-            plain.pop("relaxed_perplexity")
-        if not self.metrics:
-            plain.pop("metrics")
-        for name in ("retrieval", "tools"):
-            if plain[name] is None:
+        # A plan that names no task had the hash of one that names the closed one, and keeps it.
+        plain["task"] = self.task or "closed"
+        if self.tasks:
+            plain.pop("task")
+            plain["tasks"] = dict(sorted(self.tasks.items()))
+        for name in _UNSAID_BY_DEFAULT:
+            if getattr(self, name) == _DEFAULTS[name]:
                 plain.pop(name)
-        if self.engine == EngineRules():
-            plain.pop("engine")
         return plain
 
     @property
@@ -312,6 +301,12 @@ class Plan:
         return sha256_hex(canonical(document))[:12]
 
 
+_DEFAULTS = {plan_field.name: plan_field.default for plan_field in fields(Plan)}
+# Keys that came later: a plan that does not use them has the hash that it had before.
+_UNSAID_BY_DEFAULT = (
+    *("ddx", "graphs", "scoring", "pooled_small", "max_cut_off", "chat_template"),
+    *("relaxed_perplexity", "metrics", "retrieval", "tools", "engine"),
+)
 _PLAN = TypeAdapter(Plan)
 _PUBLISHED = {"rank_rule": "closure", "separation": "overlap", "n_resamples": 1000}
 _RULES = TypeAdapter(DdxRules)
@@ -360,9 +355,22 @@ def _problem(plan: Plan) -> str | None:
     relaxed = plan.relaxed_perplexity
     if relaxed is not None and (problem := relaxed.problem()) is not None:
         return f"'relaxed_perplexity': {problem}"
-    problem = plan.ddx.problem() or _lookup_problem(plan)
+    problem = _tasks_problem(plan) or plan.ddx.problem() or _lookup_problem(plan)
     problem = problem or plan.engine.problem() or plan.budget.problem()
     return problem or _lists_problem(plan)
+
+
+def _tasks_problem(plan: Plan) -> str | None:
+    if not plan.tasks:
+        return None
+    if plan.task:
+        return "'task' and [tasks] stand for each other; leave one of them out"
+    names = [*(["templates"] if plan.templates else ())]
+    names += ["scoring"] if plan.scoring != "generation" else []
+    names += [name for name in ("chat_template", "relaxed_perplexity") if getattr(plan, name)]
+    if names:
+        return f"'{names[0]}' is for plans of one task; set 'task', or leave [tasks] out"
+    return None
 
 
 def _lists_problem(plan: Plan) -> str | None:

@@ -36,6 +36,17 @@ class ModelPreview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     replicas: int | msgspec.UnsetType = msgspec.UNSET
 
 
+class TaskPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """How many items of which form a task asks, and what it scores them by; `judged` says that
+    judges do.
+    """
+
+    task: str
+    metric: str
+    items: dict[str, int]
+    judged: bool
+
+
 class Preview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What all models and judges of a plan would be asked.
 
@@ -44,6 +55,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trials, answers : of the plan, or those that would be judged
     unpriced : models that would be asked at a price that nobody knows
     fallback : models that are asked for replies where others are asked for likelihoods
+    tasks : by which task each item is asked, where the plan does not name the one
     limits : lines on the length of replies, and on what of a plan is not used
     budget, spent, warnings : bounds, what was spent of them, and which may be passed
     """
@@ -57,6 +69,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     unpriced: list[str] = []
     models: list[ModelPreview]
     fallback: Fallback = {}
+    tasks: list[TaskPreview] = []
     limits: list[str] = []
     budget: dict[str, float] = {}
     spent: SpentByNow | msgspec.UnsetType = msgspec.UNSET

@@ -27,6 +27,7 @@ class RerunCell(msgspec.Struct, frozen=True, kw_only=True):
     identical, same_text : trials with the same reading and score, and with the same words
     old, old_ends, new, new_ends : mean scores with their intervals, None without scores
     within : whether the cell lies within tolerance
+    metric : of its scores, where the run has several
     """
 
     domain: str
@@ -41,6 +42,7 @@ class RerunCell(msgspec.Struct, frozen=True, kw_only=True):
     new: float | None
     new_ends: tuple[float, float] | None = None
     within: bool
+    metric: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Rerun(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,6 +21,8 @@ from medassay.core.scale import units
 from medassay.errors import IntegrityError
 
 OVERALL: Final = "overall"  # the ranking over all domains
+# What is said of each metric but the first, in the statistics of a run that has several.
+FURTHER: Final = "further"
 
 
 class Harm(msgspec.Struct, frozen=True, kw_only=True):
@@ -304,7 +306,8 @@ class Statistics:
     Attributes
     ----------
     document : as the file has it, with what this code does not know
-    metric, scale, rank_rule, separation : of all rankings
+    metric, scale, rank_rule, separation : of all rankings; where a run has several metrics, those
+        of the first one, and `by_metric` has each
     level, n_resamples : of intervals
     """
 
@@ -327,6 +330,32 @@ class Statistics:
         if domain not in rankings:
             raise IntegrityError(f"statistics.json: nothing is said of domain '{domain}'")
         return rankings[domain]
+
+    @cached_property
+    def by_metric(self) -> "list[Statistics]":
+        """Return the statistics of each metric as a run of it alone would have them."""
+        others = self.document.get(FURTHER)
+        if not others:
+            return [self]
+        first = {key: value for key, value in self.document.items() if key != FURTHER}
+        return [Statistics(self._of_metric(document)) for document in (first, *others)]
+
+    @cached_property
+    def summaries(self) -> Mapping[str, Any]:
+        """Return all that is told besides the rankings, by key, of whichever metric it is."""
+        summaries: dict[str, Any] = {}
+        for document in (self.document, *self.document.get(FURTHER, ())):
+            summaries = {**document, **summaries}
+        return summaries
+
+    def _of_metric(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        metric = document.get("metric")
+        domains = {
+            name: own_rows
+            for name, rows in self._domains.items()
+            if (own_rows := [row for row in rows if row.get("metric") == metric])
+        }
+        return {**document, "domains": domains}
 
     @property
     def modes(self) -> list[str]:
@@ -352,7 +381,7 @@ class Statistics:
     def part(self, key: str, record: type[Record]) -> Record:
         """Return what a kind of task tells under its key besides the rankings."""
         if (key, record) not in self._parts:
-            self._parts[key, record] = _record(self.document.get(key), record)
+            self._parts[key, record] = _record(self.summaries.get(key), record)
         summary: Record = self._parts[key, record]
         return summary
 

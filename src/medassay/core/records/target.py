@@ -580,7 +580,7 @@ class Withheld(Target):
 
     `commitment` and `tombstone` are hashes; `floor` is the lowest score of the target that is not
     here, where that is below the scale; `severity` is that of its golden diagnosis, which stays
-    public.
+    public. In a run over items of several kinds the record's `form` says of which it was.
     """
 
     form = "withheld"
@@ -589,6 +589,7 @@ class Withheld(Target):
         "tombstone": str,
         "lowest": object,
         "severity": str,
+        "form": str,
     }
     commitment: str | None = None
     tombstone: str | None = None

@@ -30,7 +30,8 @@ class Task:
     stands, without their form of a conversation; completions end before any of `stop`, and have at
     most `reply_tokens` where a model's entry does not say. `metrics` are those by which texts are
     compared with references. `parser_before` read the replies of runs that do not say how they were
-    read.
+    read. `parts` gives the task of each form where items of several kinds are asked, each in the
+    way of its own; their scores are of several metrics, and are never averaged.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Task:
     likelihood: str = ""
     fallback: str = ""
     parser_before: str = ""
+    parts: "Mapping[Form, Task]" = field(default_factory=dict)
 
     @property
     def harmful(self) -> float | None:
@@ -64,6 +66,21 @@ class Task:
     def parsers(self) -> dict[Form, str | None]:
         """Return form → the parser that reads its replies."""
         return {form: parser for form, (parser, _) in self.readers.items()}
+
+    def part(self, form: Form) -> "Task":
+        """Return the task by which items of a form are asked and scored."""
+        return self.parts.get(form, self)
+
+    @property
+    def single(self) -> "list[tuple[Task, frozenset[Form]]]":
+        """Return each of its tasks with the forms that it asks, in order of their names."""
+        if not self.parts:
+            return [(self, frozenset(self.readers))]
+        tasks = {task.name: task for task in self.parts.values()}
+        return [
+            (task, frozenset(form for form, part in self.parts.items() if part.name == name))
+            for name, task in sorted(tasks.items())
+        ]
 
     def accepts(self, split: str, form: Form) -> bool:
         """Return whether an item of this split and form belongs to this task."""

@@ -9,6 +9,8 @@ from medassay.score.scorer import per_item
 
 CHOICE = Kind(
     tasks=(CLOSED,),
+    forms=("choice",),
+    own_task="closed",
     parsers=(Parser("choice", whichever_end(read_choice), revision=1),),
     scorers=(per_item("choice", choice, revision=1),),
 )

@@ -54,7 +54,7 @@ def _scores(run: Run, answer: ShownAnswer) -> tuple[float | None, float | None]:
     """Return both scores of a list; what is no list has the worst of what was judged."""
     if answer.score is None or answer.parts:
         return answer.score, answer.parts.get("severity")
-    return answer.score, 0.0 if run.manifest.task == "ddx" else None
+    return answer.score, 0.0 if "ddx" in run.manifest.task_names else None
 
 
 def _rows(body: DiagnosesBody, rules: DdxRules) -> list[dict[str, Any]]:

@@ -75,6 +75,8 @@ def _presentation() -> Presentation:
 
 DIAGNOSES = Kind(
     tasks=(DDX, DDX_NAMES),
+    forms=("diagnoses",),
+    own_task="ddx",
     parsers=(Parser("diagnoses", _read, revision=1, longest=_longest),),
     graders={
         "ddx": lambda rules: _grader(rules, asks=True),

@@ -131,7 +131,7 @@ class DdxCases:
             presets={**PRESETS, **free_preset},
         )
         # What a missing list gets for severity: the worst, unless nobody was asked for any.
-        self.judged = manifest.task != NAMES_ALONE
+        self.judged = NAMES_ALONE not in manifest.task_names
         self._none_at_all = 0.0 if self.judged else None
         self._table = ItemMatrix(items, manifest, COLUMNS)
         self._labelled: dict[CellKey, _LabelCounts] = {}

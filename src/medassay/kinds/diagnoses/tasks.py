@@ -97,6 +97,10 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
     """
     if run.manifest.ddx is None:
         raise InputError(f"run {run.id}: holds no ranked diagnoses; these rules are for task ddx")
+    if run.manifest.tasks:
+        raise InputError(
+            f"run {run.id}: asks items of several kinds; these rules are for runs of task ddx alone"
+        )
     if (problem := rules.problem()) is not None:
         raise InputError(problem)
     chosen = {name: getattr(rules, name) for name in AGGREGATING}

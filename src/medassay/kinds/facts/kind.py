@@ -17,6 +17,8 @@ FACTS = Kind(
         *(G_EVAL, G_EVAL_NO_PATH, G_EVAL_SINGLE, G_EVAL_WEIGHTED),
         *(OPEN, OPEN_GRAPH, PROMETHEUS),
     ),
+    forms=("open",),
+    own_task="open",
     graders={
         "facts": lambda rules: FactGrader(lam=float(rules.get("contradiction_penalty", 1.0))),
     },

@@ -4,4 +4,9 @@ from medassay.kinds.imported.scorer import imported_score
 from medassay.kinds.kind import Kind
 from medassay.score.scorer import per_item
 
-IMPORTED = Kind(tasks=(), scorers=(per_item("given", imported_score, revision=1),))
+IMPORTED = Kind(
+    tasks=(),
+    forms=("given", "key"),
+    own_task="closed",
+    scorers=(per_item("given", imported_score, revision=1),),
+)

@@ -8,6 +8,8 @@ from medassay.score.scorer import per_item
 
 PATTERN = Kind(
     tasks=(),  # those of choices take such items, too
+    forms=("range", "regex"),
+    own_task="closed",
     parsers=(Parser("number", whichever_end(read_number), revision=1),),
     scorers=(
         per_item("key", key, revision=1),

@@ -25,6 +25,8 @@ def _presentation() -> Presentation:
 
 HEALTH_RECORD = Kind(
     tasks=(RECORD, RECORD_GRAPH),
+    forms=("record", "report"),
+    own_task="record",
     parsers=(
         Parser("record", read_record, revision=1),
         Parser("record_text", read_record_text, revision=1),

@@ -26,6 +26,8 @@ def _presentation() -> Presentation:
 
 REFERENCE = Kind(
     tasks=(*TEXT_TASKS, HEALTHBRANCHES_SIMILARITY, PROMETHEUS_TEXT),
+    forms=("text",),
+    own_task="text",
     parsers=(
         Parser("paragraph", whichever_end(paragraph()), revision=1),
         Parser("paragraph_10", whichever_end(paragraph(10)), revision=1),

@@ -6,6 +6,8 @@ In a compact publication one page shows every cell: it reads the answers of a mo
 from collections.abc import Iterator
 from itertools import groupby, islice
 
+from medassay.core.records.statistics import LeaderboardRow
+from medassay.core.records.trial import CellKey
 from medassay.report.board import Board
 from medassay.report.judge_graph import drawings
 from medassay.report.pages.html import Page, render
@@ -19,13 +21,16 @@ def pages(board: Board) -> Iterator[Page]:
     if board.compact:
         yield from _compact(board)
         return
-    rows = {
-        (domain, *row.key, row.mode): row for domain in board.domains for row in board.rows(domain)
-    }
+    rows: dict[CellKey, list[tuple[LeaderboardRow, Board]]] = {}  # one of each metric
+    for part in board.by_metric:
+        for domain in part.domains:
+            for row in part.rows(domain):
+                rows.setdefault((domain, *row.key, row.mode), []).append((row, part))
     graphs = drawings(board.manifest.get("graphs", []))
     for key, answers in board.answers():
-        row = rows[key.domain, key.model, key.setting, key.mode]
-        total = sum(row.outcomes.values())
+        of_metrics = rows[key.domain, key.model, key.setting, key.mode]
+        row, part = of_metrics[0]
+        total = sum(sum(of_metric.outcomes.values()) for of_metric, _ in of_metrics)
         count = max(1, -(-total // ANSWERS_A_PAGE))
         for number in range(count):
             path = board.cell_path(key) + (f"page-{number + 1}/" if number else "")
@@ -35,6 +40,11 @@ def pages(board: Board) -> Iterator[Page]:
                 path,
                 key=key,
                 row=row,
+                ranking=part.ranking_path(key.domain, key.mode),
+                rows_beside=[
+                    (of_metric, beside.ranking_path(key.domain, key.mode))
+                    for of_metric, beside in of_metrics[1:]
+                ],
                 answers=list(islice(answers, ANSWERS_A_PAGE)),
                 number=number + 1,
                 count=count,

@@ -21,15 +21,21 @@ def pages(board: Board) -> Iterator[Page]:
     """Yield for every mode a page of all pairs with a figure, and a page of each ranked row with
     its pairs.
     """
+    for part in board.by_metric:
+        yield from _pages(part)
+
+
+def _pages(board: Board) -> Iterator[Page]:
     for mode in board.modes:
         relations = board.relations(OVERALL, mode)
         pairs = relations.pairs
         track = "" if mode == board.modes[0] else f"{board.slug(mode, 'mode')}/"
-        name = f"forest-{board.slug(mode, 'mode')}"
+        name = f"{board.figure_prefix}forest-{board.slug(mode, 'mode')}"
+        folder = f"{board.folder}compare/{track}"
         drawing = pairs_figure(board.statistics, mode)
         if pairs:
             yield from figure_pages(drawing, name)
-        places = {row: f"compare/{track}{_slug(board, row)}/" for row in _rows(board, mode, pairs)}
+        places = {row: f"{folder}{_slug(board, row)}/" for row in _rows(board, mode, pairs)}
         common: dict[str, Any] = {
             "mode": mode,
             "total": len(pairs),
@@ -40,7 +46,7 @@ def pages(board: Board) -> Iterator[Page]:
         yield render(
             "compare.html",
             board,
-            f"compare/{track}",
+            folder,
             pairs=pairs if len(pairs) <= _MOST_PAIRS else [],
             row=None,
             drawn=min(_DRAWN, len(pairs)),

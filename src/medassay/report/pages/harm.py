@@ -16,7 +16,7 @@ def pages(board: Board) -> Iterator[Page]:
         for row in board.rows(domain)
         if row.harm and (row.harm.harmful or row.harmful_criteria)
     ]
-    graded = {mode: _is_graded(board, mode) for mode in board.modes}
+    graded = {mode: any(_is_graded(part, mode) for part in board.by_metric) for mode in board.modes}
     yield render("harm.html", board, "harm/", rows=rows, domains=domains, graded=graded)
 
 

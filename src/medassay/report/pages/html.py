@@ -117,11 +117,23 @@ def environment() -> jinja2.Environment:
     jinja.globals.update(
         LETTERS=LETTERS,
         p_text=p_text,
+        metric_name=metric_name,
         pair_name=_pair_name,
         counted=counted,
         listed=listed,
     )
     return jinja
+
+
+def metric_name(metric: str) -> str:
+    """Return a metric as captions and links name it."""
+    names = {
+        "accuracy": "Accuracy",
+        "chrf": "chrF",
+        "fact_score": "Fact score",
+        "top100": "Score",
+    }
+    return names.get(metric, metric)
 
 
 def _pair_name(row: Sequence[str], other: Sequence[str]) -> str:

@@ -7,24 +7,31 @@ from collections.abc import Iterator
 from medassay.core.ranks import listed
 from medassay.core.records.statistics import OVERALL
 from medassay.report.board import Board
-from medassay.report.pages.html import Page, render
+from medassay.report.pages.html import Page, metric_name, render
 
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page."""
     tables = []
-    for mode in board.modes:
-        for domain in (OVERALL, *board.domains):
-            relations = board.relations(domain, mode)
-            tables.append(
-                {
-                    "domain": domain,
-                    "mode": mode,
-                    "oracle": relations.oracle,
-                    "n": relations.n_common,
-                }
-            )
-    yield render("leads.html", board, "leads/", tables=tables, said=leaders_text(board))
+    for part in board.by_metric:
+        for mode in part.modes:
+            for domain in (OVERALL, *part.domains):
+                relations = part.relations(domain, mode)
+                tables.append(
+                    {
+                        "domain": domain,
+                        "mode": mode,
+                        "metric": metric_name(part.statistics.metric),
+                        "scale": part.statistics.scale.ends,
+                        "oracle": relations.oracle,
+                        "n": relations.n_common,
+                    }
+                )
+    texts = {metric_name(part.statistics.metric): leaders_text(part) for part in board.by_metric}
+    said = " ".join(
+        f"{metric}: {text}" if len(texts) > 1 else text for metric, text in texts.items()
+    )
+    yield render("leads.html", board, "leads/", tables=tables, said=said)
 
 
 def leaders_text(board: Board) -> str:

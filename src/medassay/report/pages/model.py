@@ -13,12 +13,16 @@ def pages(board: Board) -> Iterator[Page]:
     """Yield the page of each model."""
     for model in board.models:
         rows = []
-        for domain in (OVERALL, *board.domains):
-            for row in board.rows(domain):
-                if row.model == model:
-                    key = ShownCell(domain=domain, model=model, setting=row.setting, mode=row.mode)
-                    cell = None if domain == OVERALL else board.cell_link(key)
-                    rows.append((domain, row, cell))
+        for part in board.by_metric:
+            for domain in (OVERALL, *part.domains):
+                for row in part.rows(domain):
+                    if row.model == model:
+                        key = ShownCell(
+                            domain=domain, model=model, setting=row.setting, mode=row.mode
+                        )
+                        cell = None if domain == OVERALL else part.cell_link(key)
+                        place = part.ranking_path(domain, row.mode)
+                        rows.append((domain, row, cell, place))
         spec = board.manifest["models"][model]
         yield render(
             "model.html",

@@ -1,21 +1,23 @@
 """The ranking: overall and for each domain, one page a mode."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from medassay.core.ledger import PublicationStatus
 from medassay.core.records.statistics import OVERALL
 from medassay.core.scale import scale_text
 from medassay.report.board import Board, shown_rows
-from medassay.report.pages.html import Page, render
+from medassay.report.pages.html import Page, metric_name, render
 
 _PAIRS_SHOWN = 200  # more pairs are in data/pairs.csv
 
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield every ranking page."""
-    for mode in board.modes:
-        for domain in (OVERALL, *board.domains):
-            yield ranking(board, domain, mode)
+    for part in board.by_metric:
+        for mode in part.modes:
+            for domain in (OVERALL, *part.domains):
+                yield ranking(part, domain, mode)
 
 
 def ranking(
@@ -29,8 +31,10 @@ def ranking(
 ) -> Page:
     """Return one ranking page.
 
-    A site's first page also says its status and lists its publications, newest first.
+    A site's first page also says its status and lists its publications, newest first. The first
+    page of a run with several metrics shows the rankings by all of them, one below the other.
     """
+    board = board.by_metric[0]
     ranked, others = shown_rows(board.rows(domain, mode))
     relations = board.relations(domain, mode)
     pairs = relations.pairs if len(relations.pairs) <= _PAIRS_SHOWN else []
@@ -50,17 +54,32 @@ def ranking(
         sentence=board.statistics.sentence(domain, mode),
         metric=metric_text(board),
         scale=board.statistics.scale.ends,
-        judged="bench" in board.manifest,
+        judged=board.judged,
+        beside=[_beside(part, mode) for part in board.metrics if part.folder]
+        if domain == OVERALL and not board.folder
+        else [],
         scripted=any("scripted" in row.flags for row in board.rows(domain, mode)),
     )
+
+
+def _beside(board: Board, mode: str) -> dict[str, Any]:
+    """Return what the first page shows of the ranking by another metric."""
+    ranked, others = shown_rows(board.rows(OVERALL, mode))
+    return {
+        "board": board,
+        "ranked": ranked,
+        "others": [entry for entries in others.values() for entry in entries],
+        "relations": board.relations(OVERALL, mode),
+        "sentence": board.statistics.sentence(OVERALL, mode),
+        "metric": metric_text(board),
+        "judged": board.judged,
+    }
 
 
 def metric_text(board: Board) -> str:
     """Return the metric with its unit, as a caption begins."""
     scale, metric = board.statistics.scale, board.statistics.metric
-    name = {"accuracy": "Accuracy", "fact_score": "Fact score", "top100": "Score"}.get(
-        metric, metric
-    )
+    name = metric_name(metric)
     if scale.is_share:
         return f"{name} in %"
     return f"{name}, {scale_text(scale.ends, scale.better)}"

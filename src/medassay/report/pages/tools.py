@@ -16,21 +16,25 @@ _DRAWN = 40
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page, if any row was asked both ways."""
-    rows = board.statistics.tools_minus_solo
-    if not rows:
-        return
+    for part in board.by_metric:
+        if rows := part.statistics.tools_minus_solo:
+            yield from _page(part, rows)
+
+
+def _page(board: Board, rows: Sequence[ToolsEffect]) -> Iterator[Page]:
     figure = tools_figure(rows, board.statistics.scale)
-    yield from figure_pages(figure, "tools-minus-solo")
+    name = f"{board.figure_prefix}tools-minus-solo"
+    yield from figure_pages(figure, name)
     yield render(
         "tools.html",
         board,
-        "tools/",
+        f"{board.folder}tools/",
         rows=rows,
         overall=OVERALL,
         drawn=min(_DRAWN, len(rows)),
         scale=board.statistics.scale.ends,
         used=tool_rows(board),
-        **figure_context(figure, "tools-minus-solo"),
+        **figure_context(figure, name),
     )
 
 

@@ -3,13 +3,14 @@
 A line never crosses a change of bank or methodology.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from medassay.core.json import record_as
 from medassay.core.records.trend import PublishedPoint
 from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
-from medassay.report.pages.html import Page, render
+from medassay.report.pages.html import Page, metric_name, render
 from medassay.report.pages.ranking import metric_text
 from medassay.report.plot.trend import SeriesPoint, trend
 
@@ -23,8 +24,28 @@ def pages(board: Board) -> Iterator[Page]:
         return
     # Points of another metric stand in the table, in their own units, and in no figure beside
     # these.
-    scale, metric = board.statistics.scale, board.statistics.metric
     figures = []
+    for part in board.by_metric:
+        figures += list(_figures(part, published))
+    for entry in figures:
+        yield from entry.pop("pages")
+    yield render(
+        "trend.html",
+        board,
+        "trend/",
+        points=published[-_MOST_ROWS:],
+        left_out=max(0, len(published) - _MOST_ROWS),
+        markers=board.trend.markers,
+        series={entry.publication: entry for entry in board.trend.series},
+        metrics={part.statistics.metric for part in board.by_metric},
+        figures=figures,
+    )
+
+
+def _figures(board: Board, published: Sequence[PublishedPoint]) -> Iterator[dict[str, Any]]:
+    """Yield what shows the points of one metric, mode by mode."""
+    scale, metric = board.statistics.scale, board.statistics.metric
+    several = bool(board.metrics)
     for mode in board.modes:  # solo and tools are two series
         points = [
             SeriesPoint(
@@ -44,15 +65,9 @@ def pages(board: Board) -> Iterator[Page]:
             points, markers, unit=metric_text(board), factor=100 if scale.is_share else 1
         )
         name = "trend" if mode == board.modes[0] else f"trend-{board.slug(mode, 'mode')}"
-        yield from figure_pages(drawing, name)
-        figures.append({"mode": mode, **figure_context(drawing, name)})
-    yield render(
-        "trend.html",
-        board,
-        "trend/",
-        points=published[-_MOST_ROWS:],
-        left_out=max(0, len(published) - _MOST_ROWS),
-        markers=board.trend.markers,
-        series={entry.publication: entry for entry in board.trend.series},
-        figures=figures,
-    )
+        name = f"{board.figure_prefix}{name}"
+        yield {
+            "mode": f"{metric_name(metric)}, {mode}" if several else mode,
+            "pages": list(figure_pages(drawing, name)),
+            **figure_context(drawing, name),
+        }

@@ -1,0 +1,141 @@
+"""Tables of one's own, read row by row: CSV, or the first sheet of an XLSX file."""
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count, zip_longest
+from pathlib import Path
+
+from medassay.bank.builder import read_csv
+from medassay.bank.delimited import USUAL, TableForm
+from medassay.core.catch import caught
+from medassay.errors import InputError
+
+# Of a spreadsheet: bytes of all its parts, rows (what Excel itself can hold), cells, and how much a
+# part may swell.
+_MOST_BYTES = 128 * 2**20
+_MOST_ROWS = 2**20
+_MOST_CELLS = 5_000_000
+_MOST_RATIO = 200
+_SMALL = 2**20  # bytes of a part that may swell as it likes
+
+
+class NumberCell(str):
+    """The text of a cell that holds a number, so that its point groups no thousands."""
+
+    __slots__ = ()
+
+
+def read_rows(path: Path, form: TableForm = USUAL) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (number of the row, cells by column) of a CSV file, or of the first sheet of an XLSX
+    file; rows without any text are left out.
+
+    Cells have no blanks around them.
+
+    Raises
+    ------
+    InputError
+        Naming the file, and where in it nothing can be read; also when two columns have one name.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    if path.suffix.lower() == ".xlsx":
+        yield from _read_sheet(path)
+        return
+    for row, cells in enumerate(read_csv(path, form=form), 2):
+        stripped = {str(name).strip(): cell.strip() for name, cell in cells.items()}
+        if any(stripped.values()):
+            yield row, stripped
+
+
+def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        import openpyxl
+    except ImportError:
+        raise InputError(
+            "reading .xlsx needs the extra [data]: pip install 'medassay[data]'"
+        ) from None
+    _refuse_bombs(path)
+    with _unreadable(path, ""):
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        rows = book.worksheets[0].iter_rows(values_only=True)
+    header: list[str] = []
+    n_cells = 0
+    try:
+        for row in count(1):
+            with _unreadable(path, f"row {row}: "):
+                cells = next(rows, None)
+            if cells is None:
+                return
+            n_cells += len(cells)
+            if row > _MOST_ROWS or n_cells > _MOST_CELLS:
+                raise InputError(
+                    f"{path.name}: more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells; split"
+                    " it, or save it as CSV"
+                )
+            texts = [_text(cell) for cell in cells]
+            if not any(texts):
+                continue
+            if not header:
+                header = texts
+                _refuse_twice(path, header)
+                continue
+            for name, text in zip_longest(header, texts, fillvalue=""):
+                if text and not name:
+                    raise InputError(
+                        f"{path.name} row {row}: '{text:.40}' stands in a column without a heading;"
+                        " give it one"
+                    )
+            yield row, {name: text for name, text in zip(header, texts, strict=False) if name}
+    finally:
+        book.close()
+
+
+def _text(cell: object) -> str:
+    """Return what a cell shows, without blanks around it."""
+    if cell is None:
+        return ""
+    text = str(cell).strip()
+    is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
+    return NumberCell(text) if is_number else text
+
+
+def _refuse_twice(path: Path, header: Sequence[str]) -> None:
+    names = [name for name in header if name]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{path.name}: column '{twice[0]}' occurs twice in the header")
+
+
+@contextmanager
+def _unreadable(path: Path, place: str) -> Iterator[None]:
+    """Turn whatever zip and XML raise on a damaged spreadsheet into one line."""
+    with caught() as errors:  # openpyxl lets all of it through
+        yield
+    if errors:
+        raise InputError(f"{path.name}: not readable as a spreadsheet: {place}{errors[0]}")
+
+
+def _refuse_bombs(path: Path) -> None:
+    """Refuse a spreadsheet by what its parts say that they unpack to, before anything is unpacked.
+
+    A part cannot unpack to more than it says: zipfile reads no further.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+    except (zipfile.BadZipFile, OSError) as error:
+        raise InputError(f"{path.name}: not readable as a spreadsheet: {error}") from None
+    unpacked = sum(part.file_size for part in parts)
+    if unpacked > _MOST_BYTES:
+        raise InputError(
+            f"{path.name}: unpacks to {unpacked / 2**20:,.0f} MiB, more than {_MOST_BYTES >> 20}"
+            " MiB; split it, or save it as CSV"
+        )
+    for part in parts:
+        ratio = part.file_size / max(1, part.compress_size)
+        if part.file_size > _SMALL and ratio > _MOST_RATIO:
+            raise InputError(
+                f"{path.name}: its part '{part.filename[:80]}' unpacks to {ratio:,.0f} times its"
+                " size, as no table of questions does; save it as CSV"
+            )

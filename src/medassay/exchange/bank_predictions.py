@@ -1,0 +1,420 @@
+"""A table of finished predictions on the items of a bank → a sealed run, as if the models had been
+asked these items: same items, same history, and it joins with other imports on the bank.
+"""
+
+import datetime as dt
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.folder import bank_heads, bank_record
+from medassay.bank.run_items import RunItems
+from medassay.core.canonical import canonical, short_hash
+from medassay.core.records.completion import Completion
+from medassay.core.records.item import Bank, Item
+from medassay.core.records.item_object import ItemObject
+from medassay.core.records.manifest_object import ManifestObject
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import Plan
+from medassay.core.records.prompt import Prompt
+from medassay.core.records.target import Choice
+from medassay.core.records.task import Task
+from medassay.core.wording import counted
+from medassay.errors import InputError
+from medassay.exchange.imported import (
+    ImportSource,
+    file_digest,
+    imported_models,
+    new_run,
+)
+from medassay.exchange.logs import check_prediction
+from medassay.exchange.prediction import Prediction
+from medassay.exchange.predictions import check_columns, read_predictions
+from medassay.kinds.catalog import PARSERS, TASKS, task_of_plan
+from medassay.kinds.read_answer import read_answer
+from medassay.runner.finish import finish
+from medassay.runner.manifest import bank_entry, import_methodology, surroundings, tasks_entry
+from medassay.runner.revisions import revision_ids, revisions
+from medassay.runner.write import write_scores
+from medassay.storage.run import Run, create_run
+
+_NAMED = 5  # items of one message
+_SCHEMA = """
+PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;
+CREATE TABLE trial (domain, model, setting, mode, item, repeat INTEGER, text, score REAL,
+    PRIMARY KEY (domain, model, setting, mode, item, repeat)) WITHOUT ROWID;
+"""
+# What is kept of an item whose answers come with scores: all but what counts as right.
+_WITHOUT_TARGET = (
+    *("id", "domain", "kind", "revision", "question", "context", "language", "category", "year"),
+    *("cluster", "condition", "difficulty", "source", "licence", "harm"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BankImport:
+    """A run made of predictions on a bank, and what of the bank they cover.
+
+    Attributes
+    ----------
+    coverage : a line on how many of the items have an answer, and on each model that lacks some
+    """
+
+    run: Run
+    coverage: Sequence[str]
+
+
+def import_on_banks(
+    table: Path | str,
+    columns: Mapping[str, str],
+    banks: Sequence[Bank],
+    *,
+    models: Mapping[str, ModelSpec] | None = None,
+    runs: Path | str | None = None,
+    to: Path | str | None = None,
+) -> BankImport:
+    """Return the sealed run made from a CSV table of predictions on the items of some banks.
+
+    The run holds every item of each domain that the table has an answer in, so that imports of
+    other models are of the same items. A prediction is read as a reply would be.
+
+    Parameters
+    ----------
+    columns : as in `import_predictions`; domain and key may be left out, since the bank has them
+    models : entries that say family, size and licence of models
+
+    Raises
+    ------
+    InputError
+        Naming the file, the row and what was expected: also for items that no bank has, answers
+        that judges would have to score, and keys other than the bank's. Nothing is left
+        half-written.
+    """
+    table = Path(table)
+    check_columns(columns, on_bank=True)
+    source = ImportSource(file=table, digest=file_digest(table), task="")
+    chosen = _ChosenItems(banks, scored="score" in columns)
+    remembered = {"columns": dict(columns)}
+    contents = sorted(bank.content_hash for bank in banks)
+    coverage: list[str] = []
+
+    def fill(folder: Path, name: str) -> None:
+        coverage.extend(_fill(folder, name, source, columns, chosen, models or {}))
+
+    run = new_run(
+        [source.digest, remembered, contents],
+        fill,
+        runs=Path("runs" if runs is None else runs),
+        to=None if to is None else Path(to),
+    )
+    return BankImport(run=run, coverage=coverage)
+
+
+class _ChosenItems:
+    """The items of some banks that predictions can be on, by domain and id."""
+
+    def __init__(self, banks: Sequence[Bank], *, scored: bool) -> None:
+        self.banks, self.scored = banks, scored
+        # Domain → id → (bank, its position there, form).
+        self.items: dict[str, dict[str, tuple[Bank, int, str]]] = {}
+        self._domains_of: dict[str, list[str]] = {}
+        self.examples: set[str] = set()
+        for bank in banks:
+            for position, (name, (domain, split, form)) in enumerate(bank_heads(bank)):
+                if split != "test":
+                    self.examples.add(name)
+                    continue
+                own = self.items.setdefault(domain, {})
+                if own and next(iter(own.values()))[0] is not bank:
+                    raise InputError(
+                        f"banks '{next(iter(own.values()))[0].name}' and '{bank.name}' share the"
+                        f" domain '{domain}'; import on them apart, or rename one"
+                    )
+                own[name] = bank, position, form
+                self._domains_of.setdefault(name, []).append(domain)
+
+    @cached_property
+    def task(self) -> Task:
+        """Return the task that reads and scores the predictions; items that judges would have to
+        score are none of it.
+        """
+        if self.scored:
+            return TASKS["closed"]
+        forms = {form for items in self.items.values() for _, _, form in items.values()}
+        task = task_of_plan(Plan(banks=("",), models=("",)), forms)
+        if task.graders:
+            raise InputError(
+                f"bank '{self.banks[0].name}': its answers are scored by judges (task"
+                f" '{task.name}'), which an import has none of; give scores: --columns score=…"
+            )
+        return task
+
+    def domain_of(self, prediction: Prediction) -> str | None:
+        """Return the domain of a prediction's item; None where no bank has it.
+
+        Raises
+        ------
+        InputError
+            When several domains have an item of this id, and the table does not say which is meant.
+        """
+        if prediction.domain:
+            items = self.items.get(prediction.domain, {})
+            return prediction.domain if prediction.item in items else None
+        domains = self._domains_of.get(prediction.item, [])
+        if len(domains) > 1:
+            raise InputError(
+                f"{prediction.where}: item '{prediction.item}' is in the domains"
+                f" {', '.join(sorted(domains))}; add domain=… to --columns"
+            )
+        return domains[0] if domains else None
+
+    def form(self, domain: str, name: str) -> str:
+        """Return the form of an item."""
+        return self.items[domain][name][2]
+
+    def item(self, domain: str, name: str) -> Item:
+        """Return an item."""
+        bank, position, _ = self.items[domain][name]
+        return bank.items[position]
+
+    def names(self, domain: str) -> list[str]:
+        """Return the ids of a domain's items that are of the run, sorted."""
+        if self.scored:
+            return sorted(self.items[domain])
+        forms = self.task.readers
+        return sorted(name for name, (_, _, form) in self.items[domain].items() if form in forms)
+
+    def record(self, domain: str, name: str) -> ItemObject:
+        """Return the object of an item as the run holds it."""
+        bank, position, _ = self.items[domain][name]
+        record = bank_record(bank, position)
+        if not self.scored:
+            return record
+        kept: Any = {key: value for key, value in record.items() if key in _WITHOUT_TARGET}
+        stripped: ItemObject = kept
+        return stripped
+
+
+def _fill(
+    folder: Path,
+    name: str,
+    source: ImportSource,
+    columns: Mapping[str, str],
+    chosen: _ChosenItems,
+    models: Mapping[str, ModelSpec],
+) -> list[str]:
+    """Write the run, and return what of the banks its predictions cover."""
+    task = chosen.task
+    scratch = folder / "scratch.sqlite"
+    base = sqlite3.connect(scratch)
+    try:
+        base.executescript(_SCHEMA)
+        _take_all(base, read_predictions(source.file, columns), chosen, source.file.name)
+        domains = _distinct(base, "domain")
+        with (folder / "items.jsonl").open("wb") as items:
+            for domain in domains:
+                for item in chosen.names(domain):
+                    items.write(canonical(chosen.record(domain, item)) + b"\n")
+        with (
+            (folder / "trials.jsonl").open("wb") as trials,
+            (folder / "timings.jsonl").open("wb") as timings,
+        ):
+            for trial in _trials(base, chosen):
+                trials.write(canonical(trial) + b"\n")
+                timings.write(b"{}\n")
+        manifest = _manifest(base, source, columns, chosen, models)
+        coverage = list(_coverage(base, chosen, domains))
+    finally:
+        base.close()
+        scratch.unlink(missing_ok=True)
+    run = create_run(folder.parent, folder.name, {**manifest, "run": name})
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    run_items = RunItems(run.path, run.manifest.domains)
+    write_scores(run, task, run_items)
+    finish(run, task, run_items, [], sealed_at=now)
+    return coverage
+
+
+def _take_all(
+    base: sqlite3.Connection, predictions: Iterator[Prediction], chosen: _ChosenItems, file: str
+) -> None:
+    """Put all predictions into the database; refuse those on items that no bank has, by name."""
+    unknown: dict[str, str] = {}
+    judged: Counter[str] = Counter()
+    n_taken = 0
+    for prediction in predictions:
+        domain = chosen.domain_of(prediction)
+        if domain is None:
+            unknown.setdefault(prediction.item, prediction.where)
+            continue
+        if not chosen.scored and chosen.form(domain, prediction.item) not in chosen.task.readers:
+            judged[prediction.item] += 1
+            continue
+        _take(base, prediction, domain, chosen)
+        n_taken += 1
+    banks = ", ".join(f"'{bank.name}'" for bank in chosen.banks)
+    if unknown:
+        named = ", ".join(f"'{item}' ({where})" for item, where in [*unknown.items()][:_NAMED])
+        more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
+        examples = sorted(unknown.keys() & chosen.examples)
+        hint = f" ('{examples[0]}' is an example there, split dev)" if examples else ""
+        first = next(iter(next(iter(chosen.items.values()), {})), "")
+        raise InputError(
+            f"{file}: {counted(len(unknown), 'item')} not among those of bank {banks}: {named}"
+            f"{more}{hint}; expected ids as '{first}', of {', '.join(sorted(chosen.items))}"
+        )
+    if judged:
+        named = ", ".join(f"'{item}'" for item in sorted(judged)[:_NAMED])
+        raise InputError(
+            f"{file}: {counted(len(judged), 'item')} of bank {banks} that judges score, as {named};"
+            " leave them out, or give scores: --columns score=…"
+        )
+    if not n_taken:
+        raise InputError(f"{file}: holds no predictions")
+
+
+def _take(
+    base: sqlite3.Connection, prediction: Prediction, domain: str, chosen: _ChosenItems
+) -> None:
+    check_prediction(replace(prediction, domain=domain))
+    target = chosen.item(domain, prediction.item).target if prediction.key else None
+    if isinstance(target, Choice) and prediction.key not in (
+        target.expected,
+        target.options[target.place],
+    ):
+        raise InputError(
+            f"{prediction.where}: item '{prediction.item}' has key '{prediction.key}' here and"
+            f" '{target.expected}' in the bank; is it the same question, and are its options in the"
+            " same order?"
+        )
+    place = (domain, prediction.model, prediction.setting, prediction.mode, prediction.item)
+    try:
+        base.execute(
+            "INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*place, prediction.repeat, prediction.text, prediction.score),
+        )
+    except sqlite3.IntegrityError:
+        raise InputError(
+            f"{prediction.where}: a second row for item '{prediction.item}', model"
+            f" '{prediction.model}'; expected one, or repeats that are told apart"
+        ) from None
+
+
+def _trials(base: sqlite3.Connection, chosen: _ChosenItems) -> Iterator[dict[str, Any]]:
+    """Yield the trials in sealed order, each prediction read as a reply to its item."""
+    order = "domain, model, setting, mode, item, repeat"
+    for domain, model, setting, mode, name, repeat, text, score in base.execute(
+        f"SELECT * FROM trial ORDER BY {order}"
+    ):
+        if chosen.scored:
+            given = score is not None
+            outcome, reason = ("answered", "imported") if given else ("failed", "no score given")
+            value = repr(score) if given else None
+        else:
+            item = chosen.item(domain, name)
+            prompt = Prompt(
+                item_id=name,
+                messages=(),
+                encoded=b"",
+                template="",
+                letters=item.letters,
+                options=item.options,
+            )
+            parser = PARSERS[chosen.task.readers[item.form][0] or ""]
+            answer = read_answer(item, prompt, Completion(text=text, finish="stop"), parser)
+            outcome, value, reason = answer.outcome, answer.value, answer.reason
+        yield {
+            "schema_version": 1,
+            "domain": domain,
+            "model": model,
+            "setting": setting,
+            "mode": mode,
+            "item": name,
+            "repeat": repeat,
+            "text": text or "",
+            "finish": "stop",
+            "outcome": outcome,
+            "value": value,
+            "reason": reason,
+        }
+
+
+def _coverage(
+    base: sqlite3.Connection, chosen: _ChosenItems, domains: Sequence[str]
+) -> Iterator[str]:
+    """Yield on how many items there are predictions, and which row lacks how many."""
+    items = {(domain, name) for domain in domains for name in chosen.names(domain)}
+    rows: dict[tuple[str, str, str], set[tuple[str, str]]] = {}
+    for model, setting, mode, domain, name in base.execute(
+        "SELECT DISTINCT model, setting, mode, domain, item FROM trial ORDER BY model"
+    ):
+        rows.setdefault((model, setting, mode), set()).add((domain, name))
+    whole = sum(answered == items for answered in rows.values())
+    banks = ", ".join(bank.version for bank in chosen.banks)
+    yield (
+        f"{counted(len(items), 'item')} of {banks}: {whole} of {counted(len(rows), 'row')} with an"
+        " answer to each"
+    )
+    left_out = sorted(chosen.items.keys() - set(domains))
+    if left_out:
+        yield f"domains without any prediction, left out: {', '.join(left_out)}"
+    for (model, setting, mode), answered in rows.items():
+        if missing := sorted(items - answered):
+            named = ", ".join(name for _, name in missing[:_NAMED])
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            yield (
+                f"{model} ({setting}, {mode}): {len(answered):,} of {len(items):,} items; missing:"
+                f" {named}{more}"
+            )
+
+
+def _distinct(base: sqlite3.Connection, column: str) -> list[str]:
+    rows = base.execute(f"SELECT DISTINCT {column} FROM trial ORDER BY {column}")
+    return [value for (value,) in rows]
+
+
+def _manifest(
+    base: sqlite3.Connection,
+    source: ImportSource,
+    columns: Mapping[str, str],
+    chosen: _ChosenItems,
+    models: Mapping[str, ModelSpec],
+) -> ManifestObject:
+    task, names = chosen.task, _distinct(base, "model")
+    domains = {
+        domain: next(iter(chosen.items[domain].values()))[0].version
+        for domain in _distinct(base, "domain")
+    }
+    banks = [bank for bank in chosen.banks if bank.version in domains.values()]
+    plan = Plan(banks=tuple(bank.name for bank in banks), models=tuple(names)).to_dict()
+    plan |= {"settings": _distinct(base, "setting"), "modes": _distinct(base, "mode")}
+    return {
+        "kind": "import",
+        "name": source.name,
+        "plan": plan,
+        "task": task.name,
+        **tasks_entry(task),
+        "source": {
+            "file": source.file.name,
+            "sha256": source.digest,
+            "columns": dict(columns),
+            "scored": chosen.scored,
+        },
+        "banks": [bank_entry(bank) for bank in banks],
+        "domains": domains,
+        "models": imported_models(names, models),
+        "template": "none",
+        "methodology": import_methodology(
+            task, rank_rule=plan["rank_rule"], separation=plan["separation"]
+        ),
+        "revisions": revision_ids(revisions(task)),
+        # Draws follow from the banks alone: a model's interval is the same whoever stands beside
+        # it, and models that are imported one by one rank as those that are imported together.
+        "drawn_as": short_hash(["import", sorted(bank.content_hash for bank in banks)]),
+        "created_at": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **surroundings(),
+    }

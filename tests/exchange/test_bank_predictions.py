@@ -1,0 +1,246 @@
+"""Finished predictions on the items of a bank: one series however many models come, and names of
+what does not belong.
+"""
+
+import csv
+import json
+
+import pytest
+from tests import makers
+from tests.runner.mixed_plans import text_items
+
+import medassay
+from medassay.bank.folder import load_bank
+from medassay.errors import InputError
+from medassay.exchange.bank_predictions import import_on_banks
+from medassay.model.spec import load_models
+
+COLUMNS = {"item": "item", "model": "model", "prediction": "answer"}
+
+
+def bank_of(folder, items=None, **card):
+    made = items or makers.many_items(20)
+    domains = tuple(sorted({item["domain"] for item in made}))
+    return load_bank(makers.write_bank(folder, made, domains=domains, **card), lock=None)
+
+
+def write(path, *rows, head="item,model,answer"):
+    path.write_text("\n".join((head, *rows)) + "\n", encoding="utf-8")
+    return path
+
+
+def answers(bank, model, wrong=5):
+    for n, item in enumerate(bank.items):
+        yield f"{item.id},{model},{'X' if n % wrong == 0 else item.target.expected}"
+
+
+def place(tmp_path, bank, *models, columns=COLUMNS, **more):
+    rows = [row for n, model in enumerate(models) for row in answers(bank, model, 3 + n)]
+    table = write(tmp_path / f"{'-'.join(models)}.csv", *rows)
+    return import_on_banks(table, columns, [bank], runs=tmp_path / "runs", **more)
+
+
+def test_the_run_has_the_questions_and_scores_as_a_run_of_the_models_would(tmp_path):
+    bank = bank_of(tmp_path / "bank")
+    run = place(tmp_path, bank, "a", "b").run
+    records = [json.loads(line) for line in (run.path / "items.jsonl").read_text().splitlines()]
+    assert [record["question"] for record in records] == [item.question for item in bank.items]
+    assert run.manifest.banks[0].version == bank.version
+    assert run.manifest.banks[0].content_sha256 == bank.content_hash
+    found = {row["model"]: row for row in medassay.leaderboard(run).domains["overall"]}
+    assert found["a"]["score"] == pytest.approx(13 / 20)
+    assert found["a"]["unparsed_rate"] == pytest.approx(7 / 20)  # "X" names no option
+    # Asked by the runner, the same replies give the same scores.
+    replies = {
+        model: {row.split(",")[0]: row.split(",")[2] for row in answers(bank, model, 3 + number)}
+        for number, model in enumerate("ab")
+    }
+    makers.write_models(tmp_path, *(makers.fake(m, replies=replies[m]) for m in "ab"))
+    asked = medassay.run(makers.write_plan(tmp_path, models=["a", "b"]), secrets={})
+    for row in medassay.leaderboard(asked).domains["overall"]:
+        assert row["score"] == found[row["model"]]["score"]
+        assert row["outcomes"] == found[row["model"]]["outcomes"]
+    assert medassay.verify(run.path).ok
+
+
+def test_models_imported_one_by_one_are_one_series_with_the_ranks_of_all_together(tmp_path):
+    bank = bank_of(tmp_path / "bank", makers.many_items(40))
+    names = ("a", "b", "c")
+    rows = [row for n, model in enumerate(names) for row in answers(bank, model, 2 + n)]
+    together = import_on_banks(
+        write(tmp_path / "all.csv", *rows), COLUMNS, [bank], runs=tmp_path / "runs"
+    ).run
+    runs, site = [], tmp_path / "site"
+    for name in names:
+        own = [row for row in rows if f",{name}," in row]
+        table = write(tmp_path / f"{name}.csv", *own)
+        runs.append(import_on_banks(table, COLUMNS, [bank], runs=tmp_path / "runs").run)
+        medassay.publish(runs, site, publication=f"with-{name}")
+    last = json.loads((site / "p/with-c/data/run/statistics.json").read_text())
+    mine = together.statistics.document
+    assert last["domains"] == mine["domains"]
+    assert last["fields"] == mine["fields"]
+    trend = json.loads((site / "p/with-c/data/trend.json").read_text())
+    assert trend["markers"] == []
+    assert len({(*s["banks"], s["methodology"]) for s in trend["series"]}) == 1
+    # An interval does not move because another model came.
+    points = [p for p in trend["points"] if p["model"] == "a"]
+    assert len({(p["score"], p["lo"], p["hi"]) for p in points}) == 1
+    assert medassay.verify(site).ok
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_ten_real_models_one_by_one_rank_as_the_ten_together(data, tmp_path):
+    with (data / "medagents_predictions/zero_shot_test.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["task"] in ("mmlu-pro", "pubmedqa")]
+    keys = {(row["task"], row["realidx"]): row["answer_idx"] for row in rows}
+    items = [
+        {
+            "id": f"{task}-{name}",
+            "domain": task,
+            "question": f"Question {name}",
+            "options": [f"option {letter}" for letter in "ABCDEFGHIJ"],
+            "expected": key,
+            "source": "medagents-benchmark",
+        }
+        for (task, name), key in sorted(keys.items())
+    ]
+    bank = bank_of(tmp_path / "bank", items)
+    lines = {}
+    for row in rows:
+        name = f"{row['task']}-{row['realidx']}"
+        line = f"{name},{row['model']},{row['predicted_answer']}"
+        lines.setdefault(row["model"], []).append(line)
+    every = [line for own in lines.values() for line in own]
+    joint = import_on_banks(
+        write(tmp_path / "all.csv", *every), COLUMNS, [bank], runs=tmp_path / "runs"
+    ).run
+    runs = [
+        import_on_banks(
+            write(tmp_path / f"{n}.csv", *own), COLUMNS, [bank], runs=tmp_path / "runs"
+        ).run
+        for n, own in enumerate(lines.values())
+    ]
+    site = tmp_path / "site"
+    medassay.publish(runs[:9], site, publication="nine")
+    medassay.publish(runs, site, publication="ten")
+    last = json.loads((site / "p/ten/data/run/statistics.json").read_text())
+    assert last["domains"] == joint.statistics.document["domains"]
+    trend = json.loads((site / "p/ten/data/trend.json").read_text())
+    assert (trend["markers"], len(trend["points"])) == ([], 19)
+    # The import reproduces the file.
+    for row in joint.statistics.rows("pubmedqa"):
+        own = [r for r in rows if (r["model"], r["task"]) == (row.model, "pubmedqa")]
+        assert row.score == pytest.approx(sum(int(r["correct"]) for r in own) / len(own))
+
+
+def test_open_answers_are_compared_with_the_references_of_the_bank(tmp_path):
+    bank = bank_of(tmp_path / "bank", [*makers.many_items(12), *text_items(11)])
+    rows = [f'{item.id},a,"{item.reference or item.target.expected}"' for item in bank.items]
+    run = import_on_banks(write(tmp_path / "t.csv", *rows), COLUMNS, [bank], runs=tmp_path).run
+    found = {row["metric"]: row for row in medassay.leaderboard(run).domains["law"]}
+    assert (found["accuracy"]["score"], found["accuracy"]["n"]) == (1.0, 12)
+    assert (found["chrf"]["score"], found["chrf"]["n"]) == (1.0, 11)
+    assert medassay.verify(run.path).ok
+
+
+def test_given_scores_stand_and_the_questions_beside_them(tmp_path):
+    bank = bank_of(tmp_path / "bank")
+    rows = [f"{item.id},a,{n / 20}" for n, item in enumerate(bank.items)]
+    table = write(tmp_path / "t.csv", *rows, head="item,model,score")
+    columns = {"item": "item", "model": "model", "score": "score"}
+    run = import_on_banks(table, columns, [bank], runs=tmp_path).run
+    [row] = medassay.leaderboard(run).domains["law"]
+    assert row["score"] == pytest.approx(sum(range(20)) / 400)
+    assert medassay.verify(run.path).ok
+    assert medassay.publish(run, tmp_path / "site").exists()
+
+
+def test_coverage_is_told_by_name(tmp_path, cli):
+    bank = bank_of(tmp_path / "bank")
+    other = [{**item, "id": f"x{item['id']}"} for item in makers.many_items(3, "other")]
+    makers.write_bank(tmp_path / "other", other, name="other", domains=("other",))
+    rows = [*answers(bank, "whole"), *list(answers(bank, "short"))[2:]]
+    table = write(tmp_path / "t.csv", *rows)
+    code, out, errors = cli(
+        *("import", "csv", table, "--columns", "item=item,model=model,prediction=answer"),
+        *("--bank", "bank", "--bank", "other"),
+    )
+    assert code == 0, errors
+    assert "20 items of law-2026.1" in out
+    assert "1 of 2 rows with an answer to each" in out
+    assert "domains without any prediction, left out: other" in out
+    assert "short (zero_shot, solo): 18 of 20 items; missing: q00000, q00001" in out
+
+
+MODELS = {"id": "a", "provider": "fake", "family": "alpha", "size": 7, "licence": "MIT"}
+
+
+def test_a_models_file_says_what_the_models_are(tmp_path, cli):
+    bank = bank_of(tmp_path / "bank")
+    makers.write_models(tmp_path, {**MODELS, "location": "local"})
+    run = place(tmp_path, bank, "a", "b", models=load_models(tmp_path / "models.json")).run
+    entry = run.manifest_document["models"]["a"]
+    assert entry == {
+        "id": "a",
+        "provider": "import",
+        "location": "local",
+        "family": "alpha",
+        "size": 7,
+        "licence": "MIT",
+    }
+    assert run.manifest_document["models"]["b"] == {
+        "id": "b",
+        "provider": "import",
+        "location": "external",
+    }
+    page = medassay.publish(run, tmp_path / "site").parent / "model/a/index.html"
+    assert "alpha" in page.read_text()
+    table = write(tmp_path / "t.csv", *answers(bank, "c"))
+    code, _, errors = cli(
+        *("import", "csv", table, "--columns", "item=item,model=model,prediction=answer"),
+        *("--bank", "bank", "--models", "models.json"),
+    )
+    assert code == 3
+    assert "--models: names none of c; expected entries whose id is the name" in errors
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "says"),
+    [
+        (["q00000,a,A", "zz,a,A", "yy,a,A"], {}, "2 items not among those of bank 'law': 'zz' (t."),
+        (["dev-1,a,A"], {}, "('dev-1' is an example there, split dev)"),
+        (["q00000,a,A", "q00000,a,B"], {}, "t.csv row 3: a second row for item 'q00000'"),
+        (["q00000,,A"], {}, "t.csv row 2: 'model' is empty"),
+        (["q00000,a,A"], {"key": "model"}, "has key 'a' here and"),
+        (["q00000,a,A"], {"domain": "model"}, "1 item not among those of bank 'law': 'q00000'"),
+        (["open-000,a,A"], {}, "1 item of bank 'law' that judges score, as 'open-000'"),
+        (["q00000,a,A"], {"wat": "model"}, "'wat' is unknown"),
+        ([], {}, "no rows below the header"),
+    ],
+)
+def test_what_does_not_belong_is_refused_and_leaves_nothing(tmp_path, rows, columns, says):
+    example = {**makers.many_items(1)[0], "id": "dev-1", "split": "dev"}
+    bank = bank_of(tmp_path / "bank", [*makers.many_items(12), *makers.open_items(2), example])
+    table = write(tmp_path / "t.csv", *rows)
+    with pytest.raises(InputError) as caught:
+        import_on_banks(table, {**COLUMNS, **columns}, [bank], runs=tmp_path / "runs")
+    assert says in str(caught.value)
+    assert not [*(tmp_path / "runs").glob("*")]
+
+
+def test_what_a_bank_cannot_give_is_asked_for(tmp_path):
+    table = write(tmp_path / "t.csv", "q00000,a,A")
+    bank = bank_of(tmp_path / "bank", makers.open_items(12))
+    with pytest.raises(InputError, match="scored by judges"):
+        import_on_banks(table, COLUMNS, [bank], runs=tmp_path)
+    with pytest.raises(InputError, match="give prediction=…, or score=…"):
+        import_on_banks(table, {"item": "item", "model": "model"}, [bank], runs=tmp_path)
+    with pytest.raises(InputError, match="share the domain 'law'"):
+        import_on_banks(table, COLUMNS, [bank, bank_of(tmp_path / "two")], runs=tmp_path)
+    one, two = (
+        bank_of(tmp_path / name, makers.many_items(12, name), name=name) for name in ("aa", "bb")
+    )
+    with pytest.raises(InputError, match="in the domains aa, bb; add domain"):
+        import_on_banks(table, COLUMNS, [one, two], runs=tmp_path)
