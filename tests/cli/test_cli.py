@@ -10,6 +10,8 @@ import pytest
 from tests import makers
 
 from medassay.cli.doctor import _EXTRAS
+from medassay.core.records.plan import load_plan
+from medassay.model.spec import load_models
 
 
 @pytest.fixture
@@ -166,6 +168,40 @@ def test_init_writes_a_folder_that_runs_and_never_overwrites(cli, tmp_path):
     assert cli("init", "here")[0] == 0
     assert cli("run", "here/plan.toml", "--quiet")[0] == 0
     assert cli("init", "here")[0] == 3
+
+
+def test_init_writes_a_plan_for_a_bank_and_an_endpoint(cli, tmp_path):
+    makers.write_bank(tmp_path / "ward", makers.many_items(12))
+    url = "http://127.0.0.1:8000/v1"
+    chosen = ("--bank", "ward", "--endpoint", url, "--model", "HuggingFaceTB/SmolLM2-135M")
+    code, text, errors = cli("init", "study", *chosen)
+    assert code == 0, errors
+    assert "next: medassay run study/plan.toml --plan" in text
+    plan = load_plan(tmp_path / "study/plan.toml")
+    assert (plan.banks, plan.models) == (("../ward",), ("smollm2-135m", "baseline-random"))
+    entry = load_models(tmp_path / "study/models.json")["smollm2-135m"]
+    assert (entry.url, entry.location, entry.model) == (url, "local", chosen[-1])
+    assert "12 calls" in cli("run", "study/plan.toml", "--plan")[1]
+    elsewhere = ("--endpoint", "https://api.example.org/v1", "--model", "m")
+    assert cli("init", "other", *elsewhere)[0] == 0
+    assert load_models(tmp_path / "other/models.json")["m"].location == "external"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "says"),
+    [
+        (("--bank", "nowhere"), "no bank.toml in 'nowhere'"),
+        (("--endpoint", "http://localhost:1/v1"), "--endpoint and --model go together"),
+        (("--endpoint", "localhost:8000", "--model", "m"), "expected an address as http://"),
+        (("--endpoint", "http://u:secret@h/v1", "--model", "m"), "keys stay in the environment"),
+    ],
+)
+def test_what_init_cannot_write_is_said_and_nothing_is_left(cli, tmp_path, chosen, says):
+    code, _, errors = cli("init", "study", *chosen)
+    assert code in (2, 3)
+    assert says in errors
+    assert "secret" not in errors
+    assert not (tmp_path / "study").exists()
 
 
 def test_preview_prints_what_it_would_cost(cli, law, tmp_path):

@@ -419,21 +419,30 @@ def suites(world: World) -> None:
 
 
 def your_own_questions(world: World) -> None:
+    sheet = ["Nr;Frage;A;B;C;Richtig;Musterantwort;Zahl"]
+    sheet += [f"{n};Welche Größe {n}?;rot;grün;blau;{'ABC'[n % 3]};;" for n in range(12)]
+    sheet += [f"{n};Wie behandelt man Fall {n}?;;;;;Mit Ruhe.;" for n in range(12, 23)]
+    sheet += ["23;Wie hoch ist Kalium?;;;;;;3,5 - 5,1"]
+    (world.folder / "fragen.csv").write_bytes("\r\n".join(sheet).encode("cp1252"))
     with (world.folder / "questions.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["Question", "a", "b", "c", "d", "Key", "Specialty"])
+        heads = ["No", "Question", "a", "b", "c", "d", "Key", "Answer", "Specialty"]
+        writer.writerow(heads)
         for n in range(6):
-            writer.writerow(
-                [
-                    f"Which of these is number {n}?",
-                    "one",
-                    "two",
-                    "three",
-                    "four",
-                    "ABCD"[n % 4],
-                    "cardiology",
-                ]
-            )
+            options = ["one", "two", "three", "four", "ABCD"[n % 4], ""]
+            row = options if n % 2 else ["", "", "", "", "", "Rest."]
+            writer.writerow([n, f"Which of these is number {n}?", *row, "cardiology"])
+    rows = ["item,model,answer", *(f"{n},gemma-3-4b,{'ABC'[n % 3]}" for n in range(12))]
+    (world.folder / "answers.csv").write_text("\n".join(rows) + "\n")
+    world.stand_ins = {
+        "http://localhost:8000/v1": world.url,
+        "study/runs/<id>": lambda: f"study/{_newest_in(world.folder / 'study')}",
+    }
+
+
+def _newest_in(folder: Path) -> str:
+    [run] = (folder / "runs").iterdir()
+    return f"runs/{run.name}"
 
 
 WORLDS: dict[str, Callable[[World], None]] = {

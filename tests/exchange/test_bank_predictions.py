@@ -145,6 +145,17 @@ def test_open_answers_are_compared_with_the_references_of_the_bank(tmp_path):
     assert medassay.verify(run.path).ok
 
 
+def test_kinds_that_nobody_answered_are_left_out_and_told(tmp_path):
+    bank = bank_of(tmp_path / "bank", [*makers.many_items(12), *text_items(11)])
+    rows = [f"{item.id},a,{item.target.expected}" for item in bank.items if item.form == "choice"]
+    imported = import_on_banks(write(tmp_path / "t.csv", *rows), COLUMNS, [bank], runs=tmp_path)
+    assert (imported.run.manifest.task, imported.run.manifest.tasks) == ("closed", {})
+    assert "tasks without any prediction, left out: text" in imported.coverage
+    [row] = medassay.leaderboard(imported.run).domains["law"]
+    assert (row["n"], row["coverage"]) == (12, 1.0)
+    assert medassay.verify(imported.run.path).ok
+
+
 def test_given_scores_stand_and_the_questions_beside_them(tmp_path):
     bank = bank_of(tmp_path / "bank")
     rows = [f"{item.id},a,{n / 20}" for n, item in enumerate(bank.items)]

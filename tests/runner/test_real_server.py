@@ -14,7 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests import makers
 
 import medassay
 from medassay.model.embedded import embedded_folder
@@ -109,26 +108,38 @@ def recorded(server):
     between.server_close()
 
 
+def sheet_of(folder):
+    """Write the sheet of a newcomer as Excel does in Germany: 24 choice questions, 16 open ones."""
+    rows = ["Nr;Frage;A;B;C;D;Richtig;Musterantwort"]
+    for n in range(24):
+        rows.append(f"{n};Was hebt die Wirkung von Opioiden auf ({n})?;Ruhe;Naloxon;Öl;Tee;B;")
+    for n, (question, answer) in enumerate(QUESTIONS, 24):
+        rows.append(f'{n};{question};;;;;;"{answer}"')
+    (folder / "fragen.csv").write_bytes(("\r\n".join(rows) + "\r\n").encode("cp1252"))
+
+
 @pytest.mark.local_model
-def test_no_stop_text_is_sent_and_no_reply_is_cut_without_a_mark(tmp_path, recorded, cli):
+def test_a_german_sheet_becomes_a_published_board_in_five_commands(tmp_path, recorded, cli):
     url, model, kept = recorded
-    sheet = tmp_path / "questions.csv"
-    rows = "".join(f'"{question}";"{answer}"\n' for question, answer in QUESTIONS)
-    sheet.write_bytes(f"Question;Answer\n{rows}".encode("cp1252"))
-    columns = "question=Question,reference=Answer"
-    code, _, errors = cli("bank", "import", "csv", sheet, "--name", "own", "--columns", columns)
-    assert code == 0, errors
-    entry = makers.endpoint(
-        url, "small", model=model, max_tokens=TOKENS, concurrency=2, timeout=300
-    )
-    makers.write_models(tmp_path, entry)
-    none = ["bertscore=none", "moverscore=none", "bleurt=none"]
-    plan = makers.write_plan(
-        tmp_path, banks=["own"], models=["small"], task="text", metrics=none, max_cut_off=1.0
-    )
-    code, out, errors = cli("run", plan, "--yes")
-    assert code == 0, errors
-    assert len(kept) == len(QUESTIONS)
+    sheet_of(tmp_path)
+
+    def run(*arguments):
+        code, out, errors = cli(*arguments)
+        assert code == 0, errors
+        return out
+
+    run("bank", "import", "csv", "fragen.csv", "--name", "station", "--language", "de")
+    run("init", "--bank", "station", "--endpoint", url, "--model", model)
+    models = json.loads((tmp_path / "models.json").read_text())
+    models["models"][0] |= {"max_tokens": TOKENS, "timeout": 300}  # fewer, for the time it takes
+    (tmp_path / "models.json").write_text(json.dumps(models))
+    out = run("run", "plan.toml")
+    [place] = (tmp_path / "runs").iterdir()
+    run("publish", place, "--to", "site")
+    run("verify", "site")
+
+    # No text ends a reply, and none is cut without a mark.
+    assert len(kept) == 40
     assert not any("stop" in body for body, _ in kept)
     cut = sum(
         reply["choices"][0]["finish_reason"] == "length"
@@ -136,13 +147,20 @@ def test_no_stop_text_is_sent_and_no_reply_is_cut_without_a_mark(tmp_path, recor
         for _, reply in kept
     )
     assert cut > 0  # so few tokens do not suffice
-    [run] = (tmp_path / "runs").iterdir()
-    [row] = medassay.leaderboard(medassay.open_run(run)).domains["overall"]
-    assert row["cut_off"] == cut
-    assert "cut_off" in row["flags"]
-    assert f"small: {cut} of 16 replies were cut at max_tokens = {TOKENS}" in out
-    trials = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+    sealed = medassay.open_run(place)
+    name = models["models"][0]["id"]
+    rows = {
+        row["metric"]: row
+        for row in medassay.leaderboard(sealed).domains["overall"]
+        if row["model"] == name
+    }
+    assert {metric: row["n"] for metric, row in rows.items()} == {"accuracy": 24, "chrf": 16}
+    assert sum(row["cut_off"] for row in rows.values()) == cut
+    assert "replies were cut at max_tokens" in out
+    trials = [json.loads(line) for line in (place / "trials.jsonl").read_text().splitlines()]
+    asked = [trial for trial in trials if trial["model"] == name]
     replies = {reply["choices"][0]["message"]["content"].strip() for _, reply in kept}
-    assert {t["text"].strip() for t in trials} == replies  # whole, whatever stands in them
-    assert sum(t["finish"] == "length" for t in trials) == cut
-    assert medassay.verify(run).ok
+    assert {t["text"].strip() for t in asked} == replies  # whole, whatever stands in them
+    assert sum(t["finish"] == "length" for t in asked) == cut
+    # German questions are asked in German.
+    assert any("Antwort" in body["messages"][-1]["content"] for body, _ in kept)

@@ -30,7 +30,8 @@ def command(
     what: str = typer.Argument(
         "closed",
         help=(
-            "closed: 60 closed items, SmolLM2-135M, three baselines. judge: the 24 open items"
+            "closed: 18 closed items, SmolLM2-135M, three baselines; beside it a demonstration"
+            " board of ten scripted models over 120 items. judge: the 24 open items"
             " before a panel of three judges, scripted unless real ones are given. ddx: ranked"
             " diagnoses of 12 synthetic cases, scripted students under three prompts, one scripted"
             " judge. rag: 20 questions with decision paths, quiz and open, by SmolLM2-135M bare,"
@@ -77,6 +78,8 @@ def command(
         _make_bank(place, models, generator)
     elif what == "rag":
         _compare_contexts(place)
+    elif what == "closed":
+        _two_boards(place)
     else:
         _run(place)
 
@@ -296,6 +299,72 @@ def _board(run: "Run", site: Path) -> Path:
 
     page = site / "p" / run.id / "index.html"
     return page if page.is_file() else publish(run, site)
+
+
+def _two_boards(place: Path) -> None:
+    """Ask a real model, and show beside its board what one of ten models looks like."""
+    from medassay import pipeline
+    from medassay.bank.find import find_bank
+    from medassay.cli.demo_models import scripted_models
+    from medassay.cli.leaderboard import leaderboard_parts
+    from medassay.cli.progress import watch
+    from medassay.core.records.plan import load_plan
+    from medassay.kinds.results import leaderboard
+
+    seed = load_plan(place / "board.toml").seed
+    bank = find_bank("demo", place, place / "banks.lock")
+    document = {"schema_version": 1, "models": scripted_models(bank.items, seed)}
+    text = json.dumps(document, ensure_ascii=False, indent=1)
+    (place / "scripted.json").write_text(text + "\n", encoding="utf-8")
+    real, scripted = (
+        pipeline.run(place / name, secrets=os.environ, watch=watch)
+        for name in ("plan.toml", "board.toml")
+    )
+    page, scripted_page = _board(real, place / "site"), _board(scripted, place / "scripted")
+    start = place / "index.html"
+    start.write_text(_start_page(place, real, scripted), encoding="utf-8")
+    board = leaderboard(real)
+    out.tell(
+        {
+            "run": real.id,
+            "path": str(real.path),
+            "board": str(page),
+            "domains": board.domains,
+            "demonstration": {"run": scripted.id, "board": str(scripted_page)},
+            "start": str(start),
+        },
+        leaderboard_parts(board, real, "overall"),
+        f"run   {real.path}",
+        f"open  {start.resolve().as_uri()}",
+    )
+
+
+def _start_page(place: Path, real: "Run", scripted: "Run") -> str:
+    """Return the page that leads to both boards of the demo."""
+    from medassay.core.records.statistics import OVERALL
+    from medassay.report.pages.html import environment
+
+    def shown(run: "Run", site: str) -> dict[str, Any]:
+        folder = f"{site}/p/{run.id}"
+        mode = run.statistics.modes[0]
+        figure = f"{folder}/figure/forest-{mode}"
+        return {
+            "address": f"{site}/index.html",
+            "compare": f"{folder}/compare/index.html",
+            "figure": figure if (place / f"{figure}.svg").is_file() else "",
+            "n_items": run.statistics.relations(OVERALL, mode).n_items,
+            "sentence": run.statistics.sentence(OVERALL, mode),
+        }
+
+    return (
+        environment()
+        .get_template("demo.html")
+        .render(
+            style=f"scripted/p/{scripted.id}/style.css",
+            real=shown(real, "site"),
+            scripted=shown(scripted, "scripted"),
+        )
+    )
 
 
 def _run(folder: Path) -> None:

@@ -1,27 +1,96 @@
 """`medassay init FOLDER`: a starter folder."""
 
+import json
+import os
+import re
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import InputError
+from medassay.errors import InputError, UsageError
 
 _FILES = ("plan.toml", "models.json")
+_BANK = typer.Option("demo", help="The bank that the plan asks: a folder, or 'demo'.")
+_ENDPOINT = typer.Option(
+    "", help="A server of the OpenAI protocol to ask, as http://localhost:8000/v1; needs --model."
+)
+_MODEL = typer.Option("", help="The model's name at --endpoint.")
 
 
-def command(folder: Path = typer.Argument(Path(), help="Where; made if need be.")) -> None:
+def command(
+    folder: Path = typer.Argument(Path(), help="Where; made if need be."),
+    bank: str = _BANK,
+    endpoint: str = _ENDPOINT,
+    model: str = _MODEL,
+) -> None:
     """Write a plan and a models file with example entries for common endpoints."""
     source = files("medassay.cli") / "starter"
     existing = [name for name in _FILES if (folder / name).exists()]
     if existing:
         raise InputError(f"{folder}: {', '.join(existing)} exists; nothing was written")
+    texts = {name: (source / name).read_text(encoding="utf-8") for name in _FILES}
+    texts["plan.toml"] = texts["plan.toml"].replace('["demo"]', f"[{_bank_from(folder, bank)}]")
+    entry = _entry(endpoint, model)
+    if entry:
+        named = json.dumps([entry["id"], "baseline-random"], ensure_ascii=False)
+        texts["plan.toml"] = re.sub(
+            r"^models = \[.*?\]", lambda _: f"models = {named}", texts["plan.toml"], flags=re.M
+        )
+        line = f'"models": [\n  {json.dumps(entry, ensure_ascii=False)},'
+        texts["models.json"] = texts["models.json"].replace('"models": [', line, 1)
     folder.mkdir(parents=True, exist_ok=True)
-    for name in _FILES:
-        (folder / name).write_text((source / name).read_text(encoding="utf-8"), encoding="utf-8")
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
     out.tell(
         {"path": str(folder), "files": list(_FILES)},
         f"{folder}: wrote {' and '.join(_FILES)}",
-        'Set "enabled": true for the models you have, then: medassay run plan.toml --plan',
+        f"next: medassay run {folder / 'plan.toml'} --plan"
+        if entry
+        else 'Set "enabled": true for the models you have, then: medassay run plan.toml --plan',
     )
+
+
+def _bank_from(folder: Path, bank: str) -> str:
+    """Return how a plan in a folder names a bank."""
+    if bank != "demo" and not (Path(bank) / "bank.toml").is_file():
+        raise InputError(
+            f"--bank: no bank.toml in '{bank}'; `medassay bank import csv TABLE --name {bank}`"
+            " makes one of a table"
+        )
+    place = bank if bank == "demo" else os.path.relpath(bank, folder)
+    return json.dumps(Path(place).as_posix(), ensure_ascii=False)
+
+
+def _entry(endpoint: str, model: str) -> dict[str, Any]:
+    """Return the entry of a model at an endpoint, {} without one."""
+    from medassay.core.address import is_own
+
+    if bool(endpoint) != bool(model):
+        raise UsageError("--endpoint and --model go together: where, and which model there")
+    if not endpoint:
+        return {}
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(
+            f"--endpoint: '{endpoint}'; expected an address as http://localhost:8000/v1"
+        )
+    if parts.username or parts.password:
+        raise UsageError(
+            '--endpoint: holds a name or a password; keys stay in the environment ("api_key_env" in'
+            " models.json)"
+        )
+    host = parts.hostname
+    is_number = re.fullmatch(r"[0-9.]+|[0-9a-f:]+", host) is not None
+    is_here = host == "localhost" or (is_number and is_own(host))
+    return {
+        "id": re.sub(r"[^a-z0-9.]+", "-", model.rstrip("/").rpartition("/")[2].lower()).strip("-."),
+        "provider": "openai_compatible",
+        "location": "local" if is_here else "external",
+        "url": endpoint,
+        "model": model,
+        "concurrency": 4,
+    }

@@ -1,6 +1,6 @@
 """Leaderboards in the terminal: rows, what they say in a sentence, and what is told beside them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from medassay.cli import location
@@ -10,6 +10,7 @@ from medassay.core.wording import counted
 
 if TYPE_CHECKING:
     from medassay.core.records.leaderboard import Leaderboard
+    from medassay.core.records.relations import SmallDomain
     from medassay.core.records.statistics import LeaderboardRow, Statistics
     from medassay.storage.run import Run
     from medassay.summary.breakdown import GroupScore
@@ -150,6 +151,7 @@ def _notes(row: "LeaderboardRow") -> str:
     )
 
 
+_FEW_DOMAINS, _NAMED_DOMAINS = 2, 8  # that have a line each, and that one line names
 _FOLDED = {"notes": 14, "setting": 10, "false claims": 12}  # characters, folded at blanks
 
 
@@ -180,7 +182,7 @@ def _sentences(statistics: "Statistics", domain: str) -> Iterator[str]:
         relations = statistics.relations(domain, mode)
         sentence = statistics.sentence(domain, mode)
         yield f"{mode}: {sentence}" if len(statistics.modes) > 1 else sentence
-        yield from (f"⚠ {small_domain}" for small_domain in relations.small_domains)
+        yield from _small_domains(relations.small_domains, n_domains)
         text = f"{relations.n_common} of {relations.n_items} items common to the ranked models"
         if domain == "overall" and n_domains > 1:
             text += f"; mean of {n_domains} domains, each counted alike"
@@ -198,6 +200,19 @@ def _sentences(statistics: "Statistics", domain: str) -> Iterator[str]:
                 " in brackets the range of the rank"
             )
         yield f"{text}."
+
+
+def _small_domains(small: "Sequence[SmallDomain]", n_domains: int) -> Iterator[str]:
+    """Yield which domains have few items; one line for many."""
+    if len(small) <= _FEW_DOMAINS:
+        yield from (f"⚠ {domain}" for domain in small)
+        return
+    named = ", ".join(f"{domain.domain} {domain.items}" for domain in small[:_NAMED_DOMAINS])
+    more = f" and {len(small) - _NAMED_DOMAINS} more" if len(small) > _NAMED_DOMAINS else ""
+    yield (
+        f"⚠ {len(small)} of {n_domains} domains have fewer than 10 items or clusters, and weigh as"
+        f" much as the others: {named}{more}"
+    )
 
 
 def _unread_pairs(statistics: "Statistics", domain: str) -> list[str]:

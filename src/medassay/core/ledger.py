@@ -65,6 +65,7 @@ class LedgerEvent(msgspec.Struct, frozen=True, kw_only=True):
     joined : ids of the runs that the published one joins
     banks, methodology, root : of the run: versions, and hashes
     next : the publication to read instead
+    demonstration : whether its models are scripted, to show the software
     """
 
     event: str
@@ -80,6 +81,7 @@ class LedgerEvent(msgspec.Struct, frozen=True, kw_only=True):
     methodology: str = ""
     root: str = ""
     sums_sha256: str = ""
+    demonstration: bool = False
 
     @property
     def is_publication(self) -> bool:

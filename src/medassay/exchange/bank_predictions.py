@@ -5,7 +5,7 @@ asked these items: same items, same history, and it joins with other imports on 
 import datetime as dt
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +34,7 @@ from medassay.exchange.imported import (
 from medassay.exchange.logs import check_prediction
 from medassay.exchange.prediction import Prediction
 from medassay.exchange.predictions import check_columns, read_predictions
-from medassay.kinds.catalog import PARSERS, TASKS, task_of_plan
+from medassay.kinds.catalog import PARSERS, TASKS, task_of_plan, tasks_together
 from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish
 from medassay.runner.manifest import bank_entry, import_methodology, surroundings, tasks_entry
@@ -123,6 +123,7 @@ class _ChosenItems:
         self.items: dict[str, dict[str, tuple[Bank, int, str]]] = {}
         self._domains_of: dict[str, list[str]] = {}
         self.examples: set[str] = set()
+        self.left_out: list[str] = []  # tasks of which no item was answered
         for bank in banks:
             for position, (name, (domain, split, form)) in enumerate(bank_heads(bank)):
                 if split != "test":
@@ -136,6 +137,15 @@ class _ChosenItems:
                     )
                 own[name] = bank, position, form
                 self._domains_of.setdefault(name, []).append(domain)
+
+    def keep(self, answered: Iterable[tuple[str, str]]) -> None:
+        """Leave out the tasks that none of some items, by domain and id, is of."""
+        if self.task.parts:
+            names = {self.task.part(self.form(*place)).name for place in answered}
+            parts = {form: part for form, part in self.task.parts.items() if part.name in names}
+            self.left_out = sorted({p.name for p in self.task.parts.values()} - names)
+            one = TASKS[min(names)]
+            self.task = one if len(names) == 1 else tasks_together(parts)
 
     @cached_property
     def task(self) -> Task:
@@ -208,12 +218,12 @@ def _fill(
     models: Mapping[str, ModelSpec],
 ) -> list[str]:
     """Write the run, and return what of the banks its predictions cover."""
-    task = chosen.task
     scratch = folder / "scratch.sqlite"
     base = sqlite3.connect(scratch)
     try:
         base.executescript(_SCHEMA)
         _take_all(base, read_predictions(source.file, columns), chosen, source.file.name)
+        chosen.keep(base.execute("SELECT DISTINCT domain, item FROM trial"))
         domains = _distinct(base, "domain")
         with (folder / "items.jsonl").open("wb") as items:
             for domain in domains:
@@ -234,8 +244,8 @@ def _fill(
     run = create_run(folder.parent, folder.name, {**manifest, "run": name})
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     run_items = RunItems(run.path, run.manifest.domains)
-    write_scores(run, task, run_items)
-    finish(run, task, run_items, [], sealed_at=now)
+    write_scores(run, chosen.task, run_items)
+    finish(run, chosen.task, run_items, [], sealed_at=now)
     return coverage
 
 
@@ -243,6 +253,7 @@ def _take_all(
     base: sqlite3.Connection, predictions: Iterator[Prediction], chosen: _ChosenItems, file: str
 ) -> None:
     """Put all predictions into the database; refuse those on items that no bank has, by name."""
+    readers = chosen.task.readers
     unknown: dict[str, str] = {}
     judged: Counter[str] = Counter()
     n_taken = 0
@@ -251,7 +262,7 @@ def _take_all(
         if domain is None:
             unknown.setdefault(prediction.item, prediction.where)
             continue
-        if not chosen.scored and chosen.form(domain, prediction.item) not in chosen.task.readers:
+        if not chosen.scored and chosen.form(domain, prediction.item) not in readers:
             judged[prediction.item] += 1
             continue
         _take(base, prediction, domain, chosen)
@@ -362,6 +373,8 @@ def _coverage(
     left_out = sorted(chosen.items.keys() - set(domains))
     if left_out:
         yield f"domains without any prediction, left out: {', '.join(left_out)}"
+    if chosen.left_out:
+        yield f"tasks without any prediction, left out: {', '.join(chosen.left_out)}"
     for (model, setting, mode), answered in rows.items():
         if missing := sorted(items - answered):
             named = ", ".join(name for _, name in missing[:_NAMED])

@@ -123,6 +123,8 @@ def recorded(manifest: ManifestObject, seal: Seal, rerun: Rerun | None) -> dict[
     Lines of earlier versions lack `joined` and `rerun`.
     """
     more: dict[str, Any] = {}
+    if manifest["plan"].get("demonstration"):
+        more["demonstration"] = True
     if "joined" in manifest:
         more["joined"] = [member["run"] for member in manifest["joined"]]
     if rerun is not None:

@@ -240,6 +240,11 @@ class Board:
         return self.folder.removeprefix("metric/").replace("/", "-")
 
     @property
+    def demonstration(self) -> bool:
+        """Return whether its models are scripted, and ranked to show what a board looks like."""
+        return bool(self.manifest["plan"].get("demonstration"))
+
+    @property
     def judged(self) -> bool:
         """Return whether judges decide on answers here."""
         if "bench" not in self.manifest:

@@ -24,12 +24,20 @@ def site_files(entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, bytes]]:
     newest = publications_in(entries)[-1].publication
     yield (
         "log/index.html",
-        _page("log.html", up=f"../p/{newest}/", entries=entries, states=states, ledger=LEDGER),
+        _page(
+            "log.html",
+            up=f"../p/{newest}/",
+            entries=entries,
+            states=states,
+            ledger=LEDGER,
+            demonstration=any(entry.event.demonstration for entry in entries),
+        ),
     )
     for name, state in states.items():
         history = [e for e in entries if e.event.publication == name]
         up = f"../../p/{newest}/"
-        status_page = _page("status.html", up=up, state=state, history=history)
+        shown = any(entry.event.demonstration for entry in history)
+        status_page = _page("status.html", up=up, state=state, history=history, demonstration=shown)
         yield f"status/{name}/index.html", status_page
         yield f"status/{name}.json", status_document(state)
 

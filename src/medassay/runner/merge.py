@@ -41,7 +41,7 @@ _SAME = (
     "ddx",
     "graphs",
 )
-_SAME_PLAN = ("n_resamples", "sample", "seed", "rank_rule", "separation")
+_SAME_PLAN = ("n_resamples", "sample", "seed", "rank_rule", "separation", "demonstration")
 
 
 def join_runs(runs: Sequence[Run], folder: Path) -> Run:

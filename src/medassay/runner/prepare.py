@@ -101,9 +101,23 @@ def prepare(
         models_file=models_file,
         embedder={embedding: specs[embedding]} if embedding else {},
     )
+    if plan.demonstration:
+        _refuse_real(prepared)
     leaving = [(bank.name, bank.may_leave) for bank in banks]
     refuse_leaving(leaving, (prepared.specs | dict(prepared.embedder)).values(), plan.tools)
     return prepared
+
+
+def _refuse_real(prepared: PreparedRun) -> None:
+    """Refuse a demonstration that asks anybody: beside scripted rows a real one would look as if
+    it measured something.
+    """
+    for name, spec in prepared.specs.items():
+        if spec.provider not in ("fake", "baseline", "rule"):
+            raise InputError(
+                f"plan: 'demonstration' ranks scripted models (provider fake), and '{name}' is"
+                f" asked (provider '{spec.provider}'); leave one of the two out"
+            )
 
 
 def _rules(schedule: Schedule, base: Path) -> ManifestObject:

@@ -54,12 +54,13 @@ def unranked_rows(
     # Runs before this was counted do not say it.
     most = 1.0 if manifest.max_cut_off is None else manifest.max_cut_off
     reasons: dict[RowKey, str] = {}
-    scripted = any(judge.provider == "fake" for judge in manifest.judges)
+    shown = manifest.plan.demonstration  # of scripted models, which says so on every page
+    scripted = any(judge.provider == "fake" for judge in manifest.judges) and not shown
     for model, setting in rows:
         provider = manifest.provider_of(model)
         if scripted and provider != "baseline":
             reasons[model, setting] = "fake"
-        elif provider in ("baseline", "fake"):
+        elif provider == "baseline" or (provider == "fake" and not shown):
             reasons[model, setting] = provider
         elif setting.startswith("topline"):
             reasons[model, setting] = "topline"
@@ -184,7 +185,6 @@ def _ranking(
         unranked=unranked_rows(manifest, rows, scores, mode=mode, domains=members),
         all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
-    counts_cuts = manifest.max_cut_off is not None
     counts = {s.row: scores.outcomes.of(members, s.row, (mode,)) for s in field.standings}
     ranges = manifest.plan.rank_rule == SIMULTANEOUS
     ranking = [
@@ -195,7 +195,7 @@ def _ranking(
             _harm(scores, s.row, members, mode, task),
             mode,
             task,
-            counts_cuts=counts_cuts,
+            manifest=manifest,
         )
         for s in sorted(field.standings, key=lambda s: _place(s, task, ranges=ranges))
     ]
@@ -293,9 +293,11 @@ def _row(
     mode: str,
     task: Task,
     *,
-    counts_cuts: bool,
+    manifest: Manifest,
 ) -> _Row:
     model, setting = standing.row
+    counts_cuts = manifest.max_cut_off is not None  # runs before it do not say it
+    demonstration = manifest.plan.demonstration
     estimate, rank = standing.estimate, standing.rank
     unparsed = counted.share(counted.outcomes["unparsed"])
     marks = {
@@ -306,7 +308,7 @@ def _row(
         "cut_off": counts_cuts and counted.cut_off,
         "failed": counted.outcomes["failed"],
         "asked_again": counted.again,
-        "scripted": rank.reason == "fake",
+        "scripted": rank.reason == "fake" or (demonstration and rank.reason != "baseline"),
     }
     flags = [*(estimate.flags if estimate else ()), *standing.marks]
     flags += [mark for mark, holds in marks.items() if holds]

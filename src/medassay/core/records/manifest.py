@@ -71,6 +71,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     relaxed_perplexity: dict[str, Any] | None = None
     metrics: list[str] = []
     sample: int | None = None
+    demonstration: bool = False
 
 
 class DiagnosisEntry(msgspec.Struct, frozen=True, kw_only=True):

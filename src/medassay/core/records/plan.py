@@ -181,7 +181,9 @@ class Plan:
     no overlap). `preset` "published" stands for the rule of the source: percentile intervals of
     1,000 resamples, rows that are joined by overlap share a rank. `pooled_small` says what a domain
     of fewer than 10 items does to the overall ranking. A model more of whose replies than
-    `max_cut_off` (a share) ended at its token limit is not ranked.
+    `max_cut_off` (a share) ended at its token limit is not ranked. A `demonstration` asks scripted
+    models alone, to show what a board looks like: they are ranked there, and every page says that
+    they are scripted.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -221,6 +223,7 @@ class Plan:
     retrieval: Retrieval | None = None
     tools: ToolRules | None = None
     engine: EngineRules = EngineRules()
+    demonstration: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what a file of plans refuses, with the same words.
@@ -277,6 +280,7 @@ class Plan:
             "retrieval",
             "tools",
             "engine",
+            "demonstration",
         )
         plain["seed"] = str(self.seed)
         # A plan that names no task had the hash of one that names the closed one, and keeps it.
@@ -305,7 +309,7 @@ _DEFAULTS = {plan_field.name: plan_field.default for plan_field in fields(Plan)}
 # Keys that came later: a plan that does not use them has the hash that it had before.
 _UNSAID_BY_DEFAULT = (
     *("ddx", "graphs", "scoring", "pooled_small", "max_cut_off", "chat_template"),
-    *("relaxed_perplexity", "metrics", "retrieval", "tools", "engine"),
+    *("relaxed_perplexity", "metrics", "retrieval", "tools", "engine", "demonstration"),
 )
 _PLAN = TypeAdapter(Plan)
 _PUBLISHED = {"rank_rule": "closure", "separation": "overlap", "n_resamples": 1000}

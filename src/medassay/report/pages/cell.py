@@ -40,6 +40,7 @@ def pages(board: Board) -> Iterator[Page]:
                 path,
                 key=key,
                 row=row,
+                rows=[of_metric for of_metric, _ in of_metrics],
                 ranking=part.ranking_path(key.domain, key.mode),
                 rows_beside=[
                     (of_metric, beside.ranking_path(key.domain, key.mode))
