@@ -75,12 +75,12 @@ def test_golden_diagnoses_are_those_of_the_published_replies(data):
 
 
 def test_cases_from_ones_own_table(tmp_path):
-    from medassay.bank.table import load_table
+    from medassay.bank.table import bank_of_table, read_table
 
     path = tmp_path / "cases.csv"
     path.write_text("text,dx,level\nA swollen toe.,Gout|Podagra,moderate\nA rash.,Lupus,\n")
     columns = {"question": "text", "diagnoses": "dx", "severity": "level"}
-    bank = load_table(path, columns, name="own", licence="CC0-1.0", domain="d")
+    bank = bank_of_table(read_table(path, columns), name="own", licence="CC0-1.0", domain="d")
     assert [i.target.diagnoses for i in bank.items] == [("Gout", "Podagra"), ("Lupus",)]
     assert [i.target.severity for i in bank.items] == ["moderate", None]
 

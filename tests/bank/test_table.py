@@ -3,10 +3,10 @@ import json
 import openpyxl
 import pytest
 
-from medassay.bank.delimited import form_of
+from medassay.bank.delimited import USUAL, form_of
 from medassay.bank.folder import load_bank
 from medassay.bank.spreadsheet import NumberCell
-from medassay.bank.table import _number, load_table
+from medassay.bank.table import _number, bank_of_table, read_table
 from medassay.bank.table_columns import columns_of, key_of
 from medassay.errors import InputError
 
@@ -19,6 +19,10 @@ COLUMNS = {
     "expected": "key",
     "domain": "Fach",
 }
+
+
+def load_table(path, columns, *, form=USUAL, **more):
+    return bank_of_table(read_table(path, columns, form), **more)
 
 
 def load(path, columns=COLUMNS):
@@ -205,10 +209,63 @@ def test_all_kinds_stand_in_one_table(tmp_path):
         *(("4,5", True, 4.5), ("4.5", True, 4.5), ("1.234,5", True, 1234.5), ("−3", True, -3.0)),
         *(("4.5", False, 4.5), ("4,5", False, 4.5), ("1,234.5", False, 1234.5)),
         *(("1.234.567", True, 1234567.0), (NumberCell("4.125"), True, 4.125)),
+        *(("0.125", True, 0.125), ("0,125", False, 0.125), ("4,5", None, 4.5), ("4.5", None, 4.5)),
+        (NumberCell(0.00001), None, 0.00001),
     ],
 )
 def test_numbers_are_read_as_their_language_writes_them(text, comma, number):
     assert _number(text, "here", comma=comma) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "comma"),
+    [
+        ("1.500", None),
+        ("1,500", None),
+        ("1.500", True),
+        ("3 5", True),
+        ("1e3", False),
+        ("1_0", None),
+    ],
+)
+def test_what_is_no_number_or_two_of_them_is_refused(text, comma):
+    with pytest.raises(InputError):
+        _number(text, "here", comma=comma)
+
+
+def test_german_headings_make_nobody_guess_how_numbers_are_written(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("Frage;Zahl\nWie viel?;1.500\n")
+    table = read_table(path, {}, form_of(path))
+    more = {"name": "n", "licence": "x", "domain": "d"}
+    with pytest.raises(InputError, match=r"as 1.5 and as 1500; --language says|can be read as"):
+        bank_of_table(table, **more)
+    [item] = bank_of_table(table, **more, language="en").items
+    assert item.target.lo == 1.5
+
+
+def test_headings_that_differ_by_blanks_alone_are_refused(tmp_path):
+    (tmp_path / "f.csv").write_text("Frage,A,A ,key\nWas?,x,y,A\n")
+    with pytest.raises(InputError, match="column 'A' occurs twice"):
+        read_table(tmp_path / "f.csv", {})
+
+
+def test_a_percent_of_a_spreadsheet_is_no_small_number(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["Frage", "Zahl"], ["Wie viel?", 0.05]):
+        book.active.append(row)
+    book.active["B2"].number_format = "0%"
+    book.save(tmp_path / "f.xlsx")
+    with pytest.raises(InputError, match="'5 %'; expected a number"):
+        load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d", language="de")
+
+
+def test_a_key_may_be_an_option_in_other_capitals(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("Frage,a,b,key\nWas?,Ja,Nein,ja\n")
+    columns = {"question": "Frage", "A": "a", "B": "b", "expected": "key"}
+    [item] = load_table(path, columns, name="n", licence="x", domain="d").items
+    assert item.target.expected == "A"
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,10 @@ def test_init_writes_a_plan_for_a_bank_and_an_endpoint(cli, tmp_path):
     entry = load_models(tmp_path / "study/models.json")["smollm2-135m"]
     assert (entry.url, entry.location, entry.model) == (url, "local", chosen[-1])
     assert "12 calls" in cli("run", "study/plan.toml", "--plan")[1]
+    for number, model in enumerate(("ollama", "baseline-random", "模型")):
+        named = ("--bank", "ward", "--endpoint", url, "--model", model)
+        assert cli("init", f"s{number}", *named)[0] == 0
+        assert cli("run", f"s{number}/plan.toml", "--plan")[0] == 0
     elsewhere = ("--endpoint", "https://api.example.org/v1", "--model", "m")
     assert cli("init", "other", *elsewhere)[0] == 0
     assert load_models(tmp_path / "other/models.json")["m"].location == "external"

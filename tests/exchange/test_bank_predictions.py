@@ -180,7 +180,7 @@ def test_coverage_is_told_by_name(tmp_path, cli):
     )
     assert code == 0, errors
     assert "20 items of law-2026.1" in out
-    assert "1 of 2 rows with an answer to each" in out
+    assert "1 of 2 rows with a prediction for each" in out
     assert "domains without any prediction, left out: other" in out
     assert "short (zero_shot, solo): 18 of 20 items; missing: q00000, q00001" in out
 
@@ -224,7 +224,7 @@ def test_a_models_file_says_what_the_models_are(tmp_path, cli):
         (["dev-1,a,A"], {}, "('dev-1' is an example there, split dev)"),
         (["q00000,a,A", "q00000,a,B"], {}, "t.csv row 3: a second row for item 'q00000'"),
         (["q00000,,A"], {}, "t.csv row 2: 'model' is empty"),
-        (["q00000,a,A"], {"key": "model"}, "has key 'a' here and"),
+        (["q00000,a,A"], {"key": "item"}, "has key 'q00000' here and"),
         (["q00000,a,A"], {"domain": "model"}, "1 item not among those of bank 'law': 'q00000'"),
         (["open-000,a,A"], {}, "1 item of bank 'law' that judges score, as 'open-000'"),
         (["q00000,a,A"], {"wat": "model"}, "'wat' is unknown"),

@@ -10,7 +10,7 @@ from medassay import pipeline
 from medassay.bank.find import find_bank
 from medassay.cli import demo
 from medassay.cli.demo_models import QUALITY, scripted_models
-from medassay.errors import InputError
+from medassay.errors import GateError, InputError
 from medassay.storage.ledger import read_ledger
 
 MODELS = [makers.fake("one", letters="hash"), makers.fake("two", reply="A")]
@@ -87,8 +87,10 @@ def test_nothing_else_ranks_scripted_models(tmp_path):
     shown = medassay.run(place(tmp_path / "b", *MODELS, baseline, demonstration=True), secrets={})
     reasons = {row.model: row.reason_unranked for row in shown.statistics.rows("overall")}
     assert reasons == {"one": "", "two": "", "random": "baseline"}
-    with pytest.raises(InputError, match="has another demonstration than"):
+    with pytest.raises(InputError, match=r"differs from .* in methodology"):
         medassay.publish([plain, shown], tmp_path / "site")
+    with pytest.raises(GateError, match=r"holds measurements, .* is a demonstration"):
+        medassay.publish(shown, tmp_path / "site")
 
 
 def test_a_demonstration_asks_nobody(tmp_path, cli):

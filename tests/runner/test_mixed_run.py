@@ -205,7 +205,10 @@ def test_tables_of_tasks_choose_them(tmp_path):
         ({"tasks": {"reference": "perplexity"}}, "task 'perplexity' asks for likelihoods"),
         ({"tasks": {"choice": "closed"}, "scoring": "likelihood"}, "'scoring' is for plans of one"),
         ({"templates": ["closed", "closed"]}, "'templates' names something twice"),
-        ({"templates": ["closed"]}, "'templates' is for plans of one task, and its items"),
+        (
+            {"tasks": {"choice": "closed"}, "templates": ["closed"]},
+            "'templates' is for plans of one task",
+        ),
     ],
 )
 def test_what_cannot_be_asked_together_is_refused_in_one_line(tmp_path, cli, keys, says):
@@ -217,6 +220,26 @@ def test_what_cannot_be_asked_together_is_refused_in_one_line(tmp_path, cli, key
 
     assert re.search(says, errors)
     assert not (tmp_path / "runs").exists()
+
+
+def test_beside_templates_a_plan_means_the_closed_task_as_before(tmp_path):
+    plan = workspace(tmp_path, student(), templates=["closed"])
+    task = prepare(medassay.load_plan(plan), tmp_path, tmp_path).schedule.task
+    assert task.name == "closed"
+
+
+def test_a_table_of_tasks_leaves_out_what_judges_would_score_where_there_are_none():
+    plan = Plan(banks=("b",), models=("m",), tasks={"choice": "closed"})
+    assert task_of_plan(plan, {"choice", "open"}).name == "closed"
+    named = Plan(banks=("b",), models=("m",), tasks={"facts": "open"})
+    assert task_of_plan(named, {"choice", "open"}).name == "closed+open"
+
+
+def test_baselines_alone_are_ranked_where_there_is_something_to_choose(tmp_path):
+    random = {"id": "random", "provider": "baseline", "model": "random"}
+    run = medassay.run(workspace(tmp_path, random), secrets={})
+    assert [(row["metric"], row["n"]) for row in rows(run)] == [("accuracy", 24)]
+    assert medassay.verify(run.path).ok
 
 
 def test_two_panels_in_one_run_are_refused():
@@ -258,6 +281,10 @@ def test_judged_and_closed_items_stand_side_by_side(tmp_path):
     # Its judges are scripted: that says nothing of items which no judge sees.
     assert "scripted" in judged["flags"]
     assert medassay.verify(run.path).ok
+    place = medassay.publish(run, tmp_path / "site").parent
+    assert medassay.verify(tmp_path / "site").ok
+    cell = (place / "cell/good/law/zero-shot-solo/index.html").read_text()
+    assert "judge-alpha" in cell
 
 
 def test_without_judges_the_line_says_how_the_others_would_be_asked(tmp_path, cli):
@@ -309,6 +336,49 @@ def test_runs_of_other_models_join_with_all_metrics(mixed, tmp_path):
     found = {(row["model"], row["metric"]) for row in board["domains"]["overall"]}
     assert {("late", "accuracy"), ("late", "chrf"), ("good", "chrf")} <= found
     assert medassay.verify(tmp_path / "site").ok
+
+
+def test_a_board_of_domains_of_one_kind_each_has_all_pairs_and_pages(tmp_path):
+    random = {"id": "random", "provider": "baseline", "model": "random"}
+    models = (student("good"), student("poor", "Rest."), random)
+    some = [*makers.many_items(12, "law"), *text_items(11, "lore")]
+    makers.write_bank(tmp_path / "bank", some, domains=("law", "lore"))
+    makers.write_models(tmp_path, *models)
+    plan = makers.write_plan(tmp_path, models=[m["id"] for m in models[:2]], demonstration=True)
+    run = medassay.run(plan, secrets={})
+    place = medassay.publish(run, tmp_path / "shown").parent
+    head, *lines = (place / "data/pairs.csv").read_text().splitlines()
+    assert head.split(",")[:4] == ["domain", "mode", "metric", "first"]
+    assert {line.split(",")[2] for line in lines} == {"accuracy", "chrf"}
+    beside = makers.write_plan(tmp_path, models=[m["id"] for m in models])
+    place = medassay.publish(medassay.run(beside, secrets={}), tmp_path / "site").parent
+    # A baseline has nothing to say of open questions, and no page of answers to them.
+    assert (place / "cell/random/law/zero-shot-solo/index.html").is_file()
+    assert not (place / "cell/random/lore").exists()
+    assert medassay.verify(tmp_path / "site").ok
+
+
+def test_what_is_for_one_metric_refuses_several(mixed, cli):
+    for command in (("study", "settings", mixed.path, mixed.path),):
+        code, _, errors = cli(*command)
+        assert code == 3
+        assert "asks items of several kinds (tasks closed, text)" in errors
+
+
+def test_an_export_names_the_metric_of_each_sample(mixed, tmp_path, cli):
+    code, _, errors = cli(
+        *("export", mixed.path, "--format", "every-eval-ever", "--to", tmp_path / "eee")
+    )
+    assert code == 0, errors
+    results, samples = set(), set()
+    for path in (tmp_path / "eee").rglob("*.json*"):
+        for line in path.read_text().splitlines() if path.suffix == ".jsonl" else []:
+            samples.add(json.loads(line)["evaluation_result_id"])
+        if path.suffix == ".json":
+            for result in json.loads(path.read_text())["evaluation_results"]:
+                results.add(result["evaluation_result_id"])
+    assert samples == {"law/accuracy", "law/chrf"}
+    assert samples <= results
 
 
 def test_an_audit_holds_each_metric_of_a_cell_against_its_own(tmp_path):

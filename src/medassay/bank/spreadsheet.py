@@ -5,11 +5,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from medassay.bank.builder import read_csv
 from medassay.bank.delimited import USUAL, TableForm
 from medassay.core.catch import caught
 from medassay.errors import InputError
+
+if TYPE_CHECKING:
+    from openpyxl.cell import Cell, MergedCell
+    from openpyxl.cell.read_only import EmptyCell, ReadOnlyCell
 
 # Of a spreadsheet: bytes of all its parts, rows (what Excel itself can hold), cells, and how much a
 # part may swell.
@@ -43,6 +48,8 @@ def read_rows(path: Path, form: TableForm = USUAL) -> Iterator[tuple[int, dict[s
         yield from _read_sheet(path)
         return
     for row, cells in enumerate(read_csv(path, form=form), 2):
+        if row == 2:
+            _refuse_twice(path, [str(name).strip() for name in cells])
         stripped = {str(name).strip(): cell.strip() for name, cell in cells.items()}
         if any(stripped.values()):
             yield row, stripped
@@ -58,7 +65,7 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     _refuse_bombs(path)
     with _unreadable(path, ""):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        rows = book.worksheets[0].iter_rows(values_only=True)
+        rows = book.worksheets[0].iter_rows()
     header: list[str] = []
     n_cells = 0
     try:
@@ -91,13 +98,16 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         book.close()
 
 
-def _text(cell: object) -> str:
-    """Return what a cell shows, without blanks around it."""
-    if cell is None:
+def _text(cell: "Cell | MergedCell | ReadOnlyCell | EmptyCell") -> str:
+    """Return the text of a cell without blanks around it; of a share its percent, as shown."""
+    value = cell.value
+    if value is None:
         return ""
-    text = str(cell).strip()
-    is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
-    return NumberCell(text) if is_number else text
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value).strip()
+    if "%" in str(cell.number_format):
+        return f"{100 * value:g} %"
+    return NumberCell(value)
 
 
 def _refuse_twice(path: Path, header: Sequence[str]) -> None:

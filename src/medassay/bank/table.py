@@ -16,6 +16,7 @@ from medassay.bank.table_columns import (
     columns_of,
     fact_keys,
     key_of,
+    looks_german,
 )
 from medassay.core.json import parse_json
 from medassay.core.records.item import Bank
@@ -88,13 +89,14 @@ def read_table(path: Path, columns: Mapping[str, str], form: TableForm = USUAL) 
 
 
 def bank_of_table(
-    table: QuestionTable, *, name: str, licence: str, domain: str, language: str = "en"
+    table: QuestionTable, *, name: str, licence: str, domain: str, language: str = ""
 ) -> Bank:
     """Return the bank in a table.
 
     Parameters
     ----------
-    domain, language : used for rows where no column gives one
+    domain, language : used for rows where no column gives one; without a language it is English,
+        and numbers that German headings let read in two ways are refused
 
     Raises
     ------
@@ -106,10 +108,14 @@ def bank_of_table(
     for row, cells in table.rows:
         where = f"{path.name} row {row}"
         values = {key: cells.get(column, "") for key, column in columns.items()}
-        record = _record(values, columns, where, values.get("language") or language)
+        told = values.get("language") or language
+        comma = told.partition("-")[0] in _DECIMAL_COMMA if told else None
+        if comma is None and not looks_german(table.header):
+            comma = False
+        record = _record(values, columns, where, comma=comma)
         record.setdefault("id", f"{name}-{row:05}")
         record.setdefault("domain", domain)
-        record.setdefault("language", language)
+        record.setdefault("language", language or "en")
         try:
             draft.add(record)
         except InputError as error:
@@ -122,25 +128,13 @@ def bank_of_table(
     return draft.bank()
 
 
-def load_table(
-    path: Path,
-    columns: Mapping[str, str],
-    *,
-    name: str,
-    licence: str,
-    domain: str,
-    language: str = "en",
-    form: TableForm = USUAL,
-) -> Bank:
-    """Return the bank in a table; see `read_table` and `bank_of_table`."""
-    table = read_table(path, columns, form)
-    return bank_of_table(table, name=name, licence=licence, domain=domain, language=language)
-
-
 def _record(
-    cells: Mapping[str, str], columns: Mapping[str, str], where: str, language: str
+    cells: Mapping[str, str], columns: Mapping[str, str], where: str, *, comma: bool | None
 ) -> ItemObject:
-    """Return the object of one row; the columns that it fills say of which kind it is."""
+    """Return the object of one row; the columns that it fills say of which kind it is.
+
+    `comma` says whether commas are decimal, None where nobody knows.
+    """
     record: dict[str, Any] = {k: v for k, v in cells.items() if k in TEXT_KEYS and v}
     for key in LISTS:
         if cells.get(key):
@@ -151,7 +145,7 @@ def _record(
     facts = [text for key in fact_keys(columns) if (text := cells[key])]
     if facts:
         record["facts"] = [*record.get("facts", []), *facts]
-    _add_range(record, cells, columns, where, language)
+    _add_range(record, cells, columns, where, comma=comma)
     closed = {"options", "regex", "range"} & record.keys()
     opened = {"diagnoses", "facts", "reference"} & record.keys()
     if opened and not closed:
@@ -218,12 +212,12 @@ def _add_range(
     cells: Mapping[str, str],
     columns: Mapping[str, str],
     where: str,
-    language: str,
+    *,
+    comma: bool | None,
 ) -> None:
     """Add the numbers that count as right: from two columns, from one, or from that of the key
     where a row has no options.
     """
-    comma = language.partition("-")[0] in _DECIMAL_COMMA
     bounds: tuple[float, float] | None = None
     if cells.get("lo") or cells.get("hi"):
         ends = []
@@ -240,7 +234,8 @@ def _add_range(
         bounds = _range(cells["number"], f"{where}: column '{columns['number']}'", comma=comma)
     elif "expected" in record and "options" not in record and "regex" not in record:
         place = f"{where}: column '{columns['expected']}'"
-        if not _NUMBER.fullmatch(record["expected"]):
+        key = record["expected"]
+        if not (isinstance(key, NumberCell) or _NUMBER.fullmatch(key)):
             raise InputError(
                 f"{place}: '{record['expected']:.40}', and the row has no options; expected a"
                 " number or a range of numbers there. A model answer stands in a column for"
@@ -253,16 +248,16 @@ def _add_range(
             record.setdefault("locale", "de")  # replies in that language write numbers likewise
 
 
-def _range(text: str, where: str, *, comma: bool) -> tuple[float, float]:
+def _range(text: str, where: str, *, comma: bool | None) -> tuple[float, float]:
     """Return both ends of "4.5", "3.5 - 5", or "4.5 ± 0.5"."""
+    if isinstance(text, NumberCell):
+        return float(text), float(text)
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise InputError(
             f"{where}: '{text:.40}'; expected a number, two with a dash between them, or one ± how"
             " far off still counts"
         )
-    if isinstance(text, NumberCell):
-        return float(text), float(text)
     value = _number(match[1], where, comma=comma)
     if match[2]:
         width = _number(match[3], where, comma=comma)
@@ -271,8 +266,13 @@ def _range(text: str, where: str, *, comma: bool) -> tuple[float, float]:
     return value, value if match[4] is None else _number(match[4], where, comma=comma)
 
 
-def _number(text: str, where: str, *, comma: bool) -> float:
+def _number(text: str, where: str, *, comma: bool | None) -> float:
     """Return a number written with a decimal point or comma.
+
+    Parameters
+    ----------
+    comma : whether commas are decimal; None where nobody knows, and what then reads in two ways is
+        refused
 
     Raises
     ------
@@ -282,12 +282,23 @@ def _number(text: str, where: str, *, comma: bool) -> float:
     """
     if isinstance(text, NumberCell):
         return float(text)
+    if comma is None:
+        with_point, with_comma = (_number(text, where, comma=sign) for sign in (False, True))
+        if with_point != with_comma:
+            raise InputError(
+                f"{where}: '{text}' can be read as {with_point:g} and as {with_comma:g}; --language"
+                " says how its numbers are written"
+            )
+        return with_point
     decimal, grouping = (",", ".") if comma else (".", ",")
-    plain = text.replace("−", "-").replace(" ", "").replace("\u00a0", "")
+    plain = text.strip().replace("−", "-")
+    if not re.fullmatch(_DIGITS, plain):
+        raise InputError(f"{where}: '{text:.40}' is no number")
     if grouping in plain:
         whole, _, fraction = plain.partition(decimal)
         groups = whole.split(grouping)
-        is_grouped = all(len(group) == 3 for group in groups[1:])
+        # No thousands begin with a zero: "0.125" is one number in every language.
+        is_grouped = all(len(group) == 3 for group in groups[1:]) and groups[0].lstrip("+-") != "0"
         if decimal not in plain and len(groups) == 2:
             if is_grouped:
                 raise InputError(
@@ -325,6 +336,9 @@ def _key(key: str, options: Sequence[str], where: str) -> str:
         return LETTERS[at]
     if key in options:
         return LETTERS[options.index(key)]
+    alike = [n for n, option in enumerate(options) if option.casefold() == key.casefold()]
+    if len(alike) == 1:
+        return LETTERS[alike[0]]
     raise InputError(
         f"{where}: field 'expected': '{key}' is neither a letter of its {len(options)} options nor"
         " one of them"

@@ -399,9 +399,7 @@ def _import_table(
             "; the headings are German: is it --language de?" if looks_german(table.header) else ""
         )
         out.say(f"  language: en, since nothing says another{hint}")
-    bank = bank_of_table(
-        table, name=called, licence=licence, domain=domain, language=language or "en"
-    )
+    bank = bank_of_table(table, name=called, licence=licence, domain=domain, language=language)
     kinds = Counter(item.form for item in bank.items)
     out.say("  questions: " + ", ".join(f"{n} {form}" for form, n in sorted(kinds.items())))
     understood = {column.name: column.key or None for column in table.understood}

@@ -36,6 +36,9 @@ def command(
     texts["plan.toml"] = texts["plan.toml"].replace('["demo"]', f"[{_bank_from(folder, bank)}]")
     entry = _entry(endpoint, model)
     if entry:
+        examples = {example["id"] for example in json.loads(texts["models.json"])["models"]}
+        name = entry["id"] or "model"
+        entry["id"] = next(n for n in (name, f"{name}-1", "my-model") if n not in examples)
         named = json.dumps([entry["id"], "baseline-random"], ensure_ascii=False)
         texts["plan.toml"] = re.sub(
             r"^models = \[.*?\]", lambda _: f"models = {named}", texts["plan.toml"], flags=re.M

@@ -172,7 +172,7 @@ def print_preview(cost: "Preview", *, to_stderr: bool = False) -> None:
         tell(
             f"{model.model}: {model.calls} calls, {model.stored} stored, at most "
             f"{model.tokens} tokens, {price}"
-            + _reply_limit_text(model)
+            + _reply_limit_text(model, "at most " if len(cost.tasks) > 1 else "")
             + (f", replicas with --engine ray: {model.replicas}" if model.replicas else "")
         )
     money = f", {cost.money:.4f} in money" if cost.money or not cost.unpriced else ""
@@ -194,9 +194,11 @@ def _task_text(task: "TaskPreview") -> str:
     return f"task {task.task}: {n} item{'s' * (n > 1)} ({forms}), scored by {by}"
 
 
-def _reply_limit_text(model: "ModelPreview") -> str:
-    """Return what is sent of the length of a reply."""
+def _reply_limit_text(model: "ModelPreview", at_most: str) -> str:
+    """Return what is sent of the length of a reply; several tasks may each have a limit."""
     if not model.max_tokens:
         return ""
     ends = " or ".join(repr(text) for text in model.stop or ())
-    return f", max_tokens {model.max_tokens}" + (f", stop at {ends}" if ends else ", no stop text")
+    return f", max_tokens {at_most}{model.max_tokens}" + (
+        f", stop at {ends}" if ends else ", no stop text"
+    )

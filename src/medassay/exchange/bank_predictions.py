@@ -91,8 +91,8 @@ def import_on_banks(
     ------
     InputError
         Naming the file, the row and what was expected: also for items that no bank has, answers
-        that judges would have to score, and keys other than the bank's. Nothing is left
-        half-written.
+        that judges would have to score, and keys of choices other than the bank's. Nothing is
+        left half-written.
     """
     table = Path(table)
     check_columns(columns, on_bank=True)
@@ -293,9 +293,9 @@ def _take(
 ) -> None:
     check_prediction(replace(prediction, domain=domain))
     target = chosen.item(domain, prediction.item).target if prediction.key else None
-    if isinstance(target, Choice) and prediction.key not in (
-        target.expected,
-        target.options[target.place],
+    if isinstance(target, Choice) and str(prediction.key).casefold() not in (
+        str(target.expected).casefold(),
+        target.options[target.place].casefold(),
     ):
         raise InputError(
             f"{prediction.where}: item '{prediction.item}' has key '{prediction.key}' here and"
@@ -367,8 +367,8 @@ def _coverage(
     whole = sum(answered == items for answered in rows.values())
     banks = ", ".join(bank.version for bank in chosen.banks)
     yield (
-        f"{counted(len(items), 'item')} of {banks}: {whole} of {counted(len(rows), 'row')} with an"
-        " answer to each"
+        f"{counted(len(items), 'item')} of {banks}: {whole} of {counted(len(rows), 'row')} with a"
+        " prediction for each"
     )
     left_out = sorted(chosen.items.keys() - set(domains))
     if left_out:

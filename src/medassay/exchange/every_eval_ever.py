@@ -20,6 +20,7 @@ from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.statistics import LeaderboardRow
 from medassay.core.records.trial import Trial
+from medassay.kinds.catalog import task_of_run
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run, file_sha256
 
@@ -175,7 +176,7 @@ def _result(run: Run, domain: str, row: LeaderboardRow) -> dict[str, Any]:
         "min_score": lo,
         "max_score": "Infinity" if hi is None else hi,
     }
-    if run.manifest.judges:
+    if run.manifest.judges and (not run.manifest.tasks or row.judge_failures is not None):
         metric["llm_scoring"] = {
             "judges": [
                 {"model_info": _model_info(run, judge["id"], judge)}
@@ -235,8 +236,15 @@ def _generation(run: Run, spec: Mapping[str, Any], setting: str, mode: str) -> d
 
 def _samples(run: Run, items: RunItems) -> Iterator[tuple[ModeRow, Iterator[dict[str, Any]]]]:
     """Yield row and sample lines of one cell after another; answers without a score have none."""
-    scale = run.statistics.scale
-    best = scale.hi if scale.better == "high" else scale.lo
+    task = task_of_run(run.manifest)
+    by_metric = {statistics.metric: statistics.scale for statistics in run.statistics.by_metric}
+
+    def measure(trial: Trial) -> tuple[str, float | None]:
+        """Return the metric of an answer, and its best score."""
+        metric = task.part(items.own_form(trial.domain, trial.item)).metric
+        metric = metric if metric in by_metric else run.statistics.metric
+        scale = by_metric[metric]
+        return metric, scale.hi if scale.better == "high" else scale.lo
 
     def cell(pair: tuple[Trial, TrialScore]) -> tuple[str, ModeRow]:
         trial = pair[0]
@@ -246,7 +254,7 @@ def _samples(run: Run, items: RunItems) -> Iterator[tuple[ModeRow, Iterator[dict
         yield (
             row,
             (
-                _sample(run, row, items.record(domain, trial.item), trial, score, best)
+                _sample(run, row, items.record(domain, trial.item), trial, score, measure(trial))
                 for trial, score in trials_of_cell
                 if score.score is not None
             ),
@@ -259,8 +267,9 @@ def _sample(
     item: Mapping[str, Any],
     trial: Trial,
     score: TrialScore,
-    best: float | None,
+    measure: tuple[str, float | None],
 ) -> dict[str, Any]:
+    metric, best = measure
     question = "\n\n".join(item[key] for key in ("context", "question") if item.get(key))
     reference = _reference(item)
     return {
@@ -268,7 +277,7 @@ def _sample(
         "evaluation_id": _evaluation_id(run, row),
         "model_id": _model_id(run, row[0]),
         "evaluation_name": trial.domain,
-        "evaluation_result_id": f"{trial.domain}/{run.statistics.metric}",
+        "evaluation_result_id": f"{trial.domain}/{metric}",
         "sample_id": f"{trial.item}#{trial.repeat}" if trial.repeat else trial.item,
         "sample_hash": sha256_hex((question + "".join(reference)).encode()),
         "interaction_type": "single_turn",

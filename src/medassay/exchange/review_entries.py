@@ -16,7 +16,9 @@ from medassay.bank.serialize import item_record
 from medassay.core.records.item import Bank
 from medassay.core.records.item_line import ItemLine, Statement, item_line
 from medassay.core.records.item_object import ItemObject
+from medassay.core.records.statistics import ScoreScale
 from medassay.core.records.target import LETTERS
+from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial, TrialLine
 from medassay.errors import InputError
 from medassay.review.sampling import draw_key, stratified_sample
@@ -254,9 +256,18 @@ def _named(trial: TrialLine) -> dict[str, Any]:
     return {name: getattr(trial, name) for name in _TRIAL}
 
 
+def _scale_of(run: Run, task: Task) -> ScoreScale:
+    """Return the scale of the scores that a task gives."""
+    scales = {statistics.metric: statistics.scale for statistics in run.statistics.by_metric}
+    return scales.get(task.metric, run.statistics.scale)
+
+
 def _answers(run: Run, items: RunItems) -> Iterator[NewEntry]:
-    scale = run.statistics.scale
+    from medassay.kinds.catalog import task_of_run  # the review server needs no kinds
+
+    task = task_of_run(run.manifest)
     for trial in _trials(run):
+        scale = _scale_of(run, task.part(items.own_form(trial.domain, trial.item)))
         yield NewEntry(
             item=trial.item,
             content={
@@ -304,7 +315,9 @@ def _verdicts(run: Run, items: RunItems) -> Iterator[NewEntry]:
     if not (run.path / "verdicts.jsonl").exists():
         return
     texts = {trial.place: trial.text for trial in _trials(run)}
-    scale = run.statistics.scale
+    from medassay.kinds.catalog import judged_part, task_of_run
+
+    scale = _scale_of(run, judged_part(task_of_run(run.manifest)))
     for verdict, _ in read_stored_verdicts(run.path / "verdicts.jsonl"):
         if verdict.outcome != "valid" or verdict.place not in texts:
             continue

@@ -18,7 +18,6 @@ from medassay.core.records.target import Form
 from medassay.core.records.task import CHAT_SUFFIX, Task
 from medassay.core.records.verdict import Grader
 from medassay.core.scale import Scale
-from medassay.core.wording import listed
 from medassay.errors import InputError
 from medassay.judging.graders.catalog import GRADERS as SHARED_GRADERS
 from medassay.kinds.choice.kind import CHOICE
@@ -175,7 +174,8 @@ def task_of_plan(plan: Plan, forms: Collection[Form] = ()) -> Task:
     InputError
         When a task is unknown, has no such twin, or cannot be asked beside the others.
     """
-    if plan.tasks or not (plan.task or _asks_likelihoods(plan)):
+    # Templates are of one task: beside them none was ever meant but the closed one.
+    if plan.tasks or not (plan.task or plan.templates or _asks_likelihoods(plan)):
         return _task_of_kinds(plan, forms)
     task = find_task(plan.task or CLOSED.name)
     if plan.relaxed_perplexity is not None and task.asks != "relaxed":
@@ -228,17 +228,13 @@ def _task_of_kinds(plan: Plan, forms: Collection[Form]) -> Task:
             continue
         task = chosen.get(kind_name) or TASKS[kind.own_task]
         parts |= {form: task for form in kind.forms if form in forms and form in task.readers}
-    unjudged = {form: task for form, task in parts.items() if not task.graders}
-    if not (plan.judges or chosen) and unjudged:
+    named = {task.name for task in chosen.values()}
+    unjudged = {f: task for f, task in parts.items() if not task.graders or task.name in named}
+    if not plan.judges and unjudged:
         parts = unjudged
     tasks = {task.name: task for task in parts.values()} or {CLOSED.name: CLOSED}
     if len(tasks) == 1:
         return next(iter(tasks.values()))
-    if plan.templates:
-        raise InputError(
-            "plan: 'templates' is for plans of one task, and its items are asked by"
-            f" {listed(sorted(tasks))}; leave 'templates' out, or set 'task'"
-        )
     return tasks_together(parts)
 
 
@@ -334,6 +330,11 @@ def task_of_run(manifest: Manifest) -> Task:
         form: (parsers.get(form, parser), scorer) for form, (parser, scorer) in task.readers.items()
     }
     return replace(task, readers=readers) if parsers else task
+
+
+def judged_part(task: Task) -> Task:
+    """Return the task whose scores judges give, where items of several kinds are asked."""
+    return next((part for part, _ in task.single if part.graders), task)
 
 
 def _measured(task: Task, setting: RelaxedSetting) -> Task:

@@ -1,5 +1,6 @@
 """A sealed run as rankings and as figures: for notebooks, reports and files."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,7 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
     opened = run if isinstance(run, Run) else open_run(Path(run))
     leaderboard(opened)
     drawing: Figure | None
-    statistics = opened.statistics
+    statistics = opened.statistics.by_metric[0]  # of several metrics the first
     mode = statistics.modes[0]
     if name == "forest":
         drawing = pairs_figure(statistics, mode)
@@ -70,14 +71,16 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
         unit = f"{statistics.metric}, %" if hundred else "score"
         drawing = bars(rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1)
     else:
-        figures = {
-            figure_name: draw
-            for presentation in presentations_of(statistics.document).values()
-            for figure_name, draw in presentation.figures.items()
-        }
+        figures: dict[str, Callable[[Run, Statistics, str], Figure | None]] = {}
+        own: dict[str, Statistics] = {}
+        for of_metric in opened.statistics.by_metric:
+            for presentation in presentations_of(of_metric.document).values():
+                figures.update(presentation.figures)
+                own.update(dict.fromkeys(presentation.figures, of_metric))
         if name not in figures:
             expected = ", ".join(("forest", "bars", *figures))
             raise InputError(f"figure '{name}': expected {expected}")
+        statistics = own[name]
         if ddx:
             statistics = Statistics(aggregated_by(opened, ddx))
         drawing = figures[name](opened, statistics, mode)

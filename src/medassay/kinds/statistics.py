@@ -48,6 +48,11 @@ class TaskStatistics:
         self._scores = RunScores(items, manifest, task.scale, task.harmful)
         self._summaries = summaries_of(items, manifest, task)
 
+    @property
+    def empty(self) -> bool:
+        """Return whether nothing was taken."""
+        return not self._scores.modes
+
     def add(self, trial: Trial, score: TrialScore) -> None:
         """Take one trial with its score record."""
         self._scores.add_trial(trial, score.score)
@@ -98,9 +103,12 @@ class RunStatistics:
         """Return `statistics.json`: that of the first metric, with the rows of all; what else is
         said of each further metric stands under `further`.
         """
+        parts = [*self._parts.values()]
+        # Baselines alone answer nothing where there is nothing to choose.
+        taken = [(task, statistics) for task, statistics in parts if not statistics.empty]
         documents = [
             statistics.document(judgements if task.graders else None)
-            for task, statistics in self._parts.values()
+            for task, statistics in taken or parts[:1]
         ]
         if len(documents) == 1:
             return documents[0]

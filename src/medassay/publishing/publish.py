@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from medassay.bank.run_items import RunItems
+from medassay.core.ledger import publications_in
 from medassay.core.private import open_to_all
 from medassay.core.records.context_config import MOST_UNAVAILABLE
 from medassay.core.records.statistics import LookupCounts
@@ -114,6 +115,7 @@ def publish(
     refuse_key_inside(site, signer)
     with lock_site(site):
         refuse_foreign(site, name)
+        _refuse_beside(site, opened)
         if place.exists():
             # An earlier call may have been interrupted just before its line.
             record_publication(site, board_of(Run(place / DATA), name), place, signer)
@@ -216,6 +218,21 @@ def _refuse_blind(run: Run) -> None:
             f" unavailable ({100 * share:.1f} %, at most {100 * MOST_UNAVAILABLE:.0f} %); run it"
             " again with --fresh where the services can be reached, or publish a plan of mode solo"
         )
+
+
+def _refuse_beside(site: Path, run: Run) -> None:
+    """Refuse a demonstration beside measurements, and the other way round: their trend would show
+    scripted points among real ones.
+    """
+    for event in publications_in(read_ledger(site)):
+        if event.demonstration != run.manifest.plan.demonstration:
+            shown, other = "a demonstration", "measurements"
+            if event.demonstration:
+                shown, other = "no demonstration", "demonstrations"
+            raise GateError(
+                f"{site}: holds {other}, as publication {event.publication}, and run {run.id} is"
+                f" {shown}; publish it into a site of its own"
+            )
 
 
 def _refuse_local(run: Run) -> None:

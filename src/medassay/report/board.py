@@ -20,6 +20,7 @@ from medassay.core.records.statistics import (
     OVERALL,
     LeaderboardRow,
     ProvenanceGap,
+    ScoreScale,
     Statistics,
     ToolsEffect,
     tied_groups,
@@ -252,6 +253,12 @@ class Board:
         return self.whole is None or any(
             row.judge_failures is not None for row in self.statistics.rows(OVERALL)
         )
+
+    @property
+    def judged_scale(self) -> ScoreScale:
+        """Return the scale of the scores that judges give."""
+        judged = (board for board in self.metrics if board.judged)
+        return next(judged, self).statistics.scale
 
     @property
     def domains(self) -> list[str]:

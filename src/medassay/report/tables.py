@@ -125,6 +125,7 @@ def pairs_csv(board: Board) -> str:
     columns = [
         "domain",
         "mode",
+        *(["metric"] if board.metrics else []),
         "first",
         "first_setting",
         "second",
@@ -146,21 +147,23 @@ def pairs_csv(board: Board) -> str:
     ]
 
     def rows() -> Iterator[dict[str, Cell]]:
-        for mode, fields in board.statistics.document["fields"].items():
-            for domain in fields:
-                for pair in board.statistics.relations(domain, mode).pairs:
-                    unread = pair.unread or (None, None)
-                    yield {
-                        **msgspec.structs.asdict(pair),
-                        "first": pair.first[0],
-                        "first_setting": pair.first[1],
-                        "second": pair.second[0],
-                        "second_setting": pair.second[1],
-                        "domain": domain,
-                        "mode": mode,
-                        "unread_first": unread[0],
-                        "unread_second": unread[1],
-                    }
+        for statistics in board.statistics.by_metric:
+            for mode, fields in statistics.document["fields"].items():
+                for domain in fields:
+                    for pair in statistics.relations(domain, mode).pairs:
+                        unread = pair.unread or (None, None)
+                        yield {
+                            **msgspec.structs.asdict(pair),
+                            "first": pair.first[0],
+                            "first_setting": pair.first[1],
+                            "second": pair.second[0],
+                            "second_setting": pair.second[1],
+                            "domain": domain,
+                            "mode": mode,
+                            "metric": statistics.metric,
+                            "unread_first": unread[0],
+                            "unread_second": unread[1],
+                        }
 
     return csv_text(columns, rows())
 

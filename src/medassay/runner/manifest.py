@@ -175,6 +175,7 @@ def methodology(
             "few_shot_k": plan.few_shot_k,
             "seed": plan.seed,
             "tools": [],
+            **({"demonstration": True} if plan.demonstration else {}),
             **_reading(schedule),
             **looking_up(schedule),
             "judges": [] if assignment is None else judging_entry(assignment, plan),

@@ -25,7 +25,7 @@ from medassay.core.records.sealed_object import TrialKeys, place_of
 from medassay.core.records.target import Choice
 from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.errors import InputError
-from medassay.kinds.catalog import OWN_TASKS
+from medassay.kinds.catalog import OWN_TASKS, TASKS
 from medassay.model.spec import named
 from medassay.prompt.render import (
     PromptPart,
@@ -201,8 +201,9 @@ class Schedule:
             f"bank '{name}': {n} item{'s are' if n > 1 else ' is'} not asked, task"
             f" '{self.task.name}' does not take {'them' if n > 1 else 'it'} ({_forms(kinds)})"
         )
-        tasks = sorted({OWN_TASKS[form] for form in kinds if form in OWN_TASKS})
-        if self.plan.task or self.plan.judges or not tasks:
+        own = {OWN_TASKS[form] for form in kinds if form in OWN_TASKS}
+        tasks = sorted(name for name in own if TASKS[name].graders)
+        if self.plan.task or self.plan.judges or self.task.asks != "reply" or not tasks:
             return line
         return f"{line}; with 'judges' in the plan task {' or '.join(tasks)} asks them, too"
 
@@ -398,17 +399,18 @@ class Schedule:
             context=None if self.contexts is None else self.contexts.evidence_for(setting, item),
         )
         if self.tools and cell.mode == "tools":
+            prompt = self._with_limit(spec, prompt, part)
             return replace(prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}")
         if self.task.asks == "reply" or other or spec.is_baseline:
-            prompt = self.room.fit(spec, item, prompt)
-            if prompt.max_tokens is None and spec.id in self._unlimited:
-                return self._with_limit(prompt, part)
-            return prompt
+            return self._with_limit(spec, self.room.fit(spec, item, prompt), part)
         return replace(prompt, likely=self._request(item, prompt, template))
 
-    def _with_limit(self, prompt: Prompt, part: Task) -> Prompt:
-        """Return a prompt with the limit of its own task, where another allows longer replies."""
-        if part.reply_tokens == self.task.reply_tokens:
+    def _with_limit(self, spec: ModelSpec, prompt: Prompt, part: Task) -> Prompt:
+        """Return a prompt with the limit of its own task, where another allows longer replies and
+        the entry says nothing.
+        """
+        is_limited = prompt.max_tokens is not None or spec.id not in self._unlimited
+        if is_limited or part.reply_tokens == self.task.reply_tokens:
             return prompt
         return replace(prompt, max_tokens=part.reply_tokens)
 

@@ -256,6 +256,7 @@ def _column(run: Run) -> ContextMeasure:
     """
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    run.manifest.refuse_several("this study")
     measure, metric = _measure(run)
     mode = run.statistics.modes[0]
     own_rows = run.statistics.rows(OVERALL, mode)

@@ -125,6 +125,7 @@ def extraction_study(
     """
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    run.manifest.refuse_several("this study")
     if run.manifest.task not in TASKS:
         raise InputError(
             f"run {run.id}: task '{run.manifest.task}' holds no health records; the study needs "

@@ -19,7 +19,7 @@ from medassay.core.records.trial import TrialPlace
 from medassay.core.records.verdict import FACT_VERDICTS, VerdictParts, stored_verdict
 from medassay.core.scale import Scale
 from medassay.errors import InputError, IntegrityError
-from medassay.kinds.catalog import task_of_run
+from medassay.kinds.catalog import judged_part, task_of_run
 from medassay.kinds.graders import graders_of
 from medassay.statistic.agreement.people import (
     Agreement,
@@ -156,7 +156,11 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> PeopleComparison:
     human = [people[k].score for k in chosen]
     on_labelled = [verdicts[k].score for k in chosen]
     rest = [judgement.score for k, judgement in sorted(verdicts.items()) if k not in people]
-    scale = run.statistics.scale
+    judged = judged_part(task_of_run(run.manifest))
+    scale = next(
+        (s.scale for s in run.statistics.by_metric if s.metric == judged.metric),
+        run.statistics.scale,
+    )
     missing = [k for k in sorted(verdicts) if k not in people]
     groups = _clusters(run, chosen), _clusters(run, missing)
     corrected = prediction_powered_mean(
@@ -227,7 +231,7 @@ def _labels(path: Path, run: Run) -> dict[TrialPlace, Judgement]:
     """Return people's labels of answers, or of their parts."""
     totals: dict[TrialPlace, float] = {}
     parts: dict[TrialPlace, dict[str, str]] = {}
-    scale = task_of_run(run.manifest).scale
+    scale = judged_part(task_of_run(run.manifest)).scale
     for number, row in enumerate(read_csv(path), 2):
         where = f"{path.name} row {number}"
         if number == 2:

@@ -141,6 +141,7 @@ def settings_study(runs: Sequence[Run]) -> SettingsStudy:
 def _rows(run: Run) -> Iterator[SettingRow]:
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    run.manifest.refuse_several("this study")
     plan, task = run.manifest.plan, run.manifest.task
     clusters = _clusters(run)
     scores_by_row: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}

@@ -12,6 +12,7 @@ from medassay.core.records.estimate import Ends
 from medassay.core.records.manifest_object import Fallback
 from medassay.core.records.plan import DdxRules, RankRule, Separation, rules_from_dict
 from medassay.core.records.target import Form
+from medassay.errors import InputError
 
 
 class RunBank(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,6 +194,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         roots.
         """
         return self.drawn_as or self.run
+
+    def refuse_several(self, what: str) -> None:
+        """Raise `InputError` where items of several kinds were asked; `what` is for one metric."""
+        if self.tasks:
+            names = ", ".join(sorted(self.task_names))
+            raise InputError(
+                f"run {self.run}: asks items of several kinds (tasks {names}); {what} is for runs"
+                " of one task"
+            )
 
     @property
     def task_names(self) -> set[str]:

@@ -7,6 +7,7 @@ from typing import Any
 from medassay.core.json import record_as
 from medassay.core.records.diagnosis import FARTHEST
 from medassay.core.records.plan import DdxRules
+from medassay.core.records.target import Diagnoses
 from medassay.kinds.diagnoses.scorer import BEST, DiagnosesBody, score_labels
 from medassay.kinds.diagnoses.summary import quadrant
 from medassay.report.board import ShownAnswer, ShownAnswers, ShownCase
@@ -21,6 +22,8 @@ def case_views(run: Run, answers: ShownAnswers) -> list[ShownCase]:
     cases = []
     for key, group in answers:
         for answer in group:
+            if run.manifest.tasks and not _is_case(answer):
+                continue
             body = _body(answer)
             semantic, severity = _scores(run, answer)
             across = None if severity is None else float(rescale(severity, BEST))
@@ -42,6 +45,11 @@ def case_views(run: Run, answers: ShownAnswers) -> list[ShownCase]:
                 )
             )
     return cases
+
+
+def _is_case(answer: ShownAnswer) -> bool:
+    """Return whether an answer is to a case, in a run over items of several kinds."""
+    return "diagnoses" in answer.item or answer.item.get("form") == Diagnoses.form
 
 
 def _body(answer: ShownAnswer) -> DiagnosesBody | None:

@@ -17,6 +17,7 @@ from medassay.bank.disease_names import load_disease_names
 from medassay.bank.run_items import RunItems
 from medassay.core.records.manifest_object import DiagnosisRules
 from medassay.core.records.plan import AGGREGATING, DdxRules
+from medassay.core.records.target import Diagnoses
 from medassay.core.records.task import Task
 from medassay.core.scale import Scale
 from medassay.errors import InputError
@@ -73,9 +74,14 @@ def case_scores(run: Run, name: str, mode: str) -> dict[tuple[str, str], list[fl
     """Return (model, setting) → the scores of its lists, `semantic` or `severity`, unknown ones
     left out.
     """
-    cases = DdxCases(RunItems(run.path, run.manifest.domains), run.manifest)
+    items = RunItems(run.path, run.manifest.domains)
+    if run.manifest.tasks:
+        items = items.of_forms({Diagnoses.form})
+    cases = DdxCases(items, run.manifest)
     scores: dict[tuple[str, str], list[float]] = {}
     for score in read_scores(run.path):
+        if not items.holds(score.domain, score.item):
+            continue
         value = cases.numbers(score).get(name)
         if score.mode == mode and value is not None:
             scores.setdefault((score.model, score.setting), []).append(value)

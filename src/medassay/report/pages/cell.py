@@ -27,10 +27,16 @@ def pages(board: Board) -> Iterator[Page]:
             for row in part.rows(domain):
                 rows.setdefault((domain, *row.key, row.mode), []).append((row, part))
     graphs = drawings(board.manifest.get("graphs", []))
+    # Rows of several metrics do not count the answers of a baseline where nothing is chosen.
+    totals = (
+        {key: sum(1 for _ in answers) for key, answers in board.answers()} if board.metrics else {}
+    )
     for key, answers in board.answers():
-        of_metrics = rows[key.domain, key.model, key.setting, key.mode]
+        of_metrics = rows.get((key.domain, key.model, key.setting, key.mode), [])
+        if not of_metrics:
+            continue
         row, part = of_metrics[0]
-        total = sum(sum(of_metric.outcomes.values()) for of_metric, _ in of_metrics)
+        total = totals.get(key, sum(row.outcomes.values()))
         count = max(1, -(-total // ANSWERS_A_PAGE))
         for number in range(count):
             path = board.cell_path(key) + (f"page-{number + 1}/" if number else "")
@@ -40,6 +46,7 @@ def pages(board: Board) -> Iterator[Page]:
                 path,
                 key=key,
                 row=row,
+                judged=any(board_of_row.judged for _, board_of_row in of_metrics),
                 rows=[of_metric for of_metric, _ in of_metrics],
                 ranking=part.ranking_path(key.domain, key.mode),
                 rows_beside=[

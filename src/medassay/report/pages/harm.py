@@ -16,7 +16,11 @@ def pages(board: Board) -> Iterator[Page]:
         for row in board.rows(domain)
         if row.harm and (row.harm.harmful or row.harmful_criteria)
     ]
-    graded = {mode: any(_is_graded(part, mode) for part in board.by_metric) for mode in board.modes}
+    graded = {
+        (mode, part.statistics.metric): _is_graded(part, mode)
+        for part in board.by_metric
+        for mode in part.modes
+    }
     yield render("harm.html", board, "harm/", rows=rows, domains=domains, graded=graded)
 
 
