@@ -32,21 +32,16 @@ def command(
     existing = [name for name in _FILES if (folder / name).exists()]
     if existing:
         raise InputError(f"{folder}: {', '.join(existing)} exists; nothing was written")
-    texts = {name: (source / name).read_text(encoding="utf-8") for name in _FILES}
-    texts["plan.toml"] = texts["plan.toml"].replace('["demo"]', f"[{_bank_from(folder, bank)}]")
-    entry = _entry(endpoint, model)
+    plan, models = ((source / name).read_text(encoding="utf-8") for name in _FILES)
+    plan = plan.replace('["demo"]', f"[{_bank_from(folder, bank)}]")
+    entry = _entry(endpoint, model, taken=set(re.findall(r'"id": "([^"]+)"', models)))
     if entry:
-        examples = {example["id"] for example in json.loads(texts["models.json"])["models"]}
-        name = entry["id"] or "model"
-        entry["id"] = next(n for n in (name, f"{name}-1", "my-model") if n not in examples)
         named = json.dumps([entry["id"], "baseline-random"], ensure_ascii=False)
-        texts["plan.toml"] = re.sub(
-            r"^models = \[.*?\]", lambda _: f"models = {named}", texts["plan.toml"], flags=re.M
-        )
+        plan = re.sub(r"^models = \[.*?\]", lambda _: f"models = {named}", plan, flags=re.M)
         line = f'"models": [\n  {json.dumps(entry, ensure_ascii=False)},'
-        texts["models.json"] = texts["models.json"].replace('"models": [', line, 1)
+        models = models.replace('"models": [', line, 1)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
+    for name, text in zip(_FILES, (plan, models), strict=True):
         (folder / name).write_text(text, encoding="utf-8")
     out.tell(
         {"path": str(folder), "files": list(_FILES)},
@@ -68,8 +63,8 @@ def _bank_from(folder: Path, bank: str) -> str:
     return json.dumps(Path(place).as_posix(), ensure_ascii=False)
 
 
-def _entry(endpoint: str, model: str) -> dict[str, Any]:
-    """Return the entry of a model at an endpoint, {} without one."""
+def _entry(endpoint: str, model: str, *, taken: set[str]) -> dict[str, Any]:
+    """Return the entry of a model at an endpoint, {} without one; its id is none that is taken."""
     from medassay.core.address import is_own
 
     if bool(endpoint) != bool(model):
@@ -89,8 +84,10 @@ def _entry(endpoint: str, model: str) -> dict[str, Any]:
     host = parts.hostname
     is_number = re.fullmatch(r"[0-9.]+|[0-9a-f:]+", host) is not None
     is_here = host == "localhost" or (is_number and is_own(host))
+    name = model.rstrip("/").rpartition("/")[2].lower()
+    name = re.sub(r"[^a-z0-9.]+", "-", name).strip("-.") or "model"
     return {
-        "id": re.sub(r"[^a-z0-9.]+", "-", model.rstrip("/").rpartition("/")[2].lower()).strip("-."),
+        "id": f"{name}-1" if name in taken else name,
         "provider": "openai_compatible",
         "location": "local" if is_here else "external",
         "url": endpoint,
