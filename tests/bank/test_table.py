@@ -1,4 +1,6 @@
+import datetime as dt
 import json
+import re
 
 import openpyxl
 import pytest
@@ -60,7 +62,7 @@ def test_ranges_and_patterns(tmp_path):
     ("rows", "columns", "says"),
     [
         ("Was?,eins,zwei,drei,z,I\n", COLUMNS, "row 2"),
-        ("Was?,eins,zwei,drei,,I\n", COLUMNS, "target 'None'"),
+        ("Was?,eins,zwei,drei,,I\n", COLUMNS, "row 2: the key is empty (column 'key')"),
         ("Was?,eins,zwei,drei,b,I\n", {**COLUMNS, "year": "Jahr"}, "no column 'Jahr'"),
         ("Was?,eins,zwei,drei,b,I\n", {"A": "a"}, "'question' is needed"),
         ("Was?,eins,zwei,drei,b,I\n", {**COLUMNS, "wat": "a"}, "unknown key 'wat'"),
@@ -132,7 +134,7 @@ def test_headings_are_understood_and_told_before_anything_is_written(tmp_path, c
     assert "Nr → id (40 filled, as '0')" in errors
     assert "Richtig → expected (24 filled, as 'A')" in errors
     assert "is it --language de?" in errors
-    assert "questions: 24 choice, 16 text" in errors
+    assert "questions: 24 choice, 16 open (model answer)" in errors
     (tmp_path / "bad.csv").write_text("Frage;A;B;Notiz\nWas?;x;y;z\n")
     code, _, errors = cli("bank", "import", "csv", tmp_path / "bad.csv", "--name", "bad")
     assert code == 3
@@ -156,7 +158,8 @@ def test_a_word_of_the_user_overrides_every_heading(tmp_path, cli):
 @pytest.mark.parametrize(
     ("heading", "key"),
     [
-        *(("Nr.", "id"), ("Question", "question"), ("Fragestellung", "question")),
+        *(("Nr.", "id"), ("Number", "number"), ("Item", "id")),
+        *(("Question", "question"), ("Fragestellung", "question")),
         *(("Antwort C", "C"), ("Option 2", "B"), ("b)", "B"), ("Lösung", "expected")),
         *(("correct_answer", "expected"), ("Musterlösung", "reference"), ("Fakt 3", "fact3")),
         *(("Min", "lo"), ("bis", "hi"), ("Zahl", "number"), ("Muster", "regex")),
@@ -258,6 +261,79 @@ def test_a_percent_of_a_spreadsheet_is_no_small_number(tmp_path):
     book.save(tmp_path / "f.xlsx")
     with pytest.raises(InputError, match="'5 %'; expected a number"):
         load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d", language="de")
+
+
+def test_numbers_of_a_spreadsheet_are_ids_options_and_answers_as_they_stand(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (
+        ["Nr", "Frage", "A", "B", "Richtig", "Musterantwort", "Muster"],
+        [1, "Wie viele?", 4, 5, "B", None, None],
+        [2, "Wann?", None, None, None, 1928, None],
+        [3, "Notruf?", None, None, None, None, 112],
+        [4, "Wie viel?", None, None, 4.5, None, None],
+    ):
+        book.active.append(row)
+    book.save(tmp_path / "f.xlsx")
+    bank = load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d", language="de")
+    assert [(i.id, i.form) for i in bank.items] == [
+        *(("1", "choice"), ("2", "text"), ("3", "regex"), ("4", "range"))
+    ]
+    assert bank.items[0].options == ("4", "5")
+    assert bank.items[1].reference == "1928"
+    assert bank.items[3].target.lo == 4.5
+
+
+def test_a_date_that_excel_made_of_an_option_is_refused(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["Frage", "A", "B", "Key"], ["Wie viel?", "1-2", dt.date(2024, 4, 3), "A"]):
+        book.active.append(row)
+    book.save(tmp_path / "f.xlsx")
+    with pytest.raises(InputError, match="row 2: column 'B' holds a date, 2024-04-03"):
+        load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Frage,A,B,Key\nWas?,x,x,A\n", "option B is 'x', as an option before it"),
+        ("Frage,A,B,Rihctig\nWas?,x,y,A\n", "no column holds the key; --columns …,expected="),
+        ("Nr,Frage,Antwort\n1,Was?,Das.\n1,Wer?,Der.\n", "row 3: id '1' stands in row 2, too"),
+        ("Frage,A,B,Key\n", "no rows below the headings"),
+    ],
+)
+def test_what_is_wrong_with_a_sheet_is_named_by_its_place(tmp_path, text, says):
+    (tmp_path / "f.csv").write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_table(tmp_path / "f.csv", {}, name="n", licence="x", domain="d")
+    assert says in str(caught.value)
+
+
+def test_two_headings_of_one_meaning_are_told_with_the_command_that_settles_it(tmp_path, cli):
+    (tmp_path / "f.csv").write_text("Nr,Frage,Fragestellung,Antwort\n1,Kurz?,Lang?,Das.\n")
+    code, _, errors = cli("bank", "import", "csv", "f.csv", "--name", "b")
+    assert code == 3
+    [named] = re.findall(r"--columns '([^']+)'", errors)
+    assert cli("bank", "import", "csv", "f.csv", "--name", "b", "--columns", named)[0] == 0
+
+
+def test_a_key_and_a_model_answer_may_stand_beside_each_other():
+    columns = columns_of(["Frage", "A", "B", "Richtig", "Antwort"], {}, "f")
+    assert (columns["expected"], columns["reference"]) == ("Richtig", "Antwort")
+
+
+def test_a_file_of_another_kind_is_told_by_what_it_is(tmp_path, cli):
+    book = openpyxl.Workbook()
+    book.active.append(["Frage", "Antwort"])
+    book.save(tmp_path / "f.xlsx")
+    (tmp_path / "f.csv").write_text("Frage,Antwort\nWas?,Das.\n")
+    code, _, errors = cli("bank", "import", "csv", "f.xlsx", "--name", "b")
+    assert (code, errors.count("\n")) == (3, 1)
+    assert "an Excel workbook; `medassay bank import xlsx" in errors
+    code, _, errors = cli("bank", "import", "xlsx", "f.csv", "--name", "b")
+    assert "no workbook; `medassay bank import csv" in errors
+    code, _, errors = cli("bank", "import", "csv", "f.csv", "--name", "b", "--language", "deutsch")
+    assert code == 2
+    assert "--language: 'deutsch'; expected a code, as de or en" in errors
 
 
 def test_a_key_may_be_an_option_in_other_capitals(tmp_path):

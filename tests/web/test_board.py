@@ -261,6 +261,8 @@ def test_a_board_of_two_metrics_shows_both_and_averages_neither(page, site):
     assert "metric/chrf/compare/" in page.url
     page.goto((site / "p/mixed/cell/one/law/zero-shot-solo/index.html").as_uri())
     assert page.locator("article").count() == 40
+    answer = page.locator("article", has_text="How is rule 3 recognised?").first
+    assert "Sudden weakness of one side" in answer.inner_text().split("Reply")[0]  # the target
     assert page.get_by_role("link", name="ranking by chrF").count() == 1
 
 

@@ -188,7 +188,8 @@ def read_csv(
         with path.open(encoding=form.encoding, newline="") as file:
             reader = csv.DictReader(file, fieldnames=fieldnames, delimiter=form.separator)
             names = list(reader.fieldnames or [])
-            twice = sorted({name for name in names if names.count(name) > 1})
+            # Excel leaves columns without a heading behind the last one.
+            twice = sorted({name for name in names if name and names.count(name) > 1})
             if twice:
                 raise InputError(f"{path.name}: column '{twice[0]}' occurs twice in the header")
             for row in reader:

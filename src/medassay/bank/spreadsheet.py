@@ -1,5 +1,6 @@
 """Tables of one's own, read row by row: CSV, or the first sheet of an XLSX file."""
 
+import datetime as dt
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,12 @@ _MOST_RATIO = 200
 _SMALL = 2**20  # bytes of a part that may swell as it likes
 
 
+class DateCell(str):
+    """The text of a cell that holds a date, which Excel makes of much that is none."""
+
+    __slots__ = ()
+
+
 class NumberCell(str):
     """The text of a cell that holds a number, so that its point groups no thousands."""
 
@@ -44,7 +51,7 @@ def read_rows(path: Path, form: TableForm = USUAL) -> Iterator[tuple[int, dict[s
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    if path.suffix.lower() == ".xlsx":
+    if is_workbook(path):
         yield from _read_sheet(path)
         return
     for row, cells in enumerate(read_csv(path, form=form), 2):
@@ -53,6 +60,12 @@ def read_rows(path: Path, form: TableForm = USUAL) -> Iterator[tuple[int, dict[s
         stripped = {str(name).strip(): cell.strip() for name, cell in cells.items()}
         if any(stripped.values()):
             yield row, stripped
+
+
+def is_workbook(path: Path) -> bool:
+    """Return whether a file is an Excel workbook, by how it begins or by its name."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04" or path.suffix.lower() == ".xlsx"
 
 
 def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -103,6 +116,8 @@ def _text(cell: "Cell | MergedCell | ReadOnlyCell | EmptyCell") -> str:
     value = cell.value
     if value is None:
         return ""
+    if isinstance(value, dt.date | dt.time):
+        return DateCell(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value).strip()
     if "%" in str(cell.number_format):

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from medassay.bank.builder import BankBuilder, letter_index
 from medassay.bank.delimited import USUAL, TableForm
-from medassay.bank.spreadsheet import NumberCell, read_rows
+from medassay.bank.spreadsheet import DateCell, NumberCell, is_workbook, read_rows
 from medassay.bank.table_columns import (
     LISTS,
     TEXT_KEYS,
@@ -81,7 +81,8 @@ def read_table(path: Path, columns: Mapping[str, str], form: TableForm = USUAL) 
     """
     rows = list(read_rows(path, form))
     if not rows:
-        raise InputError(f"{path.name}: no rows below the headings")
+        sheet = " of its first sheet" if is_workbook(path) else ""
+        raise InputError(f"{path.name}: no rows below the headings{sheet}")
     header = list(rows[0][1])
     return QuestionTable(
         path=path, header=header, columns=columns_of(header, columns, path.name), rows=rows
@@ -105,6 +106,7 @@ def bank_of_table(
     """
     path, columns = table.path, table.columns
     draft = BankBuilder(name, licence=licence, source=f"table {path.name}", title=name)
+    row_of: dict[str, int] = {}  # by id
     for row, cells in table.rows:
         where = f"{path.name} row {row}"
         values = {key: cells.get(column, "") for key, column in columns.items()}
@@ -112,20 +114,27 @@ def bank_of_table(
         comma = told.partition("-")[0] in _DECIMAL_COMMA if told else None
         if comma is None and not looks_german(table.header):
             comma = False
+        _refuse_dates(values, columns, where)
         record = _record(values, columns, where, comma=comma)
-        record.setdefault("id", f"{name}-{row:05}")
+        item_id = record.setdefault("id", f"{name}-{row:05}")
+        if (first := row_of.setdefault(item_id, row)) != row:
+            raise InputError(f"{where}: id '{item_id}' stands in row {first}, too; one row an item")
         record.setdefault("domain", domain)
         record.setdefault("language", language or "en")
         try:
             draft.add(record)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-    if draft.dropped:
-        raise InputError(
-            f"{path.name}: {sum(draft.dropped.values())} rows repeat an id; expected one row an"
-            " item"
-        )
     return draft.bank()
+
+
+def _refuse_dates(cells: Mapping[str, str], columns: Mapping[str, str], where: str) -> None:
+    for key, text in cells.items():
+        if isinstance(text, DateCell):
+            raise InputError(
+                f"{where}: column '{columns[key]}' holds a date, {text}; Excel makes dates of what"
+                " is typed, as of 3-4: format the column as text, and type it again"
+            )
 
 
 def _record(
@@ -135,14 +144,14 @@ def _record(
 
     `comma` says whether commas are decimal, None where nobody knows.
     """
-    record: dict[str, Any] = {k: v for k, v in cells.items() if k in TEXT_KEYS and v}
+    record: dict[str, Any] = {k: str(v) for k, v in cells.items() if k in TEXT_KEYS and v}
     for key in LISTS:
         if cells.get(key):
             record[key] = _list(cells[key], f"{where}: field '{key}'")
     letters = [letter for letter in LETTERS if letter in columns]
     if options := _options(cells, letters, columns, where):
         record["options"] = options
-    facts = [text for key in fact_keys(columns) if (text := cells[key])]
+    facts = [str(text) for key in fact_keys(columns) if (text := cells[key])]
     if facts:
         record["facts"] = [*record.get("facts", []), *facts]
     _add_range(record, cells, columns, where, comma=comma)
@@ -156,8 +165,8 @@ def _record(
             f"{where}: nothing says what counts as right: no options, model answer, fact, number or"
             f" pattern in {held or 'a column'}; --columns says which column holds it"
         )
-    if "options" in record and "expected" in record:
-        record["expected"] = _key(record["expected"], record["options"], where)
+    if "options" in record:
+        record["expected"] = _key(cells.get("expected", ""), record["options"], columns, where)
     for key in ("year", "revision"):
         if key in record:
             record[key] = _whole(record[key], f"{where}: field '{key}'")
@@ -189,7 +198,7 @@ def _options(
     cells: Mapping[str, str], letters: Sequence[str], columns: Mapping[str, str], where: str
 ) -> list[str]:
     """Return the options in columns of their own; a gap would shift the letters behind it."""
-    texts = [cells[letter] for letter in letters]
+    texts = [str(cells[letter]) for letter in letters]
     while texts and not texts[-1]:
         texts.pop()
     for letter, text in zip(letters, texts, strict=False):
@@ -204,6 +213,9 @@ def _options(
             f"{where}: no column holds option {missing}; options need columns from A on, without a"
             " gap"
         )
+    for letter, text in zip(letters, texts, strict=False):
+        if texts.index(text) != letters.index(letter):
+            raise InputError(f"{where}: option {letter} is '{text:.40}', as an option before it")
     return texts
 
 
@@ -234,14 +246,15 @@ def _add_range(
         bounds = _range(cells["number"], f"{where}: column '{columns['number']}'", comma=comma)
     elif "expected" in record and "options" not in record and "regex" not in record:
         place = f"{where}: column '{columns['expected']}'"
-        key = record["expected"]
+        key = cells["expected"]
         if not (isinstance(key, NumberCell) or _NUMBER.fullmatch(key)):
             raise InputError(
                 f"{place}: '{record['expected']:.40}', and the row has no options; expected a"
                 " number or a range of numbers there. A model answer stands in a column for"
                 " reference, a pattern in one for regex"
             )
-        bounds = _range(record.pop("expected"), place, comma=comma)
+        record.pop("expected")
+        bounds = _range(key, place, comma=comma)
     if bounds is not None:
         record["range"] = {"lo": bounds[0], "hi": bounds[1]}
         if comma:
@@ -324,8 +337,15 @@ def _whole(text: str, where: str) -> int:
         raise InputError(f"{where}: '{text:.40}'; expected a whole number") from None
 
 
-def _key(key: str, options: Sequence[str], where: str) -> str:
+def _key(key: str, options: Sequence[str], columns: Mapping[str, str], where: str) -> str:
     """Return the key's letter; a table may give the letter or the option's text."""
+    if not key:
+        column = columns.get("expected")
+        raise InputError(
+            f"{where}: the key is empty (column '{column}'); expected a letter or an option's text"
+            if column
+            else f"{where}: no column holds the key; --columns …,expected=COLUMN names it"
+        )
     at = letter_index(key.rstrip(".) "))
     if at is not None and at < len(options):
         if key in options and options.index(key) != at:

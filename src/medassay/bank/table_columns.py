@@ -22,7 +22,7 @@ _FACT = re.compile(r"fact([1-9]\d?)")
 
 # Key → headings that mean it, in English and German; letters and digits alone, in small letters.
 _HEADINGS: dict[str, tuple[str, ...]] = {
-    "id": ("nr", "no", "number", "nummer", "itemid", "questionid", "fragenr", "frageid", "lfdnr"),
+    "id": ("nr", "no", "nummer", "item", "itemid", "questionid", "fragenr", "frageid", "lfdnr"),
     "question": ("frage", "fragetext", "fragestellung", "aufgabe", "questiontext", "stem"),
     "context": ("vignette", "case", "fall", "fallbeschreibung", "kasus"),
     "options": ("choices", "antwortmoglichkeiten", "optionen"),
@@ -131,21 +131,27 @@ def _named_columns(header: Sequence[str], named: Mapping[str, str], file: str) -
 
 def _by_headings(header: Sequence[str], file: str) -> dict[str, str]:
     columns: dict[str, str] = {}
+    clash = ("", "")
     for name in header:
         key = key_of(name)
         if not key:
             continue
         if key in columns:
-            raise InputError(
-                f"{file}: columns '{columns[key]}' and '{name}' both look like {key}; say which"
-                f" holds what, e.g. --columns question=Frage,{key}={name}"
-            )
-        columns[key] = name
+            clash = clash if clash[0] else (key, name)
+        else:
+            columns[key] = name
     answers = [name for name in header if plain_heading(name) in _ANSWER]
     choosing = "options" in columns or any(key in LETTERS for key in columns)
-    meaning = "expected" if choosing else "reference"
+    meaning = "expected" if choosing and "expected" not in columns else "reference"
     if len(answers) == 1 and meaning not in columns:
         columns[meaning] = answers[0]
+    if clash[0]:
+        key, name = clash
+        every = ",".join(f"{k}={column}" for k, column in columns.items())
+        raise InputError(
+            f"{file}: columns '{columns[key]}' and '{name}' both look like {key}; say which is"
+            f" meant: --columns '{every}'"
+        )
     return columns
 
 

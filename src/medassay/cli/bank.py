@@ -3,6 +3,7 @@
 import csv
 import datetime as dt
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -390,10 +391,17 @@ def _import_table(
     from medassay.bank.table import bank_of_table, read_table
     from medassay.bank.table_columns import looks_german
 
+    _refuse_other_kind(kind, path)
+    if language and not re.fullmatch("[a-z]{2,3}(-[A-Za-z0-9]+)*", language):
+        raise UsageError(f"--language: '{language}'; expected a code, as de or en")
     form = _form_of(path, encoding) if kind == "csv" else USUAL
     table = read_table(path, columns, form)
+    unused = [column for column in table.understood if not column.key]
     for column in table.understood:
-        out.say(f"  {column}")
+        if column.key or len(unused) <= _UNUSED_TOLD:
+            out.say(f"  {column}")
+    if len(unused) > _UNUSED_TOLD:
+        out.say(f"  {len(unused)} more columns are not used")
     if not language and "language" not in table.columns:
         hint = (
             "; the headings are German: is it --language de?" if looks_german(table.header) else ""
@@ -401,13 +409,35 @@ def _import_table(
         out.say(f"  language: en, since nothing says another{hint}")
     bank = bank_of_table(table, name=called, licence=licence, domain=domain, language=language)
     kinds = Counter(item.form for item in bank.items)
-    out.say("  questions: " + ", ".join(f"{n} {form}" for form, n in sorted(kinds.items())))
+    out.say("  questions: " + ", ".join(f"{n} {_word(form)}" for form, n in sorted(kinds.items())))
     understood = {column.name: column.key or None for column in table.understood}
     _write_imported(
         bank,
         to or Path(bank.name),
         {"columns": understood, "kinds": dict(sorted(kinds.items()))},
     )
+
+
+_UNUSED_TOLD = 12  # columns that are not used and have a line each
+
+
+def _word(form: str) -> str:
+    """Return what a question of a form is called."""
+    words = {
+        "range": "number",
+        "regex": "pattern",
+        "text": "open (model answer)",
+        "open": "open (facts)",
+    }
+    return words.get(form, form)
+
+
+def _refuse_other_kind(kind: str, path: Path) -> None:
+    from medassay.bank.spreadsheet import is_workbook
+
+    if path.is_file() and is_workbook(path) != (kind == "xlsx"):
+        found, other = ("an Excel workbook", "xlsx") if kind == "csv" else ("no workbook", "csv")
+        raise InputError(f"{path}: {found}; `medassay bank import {other} …` reads it")
 
 
 def _form_of(path: Path, encoding: str) -> "TableForm":

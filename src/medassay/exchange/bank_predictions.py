@@ -238,6 +238,8 @@ def _fill(
                 timings.write(b"{}\n")
         manifest = _manifest(base, source, columns, chosen, models)
         coverage = list(_coverage(base, chosen, domains))
+        if unknown := sorted(set(_distinct(base, "model")) - models.keys()) if models else []:
+            coverage.append(f"the models file says nothing of {', '.join(unknown)}")
     finally:
         base.close()
         scratch.unlink(missing_ok=True)

@@ -41,7 +41,7 @@ from medassay.storage.run import Run
 
 DATA = Path("data/run")  # where a publication keeps the run that its pages are made of
 _ABSENT = dict.fromkeys(
-    ("context", "question", "options", "expected", "range", "regex", "language")
+    ("context", "question", "options", "expected", "range", "regex", "reference", "language")
 )
 
 
