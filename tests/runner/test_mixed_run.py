@@ -16,6 +16,7 @@ from medassay.core.records.plan import Plan
 from medassay.errors import InputError
 from medassay.exchange.compare import compare
 from medassay.kinds.catalog import OWN_TASKS, TASKS, task_of_plan
+from medassay.kinds.diagnoses.tasks import case_scores
 from medassay.publishing.tombstone import forget
 from medassay.runner.prepare import prepare
 from medassay.runner.preview import preview
@@ -285,6 +286,24 @@ def test_judged_and_closed_items_stand_side_by_side(tmp_path):
     assert medassay.verify(tmp_path / "site").ok
     cell = (place / "cell/good/law/zero-shot-solo/index.html").read_text()
     assert "judge-alpha" in cell
+
+
+def test_questions_with_options_are_no_cases_of_diagnoses(tmp_path):
+    cases = makers.ddx_items(10)
+    makers.write_bank(
+        tmp_path / "bank", [*makers.many_items(12), *cases], domains=("law", "medicine")
+    )
+    near = {f"case-{n:03}": makers.listed(f"Malady {n}", f"Kin {n}", "Flu") for n in range(10)}
+    makers.write_models(tmp_path, makers.fake("near", replies=near), makers.ddx_judge(10))
+    run = medassay.run(makers.write_plan(tmp_path, models=["near"], judges=["judge"]), secrets={})
+    assert run.manifest.task == "closed+ddx"
+    place = medassay.publish(run, tmp_path / "site").parent
+    assert {path.parent.parent.name for path in place.glob("case/*/*/index.html")} == {"medicine"}
+    assert len([*place.glob("case/medicine/*/index.html")]) == 10
+    [scores] = case_scores(run, "semantic", "solo").values()
+    assert len(scores) == 10
+    assert "Worst 5 %" in (place / "harm/index.html").read_text()
+    assert medassay.verify(tmp_path / "site").ok
 
 
 def test_without_judges_the_line_says_how_the_others_would_be_asked(tmp_path, cli):
