@@ -117,13 +117,15 @@ class RunItems:
             part._ids.append(name)
             part._heads.append(head)
             part._places.append(at if self._places is None else self._places[at])
-            for taken, values in (
+            for values_here, values in (
                 (part.clusters, self.clusters),
                 (part.harm, self.harm),
                 (part.synthetic, self.synthetic),
             ):
-                here = values[domain]
-                taken.setdefault(domain, here[:0]).append(here[at - self._starts[domain]])
+                all_values = values[domain]
+                values_here.setdefault(domain, all_values[:0]).append(
+                    all_values[at - self._starts[domain]]
+                )
         return part
 
     def record(self, domain: str, name: str) -> ItemObject:

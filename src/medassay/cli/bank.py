@@ -436,8 +436,8 @@ def _refuse_other_kind(kind: str, path: Path) -> None:
     from medassay.bank.spreadsheet import is_workbook
 
     if path.is_file() and is_workbook(path) != (kind == "xlsx"):
-        found, other = ("an Excel workbook", "xlsx") if kind == "csv" else ("no workbook", "csv")
-        raise InputError(f"{path}: {found}; `medassay bank import {other} …` reads it")
+        content, other = ("an Excel workbook", "xlsx") if kind == "csv" else ("no workbook", "csv")
+        raise InputError(f"{path}: {content}; `medassay bank import {other} …` reads it")
 
 
 def _form_of(path: Path, encoding: str) -> "TableForm":

@@ -34,7 +34,7 @@ def command(
         raise InputError(f"{folder}: {', '.join(existing)} exists; nothing was written")
     plan, models = ((source / name).read_text(encoding="utf-8") for name in _FILES)
     plan = plan.replace('["demo"]', f"[{_bank_from(folder, bank)}]")
-    entry = _entry(endpoint, model, taken=set(re.findall(r'"id": "([^"]+)"', models)))
+    entry = _entry(endpoint, model, ids=set(re.findall(r'"id": "([^"]+)"', models)))
     if entry:
         named = json.dumps([entry["id"], "baseline-random"], ensure_ascii=False)
         plan = re.sub(r"^models = \[.*?\]", lambda _: f"models = {named}", plan, flags=re.M)
@@ -63,8 +63,8 @@ def _bank_from(folder: Path, bank: str) -> str:
     return json.dumps(Path(place).as_posix(), ensure_ascii=False)
 
 
-def _entry(endpoint: str, model: str, *, taken: set[str]) -> dict[str, Any]:
-    """Return the entry of a model at an endpoint, {} without one; its id is none that is taken."""
+def _entry(endpoint: str, model: str, *, ids: set[str]) -> dict[str, Any]:
+    """Return the entry of a model at an endpoint, {} without one; its id is none of `ids`."""
     from medassay.core.address import is_own
 
     if bool(endpoint) != bool(model):
@@ -87,7 +87,7 @@ def _entry(endpoint: str, model: str, *, taken: set[str]) -> dict[str, Any]:
     name = model.rstrip("/").rpartition("/")[2].lower()
     name = re.sub(r"[^a-z0-9.]+", "-", name).strip("-.") or "model"
     return {
-        "id": f"{name}-1" if name in taken else name,
+        "id": f"{name}-1" if name in ids else name,
         "provider": "openai_compatible",
         "location": "local" if is_here else "external",
         "url": endpoint,

@@ -31,7 +31,14 @@ from medassay.exchange.imported import (
     imported_models,
     new_run,
 )
-from medassay.exchange.logs import check_prediction
+from medassay.exchange.logs import (
+    TRIAL_TABLE,
+    UNSAFE,
+    add_trial,
+    check_prediction,
+    distinct,
+    imported_trial,
+)
 from medassay.exchange.prediction import Prediction
 from medassay.exchange.predictions import check_columns, read_predictions
 from medassay.kinds.catalog import PARSERS, TASKS, task_of_plan, tasks_together
@@ -43,11 +50,6 @@ from medassay.runner.write import write_scores
 from medassay.storage.run import Run, create_run
 
 _NAMED = 5  # items of one message
-_SCHEMA = """
-PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;
-CREATE TABLE trial (domain, model, setting, mode, item, repeat INTEGER, text, score REAL,
-    PRIMARY KEY (domain, model, setting, mode, item, repeat)) WITHOUT ROWID;
-"""
 # What is kept of an item whose answers come with scores: all but what counts as right.
 _WITHOUT_TARGET = (
     *("id", "domain", "kind", "revision", "question", "context", "language", "category", "year"),
@@ -144,8 +146,7 @@ class _ChosenItems:
             names = {self.task.part(self.form(*place)).name for place in answered}
             parts = {form: part for form, part in self.task.parts.items() if part.name in names}
             self.left_out = sorted({p.name for p in self.task.parts.values()} - names)
-            one = TASKS[min(names)]
-            self.task = one if len(names) == 1 else tasks_together(parts)
+            self.task = TASKS[min(names)] if len(names) == 1 else tasks_together(parts)
 
     @cached_property
     def task(self) -> Task:
@@ -204,8 +205,8 @@ class _ChosenItems:
         record = bank_record(bank, position)
         if not self.scored:
             return record
-        kept: Any = {key: value for key, value in record.items() if key in _WITHOUT_TARGET}
-        stripped: ItemObject = kept
+        fields: Any = {key: value for key, value in record.items() if key in _WITHOUT_TARGET}
+        stripped: ItemObject = fields
         return stripped
 
 
@@ -221,10 +222,10 @@ def _fill(
     scratch = folder / "scratch.sqlite"
     base = sqlite3.connect(scratch)
     try:
-        base.executescript(_SCHEMA)
+        base.executescript(f"{UNSAFE}{TRIAL_TABLE}")
         _take_all(base, read_predictions(source.file, columns), chosen, source.file.name)
         chosen.keep(base.execute("SELECT DISTINCT domain, item FROM trial"))
-        domains = _distinct(base, "domain")
+        domains = distinct(base, "domain")
         with (folder / "items.jsonl").open("wb") as items:
             for domain in domains:
                 for item in chosen.names(domain):
@@ -238,7 +239,7 @@ def _fill(
                 timings.write(b"{}\n")
         manifest = _manifest(base, source, columns, chosen, models)
         coverage = list(_coverage(base, chosen, domains))
-        if unknown := sorted(set(_distinct(base, "model")) - models.keys()) if models else []:
+        if unknown := sorted(set(distinct(base, "model")) - models.keys()) if models else []:
             coverage.append(f"the models file says nothing of {', '.join(unknown)}")
     finally:
         base.close()
@@ -293,7 +294,8 @@ def _take_all(
 def _take(
     base: sqlite3.Connection, prediction: Prediction, domain: str, chosen: _ChosenItems
 ) -> None:
-    check_prediction(replace(prediction, domain=domain))
+    prediction = replace(prediction, domain=domain)
+    check_prediction(prediction)
     target = chosen.item(domain, prediction.item).target if prediction.key else None
     if isinstance(target, Choice) and str(prediction.key).casefold() not in (
         str(target.expected).casefold(),
@@ -304,17 +306,7 @@ def _take(
             f" '{target.expected}' in the bank; is it the same question, and are its options in the"
             " same order?"
         )
-    place = (domain, prediction.model, prediction.setting, prediction.mode, prediction.item)
-    try:
-        base.execute(
-            "INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*place, prediction.repeat, prediction.text, prediction.score),
-        )
-    except sqlite3.IntegrityError:
-        raise InputError(
-            f"{prediction.where}: a second row for item '{prediction.item}', model"
-            f" '{prediction.model}'; expected one, or repeats that are told apart"
-        ) from None
+    add_trial(base, prediction, prediction.item)
 
 
 def _trials(base: sqlite3.Connection, chosen: _ChosenItems) -> Iterator[dict[str, Any]]:
@@ -324,9 +316,9 @@ def _trials(base: sqlite3.Connection, chosen: _ChosenItems) -> Iterator[dict[str
         f"SELECT * FROM trial ORDER BY {order}"
     ):
         if chosen.scored:
-            given = score is not None
-            outcome, reason = ("answered", "imported") if given else ("failed", "no score given")
-            value = repr(score) if given else None
+            is_given = score is not None
+            outcome, reason = ("answered", "imported") if is_given else ("failed", "no score given")
+            value = repr(score) if is_given else None
         else:
             item = chosen.item(domain, name)
             prompt = Prompt(
@@ -340,20 +332,8 @@ def _trials(base: sqlite3.Connection, chosen: _ChosenItems) -> Iterator[dict[str
             parser = PARSERS[chosen.task.readers[item.form][0] or ""]
             answer = read_answer(item, prompt, Completion(text=text, finish="stop"), parser)
             outcome, value, reason = answer.outcome, answer.value, answer.reason
-        yield {
-            "schema_version": 1,
-            "domain": domain,
-            "model": model,
-            "setting": setting,
-            "mode": mode,
-            "item": name,
-            "repeat": repeat,
-            "text": text or "",
-            "finish": "stop",
-            "outcome": outcome,
-            "value": value,
-            "reason": reason,
-        }
+        place = (domain, model, setting, mode, name, repeat)
+        yield imported_trial(place, text or "", outcome, value, reason)
 
 
 def _coverage(
@@ -366,11 +346,11 @@ def _coverage(
         "SELECT DISTINCT model, setting, mode, domain, item FROM trial ORDER BY model"
     ):
         rows.setdefault((model, setting, mode), set()).add((domain, name))
-    whole = sum(answered == items for answered in rows.values())
+    n_complete = sum(answered == items for answered in rows.values())
     banks = ", ".join(bank.version for bank in chosen.banks)
     yield (
-        f"{counted(len(items), 'item')} of {banks}: {whole} of {counted(len(rows), 'row')} with a"
-        " prediction for each"
+        f"{counted(len(items), 'item')} of {banks}: {n_complete} of {counted(len(rows), 'row')}"
+        " with a prediction for each"
     )
     left_out = sorted(chosen.items.keys() - set(domains))
     if left_out:
@@ -387,11 +367,6 @@ def _coverage(
             )
 
 
-def _distinct(base: sqlite3.Connection, column: str) -> list[str]:
-    rows = base.execute(f"SELECT DISTINCT {column} FROM trial ORDER BY {column}")
-    return [value for (value,) in rows]
-
-
 def _manifest(
     base: sqlite3.Connection,
     source: ImportSource,
@@ -399,14 +374,14 @@ def _manifest(
     chosen: _ChosenItems,
     models: Mapping[str, ModelSpec],
 ) -> ManifestObject:
-    task, names = chosen.task, _distinct(base, "model")
+    task, names = chosen.task, distinct(base, "model")
     domains = {
         domain: next(iter(chosen.items[domain].values()))[0].version
-        for domain in _distinct(base, "domain")
+        for domain in distinct(base, "domain")
     }
     banks = [bank for bank in chosen.banks if bank.version in domains.values()]
     plan = Plan(banks=tuple(bank.name for bank in banks), models=tuple(names)).to_dict()
-    plan |= {"settings": _distinct(base, "setting"), "modes": _distinct(base, "mode")}
+    plan |= {"settings": distinct(base, "setting"), "modes": distinct(base, "mode")}
     return {
         "kind": "import",
         "name": source.name,

@@ -16,6 +16,7 @@ from typing import IO, Any
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.manifest_object import ManifestObject
+from medassay.core.records.trial import TRIAL_KEY, TrialPlace
 from medassay.errors import InputError
 from medassay.exchange.imported import import_manifest, new_run
 from medassay.exchange.prediction import Prediction, PredictionFile
@@ -25,12 +26,15 @@ from medassay.runner.write import write_scores
 from medassay.storage.run import Run, create_run
 
 _LONGEST = 2**20  # characters of one answer or question; more is no answer
-_SCHEMA = """
+UNSAFE = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"  # a scratch database is made anew
+TRIAL_TABLE = """
+CREATE TABLE trial (domain, model, setting, mode, item, repeat INTEGER, prediction, score REAL,
+    PRIMARY KEY (domain, model, setting, mode, item, repeat)) WITHOUT ROWID;
+"""
+_ITEM_TABLE = """
 CREATE TABLE item (domain, item, key, cluster, question, reference, identity, log INTEGER,
     PRIMARY KEY (domain, item)) WITHOUT ROWID;
 CREATE INDEX by_identity ON item (domain, identity);
-CREATE TABLE trial (domain, model, setting, mode, item, repeat INTEGER, prediction, score REAL,
-    PRIMARY KEY (domain, model, setting, mode, item, repeat)) WITHOUT ROWID;
 """
 
 
@@ -99,7 +103,7 @@ def _fill(
     scratch = folder / "scratch.sqlite"
     base = sqlite3.connect(scratch)
     try:
-        base.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _SCHEMA)
+        base.executescript(f"{UNSAFE}{_ITEM_TABLE}{TRIAL_TABLE}")
         for number, log in enumerate(logs):
             names = _Names(base, number, logs)
             with closing(log.predictions) as predictions:
@@ -241,6 +245,18 @@ def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> in
             f"{prediction.where}: item '{prediction.item}' has key '{prediction.key}' here and"
             f" '{existing[0]}' in an earlier row"
         )
+    add_trial(base, prediction, item)
+    return 1
+
+
+def add_trial(base: sqlite3.Connection, prediction: Prediction, item: str) -> None:
+    """Put the answer to an item into the database.
+
+    Raises
+    ------
+    InputError
+        When the same answer stands there already.
+    """
     place = (prediction.domain, prediction.model, prediction.setting, prediction.mode, item)
     try:
         base.execute(
@@ -254,7 +270,6 @@ def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> in
             " are told apart (of two logs of a model leave one out; `import lm-eval --model` names"
             " models apart)"
         ) from None
-    return 1
 
 
 def _write_items(base: sqlite3.Connection, file: IO[bytes]) -> None:
@@ -276,32 +291,37 @@ def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any
         value = (None if score is None else repr(score)) if scored else (prediction or None)
         missing = ("failed", "no score given") if scored else ("unparsed", "blank")
         outcome, reason = ("answered", "imported") if value is not None else missing
-        yield {
-            "schema_version": 1,
-            "domain": domain,
-            "model": model,
-            "setting": setting,
-            "mode": mode,
-            "item": item,
-            "repeat": repeat,
-            "text": prediction or "",
-            "finish": "stop",
-            "outcome": outcome,
-            "value": value,
-            "reason": reason,
-        }
+        place = (domain, model, setting, mode, item, repeat)
+        yield imported_trial(place, prediction or "", outcome, value, reason)
+
+
+def imported_trial(
+    place: TrialPlace, text: str, outcome: str, value: str | None, reason: str
+) -> dict[str, Any]:
+    """Return the line of trials.jsonl of an answer that came with an import."""
+    return {
+        "schema_version": 1,
+        **dict(zip(TRIAL_KEY, place, strict=True)),
+        "text": text,
+        "finish": "stop",
+        "outcome": outcome,
+        "value": value,
+        "reason": reason,
+    }
+
+
+def distinct(base: sqlite3.Connection, column: str, table: str = "trial") -> list[str]:
+    """Return the values of a column, sorted."""
+    rows = base.execute(f"SELECT DISTINCT {column} FROM {table} ORDER BY {column}")
+    return [value for (value,) in rows]
 
 
 def _manifest(base: sqlite3.Connection, log: PredictionFile) -> ManifestObject:
-    def distinct(column: str, table: str) -> list[str]:
-        rows = base.execute(f"SELECT DISTINCT {column} FROM {table} ORDER BY {column}")
-        return [value for (value,) in rows]
-
     return import_manifest(
         log.source,
-        domains=distinct("domain", "item"),
-        models=distinct("model", "trial"),
-        settings=distinct("setting", "trial"),
+        domains=distinct(base, "domain", "item"),
+        models=distinct(base, "model"),
+        settings=distinct(base, "setting"),
         n_items=base.execute("SELECT COUNT(*) FROM item").fetchone()[0],
         content=_content(base),
         entries=log.entries,

@@ -116,7 +116,7 @@ def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> Manif
     base : folder of the plan
     """
     rules: dict[str, Any] = {}
-    for part, forms in task.single:
+    for part, forms in task.single_tasks:
         kind = KINDS[_KIND_OF[part.name]] if part.name in _KIND_OF else None
         if kind is not None and kind.rules is not None:
             own_items = (item for item in items if item.form in forms)
@@ -334,7 +334,7 @@ def task_of_run(manifest: Manifest) -> Task:
 
 def judged_part(task: Task) -> Task:
     """Return the task whose scores judges give, where items of several kinds are asked."""
-    return next((part for part, _ in task.single if part.graders), task)
+    return next((part for part, _ in task.single_tasks if part.graders), task)
 
 
 def _measured(task: Task, setting: RelaxedSetting) -> Task:

@@ -72,15 +72,15 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
         drawing = bars(rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1)
     else:
         figures: dict[str, Callable[[Run, Statistics, str], Figure | None]] = {}
-        own: dict[str, Statistics] = {}
+        statistics_of: dict[str, Statistics] = {}
         for of_metric in opened.statistics.by_metric:
             for presentation in presentations_of(of_metric.document).values():
                 figures.update(presentation.figures)
-                own.update(dict.fromkeys(presentation.figures, of_metric))
+                statistics_of.update(dict.fromkeys(presentation.figures, of_metric))
         if name not in figures:
             expected = ", ".join(("forest", "bars", *figures))
             raise InputError(f"figure '{name}': expected {expected}")
-        statistics = own[name]
+        statistics = statistics_of[name]
         if ddx:
             statistics = Statistics(aggregated_by(opened, ddx))
         drawing = figures[name](opened, statistics, mode)

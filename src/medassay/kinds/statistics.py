@@ -32,7 +32,7 @@ def parts_of(items: RunItems, manifest: Manifest, task: Task) -> list[TaskPart]:
     """Return the tasks of a run that have items, each with its own; one task has them all."""
     if not task.parts:
         return [TaskPart(task, items, manifest)]
-    parts = [(part, items.of_forms(forms)) for part, forms in task.single]
+    parts = [(part, items.of_forms(forms)) for part, forms in task.single_tasks]
     return [
         TaskPart(part, own_items, _own_manifest(manifest, own_items, part))
         for part, own_items in parts
@@ -105,10 +105,10 @@ class RunStatistics:
         """
         parts = [*self._parts.values()]
         # Baselines alone answer nothing where there is nothing to choose.
-        taken = [(task, statistics) for task, statistics in parts if not statistics.empty]
+        filled = [(task, statistics) for task, statistics in parts if not statistics.empty]
         documents = [
             statistics.document(judgements if task.graders else None)
-            for task, statistics in taken or parts[:1]
+            for task, statistics in filled or parts[:1]
         ]
         if len(documents) == 1:
             return documents[0]

@@ -95,7 +95,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         date=run.seal.sealed_at[:10],
         manifest=run.manifest_document,
         statistics=run.statistics,
-        judged_task=next((t.name for t, _ in task.single if t.graders), run.manifest.task),
+        judged_task=next((t.name for t, _ in task.single_tasks if t.graders), run.manifest.task),
         row_types={
             metric: next((p.row_type for p in of_metric), LeaderboardRow)
             for metric, of_metric in presentations.items()

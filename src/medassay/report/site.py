@@ -36,8 +36,10 @@ def site_files(entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, bytes]]:
     for name, state in states.items():
         history = [e for e in entries if e.event.publication == name]
         up = f"../../p/{newest}/"
-        shown = any(entry.event.demonstration for entry in history)
-        status_page = _page("status.html", up=up, state=state, history=history, demonstration=shown)
+        demonstration = any(entry.event.demonstration for entry in history)
+        status_page = _page(
+            "status.html", up=up, state=state, history=history, demonstration=demonstration
+        )
         yield f"status/{name}/index.html", status_page
         yield f"status/{name}.json", status_document(state)
 

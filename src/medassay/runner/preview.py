@@ -301,7 +301,7 @@ def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> 
 def _tasks(schedule: Schedule) -> Iterator[TaskPreview]:
     """Yield how many items each task asks."""
     counts = Counter(bank.items[position].form for bank, position in schedule.items())
-    for task, forms in schedule.task.single:
+    for task, forms in schedule.task.single_tasks:
         items = {form: counts[form] for form in sorted(forms) if counts[form]}
         if items:
             yield TaskPreview(

@@ -82,7 +82,7 @@ def compare_with_stored(
     """
     # Scores of two metrics have no mean in common.
     cells: dict[tuple[CellKey, str], _Cell] = {}
-    tasks = {part.name: part for part, _ in task.single}
+    tasks = {part.name: part for part, _ in task.single_tasks}
     findings: list[FindingObject] = []
     pairs = zip(read_scored_trials(stored.path), read_scored_trials(run.path), strict=True)
     for (old, old_score), (new, new_score) in pairs:

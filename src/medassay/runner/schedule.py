@@ -210,7 +210,7 @@ class Schedule:
     def _check_settings(self) -> None:
         if "few_shot" in self.plan.settings:
             for bank in {bank.name for bank in self._bank_of.values()}:
-                for _, forms in self._single_tasks():
+                for _, forms in self._asked_tasks():
                     check_examples(self._examples(bank, forms), self.plan.few_shot_k, bank)
         if "tools" not in self.plan.modes:
             return
@@ -383,7 +383,7 @@ class Schedule:
         if setting == "few_shot":
             alike = (template.id, item.domain, item.form, item.language)
             if alike not in self._turns:
-                forms = next(f for _, f in self.task.single if item.form in f)
+                forms = next(f for _, f in self.task.single_tasks if item.form in f)
                 dev = self._examples(self._bank_of[cell.domain].name, forms)
                 chosen = choose_examples(dev, item, self.plan.few_shot_k, self.plan.seed)
                 self._turns[alike] = example_turns(template, chosen)
@@ -422,10 +422,10 @@ class Schedule:
         dev = self._dev.get(bank, [])
         return [item for item in dev if item.form in forms] if self.task.parts else dev
 
-    def _single_tasks(self) -> Iterator[tuple[Task, frozenset[str]]]:
+    def _asked_tasks(self) -> Iterator[tuple[Task, frozenset[str]]]:
         """Yield the tasks that have items here."""
         asked = {bank.items[at].form for bank, at in self.items()} if self.task.parts else None
-        for task, forms in self.task.single:
+        for task, forms in self.task.single_tasks:
             if asked is None or asked & forms:
                 yield task, forms
 
@@ -498,7 +498,7 @@ def _prompts(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
 
 def _prompts_of_tasks(plan: Plan, task: Task) -> dict[str, dict[str, tuple[str, Template]]]:
     """Return task → its prompts."""
-    return {part.name: _prompts(plan, part) for part, _ in task.single}
+    return {part.name: _prompts(plan, part) for part, _ in task.single_tasks}
 
 
 def _fallback(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:

@@ -54,13 +54,13 @@ def unranked_rows(
     # Runs before this was counted do not say it.
     most = 1.0 if manifest.max_cut_off is None else manifest.max_cut_off
     reasons: dict[RowKey, str] = {}
-    shown = manifest.plan.demonstration  # of scripted models, which says so on every page
-    scripted = any(judge.provider == "fake" for judge in manifest.judges) and not shown
+    demonstration = manifest.plan.demonstration  # of scripted models, which says so on every page
+    scripted = any(judge.provider == "fake" for judge in manifest.judges) and not demonstration
     for model, setting in rows:
         provider = manifest.provider_of(model)
         if scripted and provider != "baseline":
             reasons[model, setting] = "fake"
-        elif provider == "baseline" or (provider == "fake" and not shown):
+        elif provider == "baseline" or (provider == "fake" and not demonstration):
             reasons[model, setting] = provider
         elif setting.startswith("topline"):
             reasons[model, setting] = "topline"

@@ -72,7 +72,7 @@ class Task:
         return self.parts.get(form, self)
 
     @property
-    def single(self) -> "list[tuple[Task, frozenset[Form]]]":
+    def single_tasks(self) -> "list[tuple[Task, frozenset[Form]]]":
         """Return each of its tasks with the forms that it asks, in order of their names."""
         if not self.parts:
             return [(self, frozenset(self.readers))]
