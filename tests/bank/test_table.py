@@ -236,6 +236,13 @@ def test_what_is_no_number_or_two_of_them_is_refused(text, comma):
         _number(text, "here", comma=comma)
 
 
+def test_a_gap_before_options_that_a_row_leaves_out_is_refused_too(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("Frage,A,B,C,D,Key\nZwei?,x,y,,,B\nDrei?,x,,z,,C\n")
+    with pytest.raises(InputError, match="row 3: option B"):
+        load_table(path, {}, name="n", licence="x", domain="d")
+
+
 def test_german_headings_make_nobody_guess_how_numbers_are_written(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("Frage;Zahl\nWie viel?;1.500\n")
