@@ -77,9 +77,16 @@ def write_plan(folder, **values):
     tables = {k: wanted.pop(k) for k, v in [*wanted.items()] if isinstance(v, dict)}
     lines = [f"{k} = {json.dumps(v)}" for k, v in wanted.items()]
     for name, table in tables.items():
-        lines += [f"[{name}]", *(f"{k} = {json.dumps(v)}" for k, v in table.items())]
+        lines += [f"[{name}]", *(f"{k} = {toml_value(v)}" for k, v in table.items())]
     (folder / "plan.toml").write_text("\n".join(lines) + "\n")
     return folder / "plan.toml"
+
+
+def toml_value(value):
+    """Return a value as TOML writes it; a table in one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k} = {toml_value(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value)
 
 
 def workspace(folder, items, *models, **plan):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from medassay.storage.run import Run
 
 _WHERE = {
+    "Answer": "core.records.answer",
     "Bank": "core.records.item",
     "Choice": "core.records.target",
     "Criteria": "core.records.target",
@@ -24,6 +25,7 @@ _WHERE = {
     "Estimate": "core.records.estimate",
     "Fact": "core.records.target",
     "Facts": "core.records.target",
+    "GraderClass": "own_code.signatures",
     "Item": "core.records.item",
     "Leaderboard": "core.records.leaderboard",
     "MedassayError": "errors",
@@ -31,9 +33,11 @@ _WHERE = {
     "Pattern": "core.records.target",
     "Plan": "core.records.plan",
     "Range": "core.records.target",
+    "ReadFunction": "own_code.signatures",
     "Record": "core.records.target",
     "Reference": "core.records.target",
     "Run": "storage.run",
+    "ScoreFunction": "own_code.signatures",
     "bootstrap_mean": "statistic.interval.bootstrap",
     "extract_option": "kinds.choice.option",
     "figure": "kinds.results",
@@ -50,6 +54,7 @@ _WHERE = {
     "verify": "publishing.verify",
 }
 __all__ = [
+    "Answer",
     "Bank",
     "Choice",
     "Criteria",
@@ -58,6 +63,7 @@ __all__ = [
     "Estimate",
     "Fact",
     "Facts",
+    "GraderClass",
     "Item",
     "Leaderboard",
     "MedassayError",
@@ -65,9 +71,11 @@ __all__ = [
     "Pattern",
     "Plan",
     "Range",
+    "ReadFunction",
     "Record",
     "Reference",
     "Run",
+    "ScoreFunction",
     "bootstrap_mean",
     "extract_option",
     "figure",
@@ -92,6 +100,7 @@ def run(
     secrets: "dict[str, str] | None" = None,
     workspace: Path | str | None = None,
     engine: str = "local",
+    trust_code: bool = False,
 ) -> "Run":
     """Ask all models of a plan and return the sealed run; see `medassay.pipeline.run`.
 
@@ -104,6 +113,7 @@ def run(
     workspace : folder for runs/, responses/ and banks.lock, or an address as s3://bucket/work
         (extra `objects`); default: the plan's folder
     engine : "local", or "ray" for several processes or machines (extra `ray`)
+    trust_code : whether code of your own that the plan names may be executed
     """
     import os
     import warnings
@@ -114,7 +124,14 @@ def run(
         warnings.warn(line, stacklevel=4)
 
     environment = dict(os.environ) if secrets is None else secrets
-    return pipeline.run(plan, secrets=environment, workspace=workspace, engine=engine, tell=tell)
+    return pipeline.run(
+        plan,
+        secrets=environment,
+        workspace=workspace,
+        engine=engine,
+        trust_code=trust_code,
+        tell=tell,
+    )
 
 
 # Folders with a face of their own, as `medassay.synthesis.paths`: loaded when they are named.

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from medassay.bank.lock import register
 from medassay.core.records.plan import Plan, load_plan
+from medassay.own_code.kept import keep
 from medassay.runner.engine.catalog import refuse_unknown
 from medassay.runner.find_run import find_run, origin_of
 from medassay.runner.finish import finish
 from medassay.runner.measure import measure
-from medassay.runner.prepare import prepare
+from medassay.runner.prepare import load_own_code, prepare
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.recording import RunOptions, recording
 from medassay.runner.replication import findings_of
@@ -37,6 +38,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     accept_failures: bool = False,
     again: str = "",
     engine: str = "local",
+    trust_code: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Run:
     """Ask all models of a plan and return the sealed run; the same call resumes an
@@ -52,13 +54,15 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
         first
     engine : "local", or "ray" for several processes or machines; either resumes what the other
         began
+    trust_code : whether code of the user that the plan names may be executed
     tell : called, before anything is asked, with each line that a user must know: models asked
         otherwise than the plan says
 
     Raises
     ------
     InputError
-        Before any call, when plan, bank or models file is wrong.
+        Before any call, when plan, bank or models file is wrong, or the plan names code of the user
+        and `trust_code` is not set.
     IncompleteError
         When trials or verdicts failed or the budget ended: the run stays unsealed and resumes.
     ModelError
@@ -72,7 +76,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     workspace = open_workspace(workspace or base, plan.hash)
     runs = workspace / "runs"
 
-    prepared = prepare(plan, base, workspace)
+    prepared = prepare(plan, base, workspace, trust_code=trust_code)
     for line in prepared.warnings:
         tell(line)
     origin = origin_of(prepared, runs, fresh=fresh, again=again)
@@ -93,10 +97,12 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
         engine=engine,
         tell=tell,
     )
+    load_own_code(prepared)
     with recording(current, prepared, options) as opened:
         if opened is not None:
             stage_spec, context = opened
             task = prepared.schedule.task
+            keep(current.path, task.own)
             items = write_items(current, prepared.schedule)
             ask(current, stage_spec, context, secrets)
             if prepared.assignment is not None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests import makers
 from tests.exchange import reviewed_banks as reviewing
+from tests.runner.mixed_plans import text_items
 from tests.study import context_runs as contexts
 from tests.synthesis import flawed_runs as flaws
 from tests.synthesis import shops
@@ -440,6 +441,17 @@ def your_own_questions(world: World) -> None:
     }
 
 
+def your_own_code(world: World) -> None:
+    text = Path("docs/how-to/your-own-code.md")
+    text = (Path(__file__).parents[2] / text).read_text(encoding="utf-8")
+    for language, file in (("python", "my.py"), ("toml", "plan.toml")):
+        block = text.split(f"```{language}\n", 1)[1].split("```", 1)[0]
+        (world.folder / file).write_text(block, encoding="utf-8")
+    makers.write_bank(world.folder / "mine", text_items(4))
+    models = [makers.fake(name, reply="A drooping face.") for name in ("small", "large")]
+    makers.write_models(world.folder, *models)
+
+
 def _newest_in(folder: Path) -> str:
     [run] = (folder / "runs").iterdir()
     return f"runs/{run.name}"
@@ -461,6 +473,7 @@ WORLDS: dict[str, Callable[[World], None]] = {
     "retrieval-and-tools.md": retrieval_and_tools,
     "reviews.md": reviews,
     "suites.md": suites,
+    "your-own-code.md": your_own_code,
     "your-own-questions.md": your_own_questions,
 }
 

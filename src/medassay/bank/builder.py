@@ -5,7 +5,7 @@ reason.
 import csv
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from medassay.bank.check import build_item, check_record
 from medassay.bank.delimited import USUAL, TableForm, encoding_name
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import content_hash
+from medassay.core.entry_point import load
 from medassay.core.json import parse_json
 from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank, Item
@@ -137,6 +138,27 @@ class BankBuilder:
             dropped=dict(self.dropped),
             card=card,
         )
+
+
+def bank_of_package(name: str, path: Path, *, licence: str) -> Bank:
+    """Return the bank that a function of an installed package reads from files.
+
+    The function takes the path and gives items, each with the keys of `items.jsonl`.
+
+    Raises
+    ------
+    InputError
+        When the package cannot be imported, or an item is not one.
+    """
+    builder = BankBuilder(name, licence=licence, source=path.name, title=name)
+    for number, record in enumerate(load("banks", name)(path), 1):
+        if not isinstance(record, Mapping) or not isinstance(record.get("id"), str):
+            raise InputError(
+                f"bank '{name}', item {number}: expected a mapping with the keys of items.jsonl, an"
+                " id among them"
+            )
+        builder.add(cast(ItemObject, dict(record)))
+    return builder.bank()
 
 
 def find_file(root: Path, *names: str) -> Path:

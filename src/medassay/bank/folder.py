@@ -8,6 +8,7 @@ import hashlib
 import os
 import tempfile
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import overload
@@ -53,6 +54,7 @@ class StoredItems(Sequence[Item]):
         self._lengths = array("L")
         self.ids: list[str] = []
         self.heads: list[Head] = []
+        self.languages: Counter[str] = Counter()  # of the items to be asked
 
     def __del__(self) -> None:
         os.close(self._file)
@@ -117,6 +119,8 @@ class StoredItems(Sequence[Item]):
                     last = key
                     head = (domain, record.get("split", "test"), form)
                     self.heads.append(heads.setdefault(head, head))
+                    if head[1] == "test":
+                        self.languages[record.get("language", "en")] += 1
                     self.ids.append(name)
                     self._starts.append(offset)
                     self._lengths.append(len(line))
@@ -242,6 +246,13 @@ def bank_heads(bank: Bank) -> Iterator[tuple[str, Head]]:
 def asked_forms(bank: Bank) -> set[Form]:
     """Return the forms of a bank's items that are no examples."""
     return {form for _, (_, split, form) in bank_heads(bank) if split == "test"}
+
+
+def asked_languages(bank: Bank) -> Counter[str]:
+    """Return how many items of a bank that are no examples are in which language."""
+    if isinstance(bank.items, StoredItems):
+        return bank.items.languages
+    return Counter(item.language for item in bank.items if item.split == "test")
 
 
 def _check_registered(folder: Path, card: BankCard, content_sha256: str, lock: Path | None) -> None:

@@ -215,17 +215,21 @@ def list_banks() -> None:
     """Print the catalogue of banks that can be loaded or imported."""
     from medassay.bank.catalog import BANKS
     from medassay.bank.hub import HUB
+    from medassay.core.entry_point import entry_points, package_of
 
-    rows = [
+    rows: list[dict[str, object]] = [
         {"name": n, "checked": e.checked, "says": e.says, "fetch": n in HUB}
         for n, e in BANKS.items()
     ]
+    packaged = entry_points("banks")
+    rows += [{"name": n, "package": package_of(point)} for n, point in packaged.items()]
     out.tell(
         {"banks": rows},
         *(
             f"{name:<16} {entry.checked:<20} {entry.says}{' (bank fetch)' if name in HUB else ''}"
             for name, entry in BANKS.items()
         ),
+        *(f"{name:<16} {package_of(point)}" for name, point in packaged.items()),
     )
 
 
@@ -370,7 +374,7 @@ def import_bank(
                 " them is published; --may-leave allows both"
             )
     else:
-        bank = _load_data_set(name, path, golden)
+        bank = _load_data_set(name, path, golden, licence=licence)
     _write_imported(bank, to or Path(bank.name))
 
 
@@ -485,14 +489,19 @@ def _write_imported(bank: "Bank", folder: Path, more: Mapping[str, object] | Non
     )
 
 
-def _load_data_set(name: str, path: Path, golden: str) -> "Bank":
-    """Return a public bank from its files."""
+def _load_data_set(name: str, path: Path, golden: str, *, licence: str) -> "Bank":
+    """Return a public bank from its files, or one that an installed package reads."""
+    from medassay.bank.builder import bank_of_package
     from medassay.bank.catalog import BANKS
+    from medassay.core.entry_point import entry_points
 
+    if name not in BANKS and name in entry_points("banks"):
+        return bank_of_package(name, path, licence=licence)
     loadable = {n: entry for n, entry in BANKS.items() if entry.checked != "shipped"}
     if name not in loadable:
         raise InputError(
-            f"bank import: '{name}' is unknown; known are csv, xlsx, reports, {', '.join(loadable)}"
+            f"bank import: '{name}' is unknown; known are csv, xlsx, reports,"
+            f" {', '.join((*loadable, *entry_points('banks')))}"
         )
     return loadable[name].load(path, **({"golden": golden} if golden else {}))
 

@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 import typer
 
 from medassay.cli.output import out
+from medassay.cli.schema import schema_text
 from medassay.errors import InputError, UsageError
 
 _FILES = ("plan.toml", "models.json")
+_SCHEMAS = ("plan", "models")
 _BANK = typer.Option("demo", help="The bank that the plan asks: a folder, or 'demo'.")
 _ENDPOINT = typer.Option(
     "", help="A server of the OpenAI protocol to ask, as http://localhost:8000/v1; needs --model."
@@ -43,6 +45,10 @@ def command(
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in zip(_FILES, (plan, models), strict=True):
         (folder / name).write_text(text, encoding="utf-8")
+    for name in _SCHEMAS:  # which both files name, so that editors complete
+        path = folder / "schemas" / f"{name}.schema.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(schema_text(name), encoding="utf-8")
     out.tell(
         {"path": str(folder), "files": list(_FILES)},
         f"{folder}: wrote {' and '.join(_FILES)}",

@@ -3,11 +3,12 @@
 import os
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
 from medassay.cli import location
-from medassay.cli.options import ENGINE, listed
+from medassay.cli.options import ENGINE, TRUST_CODE, listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
 
@@ -60,6 +61,7 @@ def command(
     yes: bool = _YES,
     accept_failures: bool = _ACCEPT_FAILURES,
     again: str = _AGAIN,
+    trust_code: bool = TRUST_CODE,
     engine: str = ENGINE,
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
@@ -74,7 +76,8 @@ def command(
             "either --panel names who judges, or --again what its judges are asked once more"
         )
     if again:
-        _ask_again(run, again, models, yes=yes, accept_failures=accept_failures, engine=engine)
+        again_options = AgainOptions(yes, accept_failures, engine, trust_code)
+        _ask_again(run, again, models, again_options)
         return
     options = JudgingOptions(
         judges=listed(panel),
@@ -84,6 +87,7 @@ def command(
         allow_own=allow_own,
         steps=steps,
         graphs=graph,
+        trust_code=trust_code,
     )
     if preview:
         print_preview(preview_again(run, options))
@@ -101,16 +105,23 @@ def command(
     tell_run(judged)
 
 
-def _ask_again(
-    run: Path, again: str, models: Path, *, yes: bool, accept_failures: bool, engine: str
-) -> None:
+class AgainOptions(NamedTuple):
+    """How judges are asked once more; each is an option of the command."""
+
+    yes: bool
+    accept_failures: bool
+    engine: str
+    trust_code: bool
+
+
+def _ask_again(run: Path, again: str, models: Path, options: AgainOptions) -> None:
     """Ask the judges of a run once more for what could not be used, and tell the result."""
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.progress import watch
     from medassay.runner.rejudge import is_paid, judge_again
     from medassay.runner.retrying import unusable_lines
 
-    if not yes and is_paid(run):
+    if not options.yes and is_paid(run):
         _confirm_unknown_cost()
     judged = judge_again(
         run,
@@ -118,8 +129,9 @@ def _ask_again(
         models_file=models,
         secrets=os.environ,
         watch=watch,
-        accept_failures=accept_failures,
-        engine=engine,
+        accept_failures=options.accept_failures,
+        engine=options.engine,
+        trust_code=options.trust_code,
     )
     tell_run(judged)
     for line in unusable_lines(judged):

@@ -21,6 +21,9 @@ def _engine_name(name: str) -> str:
     return name
 
 
+TRUST_CODE = typer.Option(
+    False, "--trust-code", help="Execute own code that made, or shall make, the numbers."
+)
 ENGINE = typer.Option(
     "local",
     callback=_engine_name,

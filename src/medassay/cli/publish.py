@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from medassay.cli import location
+from medassay.cli.options import TRUST_CODE
 from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
 from medassay.core.wording import counted, listed
@@ -50,6 +51,10 @@ def command(
     require_api: bool = typer.Option(
         False, "--require-api", help="Refuse models that others cannot call."
     ),
+    with_code: bool = typer.Option(
+        False, "--with-code", help="Publish own code that made the numbers, too."
+    ),
+    trust_code: bool = TRUST_CODE,
     key: Path | None = typer.Option(
         None, help="The private key that signs the log (`medassay keys new`)."
     ),
@@ -69,7 +74,14 @@ def command(
     if asks:
         out.say(f"becomes public: {_what_is_public(opened)}")
         typer.confirm("Make that public?", abort=True)
-    about = About(reason=reason, validation=validation, compact=compact, require_api=require_api)
+    about = About(
+        reason=reason,
+        validation=validation,
+        compact=compact,
+        require_api=require_api,
+        with_code=with_code,
+        trust_code=trust_code,
+    )
     with location.changing(to, last=LEDGER) as folder:
         page = publish(opened, folder, publication=called, signer=signer, about=about)
     if not asks:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from medassay.cli.options import ENGINE
+from medassay.cli.options import ENGINE, TRUST_CODE
 from medassay.cli.output import out
 from medassay.cli.progress import watch
 from medassay.errors import GateError, UsageError
@@ -68,6 +68,7 @@ def command(
     accept_failures: bool = _ACCEPT_FAILURES,
     again: str = _AGAIN,
     workspace: str | None = _WORKSPACE,
+    trust_code: bool = TRUST_CODE,
     engine: str = ENGINE,
     suite: str = _SUITE,
     model: str = _MODEL,
@@ -98,6 +99,7 @@ def command(
     if preview:
         print_preview(preview_plan(plan, workspace=workspace))
         return
+    trust_code = trust_code or _agreed(plan)
     if not yes and has_prices(plan):
         confirm(preview_plan(plan, workspace=workspace), again=again)
     result = pipeline.run(
@@ -109,6 +111,7 @@ def command(
         accept_failures=accept_failures,
         again=again,
         engine=engine,
+        trust_code=trust_code,
         tell=out.say,
     )
     tell_run(result)
@@ -116,6 +119,30 @@ def command(
         out.say(line)
     if fresh:
         tell_rerun(result)
+
+
+def _agreed(plan: Path) -> bool:
+    """Say which own code a plan would execute, and ask; refuse where nobody can be asked.
+
+    Returns
+    -------
+    bool
+        Whether it may be executed; False for plans without own code.
+    """
+    from medassay.core.records.plan import load_plan
+    from medassay.own_code.find import described, own_code_of
+
+    own = own_code_of(load_plan(plan), plan.resolve().parent)
+    if own is None or not own.parts:
+        return False
+    for line in described(own):
+        out.say(line)
+    if not sys.stdin.isatty():
+        raise UsageError(
+            f"{plan}: executes code that is no part of medassay; read it, then say --trust-code"
+        )
+    typer.confirm("Execute this code?", abort=True, err=True)
+    return True
 
 
 def tell_rerun(run: "Run") -> None:
@@ -165,7 +192,8 @@ def print_preview(cost: "Preview", *, to_stderr: bool = False) -> None:
     from medassay.core.records.leaderboard import fallback_lines
 
     tell = out.say if to_stderr else out.result
-    for line in (*map(_task_text, cost.tasks), *fallback_lines(cost.fallback), *cost.limits):
+    tasks = map(_task_text, cost.tasks)
+    for line in (*tasks, *cost.own_code, *fallback_lines(cost.fallback), *cost.limits):
         tell(line)
     for model in cost.models:
         price = f"{model.money:.4f} {model.currency}" if model.price_known else "price unknown"

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from medassay.cli import location
-from medassay.cli.options import ENGINE
+from medassay.cli.options import ENGINE, TRUST_CODE
 
 
 def command(
@@ -15,11 +15,14 @@ def command(
     contradiction_penalty: float | None = typer.Option(
         None, help="λ of target facts, 0 to 1; default: as the banks say."
     ),
+    trust_code: bool = TRUST_CODE,
     engine: str = ENGINE,
 ) -> None:
     """Score the stored answers of a run with today's scorers; nothing earlier is overwritten."""
     from medassay.cli.leaderboard import tell_run
     from medassay.runner.rescore import rescore
 
-    rescored = rescore(run, contradiction_penalty=contradiction_penalty, engine=engine)
+    rescored = rescore(
+        run, contradiction_penalty=contradiction_penalty, engine=engine, trust_code=trust_code
+    )
     tell_run(rescored)

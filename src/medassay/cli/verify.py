@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from medassay.cli.location import read
+from medassay.cli.options import TRUST_CODE
 from medassay.cli.output import out
 from medassay.errors import InputError, IntegrityError
 
@@ -27,6 +28,7 @@ def command(
     signed_by: str = typer.Option(
         "", help="The public key that must have signed the log's last line."
     ),
+    trust_code: bool = TRUST_CODE,
     most_seconds: float = typer.Option(
         1800, min=0, help="Of an address: seconds in all, after which reading ends."
     ),
@@ -47,7 +49,7 @@ def command(
         copied = is_address(place)
         here = fetch_site(place, Path(folder), bounds, out.say) if copied else read(place)
         try:
-            report = verify(here, since=since, signed_by=signed_by)
+            report = verify(here, since=since, signed_by=signed_by, trust_code=trust_code)
         except InputError as error:  # of a copy, name the address
             raise InputError(str(error).replace(str(here), place)) from None
         proof = None

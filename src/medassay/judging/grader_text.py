@@ -2,9 +2,10 @@
 
 import json
 import lzma
+from collections.abc import Mapping
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jinja2
 
@@ -12,6 +13,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json_schema import JsonSchema
 from medassay.core.records.prompt import Message, Prompt
 from medassay.core.records.verdict import Grader
+from medassay.prompt.own_template import holes_in
 
 LANGUAGES = ("en", "de", "es")
 
@@ -19,12 +21,25 @@ LANGUAGES = ("en", "de", "es")
 class GraderText:
     """The prompt of a judge in its languages; English where an item's language has none."""
 
-    def __init__(self, name: str, languages: tuple[str, ...] = LANGUAGES) -> None:
+    def __init__(
+        self,
+        name: str,
+        languages: tuple[str, ...] = LANGUAGES,
+        *,
+        texts: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the texts from the files of the package, or those that are given: language → text,
+        "" for all others.
+        """
         self.name = name
         self._languages = languages
+        self._own_texts = texts
 
     @cached_property
-    def _sources(self) -> dict[str, str]:
+    def sources(self) -> dict[str, str]:
+        """Return language → text."""
+        if self._own_texts is not None:
+            return dict(self._own_texts)
         folder = files("medassay.judging") / "templates"
         return {
             language: (folder / f"{self.name}.{language}.txt").read_text(encoding="utf-8")
@@ -36,21 +51,28 @@ class GraderText:
         environment = jinja2.Environment(
             undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
-        return {name: environment.from_string(text) for name, text in self._sources.items()}
+        return {name: environment.from_string(text) for name, text in self.sources.items()}
 
     @property
     def texts(self) -> bytes:
         """Return all texts joined: what an id is the hash of."""
-        return "\x1f".join(f"{k}\x1f{v}" for k, v in sorted(self._sources.items())).encode()
+        return "\x1f".join(f"{k}\x1f{v}" for k, v in sorted(self.sources.items())).encode()
 
     @cached_property
     def id(self) -> str:
         """Return `name@hash` of the texts."""
         return f"{self.name}@{sha256_hex(self.texts)[:12]}"
 
+    @property
+    def holes(self) -> set[str]:
+        """Return the holes that are filled."""
+        return set().union(*map(holes_in, self.sources.values()))
+
     def render(self, language: str, **values: Any) -> str:
         """Return the text of a language filled with what is given."""
-        template = self._templates.get(language) or self._templates["en"]
+        templates = self._templates
+        template = templates.get(language) or templates.get("") or templates.get("en")
+        template = template or next(iter(templates.values()))
         return template.render(**values)
 
     def prompt(
@@ -72,6 +94,22 @@ class GraderText:
             schema=b"" if schema is None else canonical(schema),
             alternatives=alternatives,
         )
+
+
+def shipped_grader_texts() -> dict[str, dict[str, str]]:
+    """Return name → language → text of the prompts of judges that a user's own may replace."""
+    return {
+        name: GraderText(name).sources for name in ("criteria", "facts", "g_eval", "prometheus")
+    }
+
+
+@runtime_checkable
+class TextGrader(Protocol):
+    """A grader with one text, in whose place a user may put another."""
+
+    @property
+    def text(self) -> GraderText:
+        """Return the text."""
 
 
 @cache

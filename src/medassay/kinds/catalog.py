@@ -12,9 +12,10 @@ from medassay.core.protocols import Summary
 from medassay.core.records.item import Item
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.manifest_object import GraderRules, ManifestObject
+from medassay.core.records.own_code import OwnCode
 from medassay.core.records.plan import Plan
 from medassay.core.records.relaxed import RelaxedSetting
-from medassay.core.records.target import Form
+from medassay.core.records.target import Choice, Form
 from medassay.core.records.task import CHAT_SUFFIX, Task
 from medassay.core.records.verdict import Grader
 from medassay.core.scale import Scale
@@ -32,6 +33,9 @@ from medassay.kinds.likelihood.kind import LIKELIHOOD
 from medassay.kinds.pattern.kind import PATTERN
 from medassay.kinds.record.kind import HEALTH_RECORD
 from medassay.kinds.reference.kind import REFERENCE
+from medassay.own_code.functions import own_parser, own_scorer
+from medassay.prompt.own_template import check_holes, holes_in
+from medassay.prompt.render import HOLES
 from medassay.score.measure import Measure
 from medassay.score.scorer import Scorer
 from medassay.summary.columns import ColumnSummary
@@ -83,14 +87,42 @@ MEASURES: dict[str, Measure] = {
     measure.name: measure for kind in KINDS.values() for measure in kind.measures
 }
 RULES = {kind.key: kind.rules for kind in KINDS.values() if kind.rules is not None}
-# Parts of scores that are published of withheld items.
-PUBLIC_PARTS: tuple[str, ...] = tuple(
+_PUBLIC_PARTS: tuple[str, ...] = tuple(
     part for kind in KINDS.values() for part in (*kind.public_parts, *_columns(kind))
 )
 GRADERS: dict[str, Callable[[GraderRules], Grader]] = {
     **SHARED_GRADERS,
     **{name: make for kind in KINDS.values() for name, make in kind.graders.items()},
 }
+
+
+OWN_SCORER = "own_scorer"  # key of the summary of the columns that a scorer of the user gives
+
+
+def parser_of(task: Task, form: Form) -> Parser:
+    """Return what reads the replies to items of a form."""
+    if task.own is not None and "parser" in task.own.parts:
+        return own_parser(task.own)
+    return PARSERS[task.readers[form][0] or ""]
+
+
+def scorer_of(task: Task, form: Form) -> Scorer:
+    """Return what scores the answers to items of a form; judged ones have no score at first."""
+    if task.own is not None and "scorer" in task.own.parts:
+        return own_scorer(task.own)
+    name = task.readers[form][1]
+    return SCORERS[name] if name else _unjudged(task.part(form))
+
+
+def _unjudged(task: Task) -> Scorer:
+    """Return what scores an answer that judges decide on: null until they have."""
+    return Scorer("judges", lambda item, answer: (None, "unjudged"), revision=1, scale=task.scale)
+
+
+def public_parts(manifest: Manifest) -> tuple[str, ...]:
+    """Return the parts of scores that are published of withheld items."""
+    own = manifest.own_code
+    return (*_PUBLIC_PARTS, *(() if own is None else own.columns))
 
 
 def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summary]:
@@ -100,7 +132,10 @@ def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summar
     name = _KIND_OF.get(task.name)
     kind = Kind(tasks=()) if name is None else KINDS[name]
     summary: Summary | None = None
-    if kind.summary is not None:
+    if task.own is not None and task.own.scores:
+        if task.own.columns:
+            summary = ColumnSummary(OWN_SCORER, items, manifest, task.own.column_scales)
+    elif kind.summary is not None:
         summary = kind.summary(items, manifest, task)
     elif name is not None and (columns := _columns(kind)):
         summary = ColumnSummary(name, items, manifest, columns)
@@ -125,7 +160,11 @@ def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> Manif
 
 
 def measures_of(task: Task, form: str) -> list[Measure]:
-    """Return what is told of the answers to items of a form besides their scores."""
+    """Return what is told of the answers to items of a form besides their scores; nothing where a
+    user's own code gives these, since it may read answers in its own way.
+    """
+    if task.own is not None and task.own.scores:
+        return []
     return [
         measure
         for measure in MEASURES.values()
@@ -135,7 +174,7 @@ def measures_of(task: Task, form: str) -> list[Measure]:
 
 def presentations() -> dict[str, Presentation]:
     """Return key of a summary → how it is shown, of the kinds that show any."""
-    return presentations_of({kind.key or name: None for name, kind in KINDS.items()})
+    return presentations_of({*(kind.key or name for name, kind in KINDS.items()), OWN_SCORER})
 
 
 def presentations_of(statistics: Collection[str]) -> dict[str, Presentation]:
@@ -151,6 +190,10 @@ def presentations_of(statistics: Collection[str]) -> dict[str, Presentation]:
             from medassay.kinds.columns import shown_columns
 
             shown[key] = shown_columns(name)
+    if OWN_SCORER in statistics:
+        from medassay.kinds.columns import shown_columns
+
+        shown[OWN_SCORER] = shown_columns(OWN_SCORER)
     return shown
 
 
@@ -161,19 +204,81 @@ def find_task(name: str) -> Task:
     return TASKS[name]
 
 
-def task_of_plan(plan: Plan, forms: Collection[Form] = ()) -> Task:
+def task_of_plan(plan: Plan, forms: Collection[Form] = (), own: OwnCode | None = None) -> Task:
     """Return the task that a plan means: `scoring`, `relaxed_perplexity` and `chat_template` each
     lead to one of its own; a plan that names none means that of each kind of its items.
 
     Parameters
     ----------
     forms : of the items that the plan's banks hold to be asked
+    own : what the plan takes from files of its user
 
     Raises
     ------
     InputError
-        When a task is unknown, has no such twin, or cannot be asked beside the others.
+        When a task is unknown, has no such twin, cannot be asked beside the others, or does not
+        take what the user brings.
     """
+    task = _task_of_plan(plan, forms)
+    if own is None:
+        return task
+    if task.parts:
+        raise InputError(
+            "plan: [task] is for items of one kind, and the banks hold"
+            f" {', '.join(sorted(task.parts))}; name the task that yours is like, as like ="
+            f' "{task.single_tasks[0][0].name}"'
+        )
+    if own.parts and task.asks != "reply":
+        raise InputError(
+            f"plan: task '{task.name}' asks for likelihoods, and own code is for replies; leave it"
+            " out"
+        )
+    choosing = Choice.form in forms and Choice.form in task.readers and not own.scores
+    for name, texts in own.templates.items():
+        check_holes(name, texts, HOLES, ["question", "context"])
+        if choosing and not all("options" in holes_in(text) for text in texts.values()):
+            raise InputError(
+                f"template '{name}' shows no options, of which a model shall choose one; go through"
+                " them with {% for letter, option in options %}"
+            )
+    named = plan.own.template if plan.own is not None else ""
+    changed = with_own_code(task, own, n_judges=len(plan.judges))
+    return replace(changed, template=Path(named).name) if named else changed
+
+
+def with_own_code(task: Task, own: OwnCode, *, n_judges: int = 1) -> Task:
+    """Return a task whose parser, scorer, grader and prompts are those of a user.
+
+    Parameters
+    ----------
+    n_judges : that a grader of the user has
+    """
+    own_parts = {role: part.id for role, part in own.parts.items()}
+    readers = {
+        form: (own_parts.get("parser", parser), own_parts.get("scorer", scorer))
+        for form, (parser, scorer) in task.readers.items()
+        if parser is not None
+    }
+    if not own.scores:
+        return replace(task, own=own, readers=readers if "parser" in own_parts else task.readers)
+    judged = "grader" in own_parts
+    return replace(
+        task,
+        own=own,
+        readers={form: (parser, None) for form, (parser, _) in readers.items()}
+        if judged
+        else readers,
+        graders=dict.fromkeys(readers, own_parts["grader"]) if judged else {},
+        n_judges=n_judges if judged else 0,
+        graphs=(),
+        metrics=(),
+        metric=own.metric,
+        scale=own.score_scale,
+        likelihood="",
+    )
+
+
+def _task_of_plan(plan: Plan, forms: Collection[Form]) -> Task:
     # Templates are of one task: beside them none was ever meant but the closed one.
     if plan.tasks or not (plan.task or plan.templates or _asks_likelihoods(plan)):
         return _task_of_kinds(plan, forms)
@@ -329,7 +434,9 @@ def task_of_run(manifest: Manifest) -> Task:
     readers = {
         form: (parsers.get(form, parser), scorer) for form, (parser, scorer) in task.readers.items()
     }
-    return replace(task, readers=readers) if parsers else task
+    task = replace(task, readers=readers) if parsers else task
+    own = manifest.own_code
+    return task if own is None else with_own_code(task, own.own_code)
 
 
 def judged_part(task: Task) -> Task:

@@ -1,14 +1,18 @@
 """The graders of a run, made from the cards of its banks and the rules of its plan."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from medassay.core.records.manifest_object import GraderRules, ManifestObject
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
+from medassay.judging.grader_text import GraderText, TextGrader
 from medassay.judging.graders.graph.graph import find
 from medassay.kinds.catalog import GRADERS
+from medassay.own_code.grader import OwnGrader
+from medassay.prompt.own_template import check_holes
 
 _STEPPED = "g_eval"
 
@@ -24,6 +28,8 @@ def graders_of(task: Task, manifest: ManifestObject) -> dict[str, Grader]:
         raise InputError(f"plan: task '{task.name}' has no evaluation steps; leave 'steps' out")
     if not task.graders:
         return {}
+    if task.own is not None and "grader" in task.own.parts:
+        return {domain: OwnGrader(own=task.own) for domain in manifest["domains"]}
     [name] = set(task.graders.values())
     if steps and steps["with_path"] == (name == "g_eval_no_path"):
         needed = "without" if steps["with_path"] else "with"
@@ -35,10 +41,32 @@ def graders_of(task: Task, manifest: ManifestObject) -> dict[str, Grader]:
     if "ddx" in manifest:
         rules |= {"ddx": manifest["ddx"]}
     cards = {bank["version"]: bank for bank in manifest["banks"]}
-    return {
+    graders = {
         domain: GRADERS[name]({**cards[bank], **rules})
         for domain, bank in manifest["domains"].items()
     }
+    if task.own is not None and task.own.grader_templates:
+        [(file, texts)] = task.own.grader_templates.items()
+        return {domain: _with_text(each, file, texts) for domain, each in graders.items()}
+    return graders
+
+
+def _with_text(grader: Grader, name: str, texts: Mapping[str, str]) -> Grader:
+    """Return a grader that asks by a prompt of the user.
+
+    Raises
+    ------
+    InputError
+        When it has no prompt that could stand for, or the prompt has holes that it does not fill.
+    """
+    if not isinstance(grader, TextGrader):
+        raise InputError(
+            f"plan: grader '{grader.name}' has several prompts, or none; leave"
+            " 'task.grader_template' out, or write a grader of your own"
+        )
+    holes = grader.text.holes
+    check_holes(name, texts, holes, sorted(holes & {"answer", "table"}))
+    return replace(grader, text=GraderText(name, texts=texts))  # type: ignore[type-var]
 
 
 def remembered_graphs(task: Task, named: Sequence[str], base: Path) -> ManifestObject:

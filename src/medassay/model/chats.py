@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from medassay.core.entry_point import entry_points, load
 from medassay.core.records.model import Chat, ModelSpec
 from medassay.core.secret import secrets as known_secrets
 from medassay.model.baseline import Baseline
@@ -15,7 +16,10 @@ def provide(
     """Return the provider of one entry; `majority` is what the baseline of that name answers."""
     if spec.provider == "baseline":
         return Baseline(spec, majority=majority)
-    return PROVIDERS[spec.provider](spec, named_secrets(spec, secrets))
+    if spec.provider in PROVIDERS:
+        return PROVIDERS[spec.provider](spec, named_secrets(spec, secrets))
+    chat: Chat = load("providers", spec.provider)(spec, named_secrets(spec, secrets))
+    return chat
 
 
 def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]:
@@ -53,7 +57,7 @@ def make_chats(
     return {
         name: provide(spec, secrets, majority)
         for name, spec in specs.items()
-        if spec.provider in PROVIDERS
+        if spec.provider in PROVIDERS or spec.provider in entry_points("providers")
     }
 
 

@@ -7,17 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from medassay.core.json import parse_json
 from medassay.core.plan_file import RecordError
-from medassay.core.records.model import ModelSpec, Price
+from medassay.core.records.model import ModelSpec
 from medassay.errors import InputError
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
-# Read by TypeAdapter only.
-ModelSpec.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
-Price.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 _SPEC = TypeAdapter(ModelSpec)
 
 

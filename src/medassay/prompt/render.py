@@ -1,7 +1,7 @@
 """item → prompt: filling a template, showing options, adding examples."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -18,6 +18,8 @@ from medassay.prompt.catalog import MAKING, OPTIONS_AS_TEXTS, PARTS, SCHEMAS, TE
 
 Order = tuple[int, ...]
 _HOLE = "{{ given }}"
+# What an item fills in: the holes that a template may have.
+HOLES = ("condition", "context", "domain", "form", "given", "options", "question")
 
 
 class PromptPart:
@@ -26,12 +28,7 @@ class PromptPart:
     `id` is `name@hash` over all its texts.
     """
 
-    def __init__(self, name: str, languages: Sequence[str], more: bytes = b"") -> None:
-        folder = files("medassay.prompt") / "templates"
-        texts = {
-            language: (folder / f"{name}.{language}.txt").read_text(encoding="utf-8")
-            for language in languages
-        }
+    def __init__(self, name: str, texts: Mapping[str, str], more: bytes = b"") -> None:
         # Names that a template asks for and nobody gives are errors before any call.
         environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
         environment.globals.clear()  # a template reads its item; copying globals took half the time
@@ -39,15 +36,23 @@ class PromptPart:
         # Where a template has no hole for what is given, that stands before it.
         self._holes = {language for language, text in texts.items() if _HOLE in text}
         joined = "\x1f".join(f"{lang}\x1f{texts[lang]}" for lang in sorted(texts))
+        self.name = name
         self.id = f"{name}@{sha256_hex(joined.encode() + more)[:12]}"
 
     def text(self, language: str, **holes: Any) -> str:
         """Return the text in a language with its holes filled."""
         return self._texts[self.language(language)].render(**holes)
 
+    @property
+    def languages(self) -> set[str]:
+        """Return the languages that it has a text for; "" stands for any."""
+        return set(self._texts)
+
     def language(self, language: str) -> str:
         """Return the language in which a text is given that is wanted in another."""
-        return language if language in self._texts else "en"
+        if language in self._texts:
+            return language
+        return next((other for other in ("", "en") if other in self._texts), min(self._texts))
 
 
 class Template(PromptPart):
@@ -57,14 +62,17 @@ class Template(PromptPart):
     With `options_as_texts` an answer is the text of an option, else its letter.
     """
 
-    def __init__(self, name: str) -> None:
-        if name not in TEMPLATES:
-            raise InputError(
-                f"template '{name}' is unknown; known are {', '.join(sorted(TEMPLATES))}"
-            )
-        self.options_as_texts = name in OPTIONS_AS_TEXTS
-        self.schema = canonical(SCHEMAS[name]) if name in SCHEMAS else b""
-        super().__init__(name, TEMPLATES[name], self.schema)
+    def __init__(
+        self,
+        name: str,
+        texts: Mapping[str, str],
+        *,
+        options_as_texts: bool = False,
+        schema: bytes = b"",
+    ) -> None:
+        self.options_as_texts = options_as_texts
+        self.schema = schema
+        super().__init__(name, texts, schema)
 
     def fill(self, item: Item, order: Order | None, context: PromptContext | None = None) -> str:
         """Return the text of one item, with what is given where the template has a hole for it,
@@ -103,13 +111,42 @@ def _evidence(context: PromptContext, language: str) -> str:
 @lru_cache(maxsize=32)
 def load_part(name: str) -> PromptPart:
     """Return a compiled text that stands beside a template."""
-    return PromptPart(name, (PARTS | MAKING)[name])
+    return PromptPart(name, template_texts(name, (PARTS | MAKING)[name]))
 
 
 @lru_cache(maxsize=16)
 def load_template(name: str) -> Template:
-    """Return the compiled template."""
-    return Template(name)
+    """Return a compiled template of medassay's."""
+    if name not in TEMPLATES:
+        raise InputError(
+            f"template '{name}' is unknown; known are {', '.join(sorted(TEMPLATES))}. A template of"
+            " your own is a file, as prompts/mine.txt"
+        )
+    return Template(
+        name,
+        template_texts(name, TEMPLATES[name]),
+        options_as_texts=name in OPTIONS_AS_TEXTS,
+        schema=canonical(SCHEMAS[name]) if name in SCHEMAS else b"",
+    )
+
+
+def own_template(name: str, texts: Mapping[str, str], like: Template) -> Template:
+    """Return a compiled template of the user's.
+
+    Parameters
+    ----------
+    like : the template that it stands for: replies are of the same form
+    """
+    return Template(name, texts, options_as_texts=like.options_as_texts, schema=like.schema)
+
+
+def template_texts(name: str, languages: Sequence[str]) -> dict[str, str]:
+    """Return language → text of a template of medassay's."""
+    folder = files("medassay.prompt") / "templates"
+    return {
+        language: (folder / f"{name}.{language}.txt").read_text(encoding="utf-8")
+        for language in languages
+    }
 
 
 def shown_order(item: Item, seed: int) -> Order | None:

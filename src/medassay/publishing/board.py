@@ -21,6 +21,7 @@ from medassay.core.records.trial import Trial, TrialLine, TrialPlace
 from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import presentations_of, task_of_run
 from medassay.kinds.kind import AnswerView
+from medassay.own_code.kept import FOLDER
 from medassay.publishing.reruns import read_reruns
 from medassay.publishing.times import from_sealed, shown_times, times_of
 from medassay.publishing.trend import read_trend
@@ -94,6 +95,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         documents=_documents(run.path.parents[1] / VALIDATION),
         date=run.seal.sealed_at[:10],
         manifest=run.manifest_document,
+        own_code_published=(run.path / FOLDER).is_dir(),
         statistics=run.statistics,
         judged_task=next((t.name for t, _ in task.single_tasks if t.graders), run.manifest.task),
         row_types={

@@ -19,6 +19,7 @@ from medassay.core.records.trial import ToolCalls
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.kinds.catalog import presentations_of
 from medassay.kinds.pages import PAGES
+from medassay.own_code.kept import FOLDER, copy_kept
 from medassay.publishing.board import DATA, board_of
 from medassay.publishing.history import record_publication, refuse_foreign, refuse_key_inside
 from medassay.publishing.recompute import verify_run
@@ -61,12 +62,16 @@ class About:
     compact : whether one page shows all cells, reading files; None: above 5,000 cells or 200,000
         answers
     require_api : refuse models that others cannot call
+    with_code : publish own code that made the numbers, too
+    trust_code : compute what it says again before anything is published
     """
 
     reason: str = ""
     validation: Path | None = None
     compact: bool | None = None
     require_api: bool = False
+    with_code: bool = False
+    trust_code: bool = False
 
 
 def publish(
@@ -97,7 +102,7 @@ def publish(
         a synthetic item, text that looks like a secret). Nothing is written then.
     """
     opened = _run_to_publish(runs)
-    _refuse_broken(opened)
+    _refuse_broken(opened, trust_code=about.trust_code)
     items = RunItems(opened.path, opened.manifest.domains)
     _refuse_private(opened)
     _refuse_blind(opened)
@@ -182,11 +187,11 @@ def _run_to_publish(runs: Run | str | Path | Sequence[Run | str | Path]) -> Run:
     return join_runs(opened, opened[0].path.resolve().parent)
 
 
-def _refuse_broken(run: Run) -> None:
+def _refuse_broken(run: Run, *, trust_code: bool = False) -> None:
     """Refuse a run that is not finished, or not what was sealed."""
     if not run.sealed:
         raise IncompleteError(f"run {run.path.name}: not finished; only sealed runs are published")
-    report = verify_run(run.path)
+    report = verify_run(run.path, trust_code=trust_code)
     if not report.ok:
         raise IntegrityError(f"run {run.id}: {report.first_mismatch}; it is not published")
 
@@ -246,6 +251,14 @@ def _refuse_local(run: Run) -> None:
         )
 
 
+def _copy_code(run: Run, public_run: Run) -> None:
+    """Copy own code beside the public copy of a run, where there is any."""
+    copy_kept(run.path, public_run.path)
+    for path in (public_run.path / FOLDER).glob("*"):
+        if _SECRET.search(path.read_bytes()):
+            raise GateError(f"{path.name}: looks like a secret: not published")
+
+
 def _assemble(
     folder: Path,
     run: Run,
@@ -267,6 +280,8 @@ def _assemble(
     write_trend(folder, site, public_run, name, about.reason)
     write_reruns(folder, read_ledger(site), series_of(public_run))
     _copy_documents(folder, about.validation)
+    if about.with_code:
+        _copy_code(run, public_run)
     board = board_of(public_run, name, compact=about.compact)
     for file in _ASSETS:
         (folder / file).write_bytes(asset(file))

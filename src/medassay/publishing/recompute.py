@@ -9,7 +9,7 @@ import math
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -22,6 +22,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_record
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
+from medassay.core.records.own_code import OWN_CODE, CodePart, Role
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.score import TrialScore
 from medassay.core.records.sealed_object import ScoreObject
@@ -32,10 +33,11 @@ from medassay.core.revision import without_hash
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
 from medassay.judging.queue import must_judge
-from medassay.kinds.catalog import PARSERS, PUBLIC_PARTS, task_of_run
+from medassay.kinds.catalog import parser_of, public_parts, task_of_run
 from medassay.kinds.read_answer import read_answer, read_likelihoods
 from medassay.kinds.scoring import TaskScorer
 from medassay.kinds.statistics import RunStatistics
+from medassay.own_code.kept import FOLDER, check_kept, not_executed, recalled
 from medassay.publishing.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS, item_of
 from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reread_verdicts import VerdictReader
@@ -70,8 +72,14 @@ _MANY = 200_000  # trials, above which other processes help to recompute scores
 _PART = 50_000  # trials that one of them checks at once
 
 
-def verify_run(folder: Path) -> VerificationReport:
-    """Return the report on one sealed run."""
+def verify_run(folder: Path, *, trust_code: bool = False) -> VerificationReport:
+    """Return the report on one sealed run.
+
+    Parameters
+    ----------
+    trust_code : whether own code beside the run may be executed; without it, what comes from own
+        code is not computed again
+    """
     report = VerificationReport()
     if (
         not (folder / SEAL).exists()
@@ -85,7 +93,7 @@ def verify_run(folder: Path) -> VerificationReport:
         ("seal", _check_seal),
         ("files", _check_run_sums),
         ("records", _check_root),
-        ("content", _check_content),
+        ("content", partial(_check_content, trust_code=trust_code)),
     )
     for name, step in steps:
         if not report.check(name, partial(step, folder)):
@@ -112,6 +120,11 @@ def _check_seal(folder: Path) -> str:
 
 
 def _check_run_sums(folder: Path) -> str:
+    if (folder / FOLDER).is_dir():
+        manifest = Run(folder).manifest
+        own = None if manifest.own_code is None else manifest.own_code.own_code
+        if (wrong := check_kept(folder, own)) is not None:
+            raise Mismatch(wrong)
     return check_sums(folder, folder / SUMS, of_run=True)
 
 
@@ -128,7 +141,7 @@ def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
         own_files |= {SEAL, TOMBSTONES}
     amended = read_tombstones(folder).files if of_run else {}
     # What a kill just behind the seal leaves is no part of the run; `run` removes it.
-    work = (*JOURNALS, LEASES) if of_run else ()
+    work = (*JOURNALS, LEASES, FOLDER) if of_run else ()
     present = files_in(folder, may_be_empty=work) - own_files
     unfinished = tuple(f"{name}/" for name in work)
     present = {n for n in present if not (of_run and n == LOCK) and not n.startswith(unfinished)}
@@ -204,9 +217,11 @@ def _check_joined(folder: Path) -> str:
     return f"{len(members)} runs, each with its own root"
 
 
-def _check_content(folder: Path) -> str:
+def _check_content(folder: Path, *, trust_code: bool) -> str:
     run = open_run(folder)
     task = task_of_run(run.manifest)
+    task = recalled(task, folder) if trust_code else task
+    untold = not_executed(task)
     items = RunItems(folder, run.manifest.domains)
     statistics = RunStatistics(items, run.manifest, task)
     judged = VerdictReader(run, items, task) if run.manifest.bench is not None else None
@@ -214,11 +229,20 @@ def _check_content(folder: Path) -> str:
     others = partial(other_revisions, run.manifest, here)
     other_scores = others(("parser", "reader", "scorer", "measure"))
     other_verdicts = None if judged is None else others(("grader", "panel", "sanitizer", "reader"))
+    if "parser" in untold or "scorer" in untold:
+        other_scores = other_scores or _named(untold)
+    if "grader" in untold:
+        other_verdicts = other_verdicts or _named(untold)
     other_statistics = others(("panel", "statistic"))
     if judged is not None:
         judged.compare(other_verdicts, this_code=_is_this_code(run))
     same_parts = other_scores is None
-    many = _may_help() and judged is None and len(items) * len(run.manifest.models) >= _MANY
+    many = (
+        _may_help()
+        and judged is None
+        and task.own is None
+        and len(items) * len(run.manifest.models) >= _MANY
+    )
     checked = (
         _scores_beside(run, same_parts=same_parts)
         if many
@@ -242,6 +266,12 @@ def _check_content(folder: Path) -> str:
     if withheld:
         scores += "; those of withheld items, and what judges said of them, taken as published"
     return f"{intervals}; {scores}"
+
+
+def _named(untold: Mapping[Role, CodePart]) -> str:
+    """Return own code that is not executed, for the report."""
+    names = ", ".join(part.shown for part in untold.values())
+    return f"{OWN_CODE} {names}; --trust-code executes it"
 
 
 def _recomputed(other: str | None) -> str:
@@ -298,7 +328,7 @@ def _scores(
             if item.target.tombstone is not None:
                 _check_deleted(stored.trial_line, number)
             else:
-                _check_withheld(stored, number)
+                _check_withheld(stored, number, public_parts(run.manifest))
         elif same_parts:
             _reread(trial, item, task, run, number)
             score = scoring.record(item, last, trial.answer, trial.text or "")
@@ -401,14 +431,14 @@ def _check_deleted(trial_line: bytes, number: int) -> None:
         raise Mismatch(f"trials.jsonl line {number}: '{name}' of a deleted item is still there")
 
 
-def _check_withheld(stored: StoredTrial, number: int) -> None:
+def _check_withheld(stored: StoredTrial, number: int, public: Collection[str]) -> None:
     """Check that an answer to a synthetic item says nothing that must not be public."""
     trial = parse_record(stored.trial_line, f"trials.jsonl line {number}")
     score = stored.score_record
     allowed = {*TRIAL_FIELDS, "reason", "commitment"}
     for name in trial.keys() - allowed:
         raise Mismatch(f"trials.jsonl line {number}: '{name}' of a synthetic item is not withheld")
-    strange = {f"parts.{name}" for name in score.get("parts", {}).keys() - {*PUBLIC_PARTS}}
+    strange = {f"parts.{name}" for name in score.get("parts", {}).keys() - {*public}}
     for name in strange | (score.keys() - {*SCORE_FIELDS, *PUBLIC_FIELDS}):
         raise Mismatch(f"scores.jsonl line {number}: '{name}' of a synthetic item is not withheld")
     if trial.get("reason", "ambiguous") != "ambiguous":
@@ -436,7 +466,7 @@ def _reread(trial: Trial, item: Item, task: Task, run: Run, number: int) -> None
     else:
         completion = Completion(text=trial.text or "", finish=trial.finish or "other")
         mode = run.manifest.plan.extraction
-        answer = read_answer(item, prompt, completion, PARSERS[parser], mode)
+        answer = read_answer(item, prompt, completion, parser_of(task, item.form), mode)
     if (answer.outcome, answer.value, answer.reason) != (
         trial.outcome,
         trial.value,

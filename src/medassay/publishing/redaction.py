@@ -27,7 +27,6 @@ from medassay.core.records.sealed_object import (
 )
 from medassay.core.records.target import Form
 from medassay.core.records.trial import TRIAL_KEY
-from medassay.kinds.catalog import PUBLIC_PARTS
 
 Line = TypeVar("Line", bound=Mapping[str, Any])  # of a run's files: the object of a line
 ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm", "severity")
@@ -136,10 +135,13 @@ def form_of(item: ItemObject) -> Form:
 
 
 class Redactor:
-    """Makes public records of private ones; `secret` is the run's own and never published."""
+    """Makes public records of private ones; `secret` is the run's own and never published, `parts`
+    are those of scores that are.
+    """
 
-    def __init__(self, secret: str) -> None:
+    def __init__(self, secret: str, parts: Sequence[str]) -> None:
         self._secret = bytes.fromhex(secret)
+        self._parts = parts
 
     def salt(self, *names: str | int) -> str:
         """Return the salt of one record, 32 bytes in hexadecimal; it tells nothing of any other."""
@@ -173,7 +175,7 @@ class Redactor:
             **_panel_numbers(list(verdicts)),
         }
         if "parts" in public:
-            public |= {"parts": select_fields(public["parts"], PUBLIC_PARTS)}
+            public |= {"parts": select_fields(public["parts"], self._parts)}
         return public
 
 

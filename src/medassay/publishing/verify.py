@@ -38,7 +38,9 @@ UNSEEN = (
 )
 
 
-def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> VerificationReport:
+def verify(
+    place: str | Path, *, since: str = "", signed_by: str = "", trust_code: bool = False
+) -> VerificationReport:
     """Return the report on a run, a publication or a whole site, in a folder or at an address.
 
     Parameters
@@ -46,6 +48,8 @@ def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Verifi
     place : a folder, or the http(s) address of a site or a publication
     since : what was kept of the site's ledger: the path of a `head.json`, or the hash of a line
     signed_by : the public key that must have signed the ledger's last line
+    trust_code : whether own code beside a run may be executed; without it, what comes from own code
+        is not computed again
 
     Raises
     ------
@@ -55,7 +59,7 @@ def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Verifi
     if is_address(place):
         with tempfile.TemporaryDirectory(prefix="medassay-") as scratch:
             copy = fetch_site(str(place), Path(scratch), ReadLimits())
-            return verify(copy, since=since, signed_by=signed_by)
+            return verify(copy, since=since, signed_by=signed_by, trust_code=trust_code)
     folder = Path(place).resolve()  # the place itself may be reached by a link
     if not folder.is_dir():
         raise InputError(
@@ -68,13 +72,13 @@ def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Verifi
         report.add("files", str(error), ok=False)
         return report
     if (folder / "p").is_dir() or (folder / LEDGER).exists():
-        return _verify_site(folder, since, signed_by)
+        return _verify_site(folder, since, signed_by, trust_code=trust_code)
     if since or signed_by:
         raise InputError(f"{folder}: holds no {LEDGER}; --since and --signed-by need a site")
     if (folder / DATA).is_dir():
-        return _verify_publication(folder)
+        return _verify_publication(folder, trust_code=trust_code)
     if any((folder / name).exists() for name in (SEAL, "manifest.json", SUMS)):
-        return verify_run(folder)
+        return verify_run(folder, trust_code=trust_code)
     raise InputError(
         f"{folder}: neither a run, nor a publication, nor a site; expected one of them"
     )
@@ -89,7 +93,9 @@ def _may_be_empty(folder: Path) -> tuple[str, ...]:
     return () if mirror_of(folder) is None else (LEASES,)
 
 
-def _verify_site(folder: Path, since: str, signed_by: str) -> VerificationReport:
+def _verify_site(
+    folder: Path, since: str, signed_by: str, *, trust_code: bool
+) -> VerificationReport:
     report = VerificationReport()
     strange = [p for p in folder.glob("p/*") if not p.is_dir() or p.name[0] == "."]
     places = [p for p in sorted(folder.glob("p/*/")) if not p.name.startswith(".")]
@@ -111,7 +117,7 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> VerificationReport
         report.add("log", f"p/{strange[0].name}: no publication{why}", ok=False)
     elif all(report.check(name, step) for name, step in steps):
         for place in places:
-            report.merge(_verify_publication(place), place.name)
+            report.merge(_verify_publication(place, trust_code=trust_code), place.name)
         if report.ok:
             report.check("trend", lambda: _check_trends(folder))
     return report
@@ -151,10 +157,10 @@ def _check_reruns(folder: Path) -> None:
                 raise Mismatch(f"p/{place.name}/{RERUNS.as_posix()}: not what {LEDGER} says")
 
 
-def _verify_publication(folder: Path) -> VerificationReport:
+def _verify_publication(folder: Path, *, trust_code: bool) -> VerificationReport:
     report = VerificationReport()
     if report.check("files", lambda: check_sums(folder, folder / "data" / SUMS, of_run=False)):
-        report.merge(verify_run(folder / DATA), "run")
+        report.merge(verify_run(folder / DATA, trust_code=trust_code), "run")
     return report
 
 

@@ -24,7 +24,7 @@ from medassay.core.records.sealed_object import (
 from medassay.core.records.target import TARGETS, Criteria, further_targets
 from medassay.errors import IntegrityError
 from medassay.judging.judgements import by_trial
-from medassay.kinds.catalog import RULES
+from medassay.kinds.catalog import RULES, public_parts
 from medassay.publishing.redaction import (
     FINDING_FIELDS,
     NamedFinding,
@@ -80,7 +80,7 @@ def withholding_of(run: Run) -> Redactor:
     secret = read_document(run.path / SALT).get("secret")
     if not isinstance(secret, str) or not re.fullmatch("[0-9a-f]{64}", secret):
         raise IntegrityError(f"{SALT}: holds no secret of 64 hexadecimal digits")
-    return Redactor(secret)
+    return Redactor(secret, public_parts(run.manifest))
 
 
 def write_public(run: Run, items: RunItems, folder: Path) -> Run:

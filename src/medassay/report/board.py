@@ -205,6 +205,7 @@ class Board:
     kind_files: Mapping[str, str] = field(default_factory=dict)
     slugs: dict[tuple[str, str], str] = field(default_factory=dict)
     judged_task: str = ""
+    own_code_published: bool = False
     folder: str = ""
     whole: "Board | None" = None
 
@@ -244,6 +245,16 @@ class Board:
     def demonstration(self) -> bool:
         """Return whether its models are scripted, and ranked to show what a board looks like."""
         return bool(self.manifest["plan"].get("demonstration"))
+
+    @property
+    def own_code(self) -> dict[str, str]:
+        """Return role → code of the publisher that made the numbers of this board."""
+        parts = self.manifest.get("own_code", {}).get("parts", {})
+        return {
+            role: f"{part['name']}@{part['sha256'][:12]}"
+            + (f" of {part['package']}" if "package" in part else "")
+            for role, part in parts.items()
+        }
 
     @property
     def judged(self) -> bool:

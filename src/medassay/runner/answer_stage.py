@@ -6,7 +6,9 @@ else happens with it.
 
 import traceback
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,14 +24,15 @@ from medassay.core.records.completion import Reply, ReplyColumns
 from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
-from medassay.core.records.sealed_object import TimingObject, TrialObject
+from medassay.core.records.sealed_object import ScoreObject, TimingObject, TrialObject
 from medassay.core.records.trial import TrialPlace
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, Permanent, Transient
-from medassay.kinds.catalog import PARSERS
+from medassay.kinds.catalog import parser_of
 from medassay.kinds.read_answer import read_answer
 from medassay.kinds.scoring import TaskScorer
 from medassay.model.spec import load_models
+from medassay.own_code.process import close_all, run_beside
 from medassay.runner.ask import Asker
 from medassay.runner.budget import Budget
 from medassay.runner.context import embedding_entry
@@ -67,6 +70,10 @@ class AnswerStage:
         self._journal = journal
         self._progress = progress
         self._scoring = TaskScorer(schedule.task)
+        task = schedule.task
+        self._parsers = {form: parser_of(task, form) for form, name in task.parsers.items() if name}
+        runs_own = task.own is not None and bool(task.own.parts)
+        self._beside = ThreadPoolExecutor(1) if runs_own else None
         self.specs = schedule.specs
 
     def units(self, model: str) -> Iterator[int]:
@@ -83,7 +90,10 @@ class AnswerStage:
         return len(self._schedule.prompt(cell, item).encoded)
 
     async def close(self) -> None:
-        """Close the connections of tools."""
+        """Close the connections of tools, and end the processes of own code."""
+        if self._beside is not None:
+            close_all()
+            self._beside.shutdown(wait=False)
         if self._tool_loop is not None:
             await self._tool_loop.close()
 
@@ -109,18 +119,16 @@ class AnswerStage:
             return
         if reply is None:
             return
-        parser = PARSERS[self._schedule.task.readers[item.form][0] or ""]
-        extraction = self._schedule.plan.extraction
-        answer = read_answer(item, prompt, reply.completion, parser, extraction)
+        work = partial(self._worth, cell, item, repeat, prompt, reply)
+        # Code of the user may take its time: it must not hold up those who are being asked.
+        beside = self._beside
+        answer, score = work() if beside is None else await run_beside(beside, work)
         record = trial_record(cell, repeat, prompt, reply, answer)
         if attempt:
             record["attempt"], record["again"] = attempt, scope
         if trace is not None:
             record |= {"tool_use": msgspec.structs.asdict(trace.use)}
             record |= {"trace": trace.calls()}
-        score = self._scoring.record(
-            item, trial_place(cell, item.id, repeat), answer, reply.completion.text
-        )
         seconds = round(reply.completion.seconds, 6)
         usage = reply.completion.usage
         timing: TimingObject = {
@@ -134,6 +142,16 @@ class AnswerStage:
             timing |= {"reasoning": usage.reasoning}
         self._journal.append(unit, canonical(record), canonical(score), timing)
         self._progress.advance(cell.model, cell.domain, answer.outcome)
+
+    def _worth(
+        self, cell: Cell, item: Item, repeat: int, prompt: Prompt, reply: Reply
+    ) -> tuple[Answer, ScoreObject]:
+        """Return what a reply says, and the line of its score."""
+        schedule, completion = self._schedule, reply.completion
+        parser = self._parsers[item.form]
+        answer = read_answer(item, prompt, completion, parser, schedule.plan.extraction)
+        place = trial_place(cell, item.id, repeat)
+        return answer, self._scoring.record(item, place, answer, completion.text)
 
     async def _ask(
         self,

@@ -5,7 +5,9 @@ Every verdict kept, a failing judge never guessed for.
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,16 +17,19 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.catch import caught
 from medassay.core.records.completion import Completion, Reply, TokenLogprob
 from medassay.core.records.model import ModelSpec
+from medassay.core.records.own_code import OWN_CODE
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.sealed_object import VerdictObject
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
-from medassay.core.records.verdict import Grader, StoredVerdict, Verdict, stored_verdict
+from medassay.core.records.verdict import Case, Grader, StoredVerdict, Verdict, stored_verdict
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import NotAsked
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.queue import Answers, JudgingQueue, spot_check_graders
 from medassay.kinds.graders import graders_of
+from medassay.own_code.grader import OwnGrader
+from medassay.own_code.process import close_all, run_beside
 from medassay.runner.ask import Asker
 from medassay.runner.progress import Progress
 from medassay.storage.journal import RecordWriter
@@ -52,6 +57,7 @@ class JudgeStage:
         self._journal = journal
         self._progress = progress
         self.specs = queue.assignment.models
+        self._beside: ThreadPoolExecutor | None = None
 
     def units(self, model: str) -> Iterator[int]:
         """Yield the numbers of the batches that a judge has to judge, seat by seat: batch × seats +
@@ -76,7 +82,10 @@ class JudgeStage:
         return sum(map(self._answers.length, self._queue.batches[number]))
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """End the processes of own code."""
+        if self._beside is not None:
+            close_all()
+            self._beside.shutdown(wait=False)
 
     async def do(self, spec: ModelSpec, unit: int) -> None:
         """Ask a judge about one batch; nothing is left behind where it may not be asked."""
@@ -96,7 +105,7 @@ class JudgeStage:
         replies: list[Reply] = []
         try:
             with caught() as errors:
-                step = grader.step(cases, [])
+                step = await self._step(grader, cases, [])
                 while isinstance(step, Prompt):
                     columns = {"item": trials[0].item, "judged": trials[0].model}
                     attempt = times * _APART + sum(p.encoded == step.encoded for p in prompts)
@@ -105,7 +114,7 @@ class JudgeStage:
                         return
                     prompts.append(step)
                     replies.append(reply)
-                    step = grader.step(cases, [r.completion for r in replies])
+                    step = await self._step(grader, cases, [r.completion for r in replies])
         except NotAsked:
             return
         if errors:
@@ -145,10 +154,22 @@ class JudgeStage:
             if trial.attempt:
                 record |= {"of_attempt": trial.attempt}
             if not verdict.valid:
-                record |= {"unusable": why_unusable(replies[-1].completion)}
+                why = why_unusable(replies[-1].completion) if replies else OWN_CODE
+                record |= {"unusable": why}
             place = self._queue.verdict_number(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
             self._progress.advance(spec.id, trial.domain, verdict.outcome)
+
+    async def _step(
+        self, grader: Grader, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
+        """Return what a grader does next; one of the user may take its time, and must not hold up
+        other judges.
+        """
+        if not isinstance(grader, OwnGrader):
+            return grader.step(cases, replies)
+        self._beside = self._beside or ThreadPoolExecutor(1)
+        return await run_beside(self._beside, partial(grader.step, cases, replies))
 
 
 @dataclass(frozen=True)

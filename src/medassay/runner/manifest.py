@@ -56,6 +56,7 @@ def run_identity(
         "plan": plan,
         "task": schedule.task.name,
         **tasks_entry(schedule.task),
+        **own_entry(schedule.task),
         "banks": [bank_entry(bank) for bank in banks],
         "domains": schedule.domains,
         "models": models,
@@ -79,6 +80,11 @@ def run_identity(
 def tasks_entry(task: Task) -> ManifestObject:
     """Return which task asks which form, {} where one asks all."""
     return {"tasks": {form: part.name for form, part in task.parts.items()}} if task.parts else {}
+
+
+def own_entry(task: Task) -> ManifestObject:
+    """Return what a task takes from files of its user, {} where nothing."""
+    return {} if task.own is None else {"own_code": task.own.to_dict()}
 
 
 def graders_in(assignment: JudgeAssignment | None) -> list[Grader]:
@@ -167,6 +173,7 @@ def methodology(
         {
             "task": schedule.task.name,
             **tasks_entry(schedule.task),
+            **own_entry(schedule.task),
             "metric": schedule.task.metric,
             "template": schedule.template_ids,
             "extraction": plan.extraction,

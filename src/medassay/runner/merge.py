@@ -20,6 +20,7 @@ from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.sealed_object import TimingObject, TrialKeys, place_of
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import task_of_run
+from medassay.own_code.kept import copy_kept
 from medassay.runner.revisions import revisions_named
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import (
@@ -140,6 +141,7 @@ def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> Non
     from medassay.runner.finish import finish
 
     shutil.copyfile(members[0].path / "items.jsonl", folder / "items.jsonl")
+    copy_kept(members[0].path, folder)
     trials, timings = folder / "trials.jsonl", folder / "timings.jsonl"
     with trials.open("wb") as trials_file, timings.open("wb") as other:
         for trial, timing in _merged(_timed(run) for run in members):

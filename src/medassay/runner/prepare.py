@@ -1,12 +1,13 @@
 """A plan → what a run needs before it asks: banks, trials numbered, judges, what is remembered."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from medassay.bank.find import find_bank
-from medassay.bank.folder import asked_forms
+from medassay.bank.folder import asked_forms, asked_languages
 from medassay.context.tools.schema import tool_schema
 from medassay.core.records.context_config import CONTEXTS
 from medassay.core.records.item import Bank
@@ -14,12 +15,15 @@ from medassay.core.records.leaderboard import fallback_lines
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
+from medassay.core.wording import counted
 from medassay.errors import InputError
 from medassay.judging.assignment import JudgeAssignment, assign_judges
 from medassay.judging.graders.steps import load_steps
-from medassay.kinds.catalog import rules_of, task_of_plan
+from medassay.kinds.catalog import TASKS, rules_of, task_of_plan
 from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.model.spec import load_models
+from medassay.own_code.find import own_code_of, with_own_task
+from medassay.own_code.process import load_all
 from medassay.runner.context import Contexts, embedding_entry
 from medassay.runner.manifest import bank_entry, run_identity
 from medassay.runner.measure import TextMeasures, text_measures_of
@@ -55,7 +59,12 @@ class PreparedRun:
     def warnings(self) -> list[str]:
         """Return a line for each way in which models are not asked as the plan says."""
         schedule = self.schedule
-        return [*fallback_lines(schedule.fallback), *schedule.unused, *room_lines(schedule)]
+        return [
+            *fallback_lines(schedule.fallback),
+            *schedule.unused,
+            *language_lines(schedule, self.banks),
+            *room_lines(schedule),
+        ]
 
     def identity(self) -> ManifestObject:
         """Return what must be equal for a run to be resumed."""
@@ -63,7 +72,12 @@ class PreparedRun:
 
 
 def prepare(
-    plan: Plan, base: Path, workspace: Path, *, assume_contexts: bool = False
+    plan: Plan,
+    base: Path,
+    workspace: Path,
+    *,
+    assume_contexts: bool = False,
+    trust_code: bool = False,
 ) -> PreparedRun:
     """Return a plan made ready.
 
@@ -71,6 +85,7 @@ def prepare(
     ----------
     base : the folder that names in the plan are relative to
     assume_contexts : let as much as may be found stand for what was not searched for: in previews
+    trust_code : whether code of the user may be executed
 
     Raises
     ------
@@ -84,7 +99,13 @@ def prepare(
     if plan.retrieval is not None or set(plan.settings) & set(CONTEXTS):
         contexts = Contexts(plan, base, workspace, assumed=assume_contexts)
     tools = b"" if plan.tools is None else tool_schema(plan.tools)
-    task = task_of_plan(plan, {form for bank in banks for form in asked_forms(bank)})
+    expanded, package = plan, None
+    if plan.task not in TASKS:
+        expanded, package = with_own_task(plan, trust_code=trust_code)
+    own = own_code_of(expanded, package or base)
+    if own is not None:
+        own = replace(own, runs=trust_code)
+    task = task_of_plan(expanded, {form for bank in banks for form in asked_forms(bank)}, own)
     schedule = Schedule(plan, banks, specs, task, contexts=contexts, tools=tools)
     _refuse_replicas(plan, specs)
     if contexts is not None:
@@ -106,6 +127,52 @@ def prepare(
     leaving = [(bank.name, bank.may_leave) for bank in banks]
     refuse_leaving(leaving, (prepared.specs | dict(prepared.embedder)).values(), plan.tools)
     return prepared
+
+
+def language_lines(schedule: Schedule, banks: Sequence[Bank]) -> list[str]:
+    """Return a line for each template that asks items in another language than theirs, or that does
+    not say which language it is in where items are not English.
+    """
+    languages = sum(map(asked_languages, banks), Counter[str]())
+    lines = []
+    for template in schedule.templates:
+        for language, n in sorted(languages.items()):
+            if language in template.languages or schedule.task.asks == "alone":
+                continue
+            other = template.language(language)
+            if other:
+                lines.append(
+                    f"template '{template.name}': {counted(n, 'item')} in '{language}'"
+                    f" {'is' if n == 1 else 'are'} asked in '{other}'; it has texts in"
+                    f" {', '.join(sorted(template.languages))}"
+                )
+            elif language != "en":
+                lines.append(
+                    f"template '{template.name}' does not say its language, and"
+                    f" {counted(n, 'item')} {'is' if n == 1 else 'are'} in '{language}'; a name as"
+                    f" {template.name.removesuffix('.txt')}.{language}.txt says it"
+                )
+    return lines
+
+
+def load_own_code(prepared: PreparedRun) -> None:
+    """Load the code of the user, so that what cannot work is told before anything is asked.
+
+    Raises
+    ------
+    InputError
+        When it may not be executed, cannot be loaded, or has another signature than it needs.
+    """
+    own = prepared.schedule.task.own
+    if own is None or not own.parts:
+        return
+    if not own.runs:
+        names = ", ".join(part.shown for part in own.parts.values())
+        raise InputError(
+            f"plan: names code of its own, {names}, which would be executed here; read it, then say"
+            " --trust-code (in Python trust_code=True)"
+        )
+    load_all(own)
 
 
 def _refuse_real(prepared: PreparedRun) -> None:

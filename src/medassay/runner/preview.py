@@ -21,9 +21,10 @@ from medassay.core.records.verdict import Case
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.queue import Answers, alike_key, queues, spot_check_graders, spot_check_sample
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern
-from medassay.kinds.catalog import PARSERS
+from medassay.kinds.catalog import parser_of
 from medassay.kinds.read_answer import read_answer
 from medassay.model.spec import load_models
+from medassay.own_code.find import described
 from medassay.runner.ask import request_constant, sampling_of
 from medassay.runner.budget import (
     CHARACTERS_PER_TOKEN,
@@ -32,7 +33,7 @@ from medassay.runner.budget import (
     estimated_tokens,
     most_written,
 )
-from medassay.runner.prepare import prepare
+from medassay.runner.prepare import language_lines, prepare
 from medassay.runner.reply_limits import room_lines
 from medassay.runner.schedule import Schedule
 from medassay.runner.spending import spent_by
@@ -138,12 +139,13 @@ def judged_cases(
             cell, item, repeat = schedule.trial(number)
             if item.form not in schedule.task.graders:
                 continue
-            parser = PARSERS[schedule.task.readers[item.form][0] or ""]
+            parser = parser_of(schedule.task, item.form)
             stored = None
             if not spec.is_baseline and cell.mode == "solo":
                 prompt = schedule.prompt(cell, item)
                 stored = store.get(request_key(constant, prompt.asked, repeat))
-            if stored is None:
+            own = schedule.task.own
+            if stored is None or (own is not None and own.parser_name and not own.runs):
                 text = parser.longest(assignment.rules) if parser.longest else longest
                 cases[number] = Case(item=item, text=text), False
                 continue
@@ -293,7 +295,12 @@ def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> 
         trials=schedule.n_trials,
         fallback=schedule.fallback or {},
         tasks=[] if plan_read.task else list(_tasks(schedule)),
-        limits=[*schedule.unused, *room_lines(schedule)],
+        own_code=described(schedule.task.own),
+        limits=[
+            *schedule.unused,
+            *language_lines(schedule, prepared.banks),
+            *room_lines(schedule),
+        ],
     )
     return _held_against(to_come, plan_read.budget, spent)
 

@@ -24,6 +24,7 @@ from medassay.kinds.catalog import RULES, find_task, task_of_run, tasks_together
 from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.model.chats import all_named_secrets, provide
 from medassay.model.spec import load_models, remembered
+from medassay.own_code.kept import keep, recalled, trusted
 from medassay.runner.ask import Asker, AskSettings
 from medassay.runner.derived import SURROUNDINGS, derived_run, refuse_unscorable, sealed_source
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
@@ -32,6 +33,7 @@ from medassay.runner.finish import finish
 from medassay.runner.manifest import (
     assignment_entry,
     grader_entry,
+    own_entry,
     rejudged_methodology,
     tasks_entry,
 )
@@ -51,6 +53,7 @@ _MADE_ANEW = SURROUNDINGS | frozenset(
         "judges",
         "metrics",
         "tasks",
+        "own_code",
         "bench",
         "revisions",
         "rubrics",
@@ -68,6 +71,7 @@ class JudgingOptions:
     """Who shall judge the answers of a finished run, and how; `task` "" is the run's own.
 
     `graphs` are names or files of graphs; empty takes those of the run, else of the task.
+    `trust_code` says that own code beside the run may be executed.
     """
 
     judges: Sequence[str]
@@ -77,6 +81,7 @@ class JudgingOptions:
     allow_own: bool = False
     steps: Path | None = None
     graphs: Sequence[str] = ()
+    trust_code: bool = False
 
 
 def judge_run(
@@ -108,12 +113,14 @@ def judge_run(
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
     task, assignment, plan = _assign(source, options)
+    trusted(task, source.path, trust_code=options.trust_code)
     document = source.manifest_document
     manifest = cast(ManifestObject, {k: v for k, v in document.items() if k not in _MADE_ANEW})
     identity: ManifestObject = {
         **manifest,
         "task": task.name,
         **tasks_entry(task),
+        **own_entry(task),
         **_read_as(source, task),
         **assignment_entry(assignment),
         "methodology": rejudged_methodology(source.manifest.methodology, task, assignment, plan),
@@ -126,7 +133,7 @@ def judge_run(
     return _judge_derived(source, identity, task, assignment, how)
 
 
-def judge_again(
+def judge_again(  # noqa: PLR0913 -- each is an option of the verb
     run: Run | str | Path,
     again: str,
     *,
@@ -135,6 +142,7 @@ def judge_again(
     watch: ProgressFactory | None = None,
     accept_failures: bool = False,
     engine: str = "local",
+    trust_code: bool = False,
 ) -> Run:
     """Ask judges of a sealed run once more where nothing in their reply could be used.
 
@@ -147,6 +155,7 @@ def judge_again(
     again : "unusable", or "unusable:JUDGE" for one judge alone
     models_file : where entries are that answer for the judges by now; where it has none, the run's
         own are used
+    trust_code : whether own code beside the run may be executed
 
     Raises
     ------
@@ -163,7 +172,7 @@ def judge_again(
             f"--again {again}: only verdicts are asked again here; expected unusable or"
             " unusable:JUDGE"
         )
-    task = task_of_run(source.manifest)
+    task = trusted(task_of_run(source.manifest), source.path, trust_code=trust_code)
     assignment = _assignment_of(source, task, models_file)
     if wish.model and wish.model not in assignment.models:
         raise InputError(
@@ -250,6 +259,7 @@ def _judge_derived(
             spending(workspace, derived.id, asked_specs, store) as budget,
         ):
             copy_answers(source, derived)
+            keep(derived.path, task.own)
             items = RunItems(derived.path, derived.manifest.domains)
             write_scores(derived, task, items, spread)
             chats = {n: provide(spec, secrets) for n, spec in asked_specs.items()}
@@ -278,6 +288,9 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
     """
     document, manifest = source.manifest_document, source.manifest
     task = _judged_task(manifest, options.task)
+    if task.own is not None:
+        task = replace(task, n_judges=len(options.judges) or task.n_judges)
+        task = recalled(task, source.path) if options.trust_code else task
     specs = load_models(options.models_file)
     tested = {name: remembered(entry) for name, entry in document["models"].items()}
     plan = replace(
@@ -311,6 +324,8 @@ def _judged_task(manifest: Manifest, name: str) -> Task:
     """Return the task by which a run's answers are judged: of a run over items of several kinds,
     the one that is named judges those that it can.
     """
+    if manifest.own_code is not None and not name:
+        return task_of_run(manifest)
     if not manifest.tasks:
         return find_task(name or manifest.task)
     if not name:

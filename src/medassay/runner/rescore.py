@@ -10,6 +10,7 @@ from medassay.core.records.plan import EngineRules
 from medassay.errors import InputError
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.graders import graders_of
+from medassay.own_code.kept import keep, trusted
 from medassay.runner.derived import deleted_items, derived_run, refuse_unscorable, sealed_source
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
@@ -32,6 +33,7 @@ def rescore(
     contradiction_penalty: float | None = None,
     workspace: Path | None = None,
     engine: str = "local",
+    trust_code: bool = False,
 ) -> Run:
     """Score the stored answers and verdicts of a sealed run anew, and return a new sealed run.
 
@@ -42,6 +44,7 @@ def rescore(
     contradiction_penalty : λ of target facts, in [0, 1]; None keeps that of each bank
     workspace : folder of runs/; default: that of the run
     engine : "local", or "ray" for several processes or machines
+    trust_code : whether own code beside the run may be executed
     """
     refuse_unknown(engine)
     source = sealed_source(run, "scored")
@@ -55,7 +58,7 @@ def rescore(
         identity["banks"] = [
             {**bank, "contradiction_penalty": contradiction_penalty} for bank in document["banks"]
         ]
-    task = task_of_run(source.manifest)
+    task = trusted(task_of_run(source.manifest), source.path, trust_code=trust_code)
     refuse_unscorable(source, task)
     graders = graders_of(task, identity) if "bench" in identity else {}
     if graders:
@@ -78,6 +81,7 @@ def rescore(
     await_dead(derived.path, lambda line: None)
     with lock_run(derived), held(derived.path):
         copy_answers(source, derived)
+        keep(derived.path, task.own)
         items = RunItems(derived.path, derived.manifest.domains)
         write_scores(derived, task, items, spread)
         if graders:

@@ -16,7 +16,7 @@ from medassay.core.revision import revision_id
 from medassay.judging import panel, sanitize
 from medassay.judging.grader_text import before_revisions
 from medassay.kinds import read_answer
-from medassay.kinds.catalog import PARSERS, SCORERS, measures_of
+from medassay.kinds.catalog import measures_of, parser_of, scorer_of
 from medassay.kinds.record import reply as record_reply
 from medassay.statistic import draws
 from medassay.statistic.agreement import alpha, people, votes
@@ -72,17 +72,17 @@ _FIRST = "all at revision 1"
 
 def revisions(task: Task, graders: Iterable[Grader] = ()) -> dict[str, dict[str, int]]:
     """Return kind → name → revision of the parts that this code uses for a task and its graders."""
-    parsers = {name for name in task.parsers.values() if name}
-    scorers = {scorer for _, scorer in task.readers.values() if scorer}
+    parsers = {name: parser_of(task, form) for form, name in task.parsers.items() if name}
+    scorers = {name: scorer_of(task, form) for form, (_, name) in task.readers.items() if name}
     measures = (measure for form in task.readers for measure in measures_of(task, form))
     readers = {"outcome", "refusal", "thoughts"}
-    if parsers & {"record", "record_text"}:
+    if parsers.keys() & {"record", "record_text"}:
         readers |= {"json_reply", "record_reply"}
     parts = {
         "measure": {measure.name: measure.revision for measure in measures},
-        "parser": {name: PARSERS[name].revision for name in parsers},
+        "parser": {name: parser.revision for name, parser in parsers.items()},
         "reader": {name: READERS[name] for name in readers},
-        "scorer": {name: SCORERS[name].revision for name in scorers},
+        "scorer": {name: scorer.revision for name, scorer in scorers.items()},
         "statistic": dict(BOARD_STATISTICS),
     }
     if grader_revisions := {grader.name: grader.revision for grader in graders}:

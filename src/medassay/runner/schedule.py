@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from medassay.bank.folder import bank_heads
@@ -27,6 +28,7 @@ from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.errors import InputError
 from medassay.kinds.catalog import OWN_TASKS, TASKS
 from medassay.model.spec import named
+from medassay.prompt.own_template import is_file
 from medassay.prompt.render import (
     PromptPart,
     Template,
@@ -36,6 +38,7 @@ from medassay.prompt.render import (
     id_with_evidence,
     load_part,
     load_template,
+    own_template,
     render,
     shown_order,
 )
@@ -287,6 +290,16 @@ class Schedule:
         return next(iter(self._prompts_of.values()))
 
     @property
+    def templates(self) -> list[Template]:
+        """Return all templates, by name."""
+        named = {
+            template.name: template
+            for prompts in self._prompts_of.values()
+            for _, template in prompts.values()
+        }
+        return [template for _, template in sorted(named.items())]
+
+    @property
     def template_ids(self) -> str:
         """Return the ids of all templates, sorted, joined by "+"."""
         if self.task.asks == "alone":
@@ -488,12 +501,21 @@ def _forms(kinds: Mapping[str, int]) -> str:
 
 def _prompts(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
     """Return row's setting → (setting, template): a prompt of its own for each pair of the two."""
-    names = plan.templates or (task.template,)
+    names = [Path(name).name if is_file(name) else name for name in plan.templates]
+    names = names or [task.template]
     return {
-        setting if len(names) == 1 else f"{setting}:{name}": (setting, load_template(name))
+        setting if len(names) == 1 else f"{setting}:{name}": (setting, _template(name, task))
         for setting in plan.settings
         for name in names
     }
+
+
+def _template(name: str, task: Task) -> Template:
+    """Return a template of the user where the task has one of that name, else that of medassay."""
+    own = {} if task.own is None else task.own.templates
+    if name not in own:
+        return load_template(name)
+    return own_template(name, own[name], like=load_template(TASKS[task.name].template))
 
 
 def _prompts_of_tasks(plan: Plan, task: Task) -> dict[str, dict[str, tuple[str, Template]]]:

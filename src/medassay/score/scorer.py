@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
+from medassay.core.records.own_code import OWN_CODE
 from medassay.core.records.score import Score
 from medassay.core.revision import revision_id
 from medassay.core.scale import Scale
@@ -41,6 +42,8 @@ class Scorer:
     def _score_of(self, item: Item, answer: Answer) -> Score:
         if answer.outcome == "failed":
             return Score(item_id=item.id, value=None, because="failed")
+        if answer.reason.startswith(OWN_CODE) and answer.value is None:  # nobody knows what it said
+            return Score(item_id=item.id, value=None, because=answer.reason)
         if answer.value is None or answer.outcome != "answered":
             worst = self.scale.worst if self.missing_is_worst else None
             return Score(item_id=item.id, value=worst, because=answer.outcome)

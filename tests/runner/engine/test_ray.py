@@ -67,6 +67,38 @@ def test_ray_seals_what_one_process_seals_judges_and_all(cluster, tmp_path):
         assert (found["ray"] / name).read_bytes() == (found["local"] / name).read_bytes()
 
 
+OWN = """
+def read(item, text):
+    return text.upper()
+
+
+class Grader:
+    def prompt(self, item, answer):
+        return [{"role": "user", "content": answer.value}]
+
+    def verdict(self, item, answer, reply):
+        return len(answer.value) % 5 / 5
+"""
+
+
+@pytest.mark.slow
+def test_own_code_gives_on_ray_what_it_gives_here(cluster, tmp_path):
+    found = {}
+    judge = makers.fake("judge", reply="ok")
+    task = {"parser": "my.py:read", "grader": "my.py:Grader"}
+    for name in ("local", "ray"):
+        model = makers.fake("m", reply="Rule binds courts.")
+        options = {"judges": ["judge"], "engine": {"shard": 8, "workers": 2}, "task": task}
+        plan = workspace(tmp_path / name, makers.open_items(30), model, judge, **options)
+        (plan.parent / "my.py").write_text(OWN)
+        ended = result_of(drive_run(cluster, plan, "--engine", name, "--trust-code"))
+        assert ended[0] == 0, ended[2]
+        [found[name]] = (tmp_path / name / "runs").iterdir()
+    for name in ("trials.jsonl", "verdicts.jsonl", "scores.jsonl", "statistics.json"):
+        assert (found["ray"] / name).read_bytes() == (found["local"] / name).read_bytes()
+    assert medassay.verify(found["ray"], trust_code=True).ok
+
+
 @pytest.mark.slow
 def test_killed_nodes_and_drivers_lose_nothing_and_no_journalled_answer_is_asked_again(
     cluster, tmp_path, mock_server

@@ -10,6 +10,7 @@ import msgspec
 
 from medassay.core.records.estimate import Ends
 from medassay.core.records.manifest_object import Fallback
+from medassay.core.records.own_code import RunOwnCode
 from medassay.core.records.plan import DdxRules, RankRule, Separation, rules_from_dict
 from medassay.core.records.target import Form
 from medassay.errors import InputError
@@ -150,6 +151,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         `parsers` and `scorers`
     readers : form of an item → parser, of tasks that once read replies otherwise
     tasks : form of an item → the task that asks it, where items of several kinds are asked
+    own_code : what the task takes from files of its user; None where nothing
     """
 
     run: str
@@ -187,6 +189,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     scorers: dict[str, Any] | None = None
     readers: dict[str, str | None] = {}
     tasks: dict[Form, str] = {}
+    own_code: RunOwnCode | None = None
 
     @property
     def seed_label(self) -> str:

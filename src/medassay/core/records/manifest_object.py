@@ -97,6 +97,7 @@ class ManifestObject(TypedDict, total=False):
     plan: dict[str, Any]
     task: str
     tasks: Mapping[str, str]
+    own_code: dict[str, Any]
     banks: list[BankObject]
     domains: Mapping[str, str]
     models: dict[str, dict[str, Any]]

@@ -7,6 +7,9 @@ from itertools import chain
 from typing import Any, Literal, Protocol, TypedDict
 from urllib.parse import urlsplit
 
+from pydantic import ConfigDict
+
+from medassay.core.entry_point import entry_points
 from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types
 from medassay.core.records.completion import Completion, Usage
@@ -34,6 +37,8 @@ class Price:
     the part of the output that is thoughts: None is as for the rest. `batch` is a factor on all of
     it, of endpoints that bill batches apart.
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     input: float = 0.0
     output: float = 0.0
@@ -87,6 +92,8 @@ class ModelSpec:
     split among them (vllm), a part of 1 shares a device. `trusted_hosts` are those of the models
     file: hosts of this place whose addresses do not look like it; no field of an entry.
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     id: str
     provider: str
@@ -368,8 +375,12 @@ def _of_name(spec: ModelSpec) -> Iterator[str]:
 
 
 def _of_provider(spec: ModelSpec) -> Iterator[str]:
-    if spec.provider not in (*PROVIDER_NAMES, *_NOBODY_ASKED):
-        yield f"field 'provider': '{spec.provider}'; known are {', '.join(PROVIDER_NAMES)}"
+    if spec.provider not in (*PROVIDER_NAMES, *_NOBODY_ASKED, *entry_points("providers")):
+        names = ", ".join((*PROVIDER_NAMES, *entry_points("providers")))
+        yield (
+            f"field 'provider': '{spec.provider}'; known are {names}. A package of your own adds"
+            " one by an entry point of the group medassay.providers"
+        )
     if spec.provider == "openai_compatible" and not _is_address(spec.url):
         yield f"field 'url': '{spec.url}'; expected http://host… or https://host…"
     if spec.logprobs and spec.provider not in _LIKELY:

@@ -12,6 +12,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.keyed import KeyedRecord, keyed
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.core.records.context_config import CONTEXTS, Retrieval, ToolRules
+from medassay.core.records.own_code import OwnTask
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.trial import Mode, Setting
 from medassay.errors import InputError
@@ -161,9 +162,10 @@ class Plan:
     """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
 
     `task` says what is asked and how it is scored; without one each item is asked by the task of
-    its kind, or by the one that `tasks` gives for a kind (`choice = "closed"`). `templates` is the
-    task's own unless named; each of several gives a row of its own to every model, in the setting
-    `<setting>:<template>`.
+    its kind, or by the one that `tasks` gives for a kind (`choice = "closed"`). `own` is what a
+    file says in a table `[task]`: a task with functions and prompts of the user's. `templates` is
+    the task's own unless named; each of several gives a row of its own to every model, in the
+    setting `<setting>:<template>`.
     `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed;
     None takes all. `judges` are entries of the models file; with a `substitute` of a fourth family
     no judge grades its own family; `allow_own` lets a judge grade itself. `steps` is a file of
@@ -191,6 +193,7 @@ class Plan:
     name: str = "run"
     task: str = ""
     tasks: Mapping[str, str] = field(default_factory=dict)
+    own: OwnTask | None = None
     banks: tuple[str, ...]
     models: tuple[str, ...]
     models_file: str = "models.json"
@@ -288,6 +291,8 @@ class Plan:
         if self.tasks:
             plain.pop("task")
             plain["tasks"] = dict(sorted(self.tasks.items()))
+        if self.own is not None:
+            plain["task"] = self.own.to_dict()
         for name in _UNSAID_BY_DEFAULT:
             if getattr(self, name) == _DEFAULTS[name]:
                 plain.pop(name)
@@ -329,6 +334,11 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
     InputError
         Naming the key that is unknown or wrong.
     """
+    if isinstance(data.get("task"), dict):
+        own = data["task"]
+        data = {**data, "task": own.get("like", ""), "own": own}
+    elif "own" in data:
+        raise InputError(f"{where}: unknown key 'own'; what is your own stands in a table [task]")
     if data.get("preset") == "published":
         for name, value in _PUBLISHED.items():
             if data.get(name, value) != value:
@@ -356,6 +366,8 @@ def _problem(plan: Plan) -> str | None:
             f"'max_cut_off' is {plan.max_cut_off:g}; expected a share from 0 to 1 (1: any share of"
             " replies may be cut off)"
         )
+    if plan.own is not None and (problem := plan.own.problem() or _own_problem(plan, plan.own)):
+        return problem
     relaxed = plan.relaxed_perplexity
     if relaxed is not None and (problem := relaxed.problem()) is not None:
         return f"'relaxed_perplexity': {problem}"
@@ -374,6 +386,16 @@ def _tasks_problem(plan: Plan) -> str | None:
     names += [name for name in ("chat_template", "relaxed_perplexity") if getattr(plan, name)]
     if names:
         return f"'{names[0]}' is for plans of one task; set 'task', or leave [tasks] out"
+    return None
+
+
+def _own_problem(plan: Plan, own: OwnTask) -> str | None:
+    if plan.tasks or plan.task not in ("", own.like):
+        return "[task] stands in place of 'task' and [tasks]; leave them out"
+    if plan.scoring != "generation" and (own.scorer or own.parser or own.grader):
+        return "'scoring' asks for likelihoods, and code of one's own is for replies; leave one out"
+    if own.template and plan.templates:
+        return "'task.template' and 'templates' stand for each other; leave one of them out"
     return None
 
 

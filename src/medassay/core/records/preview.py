@@ -55,6 +55,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trials, answers : of the plan, or those that would be judged
     unpriced : models that would be asked at a price that nobody knows
     fallback : models that are asked for replies where others are asked for likelihoods
+    own_code : lines on code of the user that a run would execute
     tasks : by which task each item is asked, where the plan does not name the one
     limits : lines on the length of replies, and on what of a plan is not used
     budget, spent, warnings : bounds, what was spent of them, and which may be passed
@@ -70,6 +71,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     models: list[ModelPreview]
     fallback: Fallback = {}
     tasks: list[TaskPreview] = []
+    own_code: list[str] = []
     limits: list[str] = []
     budget: dict[str, float] = {}
     spent: SpentByNow | msgspec.UnsetType = msgspec.UNSET

@@ -1,6 +1,7 @@
 """The worth of one answer: as a scorer gives it, and as a run stores it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -11,11 +12,15 @@ from medassay.core.records.trial import TrialLine, TrialPlace
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Score:
-    """Worth of one answer on its scorer's scale, or None when nobody can know it."""
+    """Worth of one answer on its scorer's scale, or None when nobody can know it.
+
+    `parts` are numbers that the scorer gives besides.
+    """
 
     item_id: str
     value: float | None
     because: str
+    parts: Mapping[str, float | None] = field(default_factory=dict)
 
 
 class TrialScore(TrialLine, frozen=True, kw_only=True):

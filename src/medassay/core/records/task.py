@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.model import REPLY_TOKENS
+from medassay.core.records.own_code import OwnCode
 from medassay.core.records.target import Form
 from medassay.core.scale import Scale
 
@@ -31,7 +32,8 @@ class Task:
     most `reply_tokens` where a model's entry does not say. `metrics` are those by which texts are
     compared with references. `parser_before` read the replies of runs that do not say how they were
     read. `parts` gives the task of each form where items of several kinds are asked, each in the
-    way of its own; their scores are of several metrics, and are never averaged.
+    way of its own; their scores are of several metrics, and are never averaged. `own` is what it
+    takes from files of the user in place of what medassay has.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Task:
     fallback: str = ""
     parser_before: str = ""
     parts: "Mapping[Form, Task]" = field(default_factory=dict)
+    own: OwnCode | None = None
 
     @property
     def harmful(self) -> float | None:

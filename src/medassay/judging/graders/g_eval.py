@@ -59,11 +59,12 @@ class GEval(SingleQuestionGrader):
     weighted: bool = False
     steps: Mapping[str, str] = field(default_factory=dict)
     scale: Scale = Scale(hi=float(BEST))
+    text: GraderText = _PROMPT
 
     @property
     def prompts(self) -> tuple[str, ...]:
         """Return the ids of the texts that are asked."""
-        return (CRITERIA.id, _STEPS.id, _PROMPT.id)
+        return (CRITERIA.id, _STEPS.id, self.text.id)
 
     @property
     def _variant(self) -> list[int | dict[str, str]]:
@@ -72,7 +73,7 @@ class GEval(SingleQuestionGrader):
     @property
     def texts(self) -> tuple[bytes, ...]:
         """Return all that makes two such graders differ."""
-        return (CRITERIA.texts, _STEPS.texts, _PROMPT.texts, canonical(self._variant))
+        return (CRITERIA.texts, _STEPS.texts, self.text.texts, canonical(self._variant))
 
     @property
     def alternatives(self) -> int:
@@ -166,7 +167,7 @@ class GEval(SingleQuestionGrader):
             real = item.reference or item.target_text
             writer.writerow([name, question, *path, real, case.text])
         language = self.language(cases[0].item.language)
-        return _PROMPT.prompt(
+        return self.text.prompt(
             cases[0].item.id,
             language,
             alternatives=self.alternatives,

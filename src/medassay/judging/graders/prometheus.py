@@ -55,16 +55,17 @@ class Prometheus(SingleQuestionGrader):
     alternatives: int = 0
     spot_check: None = None
     scale: Scale = Scale()
+    text: GraderText = _PROMPT
 
     @property
     def prompts(self) -> tuple[str, ...]:
         """Return the ids of the texts that are asked."""
-        return (_PROMPT.id,)
+        return (self.text.id,)
 
     @property
     def texts(self) -> tuple[bytes, ...]:
         """Return all that makes two such graders differ."""
-        return (_PROMPT.texts,)
+        return (self.text.texts,)
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the prompt, or the verdict once a reply holds a grade or the retries are used."""
@@ -76,7 +77,7 @@ class Prometheus(SingleQuestionGrader):
             return [Verdict(valid=False, reason="no grade 1 to 5")]
         item = case.item
         question = f"{item.context}\n\n{item.question}" if item.context else item.question
-        return _PROMPT.prompt(
+        return self.text.prompt(
             item.id,
             item.language,
             question=question,

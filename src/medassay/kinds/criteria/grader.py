@@ -51,16 +51,17 @@ class CriteriaGrader(SingleQuestionGrader):
     alternatives: int = 0
     spot_check: None = None
     scale: Scale = Scale(floor=-sys.float_info.max)
+    text: GraderText = _PROMPT
 
     @property
     def prompts(self) -> tuple[str, ...]:
         """Return the ids of the texts that are asked."""
-        return (_PROMPT.id,)
+        return (self.text.id,)
 
     @property
     def texts(self) -> tuple[bytes, ...]:
         """Return all that makes two such graders differ."""
-        return (_PROMPT.texts,)
+        return (self.text.texts,)
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdict when everything is read or the retries are
@@ -94,7 +95,7 @@ class CriteriaGrader(SingleQuestionGrader):
     def _prompt(self, case: Case, criteria: Sequence[Criterion], *, again: bool) -> Prompt:
         item = case.item
         question = f"{item.context}\n\n{item.question}" if item.context else item.question
-        return _PROMPT.prompt(
+        return self.text.prompt(
             item.id,
             item.language,
             schema=_schema([c.id for c in criteria]),

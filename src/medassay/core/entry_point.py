@@ -1,0 +1,48 @@
+"""What installed packages add to medassay: objects by entry points of the groups `medassay.…`.
+
+Their names are known without importing anything; an object is imported when it is used.
+"""
+
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from medassay.core.catch import caught
+from medassay.errors import InputError
+
+
+@cache
+def entry_points(group: str) -> dict[str, metadata.EntryPoint]:
+    """Return the entry points of a group by name.
+
+    Parameters
+    ----------
+    group : as "providers", for the group `medassay.providers`
+    """
+    points = metadata.entry_points(group=f"medassay.{group}")
+    return {point.name: point for point in sorted(points, key=lambda point: point.value)}
+
+
+def package_of(point: metadata.EntryPoint) -> str:
+    """Return distribution and version of an entry point, "" where they are not known."""
+    return "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
+
+def load(group: str, name: str) -> Any:
+    """Return the object of an entry point.
+
+    Raises
+    ------
+    InputError
+        When there is none of that name, or its package cannot be imported.
+    """
+    points = entry_points(group)
+    if name not in points:
+        known = ", ".join(points) or "none"
+        raise InputError(f"entry point '{name}' of medassay.{group}: unknown; known are {known}")
+    with caught() as errors:
+        return points[name].load()
+    raise InputError(
+        f"entry point '{name}' of medassay.{group} ({package_of(points[name])}): cannot be imported"
+        f" ({type(errors[0]).__name__}: {errors[0]})"
+    )

@@ -1,0 +1,112 @@
+"""JSON Schemas of medassay's files, made from the records that read them.
+
+They are shipped as files (`schemas/`), so that an editor completes and checks what somebody writes;
+a test holds the files to what this makes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from pydantic import TypeAdapter
+
+from medassay.core.ledger import LedgerEvent
+from medassay.core.records.item_object import ItemObject
+from medassay.core.records.model import PROVIDER_NAMES, ModelSpec
+from medassay.core.records.plan import Plan
+from medassay.core.records.sealed_object import ScoreObject, TrialObject, VerdictObject
+from medassay.core.records.statistics import LeaderboardRow
+from medassay.core.records.trial import TRIAL_KEY
+
+Document = dict[str, Any]  # a JSON Schema
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def plan_schema() -> Document:
+    """Return the schema of a plan, a TOML file: `task` is a name, or a table with what is one's
+    own.
+    """
+    schema = TypeAdapter(Plan).json_schema()
+    keys = schema["properties"]
+    own = next(option for option in keys.pop("own")["anyOf"] if "$ref" in option)
+    keys["task"] = {"anyOf": [{"type": "string"}, own], "default": ""}
+    return _closed("A plan of medassay", schema)
+
+
+def models_schema() -> Document:
+    """Return the schema of a models file; packages may add providers, so that any name is one."""
+    entry = TypeAdapter(ModelSpec).json_schema()
+    definitions = entry.pop("$defs", {})
+    del entry["properties"]["trusted_hosts"]  # stands beside the entries
+    entry["properties"]["provider"] = {"type": "string", "examples": [*PROVIDER_NAMES]}
+    text = {"type": "string"}
+    return {
+        "$schema": DIALECT,
+        "title": "A models file of medassay",
+        "type": "object",
+        "required": ["models"],
+        "properties": {
+            "$schema": text,
+            "schema_version": {"const": 1},
+            "models": {"type": "array", "items": {**entry, "additionalProperties": False}},
+            "trusted_hosts": {"type": "array", "items": text},
+        },
+        "$defs": definitions,
+    }
+
+
+def item_schema() -> Document:
+    """Return the schema of a line of a bank's items.jsonl."""
+    schema = _of_record(ItemObject, "An item of a question bank")
+    return {**schema, "required": ["id", "domain", "question"]}
+
+
+def statistics_schema() -> Document:
+    """Return the schema of statistics.json as far as all kinds of task share it: its rows."""
+    row = _of_record(LeaderboardRow, "A row of a ranking")
+    definitions = row.pop("$defs", {})
+    rows = {"type": "array", "items": row}
+    return {
+        "$schema": DIALECT,
+        "title": "The statistics of a sealed run",
+        "type": "object",
+        "required": ["domains"],
+        "properties": {"domains": {"type": "object", "additionalProperties": rows}},
+        "$defs": definitions,
+    }
+
+
+def _line(record: Any, title: str) -> Callable[[], Document]:
+    def of_line() -> Document:
+        return {**_of_record(record, title), "required": list(TRIAL_KEY)}
+
+    return of_line
+
+
+SCHEMAS: dict[str, Callable[[], Document]] = {
+    "item": item_schema,
+    "log": lambda: _of_record(LedgerEvent, "What a line of a site's log.jsonl says"),
+    "models": models_schema,
+    "plan": plan_schema,
+    "score": _line(ScoreObject, "A line of scores.jsonl"),
+    "statistics": statistics_schema,
+    "trial": _line(TrialObject, "A line of trials.jsonl"),
+    "verdict": _line(VerdictObject, "A line of verdicts.jsonl"),
+}
+
+
+def _of_record(record: Any, title: str) -> Document:
+    """Return the schema of a typed dictionary or a structure, with its parts beside it."""
+    [root], parts = msgspec.json.schema_components(
+        [record],
+        schema_hook=lambda kind: {"description": "any value"},
+        ref_template="#/$defs/{name}",
+    )
+    name = root["$ref"].rpartition("/")[2] if "$ref" in root else ""
+    own = parts.pop(name) if name else root
+    schema = {"$schema": DIALECT, **own, "title": title}
+    return {**schema, "$defs": parts} if parts else schema
+
+
+def _closed(title: str, schema: Document) -> Document:
+    return {"$schema": DIALECT, **schema, "title": title, "additionalProperties": False}
