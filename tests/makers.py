@@ -7,7 +7,7 @@ import msgspec
 
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
-from medassay.core.records.target import TARGETS
+from medassay.core.records.target import TARGETS, further_targets
 from medassay.core.records.trial import Trial
 
 LAW = [
@@ -334,7 +334,7 @@ def plain(record):
 
 def item(form="choice", **given):
     """Return an item with a target of a form; what the target does not hold is the item's."""
-    target = next(target for target in TARGETS if target.form == form)
+    target = next(target for target in (*TARGETS, *further_targets()) if target.form == form)
     empty = {"options": (), "criteria": (), "diagnoses": (), "record": {}, "lo": 0.0, "hi": 0.0}
     empty |= {"expected": ""} if form == "key" else {}
     names = [field.name for field in fields(target)]

@@ -225,7 +225,7 @@ def test_imported_reports_stay_unless_somebody_says_that_they_may_leave(tmp_path
     assert load_bank(tmp_path / "stay", lock=None).may_leave is False
     assert cli("bank", "import", "reports", folder, "--name", "go", "--may-leave")[0] == 0
     assert load_bank(tmp_path / "go", lock=None).may_leave is True
-    assert cli("bank", "import", "csv", folder, "--may-leave")[0] == 2
+    assert cli("bank", "import", "medqa", folder, "--may-leave")[0] == 2
     elsewhere = makers.endpoint("https://models.example.org/v1", "m", location="external")
     makers.write_models(tmp_path, elsewhere, makers.fake("near", reply="{}"))
     makers.write_plan(tmp_path, banks=["stay"], models=["m"], task="record")

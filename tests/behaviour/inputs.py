@@ -227,11 +227,34 @@ def parsers() -> Iterator[tuple[str, dict[str, Any]]]:
     ]
     for text in replies_of(lists):
         yield "parser_diagnoses", {"item": DIAGNOSES, "text": text}
+    yield from read_letters()
     for name, text in product(("record", "record_text"), replies_of(list(records()))):
         yield f"parser_{name}", {"item": RECORD, "text": text}
     for name, text in product(("record", "record_text"), records()):
         yield f"parser_{name}", {"item": RECORD, "text": text, "finish": "length"}
         yield f"parser_{name}", {"item": RECORD, "text": text, "mode": "paper"}
+
+
+LETTER = {
+    "id": "l",
+    "document": {"age": 61, "visit": "2026-01-05", "drugs": [{"name": "ASS", "dose": "100 mg"}]},
+}
+
+
+def read_letters() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield inputs of the parser of records by a schema."""
+    for text, finish in product(replies_of(list(letters())), ("stop", "length")):
+        yield "parser_document", {"item": LETTER, "text": text, "finish": finish}
+
+
+def letters() -> Iterator[str]:
+    """Yield replies with records of a letter, whole and broken."""
+    whole = json.dumps(LETTER["document"])
+    yield from (whole, whole[:-3], whole.replace('"', "'"), "{}", "[1]", "none")
+    yield from (whole.replace("61", "62"), whole.replace("ASS", "Aspirin"), '{"age": 61} ' + whole)
+    yield json.dumps({"record": LETTER["document"]})
+    yield json.dumps({**LETTER["document"], "drugs": [], "smoker": True})
+    yield json.dumps({**LETTER["document"], "visit": None, "age": "61"})
 
 
 def records() -> Iterator[str]:
@@ -295,6 +318,7 @@ def scorers() -> Iterator[tuple[str, dict[str, Any]]]:
     items = {
         "choice": CHOICE,
         "chrf": TEXT,
+        "document": LETTER,
         "range": NUMBER,
         "record": RECORD,
         "regex": {"id": "r1", "regex": r"(?i)\baspirin\b.*300"},
@@ -355,6 +379,7 @@ def scorers() -> Iterator[tuple[str, dict[str, Any]]]:
         "given": ["1.0", "0.0", "0.25", "1e-3"],
         "record": list(damaged_records(drawn)),
         "unreferenced": list(damaged_records(drawn))[:8],
+        "document": [text for text in letters() if text.startswith("{")],
         "bits_per_byte": [],
         "relaxed_perplexity": [],
     }

@@ -82,7 +82,7 @@ def item_of(record: Line) -> Item:
     if "form" in record:
         return makers.item(**record)
     base = {"source": "written for a test", "domain": "d", "question": "Q?"}
-    is_open = {"criteria", "diagnoses", "facts", "record", "reference"} & record.keys()
+    is_open = {"criteria", "diagnoses", "document", "facts", "record", "reference"} & record.keys()
     return build_item(base | ({"answer_type": "open"} if is_open else {}) | record)
 
 

@@ -20,6 +20,7 @@ HEALTH = {
     "follow_up": [],
 }
 ITEMS = {
+    "document": makers.item(**BASE, form="document", document={"a": "b"}),
     "record": makers.item(**BASE, form="record", record=HEALTH),
     "unreferenced": makers.item(**BASE, form="report"),
     "choice": makers.item(**BASE, form="choice", options=("a", "b"), expected="A"),
@@ -33,6 +34,7 @@ ITEMS = {
 }
 REPLY = json.dumps({"structured_health_record": HEALTH})
 RIGHT = {
+    "document": '{"a": "b"}',
     "record": REPLY,
     "choice": "A",
     "key": "a ",
@@ -42,6 +44,7 @@ RIGHT = {
     "chrf": "Aspirin.",
 }
 WRONG = {
+    "document": '{"a": "x"}',
     "record": "[1]",
     "choice": "B",
     "key": "b",

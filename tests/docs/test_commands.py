@@ -58,6 +58,11 @@ ELSEWHERE = {
     "medassay review serve": "a server that stays: tests/web/review/test_serve.py",
     "medassay suite run": "half an hour of a small model: tests/suite/test_suite.py",
     "medassay suite report": "of such a run: tests/suite/test_suite.py",
+    "medassay suite join": "of such runs: tests/suite/test_open_suite.py",
+    "medassay compare suites/": "of such runs: tests/suite/test_open_suite.py",
+    "medassay publish suites/": "of such runs: tests/suite/test_open_suite.py",
+    "medassay verify suites/": "of such runs: tests/suite/test_open_suite.py",
+    "medassay export suites/": "of such runs: tests/suite/test_open_suite.py",
 }
 
 

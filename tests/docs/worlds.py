@@ -452,6 +452,20 @@ def your_own_code(world: World) -> None:
     makers.write_models(world.folder, *models)
 
 
+def your_own_records(world: World) -> None:
+    text = (Path(__file__).parents[2] / "docs/how-to/your-own-records.md").read_text("utf-8")
+    for language, file in (("json", "letter.schema.json"), ("toml", "plan.toml")):
+        block = text.split(f"```{language}\n", 1)[1].split("```", 1)[0]
+        (world.folder / file).write_text(block, encoding="utf-8")
+    (world.folder / "letters-in").mkdir()
+    record = {"visit": "2026-01-05", "summary": "ok", "drugs": [{"name": "ASS", "dose": "1 g"}]}
+    for n in range(3):
+        (world.folder / f"letters-in/l{n}.txt").write_text(f"Brief {n}: ASS 1 g")
+        (world.folder / f"letters-in/l{n}.json").write_text(json.dumps(record))
+    models = [makers.fake(name, reply=json.dumps(record)) for name in ("small", "large")]
+    makers.write_models(world.folder, *[{**model, "location": "local"} for model in models])
+
+
 def _newest_in(folder: Path) -> str:
     [run] = (folder / "runs").iterdir()
     return f"runs/{run.name}"
@@ -475,6 +489,7 @@ WORLDS: dict[str, Callable[[World], None]] = {
     "suites.md": suites,
     "your-own-code.md": your_own_code,
     "your-own-questions.md": your_own_questions,
+    "your-own-records.md": your_own_records,
 }
 
 

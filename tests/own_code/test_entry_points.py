@@ -47,6 +47,10 @@ def load(path):
         yield {**item, "domain": "general", "answer_type": "open"}
 
 
+def find(queries, k):
+    return [[f"Passage {n} on {query}" for n in range(5)] for query in queries]
+
+
 TASK = {"like": "text", "scorer": "hello", "parser": "stars", "template": "ask.txt"}
 """
 POINTS = """
@@ -60,6 +64,8 @@ half = hello_eval:Grader
 greeter = hello_eval:Greeter
 [medassay.banks]
 lines = hello_eval:load
+[medassay.retrievers]
+mine = hello_eval:find
 [medassay.tasks]
 greeting = hello_eval:TASK
 """
@@ -139,6 +145,55 @@ def test_a_grader_of_a_package(package, tmp_path):
     assert [score["score"] for score in sealed(tmp_path)[0]] == [0.5, 0.5]
 
 
+def test_a_retriever_of_a_package_is_searched_once(package, tmp_path):
+    makers.workspace(
+        tmp_path,
+        text_items(3),
+        GREETER,
+        task="text",
+        settings=["zero_shot", "rag"],
+        retrieval={"retriever": "mine", "k": 2},
+    )
+    code, _, errors = medassay(package, tmp_path, "run", "plan.toml", "--plan")
+    assert code == 0, errors
+    code, _, errors = medassay(package, tmp_path, "run", "plan.toml")
+    assert code == 3
+    assert "retriever 'mine' (hello-eval 1.2 mine" in errors
+    assert "--trust-code" in errors
+    code, _, errors = medassay(package, tmp_path, "run", "plan.toml", "--trust-code")
+    assert code == 0, errors
+    _, run = sealed(tmp_path)
+    trials = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+    first = next(t["retrieved"] for t in trials if t["setting"] == "rag")
+    assert first == [["mine", 0], ["mine", 1]]
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["retrieval"]["method"] == "retriever mine"
+    assert medassay(package, tmp_path, "verify", run)[0] == 0
+    passages = next((tmp_path / "retrieved").glob("passages-*"))
+    before = passages.read_bytes()
+    (tmp_path / "site-packages/hello_eval.py").touch()
+    assert medassay(package, tmp_path, "run", "plan.toml", "--trust-code", "--fresh")[0] == 0
+    assert passages.read_bytes() == before
+
+
+def test_a_retriever_that_returns_something_else_is_named(package, tmp_path):
+    module = tmp_path / "site-packages/hello_eval.py"
+    module.write_text(
+        module.read_text().replace("for query in queries]", "for query in queries][1:]")
+    )
+    makers.workspace(
+        tmp_path,
+        text_items(2),
+        GREETER,
+        task="text",
+        settings=["rag"],
+        retrieval={"retriever": "mine"},
+    )
+    code, _, errors = medassay(package, tmp_path, "run", "plan.toml", "--trust-code")
+    assert code == 3
+    assert "retriever 'mine': returned" in errors
+
+
 def test_names_that_no_package_adds_are_told_with_those_that_are(package, tmp_path):
     plan = makers.workspace(tmp_path, text_items(1), GREETER, task={"scorer": "goodbye"})
     code, _, errors = medassay(package, tmp_path, "run", plan)
@@ -161,3 +216,69 @@ def test_a_package_that_cannot_be_imported_is_named(package, tmp_path):
     assert (
         "entry point 'greeter' of medassay.providers (hello-eval 1.2): cannot be imported" in errors
     )
+
+
+WORDS = {
+    "raises": ("raise RuntimeError('no')", "RuntimeError: no"),
+    "nothing": ("return None", "returned NoneType; expected a medassay.Completion"),
+    "text": ("return 'hello'", "Completion"),
+    "no text": ("return Completion(text=None)", "other types: Expected `str`, got `null`"),
+    "no count": ("return Completion(text='hello', usage=3)", "Expected `object`, got `int`"),
+    "strange": ("return Completion(text='hello', finish='done')", "'done'"),
+    "is gone": ("raise ConnectionResetError('gone')", "gone"),
+}
+
+
+@pytest.mark.parametrize("how", WORDS)
+def test_a_hostile_provider_fails_its_own_trials(package, tmp_path, how):
+    body, why = WORDS[how]
+    module = tmp_path / "site-packages/hello_eval.py"
+    module.write_text(
+        module.read_text().replace(
+            'return Completion(text="**hello**")',
+            f'if "rule 1" in str(prompt.messages):\n            {body}\n'
+            '        return Completion(text="hello")',
+        )
+    )
+    makers.workspace(tmp_path, text_items(3), GREETER, task="text")
+    code, _, errors = medassay(package, tmp_path, "run", "plan.toml", "--accept-failures")
+    assert code == 0, errors
+    _, run = sealed(tmp_path)
+    trials = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+    assert [trial["outcome"] for trial in trials] == ["answered", "failed", "answered"]
+    assert why in trials[1]["reason"]
+
+
+def test_a_provider_that_cannot_be_made_is_named(package, tmp_path):
+    module = tmp_path / "site-packages/hello_eval.py"
+    module.write_text(module.read_text().replace("self.spec = spec", "raise ValueError('no url')"))
+    makers.workspace(tmp_path, text_items(1), GREETER, task="text")
+    code, _, errors = medassay(package, tmp_path, "run", "plan.toml")
+    assert code == 3
+    assert "provider 'greeter' cannot be made (ValueError: no url)" in errors
+
+
+BANKS = {
+    "raises": ("raise KeyError('text')", "cannot read q.txt (KeyError: 'text')"),
+    "returns nothing": ("return None", "cannot read q.txt (TypeError"),
+    "no mapping": ("return [3]", "item 1: expected a mapping"),
+    "no id": ("return [{'question': 'x'}]", "an id among them"),
+    "no text": ("return [{'id': 'a', 'question': object()}]", "'a'"),
+}
+
+
+@pytest.mark.parametrize("how", BANKS)
+def test_a_hostile_reader_of_banks_is_one_clear_error(package, tmp_path, how):
+    body, why = BANKS[how]
+    module = tmp_path / "site-packages/hello_eval.py"
+    text = module.read_text().replace(
+        "def load(path):", f"def load(path):\n    {body}\n\ndef old(path):"
+    )
+    module.write_text(text)
+    (tmp_path / "q.txt").write_text("How are you?\n")
+    code, _, errors = medassay(
+        package, tmp_path, "bank", "import", "lines", "q.txt", "--to", "bank"
+    )
+    assert code == 3, errors
+    assert why in errors
+    assert not (tmp_path / "bank").exists()

@@ -107,6 +107,58 @@ def test_verify_executes_own_code_only_where_told_to(tmp_path):
     assert content(with_code, trust_code=True).endswith("scores recomputed")
 
 
+def test_nothing_but_run_executes_the_code_of_a_plan_and_run_asks_first(tmp_path, cli):
+    marker = tmp_path / "executed"
+    code = f"open({str(marker)!r}, 'a').write('x')\n" + SCORE.replace('"words"', '"score"') + GRADER
+    workspace(
+        tmp_path,
+        text_items(3),
+        makers.fake("a", reply="Sudden"),
+        makers.fake("b", reply="Sudden"),
+        code=code,
+        task={"scorer": "my.py:score"},
+    )
+    models = [makers.fake(name, reply="Sudden") for name in ("a", "b", "judge")]
+    makers.write_models(tmp_path, *models)
+    plan = (tmp_path / "plan.toml").read_text()
+    assert cli("run", "plan.toml", "--trust-code")[0] == 0
+    [run] = (tmp_path / "runs").iterdir()
+    assert cli("publish", run, "--to", "site", "--with-code", "--yes")[0] == 0
+    judged = plan.replace('scorer = "my.py:score"', 'grader = "my.py:MyGrader"')
+    (tmp_path / "judged.toml").write_text('judges = ["judge"]\n' + judged)
+    suite = '[[benchmark]]\nname = "x"\nbank = "bank"\n[benchmark.task]\nscorer = "my.py:score"\n'
+    (tmp_path / "suite.toml").write_text('models = ["a"]\n' + suite)
+    marker.unlink()
+    allowed = [
+        ("run", "plan.toml", "--plan"),
+        ("run", "judged.toml", "--plan"),
+        ("suite", "run", "suite.toml", "--plan"),
+        ("show", "t001", "--run", run),
+        ("report", run),
+        ("compare", run, "--only", "a,b"),
+        ("export", run, "--format", "csv", "--to", "exported"),
+        ("verify", run),
+        ("verify", "site"),
+        ("publish", run, "--to", "other", "--yes"),
+        ("spend",),
+    ]
+    asked = [
+        ("run", "plan.toml", "--fresh"),
+        ("run", "judged.toml"),
+        ("suite", "run", "suite.toml"),
+        ("score", run),
+    ]
+    for command in allowed:
+        code, _, errors = cli(*command)
+        assert code == 0, (command, errors)
+        assert not marker.exists(), command
+    for command in asked:
+        code, _, errors = cli(*command)
+        assert code in (2, 3), (command, errors)
+        assert "--trust-code" in errors, command
+        assert not marker.exists(), command
+
+
 def test_a_changed_score_or_another_code_is_found(tmp_path):
     plan = workspace(
         tmp_path,
@@ -157,6 +209,99 @@ def test_a_parser_of_ones_own_reads_what_the_shipped_scorer_scores(tmp_path):
     ] * 4
     assert "own code my.py:read@" in content(run.path)
     assert content(run.path, trust_code=True).endswith("scores recomputed")
+
+
+def test_letters_that_a_parser_reads_are_those_that_were_shown(tmp_path):
+    plan = workspace(
+        tmp_path,
+        makers.many_items(12),
+        makers.fake(reply="A"),
+        code="def read(item, text):\n    return text\n",
+        task={"parser": "my.py:read"},
+        shuffle_options=True,
+    )
+    run = medassay.run(plan, secrets={}, trust_code=True)
+    (tmp_path / "shipped").mkdir()
+    shipped = makers.workspace(
+        tmp_path / "shipped", makers.many_items(12), makers.fake(reply="A"), shuffle_options=True
+    )
+    expected = medassay.run(shipped, secrets={})
+    values = [[t["value"] for t in lines(r, "trials.jsonl")] for r in (run, expected)]
+    assert values[0] == values[1]
+    assert len(set(values[0])) > 1
+    assert content(run.path, trust_code=True).endswith("scores recomputed")
+
+
+def test_a_parser_that_reads_no_letter_of_a_choice_is_told(tmp_path):
+    plan = workspace(
+        tmp_path,
+        makers.many_items(2),
+        makers.fake(reply="two"),
+        code="def read(item, text):\n    return text\n",
+        task={"parser": "my.py:read"},
+    )
+    run = medassay.run(plan, secrets={}, trust_code=True)
+    assert scores(run) == [None, None]
+    assert "returned 'two' for a choice; expected one of its letters" in lines(run)[0]["because"]
+
+
+def test_code_that_is_not_kept_is_told_and_no_mismatch(tmp_path):
+    plan = workspace(
+        tmp_path,
+        text_items(2),
+        makers.fake(reply="x"),
+        code="def score(item, answer):\n    return 0.5\n",
+        task={"scorer": "my.py:score"},
+    )
+    medassay.publish(medassay.run(plan, secrets={}, trust_code=True), tmp_path / "site")
+    says = content(tmp_path / "site", trust_code=True)
+    assert says.endswith("its text is not published")
+
+
+def test_a_grader_without_judges_is_refused(tmp_path):
+    plan = workspace(
+        tmp_path,
+        makers.open_items(2),
+        makers.fake(reply="x"),
+        code=GRADER,
+        task={"grader": "my.py:MyGrader"},
+    )
+    with pytest.raises(InputError, match="is scored by judges, and none are named"):
+        medassay.run(plan, secrets={}, trust_code=True)
+
+
+def test_a_declared_column_must_be_given(tmp_path):
+    plan = workspace(
+        tmp_path,
+        text_items(1),
+        makers.fake(reply="x"),
+        code="def score(item, answer):\n    return {'score': 1}\n",
+        task={"scorer": "my.py:score", "columns": {"words": [0, 1]}},
+    )
+    run = medassay.run(plan, secrets={}, trust_code=True)
+    assert "returned no 'words'; give None for" in lines(run)[0]["because"]
+
+
+TYPOS = {
+    "scorr = 'my.py:score'": "'task.scorr': unknown key",
+    "scorer = 'my.py:score'\nscale = [1]": "'task.scale",
+    "like = 'prometeus'": "names nothing of your own",
+    "scorer = 'nowhere.py:score'": "nowhere.py: no such file",
+    "scorer = 'my.py'": "expected a file and a name in it, as my.py:scorer",
+    "grader_template = 'ask.txt'\nlike = 'text'": "is for judges, and task 'text' has none",
+}
+
+
+@pytest.mark.parametrize("task", TYPOS)
+def test_typos_in_the_table_are_told_as_it_stands_in_the_file(tmp_path, cli, task):
+    makers.workspace(tmp_path, text_items(1), makers.fake(reply="x"))
+    (tmp_path / "my.py").write_text("def score(item, answer):\n    return 1\n")
+    (tmp_path / "ask.txt").write_text("{{ answer }}")
+    plan = (tmp_path / "plan.toml").read_text()
+    (tmp_path / "plan.toml").write_text(f"{plan}[task]\n{task}\n")
+    code, _, errors = cli("run", "plan.toml", "--trust-code")
+    assert code == 3
+    assert TYPOS[task] in errors
 
 
 def test_a_parser_may_say_why_a_reply_has_no_value(tmp_path):
@@ -227,6 +372,8 @@ def test_a_prompt_of_ones_own_for_the_judge(tmp_path, cli):
     assert content(run.path).endswith("scores recomputed")
     assert medassay.publish(run, tmp_path / "site")
     assert "OWN CODE" not in (tmp_path / "site/index.html").read_text()
+    method = (page_folder(tmp_path, run) / "methodology/index.html").read_text()
+    assert "Be strict." in method
 
 
 HOSTILE = {
@@ -276,6 +423,22 @@ def score(item, answer):
     assert "noise" not in capfd.readouterr().out
     assert content(run.path)
     assert medassay.publish(run, tmp_path / "site")
+
+
+def test_what_own_code_could_not_score_is_told_after_the_run(tmp_path, cli):
+    code = "def score(item, answer):\n    return 1 / (item.id != 't001')\n"
+    workspace(
+        tmp_path, text_items(3), makers.fake(reply="x"), code=code, task={"scorer": "my.py:score"}
+    )
+    code, out, errors = cli("run", "plan.toml", "--trust-code")
+    assert code == 0
+    assert "own code my.py:score@" in out
+    assert "1 answer without a score: own code my.py:score: ZeroDivisionError" in errors
+
+
+def test_the_examples_are_as_short_as_is_promised():
+    for code in (SCORE, READ, GRADER):
+        assert len(code.strip().splitlines()) <= 12  # and three lines of a plan
 
 
 def test_a_hostile_parser_leaves_a_trial_unread_and_without_score(tmp_path):

@@ -1,5 +1,7 @@
 """Prompts in files of one's own: checked before any call, and unable to execute anything."""
 
+import os
+
 import pytest
 from tests import makers
 
@@ -63,6 +65,16 @@ FORBIDDEN = {
     "{% set x = 1 %}{{ question }}": "assign is more",
     "{{ question|pprint }}": "filter 'pprint'",
     "{{ question|replace('a', 'aa') }}": "replace takes two texts",
+    "{{ question|join(question) }}": "filter 'join' takes texts in quotes",
+    "{{ options|join('" + "x" * 99 + "') }}": "filter 'join' takes texts in quotes",
+    "{{ question|join('x')|join('x')|join('x') }}": "join goes through a list",
+    "{{ options[question] }}": "brackets take a number",
+    "{{ -question }}": "a sign stands before a number alone",
+    "{% if question < 3 %}{% endif %}": "a comparison is == or !=",
+    "{% for o in options recursive %}{% endfor %}": "for goes through one of",
+    "{{ question" + "|trim" * 60 + " }}": "nested too deeply",
+    "{% if question %}" * 60 + "{% endif %}" * 60: "nested too deeply",
+    "{{ question }}" * 4000: "too large",
     "{{ question": "line 1",
     "{{ qestion }}": "hole 'qestion' is unknown here; known are condition, context",
     "Say something.": "has no hole {{ question }}",
@@ -154,3 +166,12 @@ def test_a_copied_prompt_asks_the_same_words(tmp_path, cli):
     assert own_template("closed.en.txt", texts, shipped).fill(item, None) == shipped.fill(
         item, None
     )
+
+
+def test_a_template_that_is_no_plain_file_is_not_waited_for(tmp_path):
+    plan = with_template(tmp_path, "{{ question }}")
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        (tmp_path / "prompts/mine.txt").unlink()
+        make(tmp_path / "prompts/mine.txt")
+        with pytest.raises(InputError, match="no plain file"):
+            medassay.run(plan, secrets={})

@@ -17,7 +17,7 @@ from medassay.report.plot.panels import PanelBar
 from medassay.report.plot.points import CasePoint, PlanePoint, SwarmPoint
 from medassay.report.plot.positions import PositionPoint
 from medassay.report.plot.reviews import MonthPoint
-from medassay.report.plot.trend import SeriesPoint
+from medassay.report.plot.trend import LinePoint, SeriesPoint
 
 HOSTILE = '<script>alert("x")</script>\x1b[31m\x08\uffff'
 POINTS = [
@@ -63,6 +63,14 @@ MADE = {
         y="y",
         names=["a", "b", "c", "d"],
         limit=1.1,
+    ),
+    "checkpoint_curve": lambda plot: plot(
+        [
+            LinePoint(row=row, place=step, score=score, lo=score - 0.1, hi=score + 0.1)
+            for row in (HOSTILE, "exam")
+            for step, score in ((1000, 0.4), (2000, 0.6))
+        ],
+        series=HOSTILE,
     ),
     "forest": lambda plot: plot(
         [

@@ -13,6 +13,7 @@ from medassay.bank.check import build_item, check_record
 from medassay.bank.delimited import USUAL, TableForm, encoding_name
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import content_hash
+from medassay.core.catch import caught
 from medassay.core.entry_point import load
 from medassay.core.json import parse_json
 from medassay.core.records.card_object import CardObject
@@ -148,10 +149,19 @@ def bank_of_package(name: str, path: Path, *, licence: str) -> Bank:
     Raises
     ------
     InputError
-        When the package cannot be imported, or an item is not one.
+        When the package cannot be imported or cannot read the file, or an item is not one.
     """
     builder = BankBuilder(name, licence=licence, source=path.name, title=name)
-    for number, record in enumerate(load("banks", name)(path), 1):
+    read_items = load("banks", name)
+    records: list[Any] = []
+    with caught() as errors:
+        records = list(read_items(path))
+    if errors:
+        raise InputError(
+            f"bank '{name}': the package cannot read {path.name}"
+            f" ({type(errors[0]).__name__}: {errors[0]})"
+        )
+    for number, record in enumerate(records, 1):
         if not isinstance(record, Mapping) or not isinstance(record.get("id"), str):
             raise InputError(
                 f"bank '{name}', item {number}: expected a mapping with the keys of items.jsonl, an"

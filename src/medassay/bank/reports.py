@@ -6,13 +6,17 @@ bank silver`).
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from medassay.bank.builder import BankBuilder
 from medassay.bank.delimited import encoding_name, encoding_of
 from medassay.bank.markdown_record import read_markdown_record
+from medassay.core.json import parse_json
 from medassay.core.records.item import Bank
 from medassay.core.records.item_object import ItemObject, OriginObject
+from medassay.core.records.target import Report
 from medassay.errors import InputError
 
 WITHOUT = "Reports without reference records: nothing is scored until there are some."
@@ -31,7 +35,8 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
     may_leave: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Bank:
-    """Return the reports of a folder, one of each `.txt` or `.md` file.
+    """Return the reports of a folder, one of each `.txt` or `.md` file; a `.json` of the same name
+    is its reference record.
 
     Empty ones are dropped and counted.
 
@@ -54,7 +59,13 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
         if language_found not in ("utf-8-sig", encoding):
             more = f" and {len(files) - 3} more" if len(files) > 3 else ""
             tell(f"read as {encoding_name(language_found)}: {', '.join(files[:3])}{more}")
-    return draft.bank()
+    bank = draft.bank()
+    n = sum(item.form != Report.form for item in bank.items)
+    if n:
+        tell(f"{n} of {len(bank.items)} reports have a reference record (.json beside the text)")
+    if n == len(bank.items):
+        return replace(bank, limits="", card={**bank.card, "limits": ""})
+    return bank
 
 
 def load_grascco(path: Path) -> Bank:
@@ -132,10 +143,25 @@ def _add_all(
         read_as.setdefault(codec, []).append(file.name)
         text = _read(file, codec)
         if text.strip():
-            draft.add(_report(file.stem, text, domain, language))
+            draft.add(_with_record(_report(file.stem, text, domain, language), file))
         else:
             draft.drop("empty report")
     return read_as
+
+
+def _with_record(report: ItemObject, file: Path) -> ItemObject:
+    """Return a report with the record in the JSON file beside it, as it is where there is none."""
+    path = file.with_suffix(".json")
+    if not path.is_file():
+        return report
+    try:
+        record = parse_json(path.read_bytes(), str(path))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(record, dict) or not record:
+        raise InputError(f"{path}: expected a JSON object, the reference record of {file.name}")
+    del report["record"]
+    return cast(ItemObject, {**report, "document": record})
 
 
 def _texts(folder: Path) -> Iterator[Path]:

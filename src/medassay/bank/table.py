@@ -10,6 +10,7 @@ from medassay.bank.builder import BankBuilder, letter_index
 from medassay.bank.delimited import USUAL, TableForm
 from medassay.bank.spreadsheet import DateCell, NumberCell, is_workbook, read_rows
 from medassay.bank.table_columns import (
+    DOCUMENT,
     LISTS,
     TEXT_KEYS,
     TableColumn,
@@ -90,7 +91,13 @@ def read_table(path: Path, columns: Mapping[str, str], form: TableForm = USUAL) 
 
 
 def bank_of_table(
-    table: QuestionTable, *, name: str, licence: str, domain: str, language: str = ""
+    table: QuestionTable,
+    *,
+    name: str,
+    licence: str,
+    domain: str,
+    language: str = "",
+    may_leave: bool = False,
 ) -> Bank:
     """Return the bank in a table.
 
@@ -98,6 +105,8 @@ def bank_of_table(
     ----------
     domain, language : used for rows where no column gives one; without a language it is English,
         and numbers that German headings let read in two ways are refused
+    may_leave : whether texts with a reference record may go to models elsewhere and be published:
+        they are somebody's reports
 
     Raises
     ------
@@ -105,7 +114,13 @@ def bank_of_table(
         Naming the file, the row, the column and what was expected; no row is left out silently.
     """
     path, columns = table.path, table.columns
-    draft = BankBuilder(name, licence=licence, source=f"table {path.name}", title=name)
+    draft = BankBuilder(
+        name,
+        licence=licence,
+        source=f"table {path.name}",
+        title=name,
+        may_leave=may_leave or DOCUMENT not in columns,
+    )
     row_of: dict[str, int] = {}  # by id
     for row, cells in table.rows:
         where = f"{path.name} row {row}"
@@ -154,16 +169,18 @@ def _record(
     facts = [str(text) for key in fact_keys(columns) if (text := cells[key])]
     if facts:
         record["facts"] = [*record.get("facts", []), *facts]
+    if cells.get(DOCUMENT):
+        record[DOCUMENT] = _document(cells[DOCUMENT], f"{where}: column '{columns[DOCUMENT]}'")
     _add_range(record, cells, columns, where, comma=comma)
     closed = {"options", "regex", "range"} & record.keys()
-    opened = {"diagnoses", "facts", "reference"} & record.keys()
+    opened = {"diagnoses", "facts", "reference", DOCUMENT} & record.keys()
     if opened and not closed:
         record["answer_type"] = "open"
     elif not closed:
         held = ", ".join(f"'{columns[key]}'" for key in columns if _tells_target(key))
         raise InputError(
-            f"{where}: nothing says what counts as right: no options, model answer, fact, number or"
-            f" pattern in {held or 'a column'}; --columns says which column holds it"
+            f"{where}: nothing says what counts as right: no options, model answer, fact, number,"
+            f" pattern or record in {held or 'a column'}; --columns says which column holds it"
         )
     if "options" in record:
         record["expected"] = _key(cells.get("expected", ""), record["options"], columns, where)
@@ -185,6 +202,14 @@ def _is_marked(text: str, where: str) -> bool:
 def _tells_target(key: str) -> bool:
     """Return whether a column of this key says what counts as right."""
     return key in LETTERS or key not in TEXT_KEYS or key in ("expected", "reference", "regex")
+
+
+def _document(text: str, where: str) -> dict[str, Any]:
+    """Return the reference record in a cell."""
+    document = parse_json(text.encode(), where)
+    if not isinstance(document, dict):
+        raise InputError(f"{where}: expected a JSON object, the reference record of the text")
+    return dict(document)
 
 
 def _list(text: str, where: str) -> list[Any]:

@@ -11,13 +11,14 @@ from medassay.errors import InputError
 
 LISTS = ("options", "diagnoses", "facts")  # a JSON list, or texts separated by "|"
 _NUMBERS = ("lo", "hi", "number")
+DOCUMENT = "document"  # a JSON object, the reference record of a text
 _UNTAKEN = {
     *LISTS,
     *("range", "approval", "meta", "answer_type"),
     *("commitment", "tombstone", "lowest", "form"),
 }
 TEXT_KEYS = ITEM_KEYS - _UNTAKEN
-TABLE_KEYS = tuple(sorted(TEXT_KEYS | {*LISTS, *_NUMBERS}))
+TABLE_KEYS = tuple(sorted(TEXT_KEYS | {*LISTS, *_NUMBERS, DOCUMENT}))
 _FACT = re.compile(r"fact([1-9]\d?)")
 
 # Key → headings that mean it, in English and German; letters and digits alone, in small letters.
@@ -35,6 +36,7 @@ _HEADINGS: dict[str, tuple[str, ...]] = {
         *("musterantwort", "musterlosung", "referenzantwort", "erwarteteantwort"),
     ),
     "facts": ("keyfacts", "targetfacts", "fakten", "kernaussagen"),
+    DOCUMENT: ("json", "goldjson", "referencejson", "goldrecord", "referencerecord"),
     "number": ("numericanswer", "zahl", "zahlenwert"),
     "lo": ("min", "minimum", "lowest", "von", "untergrenze"),
     "hi": ("max", "maximum", "highest", "bis", "obergrenze"),

@@ -299,8 +299,8 @@ _MAY_LEAVE = typer.Option(
     False,
     "--may-leave",
     help=(
-        "For reports: they may go to models elsewhere and be published. Without it they stay"
-        " (may_leave = false)."
+        "For reports, and tables with a column of records: they may go to models elsewhere and be"
+        " published. Without it they stay (may_leave = false)."
     ),
 )
 _GOLDEN = typer.Option(
@@ -355,6 +355,7 @@ def import_bank(
             domain=domain,
             language=language,
             encoding=encoding,
+            may_leave=may_leave,
         )
         return
     elif name == "reports":
@@ -368,11 +369,7 @@ def import_bank(
             may_leave=may_leave,
             tell=out.say,
         )
-        if not may_leave:
-            out.say(
-                "may_leave = false: no model elsewhere is asked about these reports, and nothing of"
-                " them is published; --may-leave allows both"
-            )
+        _say_whether_they_stay(bank)
     else:
         bank = _load_data_set(name, path, golden, licence=licence)
     _write_imported(bank, to or Path(bank.name))
@@ -389,17 +386,20 @@ def _import_table(
     domain: str,
     language: str,
     encoding: str,
+    may_leave: bool,
 ) -> None:
     """Say how the columns of a table of questions are understood, then make a bank of them."""
     from medassay.bank.delimited import USUAL
     from medassay.bank.table import bank_of_table, read_table
-    from medassay.bank.table_columns import looks_german
+    from medassay.bank.table_columns import DOCUMENT, looks_german
 
     _refuse_other_kind(kind, path)
     if language and not re.fullmatch("[a-z]{2,3}(-[A-Za-z0-9]+)*", language):
         raise UsageError(f"--language: '{language}'; expected a code, as de or en")
     form = _form_of(path, encoding) if kind == "csv" else USUAL
     table = read_table(path, columns, form)
+    if may_leave and DOCUMENT not in table.columns:
+        raise UsageError("--may-leave is for reports and tables with a column of records")
     unused = [column for column in table.understood if not column.key]
     for column in table.understood:
         if column.key or len(unused) <= _UNUSED_TOLD:
@@ -410,8 +410,18 @@ def _import_table(
         hint = (
             "; the headings are German: is it --language de?" if looks_german(table.header) else ""
         )
+        if "locale" in table.columns:
+            hint = "; 'locale' is how numbers are written, a column 'language' says the language"
         out.say(f"  language: en, since nothing says another{hint}")
-    bank = bank_of_table(table, name=called, licence=licence, domain=domain, language=language)
+    bank = bank_of_table(
+        table,
+        name=called,
+        licence=licence,
+        domain=domain,
+        language=language,
+        may_leave=may_leave,
+    )
+    _say_whether_they_stay(bank)
     kinds = Counter(item.form for item in bank.items)
     out.say("  questions: " + ", ".join(f"{n} {_word(form)}" for form, n in sorted(kinds.items())))
     understood = {column.name: column.key or None for column in table.understood}
@@ -420,6 +430,14 @@ def _import_table(
         to or Path(bank.name),
         {"columns": understood, "kinds": dict(sorted(kinds.items()))},
     )
+
+
+def _say_whether_they_stay(bank: "Bank") -> None:
+    if not bank.may_leave:
+        out.say(
+            "may_leave = false: no model elsewhere is asked about these reports, and nothing of"
+            " them is published; --may-leave allows both"
+        )
 
 
 _UNUSED_TOLD = 12  # columns that are not used and have a line each
@@ -462,7 +480,7 @@ def _check_options(name: str, options: Mapping[str, object]) -> None:
         "--columns": ("csv", "xlsx"),
         "--language": ("csv", "xlsx", "reports"),
         "--encoding": ("csv", "reports"),
-        "--may-leave": ("reports",),
+        "--may-leave": ("csv", "xlsx", "reports"),
         "--golden": tuple(n for n, entry in BANKS.items() if entry.golden),
     }
     for option, value in options.items():

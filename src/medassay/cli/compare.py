@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,10 @@ from medassay.core.table import Table
 from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
+    from medassay.exchange.compare import Comparison
     from medassay.exchange.compared_pairs import ComparedPair
+    from medassay.storage.run import Run
+    from medassay.suite.run import SuiteRun
 
 _RULES = ("noninferior", "equivalent")
 
@@ -27,7 +31,7 @@ _PLACES = typer.Argument(
     ...,
     parser=location.read,
     metavar="places",
-    help="Sealed runs, publications, or logs of other harnesses (see import).",
+    help="Sealed runs, publications, suites, or logs of other harnesses (see import).",
 )
 _ONLY = typer.Option(
     [], help="Compare only these models, in this order; comma-separated, or once for each."
@@ -66,22 +70,28 @@ def command(
     """
     from medassay.exchange.compare import compare
     from medassay.exchange.open_any import open_places
+    from medassay.suite.places import suites_among
 
     rule, held = read_gate(gate) if gate else ("", margin)
     if gate and margin is not None and margin != held:
         raise UsageError("--gate names its own margin; leave --margin out")
     if family not in ("board", "pair"):
         raise UsageError(f"--family: '{family}'; expected board or pair")
-    names = listed(",".join(only))
+    pairs_of = partial(
+        compare,
+        margin=held,
+        only=listed(",".join(only)),
+        by_domain=by_domain,
+        family="pair" if family == "pair" else "board",
+        metric=metric,
+    )
+    if suites := suites_among(places):
+        if gate:
+            raise UsageError("--gate: holds one run; name that of one benchmark, or `suite report`")
+        _compare_suites(suites, pairs_of, metric)
+        return
     with open_places(places) as runs:
-        comparison = compare(
-            runs,
-            margin=held,
-            only=names,
-            by_domain=by_domain,
-            family="pair" if family == "pair" else "board",
-            metric=metric,
-        )
+        comparison = pairs_of(runs)
         scales = {s.metric: s.scale.ends for s in runs[0].statistics.by_metric}
         first = metric or runs[0].statistics.metric
     gate_result = comparison.gate(rule) if rule else None
@@ -105,6 +115,32 @@ def command(
         if not passed:
             raise GateError(f"gate {rule} not passed: {says}")
         out.result(f"gate {rule} passed: {says}")
+
+
+def _compare_suites(
+    suites: "list[SuiteRun]", pairs_of: "Callable[[list[Run]], Comparison]", metric: str
+) -> None:
+    """Print the pairs of models on each benchmark that all suites have."""
+    from medassay.suite.places import shared_benchmarks
+
+    documents = {}
+    notes: dict[str, None] = {}
+    for name, runs in shared_benchmarks(suites):
+        different = list({run.id: run for run in runs}.values())
+        comparison = pairs_of(different)
+        notes |= dict.fromkeys(comparison.notes)
+        documents[name] = msgspec.to_builtins(comparison.pairs)
+        if out.json:
+            continue
+        scales = {s.metric: s.scale.ends for s in different[0].statistics.by_metric}
+        first = metric or different[0].statistics.metric
+        for shown in dict.fromkeys(pair.metric or first for pair in comparison.pairs):
+            pairs = [pair for pair in comparison.pairs if (pair.metric or first) == shown]
+            _print(pairs, scales[shown], f"{name}, {shown}")
+    if out.json:
+        sys.stdout.write(json.dumps(documents, indent=1) + "\n")
+    for note in notes:
+        out.say(f"note: {note}")
 
 
 def read_gate(text: str) -> tuple[str, float]:

@@ -27,7 +27,10 @@ def extraction(
         ...,
         parser=location.read,
         metavar="run",
-        help="A run of health records by its folder or address; several are joined.",
+        help=(
+            "A run of health records, or of records by a schema, by its folder or address; several"
+            " are joined."
+        ),
     ),
     to: Path | None = typer.Option(None, help="New folder for page, figures, Markdown, CSV, JSON."),
     embeddings: str = typer.Option(
@@ -80,12 +83,18 @@ def report_extraction(
     run: "Run", to: Path | None, embeddings: str, thresholds: Mapping[str, float]
 ) -> None:
     """Print the study, and write its files into a new folder where one is named."""
-    from medassay.cli.sheet import new_folder, write_folder
+    from medassay.cli.sheet import new_folder, tell_sheet, write_folder
+    from medassay.study.documents import TASK, documents_sheet
     from medassay.study.extraction import extraction_study
     from medassay.study.extraction_files import files_of
 
     if to is not None:
         new_folder(to)
+    if run.manifest.task == TASK:
+        if embeddings:
+            raise UsageError("--embeddings: is for health records; leave it out")
+        tell_sheet(documents_sheet(run, thresholds), to)
+        return
     study = extraction_study(run, embeddings=embeddings, thresholds=thresholds)
     if to is not None:
         write_folder(to, files_of(study))

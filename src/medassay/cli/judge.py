@@ -66,8 +66,8 @@ def command(
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
     from medassay.cli.leaderboard import tell_run
+    from medassay.cli.preview import confirm_cost, print_preview
     from medassay.cli.progress import watch
-    from medassay.cli.run import confirm, print_preview
     from medassay.runner.preview import priced
     from medassay.runner.rejudge import JudgingOptions, judge_run, preview_again
 
@@ -93,7 +93,7 @@ def command(
         print_preview(preview_again(run, options))
         return
     if not yes and priced(models, (*options.judges, substitute)):
-        confirm(preview_again(run, options))
+        confirm_cost(preview_again(run, options))
     judged = judge_run(
         run,
         options,

@@ -79,6 +79,13 @@ def _ranking_parts(statistics: "Statistics", run: "Run", domain: str) -> Iterato
             f" {'; '.join(warned[:3])}{' and others' if len(warned) > 3 else ''}. `medassay study"
             " reading` shows the replies."
         )
+    own = run.manifest.own_code
+    if own is not None and own.parts:
+        names = ", ".join(part.shown for part in own.own_code.parts.values())
+        yield (
+            f"own code {names} made these numbers; `medassay verify` computes what it says again"
+            " only with --trust-code"
+        )
     if any("scripted" in row.flags for row in rows):
         yield "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
     yield from _sentences(statistics, domain)

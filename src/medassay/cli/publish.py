@@ -12,53 +12,58 @@ from medassay.cli.options import TRUST_CODE
 from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
 from medassay.core.wording import counted, listed
+from medassay.errors import UsageError
 
 if TYPE_CHECKING:
     from medassay.storage.run import Run
 
 
+_RUNS = typer.Argument(
+    ...,
+    parser=location.read,
+    metavar="runs",
+    help=(
+        "Sealed runs; several of the same banks and methodology are joined. Of a suite each run"
+        " is a publication of its own."
+    ),
+)
+_TO = typer.Option(..., help="The folder or address of the site; the publication goes to p/<id>/.")
+_CALLED = typer.Option(None, "--id", help="Id of the publication; default: the run's id.")
+_REASON = typer.Option(
+    "", help="Why bank or methodology changed since the last publication; readers see it."
+)
+_VALIDATION = typer.Option(
+    None,
+    help=(
+        "A folder of .md or .txt documents: methodology, study, limitations, replies to criticism."
+    ),
+)
+_COMPACT = typer.Option(
+    None,
+    "--compact/--no-compact",
+    help=(
+        "One page that reads the answers from files, not a page a cell; default: above 5,000"
+        " cells or 200,000 answers."
+    ),
+)
+_REQUIRE_API = typer.Option(False, "--require-api", help="Refuse models that others cannot call.")
+_WITH_CODE = typer.Option(False, "--with-code", help="Publish own code that made the numbers, too.")
+_KEY = typer.Option(None, help="The private key that signs the log (`medassay keys new`).")
+_YES = typer.Option(False, "--yes", help="Do not ask before anything becomes public.")
+
+
 def command(
-    runs: list[Path] = typer.Argument(
-        ...,
-        parser=location.read,
-        metavar="runs",
-        help="Sealed runs; several of the same banks and methodology are joined.",
-    ),
-    to: str = typer.Option(
-        ..., help="The folder or address of the site; the publication goes to p/<id>/."
-    ),
-    called: str | None = typer.Option(
-        None, "--id", help="Id of the publication; default: the run's id."
-    ),
-    reason: str = typer.Option(
-        "", help="Why bank or methodology changed since the last publication; readers see it."
-    ),
-    validation: Path | None = typer.Option(
-        None,
-        help=(
-            "A folder of .md or .txt documents: methodology, study, limitations, replies to"
-            " criticism."
-        ),
-    ),
-    compact: bool | None = typer.Option(
-        None,
-        "--compact/--no-compact",
-        help=(
-            "One page that reads the answers from files, not a page a cell; default: above 5,000"
-            " cells or 200,000 answers."
-        ),
-    ),
-    require_api: bool = typer.Option(
-        False, "--require-api", help="Refuse models that others cannot call."
-    ),
-    with_code: bool = typer.Option(
-        False, "--with-code", help="Publish own code that made the numbers, too."
-    ),
+    runs: list[Path] = _RUNS,
+    to: str = _TO,
+    called: str | None = _CALLED,
+    reason: str = _REASON,
+    validation: Path | None = _VALIDATION,
+    compact: bool | None = _COMPACT,
+    require_api: bool = _REQUIRE_API,
+    with_code: bool = _WITH_CODE,
     trust_code: bool = TRUST_CODE,
-    key: Path | None = typer.Option(
-        None, help="The private key that signs the log (`medassay keys new`)."
-    ),
-    yes: bool = typer.Option(False, "--yes", help="Do not ask before anything becomes public."),
+    key: Path | None = _KEY,
+    yes: bool = _YES,
 ) -> None:
     """Write the board of runs as a static site; what is published never changes.
 
@@ -67,12 +72,18 @@ def command(
     from medassay.publishing.publish import About, publish
     from medassay.storage.run import open_run
     from medassay.storage.signature import Signer
+    from medassay.suite.places import runs_of, suites_among
 
     signer = None if key is None else Signer(key)
-    opened = [open_run(run) for run in runs]
+    suites = suites_among(runs)
+    if suites and called is not None:
+        raise UsageError("--id: each run of a suite has an id of its own; leave it out")
+    groups = [[run] for suite in suites for _, run in runs_of(suite)]
+    groups = groups or [[open_run(run) for run in runs]]
+    opened = [run for group in groups for run in group]
     asks = not yes and not out.json and sys.stdin.isatty()
     if asks:
-        out.say(f"becomes public: {_what_is_public(opened)}")
+        out.say(f"becomes public: {_what_is_public(opened, with_code=with_code)}")
         typer.confirm("Make that public?", abort=True)
     about = About(
         reason=reason,
@@ -83,24 +94,31 @@ def command(
         trust_code=trust_code,
     )
     with location.changing(to, last=LEDGER) as folder:
-        page = publish(opened, folder, publication=called, signer=signer, about=about)
+        pages = [
+            publish(group, folder, publication=called, signer=signer, about=about)
+            for group in groups
+        ]
+    page = pages[-1]
     if not asks:
-        out.say(f"now public: {_what_is_public(opened)}")
+        out.say(f"now public: {_what_is_public(opened, with_code=with_code)}")
     out.tell(
         {"path": location.location_text(page.parent), "page": location.location_text(page)},
-        f"board {location.location_text(page)}",
+        *(f"board {location.location_text(page)}" for page in pages),
     )
 
 
-def _what_is_public(runs: "Sequence[Run]") -> str:
+def _what_is_public(runs: "Sequence[Run]", *, with_code: bool) -> str:
     """Return what everybody will be able to read."""
     banks = {bank.version: bank for run in runs for bank in run.manifest.banks}
     named = listed(
         [f"{version} ({counted(bank.items, 'item')})" for version, bank in banks.items()]
     )
     models = {name for run in runs for name in run.manifest.models}
+    has_code = any(run.manifest.own_code and run.manifest.own_code.parts for run in runs)
+    code = " Own code stays; --with-code publishes it."
+    code = " Own code is published, too." if with_code else code
     return (
         f"the questions, reports and targets of {named}, and all replies and scores of"
         f" {counted(len(models), 'model')} in {listed([run.id for run in runs])}. Of synthetic"
-        " items only commitments and scores."
+        f" items only commitments and scores.{code if has_code else ''}"
     )

@@ -12,7 +12,7 @@ SHIPPED = files("medassay") / "schemas"
 
 def shipped() -> list[str]:
     """Return the names of the schemas."""
-    return sorted(path.name.partition(".")[0] for path in SHIPPED.iterdir())
+    return sorted(path.name.partition(".")[0] for path in SHIPPED.iterdir() if path.is_file())
 
 
 def schema_text(name: str) -> str:
@@ -23,7 +23,7 @@ def schema_text(name: str) -> str:
 def command(
     name: str = typer.Argument("", help="Of which file; without it, the names of all."),
 ) -> None:
-    """Print the JSON Schema of a file: plan, models, item, trial, score, verdict, statistics, log.
+    """Print the JSON Schema of a file: plan, suite, models, item, trial, score, and others.
 
     `medassay init` writes those of plan and models file beside them, so that editors complete.
     """

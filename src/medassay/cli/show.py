@@ -99,7 +99,7 @@ def _trial_lines(hits: "Sequence[_Hit]") -> Iterator[str]:
         shuffled = f"; {shuffle_text(trial.order)}" if trial.order else ""
         yield (
             f"{name_of_trial}: {trial.text or ''!r} → {trial.value} ({trial.outcome},"
-            f" {trial.reason}{shuffled}), score {hit.score}, sha256 {hit.sha256[:16]}"
+            f" {trial.reason}{shuffled}), score {hit.score}{hit.why_none}, sha256 {hit.sha256[:16]}"
         )
 
 
@@ -110,6 +110,12 @@ class _Hit:
     sha256: str
     trial: "Trial"
     document: dict[str, Any]
+
+    @property
+    def why_none(self) -> str:
+        """Return why there is no score, "" where there is one."""
+        because = self.document.get("because")
+        return f" ({because})" if self.score is None and because else ""
 
     @property
     def score(self) -> int | float | None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from medassay.cli import location
-from medassay.cli.options import listed
+from medassay.cli.options import ENGINE, TRUST_CODE, listed
 from medassay.cli.output import out
 from medassay.core.table import Table
-from medassay.errors import InputError, UsageError
+from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
     from medassay.core.records.model import ModelSpec
@@ -57,16 +57,33 @@ def run(
     workspace: str = typer.Option(
         "", help="Folder of suites/, runs/ and responses/; default: the plan's folder."
     ),
+    preview: bool = typer.Option(
+        False, "--plan", help="Say what all runs would ask and cost; banks are made, none is asked."
+    ),
+    fresh: bool = typer.Option(
+        False,
+        "--fresh",
+        help="Ask all of it anew and hold it against the stored runs; exit 1 beyond tolerance.",
+    ),
     accept_failures: bool = typer.Option(
         False, "--accept-failures", help="Seal although trials failed; they are null and counted."
     ),
+    trust_code: bool = TRUST_CODE,
+    engine: str = ENGINE,
 ) -> None:
     """Ask models every task of a suite; the same command resumes what was interrupted."""
     options = SuiteOptions(model=model, limit=limit, judge=judge, metric=metric)
     plan = Path(suite) if suite.endswith(".toml") else None
     if plan is None:
         options = replace(options, suite=suite)
-    run_command(plan, options, data, workspace, accept_failures=accept_failures)
+    how = ExecutionOptions(
+        preview=preview,
+        fresh=fresh,
+        accept_failures=accept_failures,
+        trust_code=trust_code,
+        engine=engine,
+    )
+    run_command(plan, options, data, workspace, how)
 
 
 @app.command("report")
@@ -75,16 +92,72 @@ def report(
         ..., parser=location.read, metavar="suite", help="The folder or address of a suite."
     ),
     to: Path | None = typer.Option(
-        None, help="New folder for page, Markdown, CSV, LaTeX and model cards."
+        None,
+        help=(
+            "New folder for page, Markdown, CSV, LaTeX, model cards, and results in lm-eval's form."
+        ),
     ),
     as_published: bool = typer.Option(
         False,
         "--as-published",
         help="± standard errors; answers that are too short are left out of means.",
     ),
+    gate: float | None = typer.Option(
+        None,
+        help=(
+            "Of checkpoints: exit 1 unless the last one of every curve is shown to be not worse"
+            " than the best before it by this margin (0.02 = 2 points of 100)."
+        ),
+    ),
 ) -> None:
     """Print all tables of a suite, with ranks by metric."""
+    if gate is not None and not 0 < gate < 1:
+        raise UsageError(f"--gate {gate:g}: expected a margin between 0 and 1")
     report_suite(folder, to, as_published=as_published)
+    if gate is not None:
+        _hold_gate(folder, gate)
+
+
+def _hold_gate(folder: Path, margin: float) -> None:
+    """Say whether the last checkpoints hold a margin; a gate error where they do not."""
+    from medassay.suite.curve import curve_gate, curves
+    from medassay.suite.run import open_suite
+
+    result = curve_gate(curves(open_suite(folder)), margin)
+    if not result.passed:
+        says = "; ".join(
+            f"{point.model} on {point.benchmark} against {point.best}: "
+            + (
+                "no bound can be claimed"
+                if point.lower_bound is None
+                else f"90 % lower bound {100 * point.lower_bound:+.1f}"
+            )
+            for point in result.failed[:5]
+        )
+        raise GateError(f"gate of {100 * margin:g} points not passed: {says}")
+    out.say(f"gate of {100 * margin:g} points passed: {result.checked} curves")
+
+
+@app.command("join")
+def join(
+    suites: list[Path] = typer.Argument(
+        ..., parser=location.read, metavar="suites", help="The folders of two suites or more."
+    ),
+    workspace: Path = typer.Option(
+        Path(), help="The workspace that the joined suite is written to."
+    ),
+) -> None:
+    """Write the suite that holds the rows of several: other models, other benchmarks, or both."""
+    from medassay.suite.join import join_suites
+    from medassay.suite.run import open_suite
+
+    if len(suites) < 2:
+        raise UsageError("name two suites at least")
+    joined = join_suites([open_suite(suite) for suite in suites], workspace)
+    out.tell(
+        {"path": str(joined.folder)},
+        f"suite {joined.folder}: {len(joined.parts)} benchmarks of {len(suites)} suites",
+    )
 
 
 @app.command("list")
@@ -114,19 +187,26 @@ class SuiteOptions:
     metric: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExecutionOptions:
+    """How a suite is run; each is an option of the command line."""
+
+    preview: bool = False
+    fresh: bool = False
+    accept_failures: bool = False
+    trust_code: bool = False
+    engine: str = "local"
+
+
 def run_command(
-    path: Path | None,
-    options: SuiteOptions,
-    data: Path,
-    workspace: str,
-    *,
-    accept_failures: bool,
+    path: Path | None, options: SuiteOptions, data: Path, workspace: str, how: ExecutionOptions
 ) -> None:
     """Run a suite, and print its values in one table."""
+    from medassay.cli.preview import confirm_code, print_preview
     from medassay.cli.progress import watch
     from medassay.cli.sheet import tell_sheet
     from medassay.suite.report import suite_sheet, whole_table
-    from medassay.suite.run import SuiteContext, run_suite
+    from medassay.suite.run import SuiteContext, preview_suite, run_suite
 
     if "://" in workspace:
         raise UsageError(
@@ -138,12 +218,24 @@ def run_command(
     plan, specs = _plan_of_options(options) if path is None else _plan_in_file(path)
     context = SuiteContext(
         data=data,
+        base=base,
         workspace=Path(workspace or base),
         secrets=os.environ,
         watch=watch,
         tell=out.say,
-        accept_failures=accept_failures,
+        accept_failures=how.accept_failures,
+        fresh=how.fresh,
+        engine=how.engine,
+        trust_code=how.trust_code,
     )
+    if how.preview:
+        print_preview(preview_suite(plan, specs, context))
+        return
+    tasks = [benchmark.own for benchmark in plan.benchmark if benchmark.own is not None]
+    if not how.trust_code:
+        # A list: all code is shown and asked about before any of it is executed.
+        executes = [confirm_code(task, base, str(path)) for task in tasks]
+        context = replace(context, trust_code=any(executes))
     result = run_suite(plan, specs, context)
     tell_sheet(replace(suite_sheet(result), sections=[whole_table(result)]), None)
     if not out.json:
@@ -192,13 +284,14 @@ def _plan_of_options(options: SuiteOptions) -> "tuple[SuitePlan, dict[str, Model
 def report_suite(folder: Path, to: Path | None, *, as_published: bool = False) -> None:
     """Print the report of a suite, and write its files where a folder is named."""
     from medassay.cli.sheet import new_folder, tell_sheet
-    from medassay.suite.report import cards, suite_sheet
+    from medassay.suite.report import cards, lm_eval_files, suite_sheet
     from medassay.suite.run import open_suite
 
     if to is not None:
         new_folder(to)
     suite = open_suite(folder)
-    tell_sheet(suite_sheet(suite, as_published=as_published), to, cards(suite))
+    more = {} if to is None else {**cards(suite), **lm_eval_files(suite)}
+    tell_sheet(suite_sheet(suite, as_published=as_published), to, more)
 
 
 def _entry_of(name: str, specs: Collection[str]) -> str:

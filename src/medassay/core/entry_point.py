@@ -5,8 +5,10 @@ Their names are known without importing anything; an object is imported when it 
 
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
+from medassay.core.canonical import sha256_hex
 from medassay.core.catch import caught
 from medassay.errors import InputError
 
@@ -26,6 +28,19 @@ def entry_points(group: str) -> dict[str, metadata.EntryPoint]:
 def package_of(point: metadata.EntryPoint) -> str:
     """Return distribution and version of an entry point, "" where they are not known."""
     return "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
+
+def package_hash(point: metadata.EntryPoint) -> str:
+    """Return a hash of all code of a package; of one whose files nobody lists, of its name and
+    version.
+    """
+    package = point.dist
+    digests = [point.value, package_of(point)]
+    for file in sorted(map(str, (package.files if package else None) or ())):
+        if file.endswith(".py") and package is not None:
+            path = Path(str(package.locate_file(file)))
+            digests += [file, sha256_hex(path.read_bytes())] if path.is_file() else []
+    return sha256_hex("\x1f".join(digests).encode())
 
 
 def load(group: str, name: str) -> Any:

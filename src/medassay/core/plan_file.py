@@ -107,11 +107,18 @@ def _wrong_value(adapter: TypeAdapter[Any], value: object) -> str:
     if nothing is wrong.
     """
     try:
-        adapter.validate_json(json.dumps(value, default=str), strict=True)
+        adapter.validate_json(json.dumps(value, default=_as_in_a_file), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         return "".join(f".{part}" for part in first["loc"]) + f"': {first['msg']}"
     return ""
+
+
+def _as_in_a_file(value: Any) -> Any:
+    """Return what JSON cannot hold as a file would: a record as its table."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return str(value)
 
 
 def typed(
@@ -138,4 +145,7 @@ def typed(
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "plan"
-        raise InputError(f"{where}: '{field}': {first['msg']}") from error
+        says = first["msg"]
+        if first["type"] == "unexpected_keyword_argument":
+            says = "unknown key"
+        raise InputError(f"{where}: '{field}': {says}") from error

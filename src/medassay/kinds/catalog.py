@@ -25,6 +25,7 @@ from medassay.kinds.choice.kind import CHOICE
 from medassay.kinds.choice.tasks import CLOSED
 from medassay.kinds.criteria.kind import CRITERIA
 from medassay.kinds.diagnoses.kind import DIAGNOSES
+from medassay.kinds.document.kind import DOCUMENTS
 from medassay.kinds.facts.kind import FACTS
 from medassay.kinds.facts.tasks import OPEN
 from medassay.kinds.imported.kind import IMPORTED
@@ -45,6 +46,7 @@ KINDS: dict[str, Kind] = {
     "choice": CHOICE,
     "criteria": CRITERIA,
     "diagnoses": DIAGNOSES,
+    "document": DOCUMENTS,
     "facts": FACTS,
     "imported": IMPORTED,
     "likelihood": LIKELIHOOD,
@@ -110,8 +112,18 @@ def scorer_of(task: Task, form: Form) -> Scorer:
     """Return what scores the answers to items of a form; judged ones have no score at first."""
     if task.own is not None and "scorer" in task.own.parts:
         return own_scorer(task.own)
+    if (kind := _schema_kind(task)) is not None:
+        return kind.scorers[0]
     name = task.readers[form][1]
     return SCORERS[name] if name else _unjudged(task.part(form))
+
+
+def _schema_kind(task: Task) -> Kind | None:
+    """Return the kind of a task for the schema of its plan, None where it has none."""
+    kind = KINDS.get(_KIND_OF.get(task.name, ""))
+    if kind is None or kind.by_schema is None or task.own is None or task.own.schema is None:
+        return None
+    return kind.by_schema(task.own.schema)
 
 
 def _unjudged(task: Task) -> Scorer:
@@ -122,7 +134,20 @@ def _unjudged(task: Task) -> Scorer:
 def public_parts(manifest: Manifest) -> tuple[str, ...]:
     """Return the parts of scores that are published of withheld items."""
     own = manifest.own_code
-    return (*_PUBLIC_PARTS, *(() if own is None else own.columns))
+    if own is None:
+        return _PUBLIC_PARTS
+    task = task_of_run(manifest)
+    measures = [measure for form in task.readers for measure in measures_of(task, form)]
+    shown = [column for measure in measures for column in measure.columns]
+    return (*_PUBLIC_PARTS, *own.columns, *dict.fromkeys(shown))
+
+
+def misfit_of(task: Task) -> Callable[[Item], str | None] | None:
+    """Return what says whether the reference of an item fits the schema of a task's plan; None
+    where there is no schema.
+    """
+    kind = _schema_kind(task)
+    return None if kind is None else kind.misfit
 
 
 def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summary]:
@@ -137,7 +162,7 @@ def summaries_of(items: RunItems, manifest: Manifest, task: Task) -> list[Summar
             summary = ColumnSummary(OWN_SCORER, items, manifest, task.own.column_scales)
     elif kind.summary is not None:
         summary = kind.summary(items, manifest, task)
-    elif name is not None and (columns := _columns(kind)):
+    elif name is not None and (columns := _columns(_schema_kind(task) or kind)):
         summary = ColumnSummary(name, items, manifest, columns)
     return [*([] if summary is None else [summary]), *lookups_of(items, manifest)]
 
@@ -165,6 +190,8 @@ def measures_of(task: Task, form: str) -> list[Measure]:
     """
     if task.own is not None and task.own.scores:
         return []
+    if (kind := _schema_kind(task)) is not None:
+        return list(kind.measures)
     return [
         measure
         for measure in MEASURES.values()
@@ -186,7 +213,7 @@ def presentations_of(statistics: Collection[str]) -> dict[str, Presentation]:
         key = kind.key or name
         if key in statistics and kind.presentation is not None:
             shown[key] = kind.presentation()
-        elif key in statistics and _columns(kind):
+        elif key in statistics and (_columns(kind) or kind.by_schema is not None):
             from medassay.kinds.columns import shown_columns
 
             shown[key] = shown_columns(name)
@@ -220,6 +247,12 @@ def task_of_plan(plan: Plan, forms: Collection[Form] = (), own: OwnCode | None =
         take what the user brings.
     """
     task = _task_of_plan(plan, forms)
+    kind = KINDS.get(_KIND_OF.get(task.name, ""))
+    if kind is not None and kind.by_schema is not None and (own is None or own.schema is None):
+        raise InputError(
+            f"plan: task '{task.name}' needs to know the form of a record; name its JSON Schema, as"
+            ' schema = "letter.schema.json"'
+        )
     if own is None:
         return task
     if task.parts:
@@ -241,8 +274,18 @@ def task_of_plan(plan: Plan, forms: Collection[Form] = (), own: OwnCode | None =
                 f"template '{name}' shows no options, of which a model shall choose one; go through"
                 " them with {% for letter, option in options %}"
             )
+    if own.grader_templates and not task.graders:
+        raise InputError(
+            f"plan: 'task.grader_template' is for judges, and task '{task.name}' has none; name a"
+            ' judged task, as like = "prometheus"'
+        )
+    if own.schema is not None and _schema_kind(replace(task, own=own)) is None:
+        raise InputError(
+            f"plan: 'schema' describes records, and task '{task.name}' asks for none; set task ="
+            ' "document", or leave it out'
+        )
     named = plan.own.template if plan.own is not None else ""
-    changed = with_own_code(task, own, n_judges=len(plan.judges))
+    changed = with_own_code(task, own, n_judges=max(1, len(plan.judges)))
     return replace(changed, template=Path(named).name) if named else changed
 
 
@@ -260,7 +303,9 @@ def with_own_code(task: Task, own: OwnCode, *, n_judges: int = 1) -> Task:
         if parser is not None
     }
     if not own.scores:
-        return replace(task, own=own, readers=readers if "parser" in own_parts else task.readers)
+        metric = "field_score" if own.schema is not None and own.schema.has_rules else task.metric
+        own_readers = readers if "parser" in own_parts else task.readers
+        return replace(task, own=own, readers=own_readers, metric=metric)
     judged = "grader" in own_parts
     return replace(
         task,

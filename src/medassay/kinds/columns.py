@@ -3,6 +3,7 @@ a page with a figure, and a file.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 
 import msgspec
@@ -15,7 +16,7 @@ from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.bars import Bar, bars
-from medassay.report.plot.figure import Figure
+from medassay.report.plot.figure import N_COLOURS, Figure
 from medassay.report.tables import csv_text, estimate_cells, named_row
 from medassay.storage.run import Run
 
@@ -106,23 +107,35 @@ def _csv(key: str, board: Board) -> str:
 
 
 def _figure(key: str, run: Run | None, statistics: Statistics, mode: str) -> Figure | None:
-    """Return the columns that are shares by row, at most forty rows; None where there are none."""
-    rows = _rows(key, statistics, OVERALL, mode)[:_SHOWN]
+    """Return the columns that are shares, by row; None where there are none.
+
+    At most forty rows are shown. Of more columns than there are colours the rows are coloured
+    instead, as many as there are colours.
+    """
+    rows = _rows(key, statistics, OVERALL, mode)
+    names = {name for _, name, estimate in _estimates(rows) if estimate.scale == (0, 1)}
+    by_column = len(names) > N_COLOURS
+    shown = rows[: N_COLOURS if by_column else _SHOWN]
     points = [
         Bar(
-            place=row.name,
-            group=name.replace("_", " "),
+            place=name.replace("_", " ") if by_column else row.name,
+            group=row.name if by_column else name.replace("_", " "),
             score=estimate.value,
             lo=estimate.ends[0],
             hi=estimate.ends[1],
             n=estimate.n,
         )
-        for row, name, estimate in _estimates(rows)
+        for row, name, estimate in _estimates(shown)
         if estimate.scale == (0, 1) and estimate.value is not None
     ]
     if not points:
         return None
-    return bars(points, by="row", group="name", unit="shares, %", factor=100)
+    by, group = ("name", "row") if by_column else ("row", "name")
+    figure = bars(points, by=by, group=group, unit="shares, %", factor=100)
+    if len(shown) < len(rows):
+        caption = f"{figure.caption} The first {len(shown)} of {len(rows)} rows."
+        figure = replace(figure, caption=caption)
+    return figure
 
 
 def _pages(key: str, board: Board) -> Iterator[Page]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser
 from medassay.core.protocols import Summary
+from medassay.core.records.document_schema import DocumentSchema
 from medassay.core.records.item import Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.manifest import Manifest
@@ -120,6 +121,8 @@ class Kind:
         measures: numbers, never words of an item or an answer
     presentation : called when something is shown; it may import what draws; without one the columns
         of its measures are shown
+    by_schema : of kinds whose records a plan's schema describes: scorer and measures for one
+    misfit : what of the reference of an item does not fit that schema; None where all fits
     """
 
     tasks: tuple[Task, ...]
@@ -135,3 +138,5 @@ class Kind:
     rules: KindRules | None = None
     public_parts: tuple[str, ...] = ()
     presentation: Callable[[], Presentation] | None = None
+    by_schema: "Callable[[DocumentSchema], Kind] | None" = None
+    misfit: Callable[[Item], str | None] | None = None

@@ -9,16 +9,16 @@ from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Form
 from medassay.errors import InputError
-from medassay.kinds.catalog import PARSERS, TASKS
+from medassay.kinds.catalog import OWN_TASKS, PARSERS, TASKS
 from medassay.kinds.read_answer import read_answer
 
 # The parser by which each form of item is read where a task does not say otherwise: that of the
-# first task which takes such items.
+# task by which such items are asked, else of the first one which takes them.
+_FIRST = {form: task for task in reversed(TASKS.values()) for form in task.readers}
 PARSER_OF: dict[Form, str] = {
     form: parser
-    for task in reversed(TASKS.values())
-    for form, parser in task.parsers.items()
-    if parser
+    for form, task in (_FIRST | {f: TASKS[name] for f, name in OWN_TASKS.items()}).items()
+    if (parser := task.parsers.get(form))
 }
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from medassay.core.entry_point import entry_points, load
+from medassay.core.entry_point import entry_points
 from medassay.core.records.model import Chat, ModelSpec
 from medassay.core.secret import secrets as known_secrets
 from medassay.model.baseline import Baseline
 from medassay.model.catalog import PROVIDERS
+from medassay.model.package_provider import package_provider
 
 
 def provide(
@@ -18,8 +19,7 @@ def provide(
         return Baseline(spec, majority=majority)
     if spec.provider in PROVIDERS:
         return PROVIDERS[spec.provider](spec, named_secrets(spec, secrets))
-    chat: Chat = load("providers", spec.provider)(spec, named_secrets(spec, secrets))
-    return chat
+    return package_provider(spec, named_secrets(spec, secrets))
 
 
 def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]:

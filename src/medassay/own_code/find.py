@@ -1,15 +1,17 @@
 """Finding what a plan names of its user's files; nothing is imported or executed here."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import EntryPoint
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.entry_point import entry_points, load, package_of
+from medassay.core.entry_point import entry_points, load, package_hash, package_of
+from medassay.core.records.document_schema import DocumentSchema, read_schema
 from medassay.core.records.own_code import ROLES, CodePart, OwnCode, OwnTask, Role
 from medassay.core.records.plan import Plan, plan_from_dict
+from medassay.core.small_file import read_small
 from medassay.core.wording import counted
 from medassay.errors import InputError
 from medassay.prompt.own_template import is_file, read_template
@@ -53,40 +55,85 @@ def own_code_of(plan: Plan, base: Path) -> OwnCode | None:
     InputError
         When a file is not there, no entry point has the name, or a template cannot be used.
     """
-    own = plan.own
+    task = plan.own
     paths = [name for name in plan.templates if is_file(name)]
-    if own is None and not paths:
+    if task is None and not paths and not plan.schema:
         return None
-    own = own or OwnTask(template=paths[0])
-    paths += [own.template] if is_file(own.template) else []
-    judged = [own.grader_template] if own.grader_template else []
+    code = OwnCode(templates=_templates(paths, base))
+    code = code if task is None else own_code(task, base, paths)
+    return replace(code, schema=_schema(plan.schema, base)) if plan.schema else code
+
+
+def own_code(task: OwnTask, base: Path, templates: Sequence[str] = ()) -> OwnCode:
+    """Return what a table `[task]` takes from its user's files.
+
+    Parameters
+    ----------
+    base : the folder that names in it are relative to
+    templates : files of prompts that the plan names besides
+
+    Raises
+    ------
+    InputError
+        When a file is not there, no entry point has the name, or a template cannot be used.
+    """
+    paths = [*templates, *([task.template] if is_file(task.template) else [])]
+    judged = [task.grader_template] if task.grader_template else []
     parts: dict[Role, CodePart] = {
-        role: _part(getattr(own, role), role, base) for role in ROLES if getattr(own, role)
+        role: _part(getattr(task, role), role, base) for role in ROLES if getattr(task, role)
     }
     return OwnCode(
         parts=parts,
         templates=_templates(paths, base),
         grader_templates=_templates(judged, base),
-        metric=own.metric or _metric(parts),
-        scale=own.scale,
-        columns=own.columns,
-        seconds=own.seconds,
+        metric=task.metric or _metric(parts),
+        scale=task.scale,
+        columns=task.columns,
+        seconds=task.seconds,
     )
 
 
-def described(own: OwnCode | None) -> list[str]:
-    """Return a line for each part of own code, for whoever must agree to execute it."""
-    if own is None:
+def described(code: OwnCode | None) -> list[str]:
+    """Return a line for each part of own code, for whoever must agree to execute it, and for each
+    prompt of the user's.
+    """
+    if code is None:
         return []
-    return [
+    prompts = [
+        f"own prompt: {name} ({_languages(texts)})" for name, texts in code.templates.items()
+    ]
+    prompts += [
+        f"own prompt of judges: {name} ({_languages(texts)})"
+        for name, texts in code.grader_templates.items()
+    ]
+    return prompts + [
         f"own code: {role} {part.shown}"
         + (
             f" of package {part.package}"
             if part.package
             else f", {counted(len(part.text.splitlines()), 'line')}"
         )
-        for role, part in own.parts.items()
+        for role, part in code.parts.items()
     ]
+
+
+def _languages(texts: Mapping[str, str]) -> str:
+    return ", ".join(language or "any language" for language in sorted(texts))
+
+
+def _schema(name: str, base: Path) -> DocumentSchema:
+    """Return a schema by its file, or by the name of one that comes with medassay."""
+    shipped = files("medassay") / "schemas" / "records"
+    names = sorted(path.name.partition(".")[0] for path in shipped.iterdir())
+    if not name.endswith(".json"):
+        if name not in names:
+            raise InputError(
+                f"plan: 'schema' is '{name}'; expected a file that ends in .json, or one of"
+                f" {', '.join(names)}"
+            )
+        return read_schema((shipped / f"{name}.schema.json").read_bytes(), f"schema {name}")
+    data = read_small(base / name, _LONGEST, f"plan: 'schema': {base / name}")
+    return read_schema(data, f"schema {name}")
 
 
 def _metric(parts: Mapping[Role, CodePart]) -> str:
@@ -116,16 +163,11 @@ def _part(name: str, role: Role, base: Path) -> CodePart:
             " or the name of an entry point"
         )
     path = base / place
+    text = read_small(path, _LONGEST, f"plan: 'task.{role}': {path}")
     try:
-        text = path.read_bytes()
         text.decode("utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(f"plan: 'task.{role}': {path}: cannot be read ({error})") from None
-    if len(text) > _LONGEST:
-        raise InputError(
-            f"plan: 'task.{role}': {path}: {len(text)} bytes; expected one file of code, at most"
-            f" {_LONGEST} bytes. Larger code belongs in a package with an entry point"
-        )
+    except ValueError as error:
+        raise InputError(f"plan: 'task.{role}': {path}: no text in UTF-8 ({error})") from None
     return CodePart(name=f"{path.name}:{function}", sha256=sha256_hex(text), text=text)
 
 
@@ -142,19 +184,6 @@ def _entry_point(name: str, role: Role) -> CodePart:
     point = points[name]
     return CodePart(
         name=f"{point.module}:{point.attr}",
-        sha256=_package_hash(point),
+        sha256=package_hash(point),
         package=package_of(point) or "unknown",
     )
-
-
-def _package_hash(point: EntryPoint) -> str:
-    """Return a hash of all code of a package; of one whose files nobody lists, of its name and
-    version.
-    """
-    package = point.dist
-    digests = [point.value, package_of(point)]
-    for file in sorted(map(str, (package.files if package else None) or ())):
-        if file.endswith(".py") and package is not None:
-            path = Path(str(package.locate_file(file)))
-            digests += [file, sha256_hex(path.read_bytes())] if path.is_file() else []
-    return sha256_hex("\x1f".join(digests).encode())

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from medassay.core.parser import Extraction, Parser, Reading
@@ -20,13 +20,13 @@ from medassay.score.scorer import Scorer
 READ_BY_OWN = "own parser"
 
 
-def own_parser(own: OwnCode) -> Parser:
+def own_parser(code: OwnCode) -> Parser:
     """Return the parser that calls the function of a user.
 
     It reads the reply without thoughts. What the function does wrong leaves the reply unparsed, and
     its reason begins with "own code"; such an answer has no score.
     """
-    part = own.parts["parser"]
+    part = code.parts["parser"]
 
     def read(
         item: Item, prompt: Prompt, text: str, mode: Extraction, *, cut: bool = False
@@ -35,12 +35,28 @@ def own_parser(own: OwnCode) -> Parser:
         if unfinished and not answer_text.strip():
             return Reading(None, "thought not ended", "truncated")
         try:
-            value = process_of(own, "parser").call("parser", item, answer_text)
-            return _reading(value, part)
+            value = process_of(code, "parser").call("parser", item, answer_text)
+            return _as_banked(_reading(value, part), item, prompt, part)
         except OwnCodeError as error:
             return Reading(None, str(error))
 
     return Parser(part.id, read, revision=1)
+
+
+def _as_banked(reading: Reading, item: Item, prompt: Prompt, part: CodePart) -> Reading:
+    """Return a reading of a choice with the letter of the bank in place of the letter shown."""
+    if not item.options or reading.value is None:
+        return reading
+    letters = prompt.letters or item.letters
+    letter = reading.value.strip().upper()
+    if letter not in letters or len(letter) != 1:
+        raise OwnCodeError(
+            f"{OWN_CODE} {part.name}: returned {reading.value!r:.40} for a choice; expected one of"
+            f" its letters as they were shown, {letters[0]} to {letters[-1]}"
+        )
+    if prompt.order is not None:
+        letter = item.letters[prompt.order[letters.index(letter)]]
+    return replace(reading, value=letter)
 
 
 def _reading(value: Any, part: CodePart) -> Reading:
@@ -86,8 +102,8 @@ class OwnScorer(Scorer):
         if answer.outcome != "answered" or answer.value is None:
             return super()._score_of(item, answer)
         try:
-            given = process_of(self.own, "scorer").call("scorer", item, answer)
-            value, columns = self._numbers(given)
+            result = process_of(self.own, "scorer").call("scorer", item, answer)
+            value, columns = self._numbers(result)
         except OwnCodeError as error:
             return Score(item_id=item.id, value=None, because=str(error))
         because = f"scored by {self._part.name}"
@@ -95,26 +111,28 @@ class OwnScorer(Scorer):
             because = f"{OWN_CODE} {self._part.name}: knows no score"
         return Score(item_id=item.id, value=value, because=because, parts=columns)
 
-    def _numbers(self, given: Any) -> tuple[float | None, dict[str, float | None]]:
-        if not (isinstance(given, dict) and given.keys() == {"mapping"}):
+    def _numbers(self, value: Any) -> tuple[float | None, dict[str, float | None]]:
+        if not (isinstance(value, dict) and value.keys() == {"mapping"}):
             if self.own.columns:
                 names = ", ".join(("score", *self.own.columns))
-                raise self._error(f"returned {_text(given)}; expected a mapping with {names}")
-            return number_on(given, self.scale, self._part, "score"), {}
-        numbers: Mapping[str, Any] = given["mapping"]
-        wanted = {"score": self.scale, **self.own.column_scales}
-        if strange := sorted(numbers.keys() - wanted.keys()):
+                raise self._error(f"returned {_text(value)}; expected a mapping with {names}")
+            return number_on(value, self.scale, self._part, "score"), {}
+        numbers: Mapping[str, Any] = value["mapping"]
+        scales = {"score": self.scale, **self.own.column_scales}
+        if strange := sorted(numbers.keys() - scales.keys()):
             raise self._error(
                 f"returned '{strange[0][:40]}'; declare it in [task.columns], as {strange[0][:40]}"
                 " = [0, 1]"
             )
-        if "score" not in numbers:
-            raise self._error("returned no 'score'")
+        if absent := [name for name in scales if name not in numbers]:
+            raise self._error(
+                f"returned no '{absent[0]}'; give None for a number that nobody can know"
+            )
         checked = {
             name: None
             if numbers.get(name) is None
             else number_on(numbers[name], scale, self._part, name)
-            for name, scale in wanted.items()
+            for name, scale in scales.items()
         }
         return checked.pop("score"), checked
 
@@ -122,10 +140,10 @@ class OwnScorer(Scorer):
         return OwnCodeError(f"{OWN_CODE} {self._part.name}: {why}")
 
 
-def own_scorer(own: OwnCode) -> OwnScorer:
+def own_scorer(code: OwnCode) -> OwnScorer:
     """Return the scorer that calls the function of a user."""
-    part = own.parts["scorer"]
-    return OwnScorer(part.id, _never, 1, own.score_scale, own=own)
+    part = code.parts["scorer"]
+    return OwnScorer(part.id, _never, 1, code.score_scale, own=code)
 
 
 def _never(item: Item, answer: Answer) -> tuple[float | None, str]:

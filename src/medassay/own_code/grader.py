@@ -60,18 +60,18 @@ class OwnGrader(SingleQuestionGrader):
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the prompt, or the verdict once a reply holds a score or the retries are used."""
         [case] = cases
-        shown = Answer(item_id=case.item.id, outcome="answered", value=case.text, reason="")
+        text_answer = Answer(item_id=case.item.id, outcome="answered", value=case.text, reason="")
         process = process_of(self.own, "grader")
         try:
             for reply in replies:
                 text = strip_thoughts(reply.text)[0]
-                value = process.call("verdict", case.item, shown, text)
+                value = process.call("verdict", case.item, text_answer, text)
                 if value is not None:
                     score = number_on(value, self.scale, self._part, "score")
                     return [Verdict(valid=True, body=ScoreBody(score=score))]
             if len(replies) > RETRIES:
                 return [Verdict(valid=False, reason="no score read in any reply")]
-            messages = self._messages(process.call("prompt", case.item, shown))
+            messages = self._messages(process.call("prompt", case.item, text_answer))
         except OwnCodeError as error:
             return [Verdict(valid=False, reason=str(error))]
         return self._prompt(case, messages)
@@ -97,13 +97,13 @@ class OwnGrader(SingleQuestionGrader):
             template=self._part.shown,
         )
 
-    def _messages(self, given: Any) -> list[Message]:
+    def _messages(self, value: Any) -> list[Message]:
         """Return the messages that the class wrote."""
-        texts = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        texts = [{"role": "user", "content": value}] if isinstance(value, str) else value
         read = [_message(entry) for entry in texts] if isinstance(texts, list) else []
         if not read or None in read:
             raise OwnCodeError(
-                f"{OWN_CODE} {self._part.name}: 'prompt' returned {given!r:.60}; expected messages"
+                f"{OWN_CODE} {self._part.name}: 'prompt' returned {value!r:.60}; expected messages"
                 ' as [{"role": "user", "content": "…"}]'
             )
         return cast(list[Message], read)

@@ -12,9 +12,9 @@ from medassay.errors import InputError, IntegrityError
 FOLDER = "own_code"  # of a run; no part of what is sealed, whose manifest holds the hashes
 
 
-def keep(run: Path, own: OwnCode | None) -> None:
+def keep(run: Path, code: OwnCode | None) -> None:
     """Write the files of own code beside a run."""
-    for part in _files(own):
+    for part in _files(code):
         folder = run / FOLDER
         folder.mkdir(exist_ok=True)
         (folder / _name(part)).write_bytes(part.text)
@@ -27,6 +27,12 @@ def copy_kept(source: Path, run: Path) -> None:
         (run / FOLDER / path.name).write_bytes(path.read_bytes())
 
 
+def recalled_where_kept(task: Task, run: Path) -> Task:
+    """Return the task of a run with its own code at hand, as it is where its text is not kept."""
+    is_complete = all((run / FOLDER / _name(part)).is_file() for part in _files(task.own))
+    return recalled(task, run) if is_complete else task
+
+
 def recalled(task: Task, run: Path) -> Task:
     """Return the task of a run with its own code at hand, so that it runs.
 
@@ -37,11 +43,11 @@ def recalled(task: Task, run: Path) -> Task:
     IntegrityError
         When it is not the text that made the run.
     """
-    own = task.own
-    if own is None:
+    code = task.own
+    if code is None:
         return task
-    parts = {role: _recalled(part, run) for role, part in own.parts.items()}
-    return replace(task, own=replace(own, parts=parts, runs=True))
+    parts = {role: _recalled(part, run) for role, part in code.parts.items()}
+    return replace(task, own=replace(code, parts=parts, runs=True))
 
 
 def not_executed(task: Task) -> Mapping[Role, CodePart]:
@@ -68,8 +74,8 @@ def trusted(task: Task, run: Path, *, trust_code: bool) -> Task:
     return recalled(task, run)
 
 
-def _files(own: OwnCode | None) -> Iterator[CodePart]:
-    for part in own.parts.values() if own is not None else ():
+def _files(code: OwnCode | None) -> Iterator[CodePart]:
+    for part in code.parts.values() if code is not None else ():
         if not part.package:
             yield part
 
@@ -97,11 +103,11 @@ def _recalled(part: CodePart, run: Path) -> CodePart:
     return replace(part, text=text)
 
 
-def check_kept(run: Path, own: OwnCode | None) -> str | None:
+def check_kept(run: Path, code: OwnCode | None) -> str | None:
     """Return the first file beside a run that is not the code that its manifest names, None where
     all are.
     """
-    expected = {_name(part): part.sha256 for part in _files(own)}
+    expected = {_name(part): part.sha256 for part in _files(code)}
     for path in sorted((run / FOLDER).glob("*")):
         if expected.get(path.name) != sha256_hex(path.read_bytes()):
             return f"{FOLDER}/{path.name}: not code that the manifest names"

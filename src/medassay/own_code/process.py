@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -38,8 +39,8 @@ class OwnCodeError(Exception):
 class CodeProcess:
     """A process that holds one part of own code; one call at a time.
 
-    The process gets nothing of the environment that looks like a key, and no open file. It is
-    ended, and another one started, where it does not answer in time.
+    The process gets no more of the environment than what finds programs and files, and no open
+    file. It is ended, and another one started, where it does not answer in time.
     """
 
     def __init__(self, role: Role, part: CodePart, seconds: float) -> None:
@@ -69,7 +70,7 @@ class CodeProcess:
         """
         with self._lock:
             process = self._started()
-            return self._exchange(process, pickle.dumps((name, arguments)), self._seconds)
+            return self._exchange(process, (name, arguments), self._seconds)
 
     def close(self) -> None:
         """End the process."""
@@ -90,6 +91,7 @@ class CodeProcess:
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "medassay.own_code.worker"],
+                bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -99,33 +101,44 @@ class CodeProcess:
             )
             part = self._part
             setup = {"role": self._role, "function": part.function, "file": part.file}
-            message = pickle.dumps({**setup, "text": part.text})
+            longest = max(_LONGEST_LOAD, self._seconds)
             try:
-                self._exchange(self._process, message, max(_LONGEST_LOAD, self._seconds))
+                self._exchange(self._process, ({**setup, "text": part.text},), longest)
             except OwnCodeError as error:
                 self.close()
                 self._unloadable = str(error)
                 raise
         return self._process
 
-    def _exchange(self, process: "subprocess.Popen[bytes]", message: bytes, seconds: float) -> Any:
+    def _exchange(
+        self, process: "subprocess.Popen[bytes]", request: tuple[Any, ...], seconds: float
+    ) -> Any:
+        """Send a request and return the value of its reply.
+
+        A reply bears the number of its request, which nobody can foresee: one that the code wrote
+        itself, or left behind, cannot be taken for the reply to a later request.
+        """
+        until = time.monotonic() + seconds
+        number = uuid.uuid4().hex
         try:
-            assert process.stdin is not None
-            process.stdin.write(with_length(message))
-            process.stdin.flush()
-            reply = json.loads(self._read(process, time.monotonic() + seconds))
+            _send(process, with_length(pickle.dumps((number, *request))), until)
+            reply = json.loads(self._read(process, until))
         except TimeoutError:
             self.close()
             raise self._error(f"did not return within {seconds:g} s") from None
         except (OSError, ValueError, RecursionError):
             self.close()
             raise self._error("ended its process, or wrote into its answers") from None
-        if not isinstance(reply, dict) or reply.keys() not in ({"value"}, {"error"}):
+        is_reply = isinstance(reply, dict) and reply.keys() in (
+            {"number", "value"},
+            {"number", "error"},
+        )
+        if not is_reply or reply["number"] != number:
             self.close()
             raise self._error("wrote into its answers")
         if "error" in reply:
             raise self._error(str(reply["error"]))
-        return reply["value"]
+        return _storable(reply["value"])
 
     def _read(self, process: "subprocess.Popen[bytes]", until: float) -> bytes:
         """Return the next message.
@@ -137,16 +150,16 @@ class CodeProcess:
         OSError
             When the process ended, or says that more than `_LARGEST` bytes come.
         """
-        data = b""
+        data = bytearray()
         while True:
             size = int.from_bytes(data[:8], "big") if len(data) >= 8 else 0
             if size > _LARGEST:
                 raise OSError
             if len(data) >= 8 and len(data) >= 8 + size:
-                return data[8 : 8 + size]
-            left = until - time.monotonic()
+                return bytes(data[8 : 8 + size])
+            remaining = until - time.monotonic()
             assert process.stdout is not None
-            if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
+            if remaining <= 0 or not select.select([process.stdout], [], [], remaining)[0]:
                 raise TimeoutError
             block = os.read(process.stdout.fileno(), _BLOCK)
             if not block:
@@ -158,23 +171,62 @@ class CodeProcess:
         return OwnCodeError(f"{OWN_CODE} {self._part.name}: {line[:_LONGEST_REASON]}")
 
 
-_KEY_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+_PASSED_ON = (
+    *("PATH", "HOME", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV"),
+    *("HF_HOME", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "TOKENIZERS_PARALLELISM"),
+    *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "XDG_CACHE_HOME", "XDG_DATA_HOME", "MEDASSAY_DATA"),
+)
+_FAMILIES = ("LC_", "PYTHON", "CUDA_")
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without what is named like a key: own code needs none of them."""
-    return {
+    """Return what of the environment finds programs, files and devices; keys are none of it.
+
+    Modules are found where this process finds them, medassay among them.
+    """
+    passed_on = {
         name: value
         for name, value in os.environ.items()
-        if not any(word in name.upper() for word in _KEY_WORDS)
+        if name in _PASSED_ON or name.startswith(_FAMILIES)
     }
+    return passed_on | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def _send(process: "subprocess.Popen[bytes]", message: bytes, until: float) -> None:
+    """Write a message.
+
+    Raises
+    ------
+    TimeoutError
+        When it is not taken in time.
+    """
+    assert process.stdin is not None
+    handle = process.stdin.fileno()
+    os.set_blocking(handle, False)
+    rest = memoryview(message)
+    while rest:
+        remaining = until - time.monotonic()
+        if remaining <= 0 or not select.select([], [handle], [], remaining)[1]:
+            raise TimeoutError
+        rest = rest[os.write(handle, rest[:_BLOCK]) :]
+
+
+def _storable(value: Any) -> Any:
+    """Return JSON values whose texts can be stored."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_storable(part) for part in value]
+    if isinstance(value, dict):
+        return {storable(key): _storable(part) for key, part in value.items()}
+    return value
 
 
 _processes: dict[tuple[Role, CodePart, float], CodeProcess] = {}
 _making = threading.Lock()
 
 
-def process_of(own: OwnCode, role: Role) -> CodeProcess:
+def process_of(code: OwnCode, role: Role) -> CodeProcess:
     """Return the process of a part; one for each part in each process of medassay.
 
     Raises
@@ -182,19 +234,19 @@ def process_of(own: OwnCode, role: Role) -> CodeProcess:
     OwnCodeError
         When the code may not run here, or is not at hand.
     """
-    part = own.parts[role]
-    if not own.runs:
+    part = code.parts[role]
+    if not code.runs:
         raise OwnCodeError(f"{OWN_CODE} {part.name}: is not executed here")
     if not part.package and sha256_hex(part.text) != part.sha256:
         raise OwnCodeError(f"{OWN_CODE} {part.name}: its text is not at hand")
     with _making:
-        key = (role, part, own.seconds)
+        key = (role, part, code.seconds)
         if key not in _processes:
-            _processes[key] = CodeProcess(role, part, own.seconds)
+            _processes[key] = CodeProcess(role, part, code.seconds)
         return _processes[key]
 
 
-def load_all(own: OwnCode) -> None:
+def load_all(code: OwnCode) -> None:
     """Load every part, so that what cannot work is told before anything is asked.
 
     Raises
@@ -202,9 +254,9 @@ def load_all(own: OwnCode) -> None:
     InputError
         Naming the first part that cannot be loaded, or has another signature than its role.
     """
-    for role in own.parts:
+    for role in code.parts:
         try:
-            process_of(own, role).load()
+            process_of(code, role).load()
         except OwnCodeError as error:
             raise InputError(f"plan: 'task.{role}': {error}") from None
 

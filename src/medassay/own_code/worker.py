@@ -43,14 +43,15 @@ def main() -> None:
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    here = os.getpid()
     # Only ever what the process wrote that started this one.
-    setup: dict[str, Any] = pickle.loads(read_message(requests) or b"")
+    number, setup = pickle.loads(read_message(requests) or b"")
     functions: dict[str, Any] = {}
-    _reply(replies, lambda: functions.update(_load(setup)))
+    _reply(replies, number, here, lambda: functions.update(_load(setup)))
     while (message := read_message(requests)) is not None:
-        call, arguments = pickle.loads(message)
+        number, call, arguments = pickle.loads(message)
         function = functions[call]
-        _reply(replies, lambda f=function, a=arguments: _plain(f(*a)))
+        _reply(replies, number, here, lambda f=function, a=arguments: _plain(f(*a)))
 
 
 def _end_with(parent: int) -> None:
@@ -60,11 +61,19 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _reply(replies: BinaryIO, work: Any) -> None:
+class UnfitError(TypeError):
+    """Say what of a part is not as its role wants it."""
+
+
+def _reply(replies: BinaryIO, number: str, here: int, work: Any) -> None:
+    """Do some work and answer with what came of it; a process that it split off answers nothing."""
     try:
-        reply = json.dumps({"value": work()})
+        reply = json.dumps({"number": number, "value": work()})
     except BaseException as error:  # noqa: BLE001 -- also SystemExit: it ends the call, not the run
-        reply = json.dumps({"error": f"{type(error).__name__}: {error}".strip(": ")[:300]})
+        name = "" if isinstance(error, UnfitError) else f"{type(error).__name__}: "
+        reply = json.dumps({"number": number, "error": f"{name}{error}".strip(": ")[:300]})
+    if os.getpid() != here:
+        os._exit(0)
     replies.write(with_length(reply.encode()))
     replies.flush()
 
@@ -74,7 +83,7 @@ def _load(setup: dict[str, Any]) -> dict[str, Any]:
 
     Raises
     ------
-    TypeError
+    UnfitError
         When the part is no function or class of the signature that its role has.
     """
     role, name = setup["role"], setup["function"]
@@ -86,7 +95,7 @@ def _load(setup: dict[str, Any]) -> dict[str, Any]:
     else:
         module = importlib.import_module(setup["file"])
     if not hasattr(module, name):
-        raise TypeError(f"has no '{name}'")
+        raise UnfitError(f"has no '{name}'")
     part = getattr(module, name)
     if role in _ARGUMENTS:
         _check(part, name, _ARGUMENTS[role])
@@ -99,13 +108,13 @@ def _load(setup: dict[str, Any]) -> dict[str, Any]:
 
 def _check(function: Any, name: str, n_arguments: int) -> None:
     if not callable(function):
-        raise TypeError(f"'{name}' is {type(function).__name__}; expected a function")
+        raise UnfitError(f"'{name}' is {type(function).__name__}; expected a function")
     if inspect.iscoroutinefunction(function):
-        raise TypeError(f"'{name}' is asynchronous; expected a plain function")
+        raise UnfitError(f"'{name}' is asynchronous; expected a plain function")
     try:
         inspect.signature(function).bind(*[None] * n_arguments)
     except (TypeError, ValueError) as error:
-        raise TypeError(
+        raise UnfitError(
             f"'{name}' is called with {n_arguments} arguments and does not take them ({error})"
         ) from None
 

@@ -16,6 +16,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "ddx_steps": ("en", "de", "es"),
     "health_record": ("en", "de"),
     "health_record_direct": ("en", "de"),
+    "document": ("en", "de", "es"),
     "healthbranches_quiz": ("en",),
     "healthbranches_open": ("en",),
     "impression": ("en",),

@@ -10,6 +10,7 @@ import jinja2
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.context_config import BETWEEN, PromptContext
+from medassay.core.records.document_schema import DocumentSchema
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Message, Prompt
 from medassay.core.records.target import Choice
@@ -19,7 +20,10 @@ from medassay.prompt.catalog import MAKING, OPTIONS_AS_TEXTS, PARTS, SCHEMAS, TE
 Order = tuple[int, ...]
 _HOLE = "{{ given }}"
 # What an item fills in: the holes that a template may have.
-HOLES = ("condition", "context", "domain", "form", "given", "options", "question")
+HOLES = (
+    *("condition", "context", "domain", "fields", "form", "given", "options", "question"),
+    "skeleton",
+)
 
 
 class PromptPart:
@@ -59,7 +63,8 @@ class Template(PromptPart):
     """What an item is asked with.
 
     `schema` is the canonical JSON Schema of the replies it asks for; empty if any text will do.
-    With `options_as_texts` an answer is the text of an option, else its letter.
+    With `options_as_texts` an answer is the text of an option, else its letter. `document` is the
+    schema of the user's that a record shall have: what of it a prompt shows is filled in.
     """
 
     def __init__(
@@ -69,8 +74,11 @@ class Template(PromptPart):
         *,
         options_as_texts: bool = False,
         schema: bytes = b"",
+        document: DocumentSchema | None = None,
     ) -> None:
         self.options_as_texts = options_as_texts
+        self.document = document
+        schema = schema if document is None else document.reply_schema
         self.schema = schema
         super().__init__(name, texts, schema)
 
@@ -80,6 +88,7 @@ class Template(PromptPart):
         """
         options = item.options if order is None else tuple(item.options[i] for i in order)
         evidence = "" if context is None else _evidence(context, item.language)
+        document = self.document
         try:
             text = self.text(
                 item.language,
@@ -90,8 +99,10 @@ class Template(PromptPart):
                 domain=item.domain,
                 options=tuple(zip(item.letters, options, strict=True)),
                 form=item.form,
+                fields=() if document is None else document.fields,
+                skeleton="" if document is None else document.skeleton,
             )
-        except jinja2.UndefinedError as error:
+        except (jinja2.UndefinedError, TypeError, ValueError, LookupError, AttributeError) as error:
             raise InputError(f"template '{self.id}', item '{item.id}': {error}") from None
         if not evidence or self.language(item.language) in self._holes:
             return text
@@ -130,14 +141,31 @@ def load_template(name: str) -> Template:
     )
 
 
-def own_template(name: str, texts: Mapping[str, str], like: Template) -> Template:
+def own_template(
+    name: str,
+    texts: Mapping[str, str],
+    like: Template,
+    document: DocumentSchema | None = None,
+) -> Template:
     """Return a compiled template of the user's.
 
     Parameters
     ----------
     like : the template that it stands for: replies are of the same form
+    document : schema of the records that it asks for
     """
-    return Template(name, texts, options_as_texts=like.options_as_texts, schema=like.schema)
+    return Template(
+        name,
+        texts,
+        options_as_texts=like.options_as_texts,
+        schema=like.schema,
+        document=document,
+    )
+
+
+def document_template(name: str, document: DocumentSchema) -> Template:
+    """Return a compiled template of medassay's that asks for records by a schema of the user's."""
+    return Template(name, template_texts(name, TEMPLATES[name]), document=document)
 
 
 def template_texts(name: str, languages: Sequence[str]) -> dict[str, str]:

@@ -37,7 +37,7 @@ from medassay.kinds.catalog import parser_of, public_parts, task_of_run
 from medassay.kinds.read_answer import read_answer, read_likelihoods
 from medassay.kinds.scoring import TaskScorer
 from medassay.kinds.statistics import RunStatistics
-from medassay.own_code.kept import FOLDER, check_kept, not_executed, recalled
+from medassay.own_code.kept import FOLDER, check_kept, not_executed, recalled_where_kept
 from medassay.publishing.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS, item_of
 from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reread_verdicts import VerdictReader
@@ -122,8 +122,8 @@ def _check_seal(folder: Path) -> str:
 def _check_run_sums(folder: Path) -> str:
     if (folder / FOLDER).is_dir():
         manifest = Run(folder).manifest
-        own = None if manifest.own_code is None else manifest.own_code.own_code
-        if (wrong := check_kept(folder, own)) is not None:
+        code = None if manifest.own_code is None else manifest.own_code.own_code
+        if (wrong := check_kept(folder, code)) is not None:
             raise Mismatch(wrong)
     return check_sums(folder, folder / SUMS, of_run=True)
 
@@ -217,11 +217,12 @@ def _check_joined(folder: Path) -> str:
     return f"{len(members)} runs, each with its own root"
 
 
-def _check_content(folder: Path, *, trust_code: bool) -> str:
+def _check_content(folder: Path, *, trust_code: bool = False) -> str:
     run = open_run(folder)
     task = task_of_run(run.manifest)
-    task = recalled(task, folder) if trust_code else task
+    task = recalled_where_kept(task, folder) if trust_code else task
     untold = not_executed(task)
+    why = "its text is not published" if trust_code else "--trust-code executes it"
     items = RunItems(folder, run.manifest.domains)
     statistics = RunStatistics(items, run.manifest, task)
     judged = VerdictReader(run, items, task) if run.manifest.bench is not None else None
@@ -230,9 +231,9 @@ def _check_content(folder: Path, *, trust_code: bool) -> str:
     other_scores = others(("parser", "reader", "scorer", "measure"))
     other_verdicts = None if judged is None else others(("grader", "panel", "sanitizer", "reader"))
     if "parser" in untold or "scorer" in untold:
-        other_scores = other_scores or _named(untold)
+        other_scores = other_scores or _named(untold, why)
     if "grader" in untold:
-        other_verdicts = other_verdicts or _named(untold)
+        other_verdicts = other_verdicts or _named(untold, why)
     other_statistics = others(("panel", "statistic"))
     if judged is not None:
         judged.compare(other_verdicts, this_code=_is_this_code(run))
@@ -268,10 +269,10 @@ def _check_content(folder: Path, *, trust_code: bool) -> str:
     return f"{intervals}; {scores}"
 
 
-def _named(untold: Mapping[Role, CodePart]) -> str:
-    """Return own code that is not executed, for the report."""
+def _named(untold: Mapping[Role, CodePart], why: str) -> str:
+    """Return own code that is not executed, for the report, and why not."""
     names = ", ".join(part.shown for part in untold.values())
-    return f"{OWN_CODE} {names}; --trust-code executes it"
+    return f"{OWN_CODE} {names}; {why}"
 
 
 def _recomputed(other: str | None) -> str:

@@ -170,6 +170,19 @@ class ShownBank:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OwnMethod:
+    """What of the method of a board is the publisher's own: code by role, the ends of its score and
+    columns, texts of prompts, the schema of records as JSON.
+    """
+
+    code: Mapping[str, str]
+    scale: Sequence[float]
+    columns: Mapping[str, Sequence[float]]
+    prompts: Mapping[str, str]
+    schema: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Board:
     """A sealed run made ready for pages.
 
@@ -255,6 +268,26 @@ class Board:
             + (f" of {part['package']}" if "package" in part else "")
             for role, part in parts.items()
         }
+
+    @property
+    def own_method(self) -> OwnMethod | None:
+        """Return what of the method is the publisher's own, None where nothing is."""
+        own = self.manifest.get("own_code")
+        if own is None:
+            return None
+        prompts = {**own.get("templates", {}), **own.get("grader_templates", {})}
+        schema = own.get("schema")
+        return OwnMethod(
+            code=self.own_code,
+            scale=own["scale"],
+            columns=own["columns"],
+            prompts={
+                f"{name} ({language or 'any language'})": text
+                for name, texts in prompts.items()
+                for language, text in sorted(texts.items())
+            },
+            schema=json.dumps(schema, ensure_ascii=False, indent=1) if schema else "",
+        )
 
     @property
     def judged(self) -> bool:

@@ -33,33 +33,70 @@ from medassay.storage.measure import MeasureStore
 
 if TYPE_CHECKING:
     from medassay.context.retrieval.index import Index
+    from medassay.context.retrieval.own import OwnRetriever
 
 _BATCH = 256  # queries searched at once
 
 
 class Contexts:
-    """The texts of a run's prompts; `described` is what a run remembers of where they are from."""
+    """The texts of a run's prompts; `described` is what a run remembers of where they are from.
 
-    def __init__(self, plan: Plan, base: Path, workspace: Path, *, assumed: bool = False) -> None:
+    `trust_code` says whether a retriever of the user's may be executed.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        base: Path,
+        workspace: Path,
+        *,
+        assumed: bool = False,
+        trust_code: bool = False,
+    ) -> None:
         from medassay.context.retrieval.index import Index  # numpy
+        from medassay.context.retrieval.own import OwnRetriever
 
         self._made_with = (plan, base.resolve(), workspace.resolve())
         self._settings = [setting for setting in plan.settings if setting in CONTEXTS]
-        self.index: Index | None = None
+        self.index: Index | OwnRetriever | None = None
         self.described: SearchedIndex = {}
         self._plan_retrieval = plan.retrieval
         # Whether as much as may be found stands for what was not searched for.
         self._assumed = assumed
         if plan.retrieval is not None:
-            self.index = Index(base / plan.retrieval.index)
+            self.index = (
+                OwnRetriever(plan.retrieval.retriever, workspace / "retrieved", trusted=trust_code)
+                if plan.retrieval.retriever
+                else Index(base / plan.retrieval.index)
+            )
             self.described = describe(self.index, plan.retrieval)
             name = f"{self.index.id} {plan.retrieval.k} {plan.retrieval.query_prefix}"
             self._stored_results = MeasureStore(workspace / "retrieved", name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let another process open the same index; what was found travels along."""
-        arguments = {} if self.index is None else {"_stored_results": self._stored_results}
+        from medassay.context.retrieval.own import OwnRetriever
+
+        arguments: dict[str, Any] = {}
+        if self.index is not None:
+            arguments = {"_stored_results": self._stored_results}
+        if isinstance(self.index, OwnRetriever):  # with what it found
+            arguments |= {"index": self.index}
         return Contexts, self._made_with, arguments
+
+    def load_own(self) -> None:
+        """Load a retriever of the user's, so that what cannot work is told before anything is
+        asked.
+
+        Raises
+        ------
+        InputError
+            When its code may not be executed, or cannot be imported.
+        """
+        from medassay.context.retrieval.own import OwnRetriever
+
+        if isinstance(self.index, OwnRetriever):
+            self.index.use(None, {})
 
     def check(self, items: Iterable[Item]) -> None:
         """Refuse items that lack what a setting shows, before anything is asked.
@@ -129,7 +166,7 @@ class Contexts:
 
             run_async(work, stop.ask)
 
-    async def _search(self, index: "Index", queries: Mapping[str, str]) -> None:
+    async def _search(self, index: "Index | OwnRetriever", queries: Mapping[str, str]) -> None:
         results = await index.search(list(queries.values()), self._rules.k)
         self._stored_results.put(
             {
@@ -143,7 +180,7 @@ class Contexts:
         assert self._plan_retrieval is not None  # the plan's check saw to it
         return self._plan_retrieval
 
-    def _searched(self) -> "Index":
+    def _searched(self) -> "Index | OwnRetriever":
         assert self.index is not None  # the plan's check saw to it
         return self.index
 
@@ -196,7 +233,7 @@ def _key(query: str) -> str:
     return sha256_hex(query.encode())[:32]
 
 
-def describe(index: "Index", rules: Retrieval) -> SearchedIndex:
+def describe(index: "Index | OwnRetriever", rules: Retrieval) -> SearchedIndex:
     """Return what a run remembers of an index and how it is searched; no place on a disk."""
     searched = index.description
     return {
@@ -214,7 +251,7 @@ def describe(index: "Index", rules: Retrieval) -> SearchedIndex:
     }
 
 
-def embedding_entry(index: "Index | None") -> str:
+def embedding_entry(index: "Index | OwnRetriever | None") -> str:
     """Return the entry of the models file that queries are sent to; empty if nobody is asked."""
     from medassay.context.retrieval.embed import ENDPOINT
 

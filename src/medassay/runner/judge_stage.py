@@ -154,7 +154,8 @@ class JudgeStage:
             if trial.attempt:
                 record |= {"of_attempt": trial.attempt}
             if not verdict.valid:
-                why = why_unusable(replies[-1].completion) if replies else OWN_CODE
+                own = verdict.reason.startswith(OWN_CODE) or not replies
+                why = OWN_CODE if own else why_unusable(replies[-1].completion)
                 record |= {"unusable": why}
             place = self._queue.verdict_number(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})

@@ -19,7 +19,7 @@ from medassay.core.wording import counted
 from medassay.errors import InputError
 from medassay.judging.assignment import JudgeAssignment, assign_judges
 from medassay.judging.graders.steps import load_steps
-from medassay.kinds.catalog import TASKS, rules_of, task_of_plan
+from medassay.kinds.catalog import TASKS, misfit_of, rules_of, task_of_plan
 from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.model.spec import load_models
 from medassay.own_code.find import own_code_of, with_own_task
@@ -97,16 +97,17 @@ def prepare(
     specs = load_models(models_file)
     contexts = None
     if plan.retrieval is not None or set(plan.settings) & set(CONTEXTS):
-        contexts = Contexts(plan, base, workspace, assumed=assume_contexts)
+        contexts = Contexts(plan, base, workspace, assumed=assume_contexts, trust_code=trust_code)
     tools = b"" if plan.tools is None else tool_schema(plan.tools)
     expanded, package = plan, None
     if plan.task not in TASKS:
         expanded, package = with_own_task(plan, trust_code=trust_code)
-    own = own_code_of(expanded, package or base)
-    if own is not None:
-        own = replace(own, runs=trust_code)
-    task = task_of_plan(expanded, {form for bank in banks for form in asked_forms(bank)}, own)
+    code = own_code_of(expanded, package or base)
+    if code is not None:
+        code = replace(code, runs=trust_code)
+    task = task_of_plan(expanded, {form for bank in banks for form in asked_forms(bank)}, code)
     schedule = Schedule(plan, banks, specs, task, contexts=contexts, tools=tools)
+    _refuse_misfits(schedule)
     _refuse_replicas(plan, specs)
     if contexts is not None:
         contexts.check(bank.items[at] for bank, at in schedule.items())
@@ -163,16 +164,18 @@ def load_own_code(prepared: PreparedRun) -> None:
     InputError
         When it may not be executed, cannot be loaded, or has another signature than it needs.
     """
-    own = prepared.schedule.task.own
-    if own is None or not own.parts:
+    code, contexts = prepared.schedule.task.own, prepared.schedule.contexts
+    if contexts is not None:
+        contexts.load_own()
+    if code is None or not code.parts:
         return
-    if not own.runs:
-        names = ", ".join(part.shown for part in own.parts.values())
+    if not code.runs:
+        names = ", ".join(part.shown for part in code.parts.values())
         raise InputError(
             f"plan: names code of its own, {names}, which would be executed here; read it, then say"
             " --trust-code (in Python trust_code=True)"
         )
-    load_all(own)
+    load_all(code)
 
 
 def _refuse_real(prepared: PreparedRun) -> None:
@@ -195,6 +198,30 @@ def _rules(schedule: Schedule, base: Path) -> ManifestObject:
         rules |= {"steps": load_steps(base / plan.steps).to_dict()}
     items = (bank.items[at] for bank, at in schedule.items())
     return {**rules, **rules_of(schedule.task, plan, items, base)}
+
+
+def _refuse_misfits(schedule: Schedule) -> None:
+    """Refuse reference records that do not fit the schema of the plan.
+
+    Raises
+    ------
+    InputError
+        Naming how many do not, and what is wrong with the first.
+    """
+    misfit = misfit_of(schedule.task)
+    if misfit is None:
+        return
+    n, first = 0, ""
+    for bank, at in schedule.items():
+        item = bank.items[at]
+        problem = misfit(item)
+        if problem is not None:
+            n, first = n + 1, first or f"'{item.id}': {problem}"
+    if n:
+        raise InputError(
+            f"plan: 'schema': {n} reference records do not fit it, the first is {first}; correct"
+            " the bank or the schema"
+        )
 
 
 def _refuse_replicas(plan: Plan, specs: Mapping[str, ModelSpec]) -> None:

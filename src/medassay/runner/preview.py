@@ -144,8 +144,8 @@ def judged_cases(
             if not spec.is_baseline and cell.mode == "solo":
                 prompt = schedule.prompt(cell, item)
                 stored = store.get(request_key(constant, prompt.asked, repeat))
-            own = schedule.task.own
-            if stored is None or (own is not None and own.parser_name and not own.runs):
+            code = schedule.task.own
+            if stored is None or (code is not None and code.parser_name and not code.runs):
                 text = parser.longest(assignment.rules) if parser.longest else longest
                 cases[number] = Case(item=item, text=text), False
                 continue

@@ -8,16 +8,19 @@ import msgspec
 
 from medassay.core.again import Again, trial_class, verdict_class
 from medassay.core.json import record_as
+from medassay.core.records.own_code import OWN_CODE
 from medassay.core.records.sealed_object import JournalObject
 from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import TrialVerdict
+from medassay.core.wording import counted
 from medassay.errors import IncompleteError
 from medassay.runner.answer_stage import Attempt
 from medassay.storage.journal import Journal, NumberOf
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.records import read_trials, read_verdicts
+from medassay.storage.records import read_scores, read_trials, read_verdicts
 from medassay.storage.run import VERDICTS, Run
 
+_NAMED = 3  # ways in which own code failed
 USABLE = 0.95  # the share of a judge's verdicts below which a run is not sealed without a word
 
 
@@ -109,6 +112,24 @@ def _unusable_counts(verdicts: Iterable[TrialVerdict]) -> dict[str, Counter[str]
             # Runs of before told no kinds.
             counters.setdefault(verdict.judge, Counter())[verdict.unusable or verdict.reason] += 1
     return counters
+
+
+def own_code_lines(run: Run) -> Iterator[str]:
+    """Yield a line for each way in which own code left answers of a sealed run without a score."""
+    code = run.manifest.own_code
+    if code is None or not code.parts:
+        return
+    reasons = Counter(
+        score.because for score in read_scores(run.path) if score.because.startswith(OWN_CODE)
+    )
+    verdicts = run.path / f"{VERDICTS}.jsonl"
+    if verdicts.exists():
+        verdict_reasons = (verdict.reason for verdict in read_verdicts(verdicts))
+        reasons.update(reason for reason in verdict_reasons if reason.startswith(OWN_CODE))
+    for reason, n in reasons.most_common(_NAMED):
+        yield f"{counted(n, 'answer')} without a score: {reason}"
+    if len(reasons) > _NAMED:
+        yield f"and {len(reasons) - _NAMED} more ways; `because` in scores.jsonl names each"
 
 
 def unusable_lines(run: Run) -> Iterator[str]:

@@ -34,6 +34,7 @@ from medassay.prompt.render import (
     Template,
     check_examples,
     choose_examples,
+    document_template,
     example_turns,
     id_with_evidence,
     load_part,
@@ -162,7 +163,8 @@ class Schedule:
             if domain in self._places:
                 raise InputError(
                     f"banks '{self._bank_of[domain].name}' and '{bank.name}' share the domain"
-                    f" '{domain}'; run them apart, or rename one"
+                    f" '{domain}', and no two may; import one of them with --domain NAME, or run"
+                    " them apart"
                 )
             self._places[domain], self._bank_of[domain] = array("Q", positions), bank
 
@@ -512,10 +514,12 @@ def _prompts(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
 
 def _template(name: str, task: Task) -> Template:
     """Return a template of the user where the task has one of that name, else that of medassay."""
-    own = {} if task.own is None else task.own.templates
-    if name not in own:
-        return load_template(name)
-    return own_template(name, own[name], like=load_template(TASKS[task.name].template))
+    templates = {} if task.own is None else task.own.templates
+    document = None if task.own is None else task.own.schema
+    if name not in templates:
+        return load_template(name) if document is None else document_template(name, document)
+    like = load_template(TASKS[task.name].template)
+    return own_template(name, templates[name], like, document)
 
 
 def _prompts_of_tasks(plan: Plan, task: Task) -> dict[str, dict[str, tuple[str, Template]]]:

@@ -17,14 +17,17 @@ from medassay.core.keyed import KeyedRecord
 from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
-from medassay.suite.catalog import Benchmark
+from medassay.suite.benchmark import Benchmark
 
 _SAME_SET = ("title", "licence")  # of a card: what a loader writes, whatever the items
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteBank(KeyedRecord):
-    """A bank that a suite asks: `folder` below banks/, `source` below the data folder."""
+    """A bank that a suite asks: `folder` below banks/, `source` below the data folder.
+
+    Of a bank of the user's `folder` is empty and `source` its place beside the plan.
+    """
 
     KEYS: ClassVar = ("name", "folder", "source", "content_sha256", "items")
 
@@ -36,10 +39,15 @@ class SuiteBank(KeyedRecord):
 
 
 class SuiteBanks:
-    """Makes banks in a workspace from the files of a data folder, each once."""
+    """Makes banks in a workspace from the files of a data folder, each once; banks of the user are
+    taken where they lie, relative to `base`.
+    """
 
-    def __init__(self, data: Path, workspace: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, data: Path, workspace: Path, tell: Callable[[str], None], base: Path | None = None
+    ) -> None:
         self._data, self._workspace, self._tell = data, workspace, tell
+        self._base = Path.cwd() if base is None else base
         self._made: dict[str, SuiteBank | str] = {}
 
     def make(self, benchmark: Benchmark) -> SuiteBank | str:
@@ -58,7 +66,9 @@ class SuiteBanks:
         return self._made[benchmark.bank]
 
     def _bank(self, benchmark: Benchmark) -> SuiteBank | str:
-        name, source = benchmark.bank, self._data / benchmark.folder
+        name, source = benchmark.bank, self._data / (benchmark.folder or benchmark.bank)
+        if name not in BANKS:
+            return self._own_bank(name)
         if not source.exists() and name in HUB:
             return (
                 f"no files in {benchmark.folder}/ of the data folder; "
@@ -72,6 +82,22 @@ class SuiteBanks:
             name=name,
             folder=self._folder(benchmark, bank),
             source=f"DATA/{benchmark.folder}",
+            content_sha256=bank.content_hash,
+            items=len(bank.items),
+        )
+
+    def _own_bank(self, name: str) -> SuiteBank:
+        """Return a bank of the user's; one that is not there is a mistake in the plan."""
+        if not (self._base / name / "bank.toml").is_file():
+            raise InputError(
+                f"suite: bank '{name}' is no folder with a bank.toml beside the plan, and no set of"
+                " `medassay bank list`"
+            )
+        bank = load_bank(self._base / name, lock=self._workspace / "banks.lock")
+        return SuiteBank(
+            name=bank.name,
+            folder="",
+            source=name,
             content_sha256=bank.content_hash,
             items=len(bank.items),
         )

@@ -3,7 +3,7 @@
 Source: specification of tasks and prompts, 14.1.
 """
 
-from dataclasses import dataclass
+from medassay.suite.benchmark import Benchmark
 
 QUESTIONS = "open-ended medical questions"
 NOTES = "clinical note-taking"
@@ -11,33 +11,6 @@ CHOICE = "multiple choice questions"
 CLASSES = "medical text classification"
 SUMMARY = "summarization"
 ENTAILMENT = "question entailment"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Benchmark:
-    """One benchmark: a bank, and the task that asks it.
-
-    `template` is what the likelihood of options is asked with, `reply_template` what replies are,
-    where no model tells likelihoods; empty, the task's own. `title` and `group` are how published
-    tables name data set and task; `folder` is where its files lie below the data folder;
-    `stands_in_for` names a benchmark that it replaces where that one's files are not here;
-    `relaxed` also asks for Relaxed Perplexity of the statements that answers must and may hold.
-    """
-
-    title: str
-    group: str
-    bank: str
-    folder: str
-    task: str = "closed_likelihood"
-    template: str = ""
-    reply_template: str = ""
-    stands_in_for: str = ""
-    relaxed: bool = False
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether answers are texts."""
-        return self.task not in ("closed", "closed_likelihood")
 
 
 def _closed(

@@ -1,6 +1,8 @@
 """`SuitePlan`: which suites of which models; TOML in, record out."""
 
+import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.errors import InputError
+from medassay.suite.benchmark import Benchmark, task_table
 from medassay.suite.catalog import BENCHMARKS, SUITES
 
 
@@ -19,8 +22,9 @@ from medassay.suite.catalog import BENCHMARKS, SUITES
 class SuitePlan:
     """What is wanted of a suite.
 
-    `suite` are names of suites or of single benchmarks; `limit` takes that many test items a
-    benchmark, spread evenly, fixed by the seed; `judge` grades open answers as Prometheus does;
+    `suite` are names of suites or of single benchmarks; without it those of `benchmark` are asked,
+    which are the user's own, and may be named among the others; `limit` takes that many test items
+    a benchmark, spread evenly, fixed by the seed; `judge` grades open answers as Prometheus does;
     `metrics` as in a plan; without `perplexities` open benchmarks are asked for answers alone;
     `chat_template` puts prompts into each local model's own form of a conversation, in tasks of
     their own names.
@@ -28,7 +32,8 @@ class SuitePlan:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    suite: tuple[str, ...]
+    suite: tuple[str, ...] = ()
+    benchmark: tuple[Benchmark, ...] = ()
     models: tuple[str, ...]
     models_file: str = "models.json"
     limit: int | None = None
@@ -55,13 +60,23 @@ class SuitePlan:
     @property
     def benchmarks(self) -> tuple[str, ...]:
         """Return the benchmarks, each once, in the order of the suites."""
-        named = [benchmark for name in self.suite for benchmark in SUITES.get(name, (name,))]
+        suites = self.suite or tuple(self.own)
+        named = [benchmark for name in suites for benchmark in SUITES.get(name, (name,))]
         return tuple(dict.fromkeys(named))
+
+    @property
+    def own(self) -> dict[str, Benchmark]:
+        """Return the user's own benchmarks by name."""
+        return {benchmark.name: benchmark for benchmark in self.benchmark}
+
+    def benchmark_of(self, name: str) -> Benchmark:
+        """Return a benchmark, the user's own before one of the catalogue."""
+        return self.own.get(name) or BENCHMARKS[name]
 
     @property
     def name(self) -> str:
         """Return what the folder of its results is called."""
-        return "+".join(self.suite)
+        return "+".join(self.suite or self.own)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
@@ -81,6 +96,7 @@ class SuitePlan:
                 "n_resamples",
             ),
             "seed": str(self.seed),
+            **({"benchmark": [b.to_dict() for b in self.benchmark]} if self.benchmark else {}),
         }
 
     @property
@@ -94,19 +110,35 @@ _PLAN = TypeAdapter(SuitePlan)
 
 def _problem(plan: SuitePlan) -> str | None:
     """Return what is wrong with a plan whose values have the right types, None if nothing is."""
+    return _names_problem(plan) or _values_problem(plan)
+
+
+def _names_problem(plan: SuitePlan) -> str | None:
+    for number, benchmark in enumerate(plan.benchmark):
+        if not benchmark.name:
+            return f"'benchmark[{number}]' has no name; give it one, as name = \"my_exam\""
+        if benchmark.name in SUITES:
+            return f"benchmark '{benchmark.name}' is called as a suite of medassay; rename it"
+    names = [benchmark.name for benchmark in plan.benchmark]
+    if twice := [name for name in plan.own if names.count(name) > 1]:
+        return f"two benchmarks are called '{twice[0]}'; rename one of them"
     for name in plan.suite:
-        if name not in SUITES and name not in BENCHMARKS:
+        if name not in SUITES and name not in BENCHMARKS and name not in plan.own:
             return (
                 f"suite '{name}' is unknown; suites are {', '.join(SUITES)}; benchmarks"
-                f" {', '.join(BENCHMARKS)}"
+                f" {', '.join((*BENCHMARKS, *plan.own))}. One of your own is a table [[benchmark]]"
             )
+    return None
+
+
+def _values_problem(plan: SuitePlan) -> str | None:
     for field, least in (("limit", 1), ("seed", 0), ("n_resamples", 100)):
         value = getattr(plan, field)
         if value is not None and value < least:
             return f"'{field}' is {value}; at least {least} is needed"
     for field in ("suite", "models"):
         values = getattr(plan, field)
-        if not values:
+        if not values and not (field == "suite" and plan.benchmark):
             return f"'{field}' is empty; name at least one"
         if len(set(values)) != len(values):
             return f"'{field}' names something twice: {', '.join(values)}"
@@ -116,16 +148,32 @@ def _problem(plan: SuitePlan) -> str | None:
 def is_suite(path: Path) -> bool:
     """Return whether a TOML file is the plan of a suite."""
     try:
-        return "suite" in tomllib.loads(path.read_text(encoding="utf-8"))
+        keys = tomllib.loads(path.read_text(encoding="utf-8")).keys()
+        return bool(keys & {"suite", "benchmark"})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return False  # whoever reads it as a plan says what is wrong with it
+
+
+def _named_benchmark(message: str, data: Mapping[str, Any]) -> str:
+    """Return what is wrong with a benchmark by its name, and as its table has it."""
+    match = re.search(r"'benchmark\.(\d+)(?:\.own)?\.", message)
+    if match is None:
+        return message
+    name = data["benchmark"][int(match[1])].get("name", f"number {int(match[1]) + 1}")
+    task = "task." if ".own." in match[0] else ""
+    return message.replace(match[0], f"benchmark '{name}': '{task}")
 
 
 def load_suite_plan(path: Path) -> SuitePlan:
     """Return the plan in a TOML file; its models file is relative to the file's folder."""
     data = read_toml(path, "expected the plan of a suite")
+    if isinstance(data.get("benchmark"), list):
+        tables = [b for b in data["benchmark"] if isinstance(b, dict)]
+        data["benchmark"] = [task_table(table) for table in tables]
     names = {f.name for f in fields(SuitePlan)}
     try:
         return typed(_PLAN, data, names, str(path))
     except RecordError as error:
         raise InputError(f"{path}: {error.problem}") from None
+    except InputError as error:
+        raise InputError(_named_benchmark(str(error), data)) from None

@@ -2,6 +2,7 @@
 languages, a card for each model.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from medassay.core.canonical import short_hash
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
 from medassay.core.records.statistics import OVERALL
 from medassay.core.wording import counted, listed
@@ -19,12 +21,18 @@ from medassay.report.document import (
     markdown_table,
     markdown_text,
 )
+from medassay.report.plot.curve import checkpoint_curve
 from medassay.report.plot.matrix import MetricRank, rank_flow
-from medassay.suite.catalog import BENCHMARKS
+from medassay.report.plot.trend import LinePoint
+from medassay.suite.benchmark import Benchmark
+from medassay.suite.curve import CurvePoint, curves
+from medassay.suite.lm_eval import lm_eval_documents
 from medassay.suite.results import (
+    OWN_WEIGHTS,
     LanguageGap,
     SuiteResult,
     WeightedMean,
+    has_mean,
     language_gaps,
     results_of,
     weighted_means,
@@ -100,19 +108,27 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocumen
     """Return the report of a suite."""
     results = results_of(suite, as_published=as_published)
     weighted, gaps = weighted_means(suite), language_gaps(suite)
-    sections = [*_means(weighted), *_gaps(gaps)]
+    points = curves(suite)
+    sections = [*_means(weighted), *_curves(suite, points), *_gaps(gaps)]
     headlines = [result for result in results if result.headline]
-    closed = [result for result in headlines if not BENCHMARKS[result.benchmark].is_open]
+    metrics = {result.benchmark: set[str]() for result in headlines}
+    for result in headlines:
+        metrics[result.benchmark].add(result.metric)
+    single = {  # with one number a row: all of a group stand in one table
+        name for name, own in metrics.items() if not suite.benchmark(name).is_open and len(own) == 1
+    }
+    closed = [result for result in headlines if result.benchmark in single]
     sections += _closed(closed, as_published=as_published)
     for part in suite.parts:
         own_results = [result for result in headlines if result.benchmark == part.benchmark]
-        if own_results and BENCHMARKS[part.benchmark].is_open:
-            sections.append(_open(part, own_results, as_published=as_published))
+        if own_results and part.benchmark not in single:
+            benchmark = suite.benchmark(part.benchmark)
+            sections.append(_open(benchmark, own_results, as_published=as_published))
     sections += [_every_number(results), *_banks(suite)]
     models = sorted({result.model for result in results})
     return ReportDocument(
         name="suite",
-        title=f"Suite {' and '.join(suite.record['suite'])}",
+        title=f"Suite {' and '.join(suite.record['suite'] or [p.benchmark for p in suite.parts])}",
         reading=reading(suite, results),
         notes=list(notes(suite, as_published=as_published)),
         facts={"Models": ", ".join(models), "Suite": suite.folder.name},
@@ -126,6 +142,7 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocumen
             "results": [result.to_dict() for result in results],
             "weighted": msgspec.to_builtins(weighted),
             "languages": msgspec.to_builtins(gaps),
+            **({"checkpoints": msgspec.to_builtins(points)} if points else {}),
             "unavailable": unavailable(suite),
             "banks": {part.benchmark: dict(part.bank) for part in suite.parts if part.bank},
         },
@@ -193,7 +210,7 @@ def _banks(suite: SuiteRun) -> Iterator[Section]:
     """Yield where the items of each benchmark came from."""
     rows = [
         [
-            BENCHMARKS[part.benchmark].title,
+            suite.benchmark(part.benchmark).shown_title,
             part.bank["source"],
             str(part.bank["items"]),
             part.bank["content_sha256"],
@@ -205,8 +222,8 @@ def _banks(suite: SuiteRun) -> Iterator[Section]:
         yield Section(
             title="Question banks",
             text=(
-                "Made from the files of the data folder when the suite ran; the content is the"
-                " SHA-256 of all items."
+                "Sets are made from the files of the data folder when the suite runs, one's own are"
+                " taken where they lie; the content is the SHA-256 of all items."
             ),
             grids=[
                 Grid(
@@ -267,6 +284,13 @@ def notes(suite: SuiteRun, *, as_published: bool) -> Iterator[str]:
     yield from notes
     for name, reason in unavailable(suite).items():
         yield f"{name}: unavailable: {reason}"
+    for part in suite.parts:
+        benchmark, run = suite.benchmark(part.benchmark), part.runs.get(ANSWERS)
+        if benchmark.weight and run is not None and not has_mean(suite.run(run)):
+            yield (
+                f"{benchmark.shown_title}: has a weight, and is in no mean: its scores are not on"
+                " the scale 0 to 1, or of several metrics."
+            )
     chat = sorted(_in_conversation(suite))
     if chat:
         yield (
@@ -283,7 +307,7 @@ def notes(suite: SuiteRun, *, as_published: bool) -> Iterator[str]:
             "Values with 95 % intervals, then the rank with its range; 1 is best. Baselines are not"
             " ranked."
         )
-    if any(BENCHMARKS[part.benchmark].is_open for part in suite.parts):
+    if any(suite.benchmark(part.benchmark).is_open for part in suite.parts):
         yield (
             "BLEU without smoothing gives nothing to a right answer of fewer than four tokens;"
             " never rank by it."
@@ -292,13 +316,17 @@ def notes(suite: SuiteRun, *, as_published: bool) -> Iterator[str]:
 
 def _warnings(suite: SuiteRun, part: BenchmarkPart) -> Iterator[str]:
     """Yield what a reader must know of one benchmark."""
-    title = BENCHMARKS[part.benchmark].title
+    title = suite.benchmark(part.benchmark).shown_title
     if part.instead_of:
-        yield f"{title} stands in for {BENCHMARKS[part.instead_of].title}: {part.why}"
+        yield f"{title} stands in for {suite.benchmark(part.instead_of).shown_title}: {part.why}"
     for kind, reason in part.absent.items():
         yield f"{title}, {kind}: unavailable: {reason}"
     for name in part.runs.values():
         run = suite.run(name)
+        recorded = run.manifest.own_code
+        if recorded is not None and recorded.parts:
+            names = listed([code.shown for code in recorded.own_code.parts.values()])
+            yield f"{title}: own code {names} made these numbers."
         yield from (f"{title}: {b.limits}" for b in run.manifest.banks if b.limits)
         if any("scripted" in row.flags for row in run.statistics.rows(OVERALL)):
             yield "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
@@ -308,7 +336,7 @@ def _in_conversation(suite: SuiteRun) -> set[str]:
     """Return the models that plain tasks could only ask through a chat endpoint."""
     models_found: set[str] = set()
     for part in suite.parts:
-        if ANSWERS not in part.runs or not BENCHMARKS[part.benchmark].is_open:
+        if ANSWERS not in part.runs or not suite.benchmark(part.benchmark).is_open:
             continue
         manifest = suite.run(part.runs[ANSWERS]).manifest
         if manifest.task.endswith("_chat"):
@@ -325,7 +353,7 @@ def unavailable(suite: SuiteRun) -> dict[str, str]:
     """Return the metrics that had no model here, with the reason."""
     reasons: dict[str, str] = {}
     for part in suite.parts:
-        if ANSWERS in part.runs and BENCHMARKS[part.benchmark].is_open:
+        if ANSWERS in part.runs and suite.benchmark(part.benchmark).is_open:
             text_document = suite.run(part.runs[ANSWERS]).statistics.document.get("text", {})
             reasons |= text_document.get("unavailable", {})
     return reasons
@@ -392,14 +420,15 @@ def _closed(results: Sequence[SuiteResult], *, as_published: bool) -> Iterator[S
         }
         layout = _by_model if len(rows) > len(titles) else _by_metric
         sizes = {result.title: result.n for result in own_results}
-        caption = "accuracy; items: " + ", ".join(f"{name} {n}" for name, n in sizes.items())
+        names = sorted({metric_label(result.metric) for result in own_results})
+        caption = f"{listed(names)}; items: "
+        caption += ", ".join(f"{name} {n}" for name, n in sizes.items())
         yield Section(title=group.capitalize(), grids=[layout(rows, titles, cells, caption)])
 
 
 def _open(
-    part: BenchmarkPart, own_results: Sequence[SuiteResult], *, as_published: bool
+    benchmark: Benchmark, own_results: Sequence[SuiteResult], *, as_published: bool
 ) -> Section:
-    benchmark = BENCHMARKS[part.benchmark]
     metrics = list(dict.fromkeys(result.metric for result in own_results))
     rows = list(dict.fromkeys((result.model, result.setting) for result in own_results))
     by = {(result.model, result.setting, result.metric): result for result in own_results}
@@ -411,10 +440,10 @@ def _open(
     figure = None
     if len({rank.model for rank in ranks}) > 1 and len({rank.metric for rank in ranks}) > 1:
         order = [name for m in metrics if any(r.metric == (name := metric_label(m)) for r in ranks)]
-        figure = (f"ranks-{part.benchmark}", rank_flow(ranks, order))
+        figure = (f"ranks-{own_results[0].benchmark}", rank_flow(ranks, order))
     left_out = max(result.left_out for result in own_results)
     items = max(result.n for result in own_results)
-    caption = f"{benchmark.title}, {benchmark.group}: {items} items" + (
+    caption = f"{benchmark.shown_title}, {benchmark.group}: {items} items" + (
         f"; up to {counted(left_out, 'answer')} blank or too short" if left_out else ""
     )
     cells = {
@@ -422,7 +451,7 @@ def _open(
     }
     layout = _by_model if len(rows) > len(metrics) else _by_metric
     grid = layout(rows, metrics, cells, caption)
-    return Section(title=benchmark.title, figure=figure, grids=[grid])
+    return Section(title=benchmark.shown_title, figure=figure, grids=[grid])
 
 
 def _by_metric(
@@ -465,26 +494,81 @@ def _means(weighted: Sequence[WeightedMean]) -> Iterator[Section]:
     for name in dict.fromkeys(mean.suite for mean in weighted):
         own_means = [mean for mean in weighted if mean.suite == name]
         lacking = own_means[0].lacking
-        yield Section(
-            title=f"Mean accuracy of {name}",
-            text=f"Each benchmark by its number of items: {', '.join(own_means[0].benchmarks)}."
-            + (f" Lacking: {', '.join(lacking)}." if lacking else ""),
-            grids=[
-                Grid(
-                    heads=["model", "setting", "accuracy", "items"],
-                    names=2,
-                    rows=[
-                        [
-                            mean.model,
-                            mean.setting,
-                            (f"{number(mean.score)} [{number(mean.lo)}, {number(mean.hi)}]"),
-                            str(mean.n),
-                        ]
-                        for mean in own_means
-                    ],
-                )
-            ],
+        by_weights = name == OWN_WEIGHTS
+        how = (
+            "By the weights of the plan" if by_weights else "Each benchmark by its number of items"
         )
+        rows = [
+            [
+                mean.model,
+                mean.setting,
+                f"{number(mean.score)} [{number(mean.lo)}, {number(mean.hi)}]",
+                str(mean.n),
+            ]
+            for mean in own_means
+        ]
+        heads = ["model", "setting", "mean" if by_weights else "accuracy", "items"]
+        yield Section(
+            title="Weighted mean" if by_weights else f"Mean accuracy of {name}",
+            text=f"{how}: {', '.join(own_means[0].benchmarks)}."
+            + (f" Lacking: {', '.join(lacking)}." if lacking else ""),
+            grids=[Grid(heads=heads, names=2, rows=rows)],
+        )
+
+
+def _curves(suite: SuiteRun, points: Sequence[CurvePoint]) -> Iterator[Section]:
+    """Yield the checkpoints of each training: a curve, and each against the one before it."""
+    for series in dict.fromkeys(point.series for point in points):
+        own_points = [point for point in points if point.series == series]
+        several = len({point.setting for point in own_points}) > 1
+        lines = [
+            LinePoint(
+                row=suite.benchmark(point.benchmark).shown_title
+                + (f", {point.setting}" if several else ""),
+                place=point.step,
+                score=point.score,
+                lo=point.lo,
+                hi=point.hi,
+            )
+            for point in own_points
+        ]
+        rows = [
+            [
+                line.row,
+                f"{point.step:,}",
+                point.model,
+                f"{number(point.score)} [{number(point.lo)}, {number(point.hi)}]",
+                _difference(point),
+                str(point.n),
+            ]
+            for line, point in zip(lines, own_points, strict=True)
+        ]
+        heads = ["benchmark", "step", "checkpoint", "score", "minus the one before", "items"]
+        yield Section(
+            title=f"Checkpoints of {series}",
+            text=(
+                "Each checkpoint with its 95 % interval; differences are paired, item by item, each"
+                " alone with its 95 % interval."
+            ),
+            figure=(f"checkpoints-{short_hash(series)}", checkpoint_curve(lines, series=series)),
+            grids=[Grid(heads=heads, names=3, rows=rows)],
+        )
+
+
+def _difference(point: CurvePoint) -> str:
+    if point.difference is None:
+        return "–"
+    return f"{point.difference:+.3f} [{point.difference_lo:+.3f}, {point.difference_hi:+.3f}]"
+
+
+def lm_eval_files(suite: SuiteRun) -> dict[str, bytes]:
+    """Return the results of each row in lm-evaluation-harness's form, by the name of its file."""
+    results_by_file: dict[str, bytes] = {}
+    for (model, setting), document in lm_eval_documents(suite, results_of(suite)).items():
+        stem = _file_name(f"results_{model}_{setting}", [*results_by_file])
+        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+        results_by_file[f"lm-eval/{stem}.json"] = text.encode()
+    return results_by_file
 
 
 def _gaps(gaps: Sequence[LanguageGap]) -> Iterator[Section]:
@@ -596,7 +680,7 @@ def _card(
 def _file_name(model: str, names_taken: Collection[str]) -> str:
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
     name, number_ = plain, 1
-    while f"cards/{name}.md" in names_taken:
+    while any(taken.rpartition("/")[2].rpartition(".")[0] == name for taken in names_taken):
         number_ += 1
         name = f"{plain}-{number_}"
     return name

@@ -15,23 +15,23 @@ import numpy as np
 
 from medassay.core.records.estimate import Estimate, RowEstimate, Second
 from medassay.core.records.manifest import Manifest
-from medassay.core.records.statistics import OVERALL, LeaderboardRow
+from medassay.core.records.statistics import OVERALL, LeaderboardRow, ScoreScale
 from medassay.core.records.trial import RowKey
 from medassay.core.scale import Scale
 from medassay.kinds.likelihood.row import LikelihoodColumns
 from medassay.kinds.reference.row import TextColumns
 from medassay.statistic.draws import seed_of
-from medassay.statistic.interval.bootstrap import SMALL_N
+from medassay.statistic.interval.bootstrap import SMALL_N, bootstrap_mean
+from medassay.statistic.interval.effective import effective_interval
 from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate
 from medassay.statistic.ranking.shared import rank
 from medassay.statistic.test.paired import paired_difference
-from medassay.storage.records import read_scores
+from medassay.storage.records import read_scored_trials, read_scores
 from medassay.storage.run import Run
-from medassay.suite.catalog import BENCHMARKS, LANGUAGES, SUITES, WEIGHTED
+from medassay.suite.catalog import LANGUAGES, SUITES, WEIGHTED
 from medassay.suite.run import ANSWERS, JUDGED, PERPLEXITY, RELAXED, BenchmarkPart, SuiteRun
 
 Items = dict[tuple[str, str], float]  # (domain, item) → mean over repeats
-ACCURACY = "accuracy"
 PERPLEXITIES = ("bits_per_byte", "byte_perplexity", "word_perplexity")
 # bleu gives nothing to a right answer of three tokens; the others say how to read a number beside
 # them.
@@ -45,6 +45,8 @@ class SuiteRow(LeaderboardRow, frozen=True, kw_only=True):
 
     text: TextColumns | None = None
     likelihood: LikelihoodColumns | None = None
+    own_scorer: dict[str, RowEstimate | None] | None = None
+    document: dict[str, RowEstimate | None] | None = None
 
     @property
     def likelihood_metrics(self) -> Mapping[str, RowEstimate]:
@@ -98,25 +100,32 @@ def results_of(suite: SuiteRun, *, as_published: bool = False) -> list[SuiteResu
     """
     results: list[SuiteResult] = []
     for part in suite.parts:
-        for kind, name in part.runs.items():
-            results += _of_run(suite.run(name), part, kind, as_published=as_published)
+        for kind in part.runs:
+            results += _of_run(suite, part, kind, as_published=as_published)
     return _ranked(results)
 
 
 def _of_run(
-    run: Run, part: BenchmarkPart, kind: str, *, as_published: bool
+    suite: SuiteRun, part: BenchmarkPart, kind: str, *, as_published: bool
 ) -> Iterator[SuiteResult]:
-    benchmark = BENCHMARKS[part.benchmark]
+    benchmark = suite.benchmark(part.benchmark)
+    run = suite.run(part.runs[kind])
     ids = _ids(run.manifest)
     scored = item_scores(run) if kind in (ANSWERS, JUDGED) else {}
-    for row in run.statistics.rows_as(SuiteRow, OVERALL):
+    votes = vote_scores(run) if kind == ANSWERS and benchmark.vote else {}
+    rows = (
+        (statistics, row)
+        for statistics in run.statistics.by_metric
+        for row in statistics.rows_as(SuiteRow, OVERALL)
+    )
+    for statistics, row in rows:
         reasons = [f for f in row.flags if f.startswith("not_ranked:")]
         base = SuiteResult(
             group=benchmark.group,
             benchmark=part.benchmark,
-            title=benchmark.title,
+            title=benchmark.shown_title,
             metric="",
-            better="high",
+            better=statistics.scale.better,
             model=row.model,
             setting=row.setting,
             value=None,
@@ -129,15 +138,21 @@ def _of_run(
             flags=tuple(f for f in row.flags if f not in ("degenerate", "intervals_differ")),
         )
         if kind in (PERPLEXITY, RELAXED):
-            yield from _likelihoods(base, row, run.statistics.metric, kind)
+            yield from _likelihoods(base, row, statistics.metric, kind)
         elif kind == ANSWERS and row.text is not None:
             yield from _texts(base, row.text, ids, as_published=as_published)
         else:
-            name = f"prometheus:{_judge(run.manifest)}" if kind == JUDGED else ACCURACY
-            items = scored.get(row.key, {})
+            name = f"prometheus:{_judge(run.manifest)}" if kind == JUDGED else statistics.metric
+            name = "accuracy" if name == "acc" else name  # read or by likelihood, one word
+            items = scored.get(row.key, {}) if len(run.statistics.by_metric) == 1 else {}
             yield _scored(replace(base, metric=name), row, items)
-            for further, metric in row.likelihood_metrics.items():
-                yield replace(_filled(base, metric), metric=further, headline=False)
+            if kind == ANSWERS and benchmark.vote and row.key in votes:
+                voted = replace(base, metric=f"{name}, vote of {benchmark.repeats}")
+                yield _voted(voted, votes, statistics.scale)
+            beside = {**row.likelihood_metrics, **(row.own_scorer or {}), **(row.document or {})}
+            for further, metric in beside.items():
+                if metric is not None:
+                    yield replace(_filled(base, metric), metric=further, headline=False)
 
 
 def _ids(manifest: Manifest) -> dict[str, str]:
@@ -220,6 +235,59 @@ def _scored(base: SuiteResult, row: SuiteRow, items: Items) -> SuiteResult:
         flags=(*base.flags, *own_flags),
         n=row.n,
     )
+
+
+def _voted(base: SuiteResult, votes: Mapping[RowKey, Items], ends: ScoreScale) -> SuiteResult:
+    """Return the mean score of the answers that most repeats of an item give."""
+    row = (base.model, base.setting)
+    scale = Scale(lo=ends.lo or 0.0, hi=math.inf if ends.hi is None else ends.hi)
+    values = np.array(list(votes[row].values()))
+    estimate = bootstrap_mean(values, seed=seed_of("vote", base.benchmark, *row), scale=scale)
+    items = np.arange(len(values))
+    printed = effective_interval([(values, items)], scale=scale).ends or (None, None)
+    se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
+    return replace(
+        base,
+        value=estimate.value,
+        se=se,
+        lo=printed[0],
+        hi=printed[1],
+        second=Second(method="percentile", lo=estimate.lo, hi=estimate.hi),
+        n=len(values),
+    )
+
+
+def vote_scores(run: Run) -> dict[RowKey, Items]:
+    """Return row → the score of each item by vote: of the answer that most of its repeats gave;
+    where several were given as often, the mean of their scores.
+
+    An unread repeat votes for nothing. An item without any vote has the mean of its scores, one
+    with a score that nobody knows has none.
+
+    Source: Wang et al. (2023), self-consistency, arXiv:2203.11171.
+    """
+    given: dict[RowKey, dict[tuple[str, str], list[tuple[str | None, float | None]]]] = {}
+    for trial, score in read_scored_trials(run.path):
+        items = given.setdefault(score.row, {})
+        items.setdefault((score.domain, score.item), []).append((trial.value, score.score))
+    return {
+        row: {item: value for item, pairs in items.items() if (value := _vote(pairs)) is not None}
+        for row, items in given.items()
+    }
+
+
+def _vote(pairs: Sequence[tuple[str | None, float | None]]) -> float | None:
+    if any(score is None for _, score in pairs):
+        return None
+    scores: dict[str, list[float]] = {}
+    for value, score in pairs:
+        if value is not None and score is not None:
+            scores.setdefault(value, []).append(score)
+    if not scores:
+        return sum(score or 0.0 for _, score in pairs) / len(pairs)
+    most = max(map(len, scores.values()))
+    chosen = [sum(own) / len(own) for own in scores.values() if len(own) == most]
+    return sum(chosen) / len(chosen)
 
 
 def _tested(base: SuiteResult, row: SuiteRow) -> SuiteResult:
@@ -334,8 +402,12 @@ class LanguageGap(msgspec.Struct, frozen=True, kw_only=True):
     n: int
 
 
+OWN_WEIGHTS = "own weights"
+
+
 def weighted_means(suite: SuiteRun) -> list[WeightedMean]:
-    """Return, for suites told as one mean, Σ n·accuracy / Σ n of each model with its interval.
+    """Return, for suites told as one mean, Σ n·accuracy / Σ n of each model with its interval; and
+    Σ w·score / Σ w where benchmarks have weights.
 
     Benchmarks are drawn apart; a model that lacks one of those run has no mean.
     """
@@ -345,38 +417,69 @@ def weighted_means(suite: SuiteRun) -> list[WeightedMean]:
         members = [benchmark for benchmark in SUITES[name] if benchmark in parts]
         if len(members) < 2 or not set(SUITES[name]) <= {p.benchmark for p in suite.parts}:
             continue
-        scored = {
-            benchmark: item_scores(suite.run(parts[benchmark].runs[ANSWERS]))
-            for benchmark in members
-        }
-        for row in sorted(set.intersection(*(set(scores_of) for scores_of in scored.values()))):
-            columns = [np.array(list(scored[benchmark][row].values())) for benchmark in members]
-            strata = Strata(
-                [
-                    DrawnStratum(np.arange(len(v)) + at * 10**9, seed_of(name, benchmark, *row))
-                    for at, (benchmark, v) in enumerate(zip(members, columns, strict=True))
-                ],
-                pool_seed=seed_of(name, *row, "pool"),
-                n_resamples=suite.record["plan"]["n_resamples"],
-            )
-            values = np.concatenate(columns)
-            ones = np.ones(len(values))
-            sums = strata.sums(np.column_stack([values, ones]))
-            estimate = ratio_estimate(values, ones, sums[:, 0] / sums[:, 1], strata, scale=Scale())
-            means.append(
-                WeightedMean(
-                    suite=name,
-                    model=row[0],
-                    setting=row[1],
-                    score=estimate.value,
-                    lo=estimate.lo,
-                    hi=estimate.hi,
-                    n=estimate.n,
-                    benchmarks=members,
-                    lacking=[benchmark for benchmark in SUITES[name] if benchmark not in parts],
-                )
-            )
+        lacking = [benchmark for benchmark in SUITES[name] if benchmark not in parts]
+        means += _means_of(suite, name, dict.fromkeys(members, 0.0), lacking)
+    weights = {name: suite.benchmark(name).weight for name in parts}
+    weights = {
+        name: weight
+        for name, weight in weights.items()
+        if weight and has_mean(suite.run(parts[name].runs[ANSWERS]))
+    }
+    if len(weights) > 1:
+        means += _means_of(suite, OWN_WEIGHTS, weights, [])
     return means
+
+
+def has_mean(run: Run) -> bool:
+    """Return whether the scores of a run may stand in a mean beside those of others: one metric,
+    whose scale is 0 to 1.
+    """
+    [first, *more] = run.statistics.by_metric
+    return not more and (first.scale.lo, first.scale.hi) == (0, 1)
+
+
+def _means_of(
+    suite: SuiteRun, name: str, weights: Mapping[str, float], lacking: list[str]
+) -> Iterator[WeightedMean]:
+    """Yield the mean over some benchmarks of each row that has them all.
+
+    Parameters
+    ----------
+    weights : benchmark → its weight; 0 for as many as it has items
+    """
+    runs = {part.benchmark: part.runs[ANSWERS] for part in suite.parts if part.benchmark in weights}
+    scored = {benchmark: item_scores(suite.run(run)) for benchmark, run in runs.items()}
+    for row in sorted(set.intersection(*(set(scores_of) for scores_of in scored.values()))):
+        columns = [np.array(list(scored[benchmark][row].values())) for benchmark in weights]
+        strata = Strata(
+            [
+                DrawnStratum(np.arange(len(v)) + at * 10**9, seed_of(name, benchmark, *row))
+                for at, (benchmark, v) in enumerate(zip(weights, columns, strict=True))
+            ],
+            pool_seed=seed_of(name, *row, "pool"),
+            n_resamples=suite.record["plan"]["n_resamples"],
+        )
+        # An item counts as much as its benchmark's weight gives each of its items.
+        counts = np.concatenate(
+            [
+                np.full(len(v), weight / len(v) if weight else 1.0)
+                for v, weight in zip(columns, weights.values(), strict=True)
+            ]
+        )
+        values = np.concatenate(columns) * counts
+        sums = strata.sums(np.column_stack([values, counts]))
+        estimate = ratio_estimate(values, counts, sums[:, 0] / sums[:, 1], strata, scale=Scale())
+        yield WeightedMean(
+            suite=name,
+            model=row[0],
+            setting=row[1],
+            score=estimate.value,
+            lo=estimate.lo,
+            hi=estimate.hi,
+            n=len(values),
+            benchmarks=[*weights],
+            lacking=lacking,
+        )
 
 
 def language_gaps(suite: SuiteRun) -> list[LanguageGap]:

@@ -6,39 +6,48 @@ entries asked. Its runs are ordinary runs of the workspace, each sealed and veri
 """
 
 import json
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec import UNSET, structs
 
 from medassay import pipeline
 from medassay.core.canonical import short_hash
-from medassay.core.json import parse_json
+from medassay.core.json import parse_json, record_as
 from medassay.core.keyed import KeyedRecord
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.manifest import RunMetric
 from medassay.core.records.model import ModelSpec
+from medassay.core.records.preview import ModelPreview, Preview
 from medassay.core.records.relaxed import RelaxedSetting
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.kinds.catalog import find_task
 from medassay.model.spec import load_models, named
+from medassay.prompt.own_template import is_file
 from medassay.runner.measure import text_measures_of
+from medassay.runner.preview import preview, preview_of
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.rejudge import JudgingOptions, judge_run
+from medassay.runner.replication import rerun_of
 from medassay.storage.run import Run, open_run
 from medassay.suite.banks import SuiteBank, SuiteBanks
+from medassay.suite.benchmark import LIKELIHOOD, Benchmark, relative_task
 from medassay.suite.catalog import BENCHMARKS
 from medassay.suite.plan import SuitePlan
 
 RECORD = "suite.json"
+_RUN_NAME = re.compile(r"[0-9a-z][0-9a-z-]*")
 FOLDER = "suites"
 _LONGEST = 60  # characters of a folder's name before its hash
 ANSWERS, PERPLEXITY, RELAXED, JUDGED = "answers", "perplexity", "relaxed", "prometheus"
 Tell = Callable[[str], None]
 _ASKS: Mapping[str, Asks] = {PERPLEXITY: "alone", RELAXED: "relaxed"}
-TomlValue = str | float | Sequence[str] | Mapping[str, str | float | None]  # in a plan
+TomlValue = str | float | Sequence[Any] | Mapping[str, Any]  # in a plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +80,31 @@ class SuiteRun:
     @property
     def parts(self) -> list[BenchmarkPart]:
         """Return its benchmarks."""
-        return [BenchmarkPart(**part) for part in self.record["parts"]]
+        entries = record_as(self.record["parts"], list[dict[str, Any]], RECORD)
+        parts = [record_as(entry, BenchmarkPart, f"{RECORD}: parts") for entry in entries]
+        for part in parts:
+            self.benchmark(part.benchmark)
+            for name in part.runs.values():
+                if not _RUN_NAME.fullmatch(name):
+                    raise IntegrityError(f"{RECORD}: '{name[:60]}' is no name of a run")
+        return parts
 
     @property
     def workspace(self) -> Path:
         """Return the folder of runs/."""
         return self.folder.resolve().parents[1]
+
+    def benchmark(self, name: str) -> Benchmark:
+        """Return one of its benchmarks: the user's own as the record holds it, or the
+        catalogue's.
+        """
+        plan = record_as(self.record.get("plan", {}), dict[str, Any], RECORD)
+        for entry in record_as(plan.get("benchmark", []), list[dict[str, Any]], RECORD):
+            if entry.get("name") == name:
+                return record_as(entry, Benchmark, f"{RECORD}: benchmark '{name}'")
+        if name not in BENCHMARKS:
+            raise IntegrityError(f"{RECORD}: benchmark '{name[:60]}' is unknown, and not its own")
+        return BENCHMARKS[name]
 
     def run(self, name: str) -> Run:
         """Return one of its runs."""
@@ -109,14 +137,22 @@ def is_suite_folder(folder: Path) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteContext:
-    """What a suite is run with: where files and runs are, who may know what, who is told."""
+    """What a suite is run with: where files and runs are, who may know what, who is told.
+
+    `base` is the folder that names in its plan are relative to; the rest is as in
+    `medassay.pipeline.run`.
+    """
 
     data: Path
+    base: Path = Path()
     workspace: Path
     secrets: Mapping[str, str]
     watch: ProgressFactory | None = None
     tell: Tell = lambda line: None
     accept_failures: bool = False
+    fresh: bool = False
+    engine: str = "local"
+    trust_code: bool = False
 
 
 def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], context: SuiteContext) -> SuiteRun:
@@ -154,8 +190,38 @@ class _Work:
             [plan.hash, self._entries]
         )  # another entry of the same name is another suite
         self._folder = context.workspace / FOLDER / f"{plan.name[:_LONGEST]}-{made_of}"
-        self._banks = SuiteBanks(context.data, context.workspace, context.tell)
+        self._banks = SuiteBanks(context.data, context.workspace, context.tell, context.base)
         self._unfinished: list[str] = []
+        self._apart: list[str] = []  # fresh runs that differ from the stored ones
+
+    def preview(self) -> Preview:
+        """Return what all runs of the suite would ask; banks are made, nothing is called."""
+        rows: dict[str, list[ModelPreview]] = {}
+        lines: list[str] = []
+        for part in self._begin():
+            if part.absent.get(ANSWERS):
+                lines.append(f"unavailable: {part.benchmark}: {part.absent[ANSWERS]}")
+                continue
+            for kind in self._kinds(part):
+                if kind in part.runs:
+                    continue
+                if kind == JUDGED:
+                    lines.append(
+                        f"{part.benchmark}: judged by '{self._plan.judge}' once answers are there;"
+                        " that is not counted here"
+                    )
+                    continue
+                path = self._written_plan(part, kind)
+                if path is None:
+                    continue
+                counted_run = preview(path, workspace=self._means.workspace)
+                lines += [f"{part.benchmark}: {line}" for line in counted_run.limits]
+                lines += [line for line in counted_run.own_code if line not in lines]
+                for model in counted_run.models:
+                    rows.setdefault(model.model, []).append(model)
+        return structs.replace(
+            preview_of([_together(models) for models in rows.values()]), limits=lines
+        )
 
     def run(self) -> SuiteRun:
         parts = self._begin()
@@ -185,6 +251,11 @@ class _Work:
                 f"suite {self._folder.name}: {len(self._unfinished)} runs are not finished:"
                 f" {'; '.join(self._unfinished[:3])}; the same command resumes"
             )
+        if self._apart:
+            raise GateError(
+                f"suite {self._folder.name}: beyond tolerance of the stored runs:"
+                f" {'; '.join(self._apart[:3])}; all runs are sealed, see their findings"
+            )
         return open_suite(self._folder)
 
     def _begin(self) -> list[BenchmarkPart]:
@@ -195,7 +266,7 @@ class _Work:
             json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
         )
         stored_parts: dict[str, BenchmarkPart] = {}
-        if is_suite_folder(self._folder):
+        if is_suite_folder(self._folder) and not self._means.fresh:
             stored_parts = {part.benchmark: part for part in open_suite(self._folder).parts}
         parts: dict[str, BenchmarkPart] = {}
         for name in self._plan.benchmarks:
@@ -225,7 +296,7 @@ class _Work:
         runs = {kind: name for kind, name in part.runs.items() if self._has_asked(name, bank)}
         if len(runs) < len(part.runs):
             self._means.tell(f"{part.benchmark}: its files changed, so it is asked anew")
-        benchmark = BENCHMARKS[part.benchmark]
+        benchmark = self._plan.benchmark_of(part.benchmark)
         if ANSWERS not in runs or not benchmark.is_open:
             return runs
         manifest = self._run(runs[ANSWERS]).manifest
@@ -251,10 +322,10 @@ class _Work:
 
         Its bank or why there is none, and why it is a stand-in.
         """
-        bank = self._banks.make(BENCHMARKS[name])
+        bank = self._banks.make(self._plan.benchmark_of(name))
         if isinstance(bank, SuiteBank):
             return name, bank, ""
-        for other, benchmark in BENCHMARKS.items():
+        for other, benchmark in {**BENCHMARKS, **self._plan.own}.items():
             if benchmark.stands_in_for == name:
                 bank_made = self._banks.make(benchmark)
                 if isinstance(bank_made, SuiteBank):
@@ -262,7 +333,7 @@ class _Work:
         return name, bank, ""
 
     def _kinds(self, part: BenchmarkPart) -> list[str]:
-        benchmark = BENCHMARKS[part.benchmark]
+        benchmark = self._plan.benchmark_of(part.benchmark)
         if not benchmark.is_open:
             return [ANSWERS]
         kinds = [ANSWERS]
@@ -283,30 +354,44 @@ class _Work:
             if kind == JUDGED:
                 part.runs[kind] = self._judge(part).id
                 return
-            run_plan = self._run_plan(part, kind)
-            if not run_plan["models"]:
+            path = self._written_plan(part, kind)
+            if path is None:
                 part.absent[kind] = "no model here tells likelihoods"
                 return
-            path = self._folder / f"{part.benchmark}-{kind}.toml"
-            path.write_text(_toml(run_plan), encoding="utf-8")
             run_made = pipeline.run(
                 path,
                 secrets=self._means.secrets,
                 workspace=self._means.workspace,
                 watch=self._means.watch,
+                fresh=self._means.fresh,
                 accept_failures=self._means.accept_failures,
+                engine=self._means.engine,
+                trust_code=self._means.trust_code,
                 tell=self._means.tell,
             )
             part.runs[kind] = run_made.id
+            rerun = rerun_of(run_made) if self._means.fresh else None
+            if rerun is not None and rerun.beyond:
+                self._apart.append(f"{part.benchmark} ({kind})")
         except IncompleteError as error:
             self._unfinished.append(f"{part.benchmark} ({kind}): {error}")
         except InputError as error:
             part.absent[kind] = self._banks.without_paths(error)
             self._means.tell(f"refused: {part.benchmark}, {kind}: {error}")
 
+    def _written_plan(self, part: BenchmarkPart, kind: str) -> Path | None:
+        """Return the plan of one run as a file, None where no model can be asked."""
+        run_plan = self._run_plan(part, kind)
+        if not run_plan["models"]:
+            return None
+        path = self._folder / f"{part.benchmark}-{kind}.toml"
+        path.write_text(_toml(run_plan), encoding="utf-8")
+        return path
+
     def _run_plan(self, part: BenchmarkPart, kind: str) -> dict[str, TomlValue]:
         """Return the plan of one run, its paths relative to the folder of the suite."""
-        benchmark, plan = BENCHMARKS[part.benchmark], self._plan
+        benchmark, plan = self._plan.benchmark_of(part.benchmark), self._plan
+        beside = os.path.relpath(self._means.base.resolve(), self._folder.resolve()) + "/"
         asks = _ASKS.get(kind)
         models = plan.models
         if asks is not None:
@@ -317,12 +402,13 @@ class _Work:
                 if self._specs[name].cannot_tell(asks, chat_template=chat) is None
             )
         task = {PERPLEXITY: "perplexity", RELAXED: "relaxed_perplexity"}.get(kind, benchmark.task)
-        if task == "closed_likelihood" and self._none_tells():
+        if task == LIKELIHOOD and self._none_tells():
             task = "closed"
+        folder = part.bank["folder"]
         options: dict[str, TomlValue] = {
             "name": f"{part.benchmark} ({kind})",
             "task": task,
-            "banks": [f"../../banks/{part.bank['folder']}"],
+            "banks": [f"../../banks/{folder}" if folder else beside + part.bank["source"]],
             "models": models,
             "seed": plan.seed,
             "n_resamples": plan.n_resamples,
@@ -331,11 +417,18 @@ class _Work:
             options["sample"] = plan.limit
         template = benchmark.reply_template if task == "closed" else benchmark.template
         if kind == ANSWERS and template:
-            options["templates"] = [template]
-        if kind == ANSWERS and benchmark.is_open and plan.metrics:
-            options["metrics"] = plan.metrics
+            options["templates"] = [beside + template if is_file(template) else template]
+        metrics = benchmark.metrics or plan.metrics
+        if kind == ANSWERS and benchmark.is_open and metrics:
+            options["metrics"] = metrics
+        if kind == ANSWERS:
+            options |= _asked_otherwise(benchmark)
+            if benchmark.own is not None:
+                options["task"] = relative_task(benchmark.own, beside)
         if plan.chat_template and kind != PERPLEXITY and task != "closed":
             options["chat_template"] = True
+        if options["task"] == "":
+            del options["task"]
         if kind == RELAXED:
             options["relaxed_perplexity"] = (plan.relaxed_perplexity or RelaxedSetting()).to_dict()
         return options
@@ -377,6 +470,45 @@ class _Work:
         draft.replace(self._folder / RECORD)
 
 
+def _asked_otherwise(benchmark: Benchmark) -> dict[str, TomlValue]:
+    """Return what a benchmark says of its run that is not as by default."""
+    keys = ("settings", "repeats", "few_shot_k", "shuffle_options", "judges")
+    return {
+        key: value for key in keys if (value := getattr(benchmark, key)) != getattr(_USUAL, key)
+    }
+
+
+_USUAL = Benchmark(bank="usual")
+
+
+def _together(models: Sequence[ModelPreview]) -> ModelPreview:
+    """Return what one model is asked in all runs of a suite."""
+    first = models[0]
+    return structs.replace(
+        first,
+        calls=sum(model.calls for model in models),
+        stored=sum(model.stored for model in models),
+        tokens=sum(model.tokens for model in models),
+        money=round(sum(model.money for model in models), 6),
+        max_tokens=UNSET,
+        stop=UNSET,
+    )
+
+
+def preview_suite(
+    plan: SuitePlan, specs: Mapping[str, ModelSpec], context: SuiteContext
+) -> Preview:
+    """Return what a suite would ask and cost; banks are made from their files, nothing is called.
+
+    Parameters
+    ----------
+    specs : entries of models by id, the judge among them
+    """
+    for name in (*plan.models, *filter(None, [plan.judge])):
+        named(specs, name, "suite: model", plan.models_file)
+    return _Work(plan, specs, context).preview()
+
+
 def _toml(values: Mapping[str, TomlValue]) -> str:
     """Return a plan as TOML; its one table comes last."""
     plain = {k: v for k, v in values.items() if not isinstance(v, Mapping)}
@@ -389,6 +521,10 @@ def _toml(values: Mapping[str, TomlValue]) -> str:
 
 
 def _value(value: TomlValue) -> str:
+    if isinstance(value, Mapping):
+        return (
+            "{" + ", ".join(f"{k} = {_value(v)}" for k, v in value.items() if v is not None) + "}"
+        )
     return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
 
 
@@ -398,7 +534,7 @@ def _entry(spec: ModelSpec) -> dict[str, Any]:
     return {
         key: value
         for key, value in spec.to_dict().items()
-        if key in ("id", "provider") or value != plain[key]
+        if key in ("id", "provider") or value != plain.get(key)
     }
 
 

@@ -35,7 +35,8 @@ _DEPTH = 50  # of the rankings that a hybrid search joins
 class RetrievedChunk(KeyedRecord):
     """A chunk that a search found.
 
-    `score` is a distance where `measure` is "l2", else the higher the nearer.
+    `score` is a distance where `measure` is "l2", else the higher the nearer; "own" is the order of
+    a retriever of the user's.
     """
 
     KEYS: ClassVar = ("rank", "chunk", "document", "start", "score", "measure", "text")
@@ -45,7 +46,7 @@ class RetrievedChunk(KeyedRecord):
     document: str
     start: int
     score: float
-    measure: Literal["l2", "bm25", "rrf"]
+    measure: Literal["l2", "bm25", "rrf", "own"]
     text: str
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from medassay.context.retrieval.index import Index
+from medassay.context.retrieval.own import OwnRetriever
 from medassay.context.tools import arxiv, pubmed, web
 from medassay.context.tools.fetch import Fetcher, need_extractor
 from medassay.context.tools.schema import MOST_RESULTS, TOOLS, tool_schema
@@ -61,8 +62,8 @@ class Toolbox:
         rules: ToolRules,
         *,
         secrets: Mapping[str, str],
-        index: Index | None = None,
-        use: Callable[[Index], None] = lambda index: None,
+        index: Index | OwnRetriever | None = None,
+        use: Callable[[Index | OwnRetriever], None] = lambda index: None,
         query_prefix: str = "",
         fetcher: Fetcher | None = None,
     ) -> None:

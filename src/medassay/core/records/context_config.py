@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 from urllib.parse import urlsplit
 
 from medassay.core.keyed import KeyedRecord
@@ -34,18 +34,26 @@ _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 @dataclass(frozen=True, kw_only=True)
 class Retrieval(KeyedRecord):
     """Which index is searched (a folder, relative to the plan), for how many chunks, and what is
-    put before each query.
+    put before each query; or which `retriever` of an installed package finds them.
     """
 
-    KEYS: ClassVar = ("index", "k", "query_prefix")
+    KEYS: ClassVar = ("index", "k", "query_prefix", "retriever")
 
-    index: str
+    index: str = ""
     k: int = 3
     query_prefix: str = ""
+    retriever: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rules; `retriever` came later, and stands where there is one."""
+        plain = super().to_dict()
+        return {k: v for k, v in plain.items() if k != "retriever" or v}
 
     def problem(self) -> str | None:
         """Return what is wrong, None if nothing is."""
-        if not self.index or not self.index.isprintable():
+        if bool(self.index) == bool(self.retriever) or not self.index.isprintable():
+            if self.index and self.retriever:
+                return "'retrieval.index' and 'retrieval.retriever' stand for each other; leave one"
             return (
                 "'retrieval.index' names no folder; `medassay index build CORPUS --out DIR`"
                 " makes one"

@@ -89,8 +89,10 @@ class ModelSpec:
     ends before any of the texts in `stop`. Without `max_tokens` a reply may have as many tokens as
     its task gives it; `think_tags` and the capability "reasoning" say that a model thinks first.
     `gpus` are the devices of one replica where an engine places several: above 1 the weights are
-    split among them (vllm), a part of 1 shares a device. `trusted_hosts` are those of the models
-    file: hosts of this place whose addresses do not look like it; no field of an entry.
+    split among them (vllm), a part of 1 shares a device. A checkpoint of a training has a `step`;
+    those of one `series` (the family where none is named) are one curve. `trusted_hosts` are those
+    of the models file: hosts of this place whose addresses do not look like it; no field of an
+    entry.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -131,6 +133,8 @@ class ModelSpec:
     context: int | None = None
     size: float | None = None
     quantisation: str = ""
+    series: str = ""
+    step: int | None = None
     engine: str = ""
     engine_version: str = ""
     weights_digest: str = ""
@@ -212,6 +216,11 @@ class ModelSpec:
         )
         price = self.known_price
         plain["price"] = None if price is None else price.to_dict()
+        # Came later: an entry that does not use them is what it was.
+        if self.series:
+            plain["series"] = self.series
+        if self.step is not None:
+            plain["step"] = self.step
         return plain
 
     @property

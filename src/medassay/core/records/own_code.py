@@ -2,6 +2,7 @@
 plan that names them.
 """
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -11,7 +12,9 @@ from typing import Any, ClassVar, Literal
 import msgspec
 from pydantic import ConfigDict
 
+from medassay.core.canonical import canonical
 from medassay.core.keyed import KeyedRecord
+from medassay.core.records.document_schema import DocumentSchema
 from medassay.core.scale import Scale
 
 Role = Literal["scorer", "parser", "grader"]
@@ -143,6 +146,7 @@ class OwnCode:
     ----------
     parts : functions by role
     templates, grader_templates : name of a prompt → language → text; language "" for all others
+    schema : of the records that are asked for; None where none are
     runs : whether the code may be executed here
     """
 
@@ -153,6 +157,7 @@ class OwnCode:
     scale: Ends = (0.0, 1.0)
     columns: Mapping[str, Ends] = field(default_factory=dict)
     seconds: float = 10.0
+    schema: DocumentSchema | None = None
     runs: bool = False
 
     @property
@@ -185,6 +190,7 @@ class OwnCode:
             "scale": list(self.scale),
             "columns": {name: list(ends) for name, ends in self.columns.items()},
             "seconds": self.seconds,
+            **({"schema": json.loads(self.schema.text)} if self.schema is not None else {}),
         }
 
 
@@ -206,6 +212,7 @@ class RunOwnCode(msgspec.Struct, frozen=True, kw_only=True):
     scale: Ends = (0.0, 1.0)
     columns: dict[str, Ends] = {}
     seconds: float = 10.0
+    schema: dict[str, Any] | None = None
 
     @property
     def own_code(self) -> OwnCode:
@@ -221,4 +228,5 @@ class RunOwnCode(msgspec.Struct, frozen=True, kw_only=True):
             scale=self.scale,
             columns=self.columns,
             seconds=self.seconds,
+            schema=None if self.schema is None else DocumentSchema(canonical(self.schema)),
         )

@@ -163,7 +163,9 @@ class Plan:
 
     `task` says what is asked and how it is scored; without one each item is asked by the task of
     its kind, or by the one that `tasks` gives for a kind (`choice = "closed"`). `own` is what a
-    file says in a table `[task]`: a task with functions and prompts of the user's. `templates` is
+    file says in a table `[task]`: a task with functions and prompts of the user's. `schema` is
+    the JSON Schema of the records that models shall write, a file or the name of one that comes
+    with medassay. `templates` is
     the task's own unless named; each of several gives a row of its own to every model, in the
     setting `<setting>:<template>`.
     `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed;
@@ -194,6 +196,7 @@ class Plan:
     task: str = ""
     tasks: Mapping[str, str] = field(default_factory=dict)
     own: OwnTask | None = None
+    schema: str = ""
     banks: tuple[str, ...]
     models: tuple[str, ...]
     models_file: str = "models.json"
@@ -284,6 +287,7 @@ class Plan:
             "tools",
             "engine",
             "demonstration",
+            "schema",
         )
         plain["seed"] = str(self.seed)
         # A plan that names no task had the hash of one that names the closed one, and keeps it.
@@ -314,7 +318,7 @@ _DEFAULTS = {plan_field.name: plan_field.default for plan_field in fields(Plan)}
 # Keys that came later: a plan that does not use them has the hash that it had before.
 _UNSAID_BY_DEFAULT = (
     *("ddx", "graphs", "scoring", "pooled_small", "max_cut_off", "chat_template"),
-    *("relaxed_perplexity", "metrics", "retrieval", "tools", "engine", "demonstration"),
+    *("relaxed_perplexity", "metrics", "retrieval", "tools", "engine", "demonstration", "schema"),
 )
 _PLAN = TypeAdapter(Plan)
 _PUBLISHED = {"rank_rule": "closure", "separation": "overlap", "n_resamples": 1000}
@@ -347,6 +351,8 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
         return typed(_PLAN, data, {f.name for f in fields(Plan)}, where)
     except RecordError as error:
         raise InputError(f"{where}: {error.problem}") from None
+    except InputError as error:
+        raise InputError(str(error).replace(": 'own.", ": 'task.")) from None
 
 
 def _beside_preset(name: str, value: object) -> str:

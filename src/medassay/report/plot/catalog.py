@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from medassay.report.plot import (
     bars,
+    curve,
     forest,
     items,
     matrix,
@@ -21,6 +22,7 @@ PLOTS: dict[str, Callable[..., Figure]] = {
     "before_after": bars.before_after,
     "case_density": points.case_density,
     "case_quadrant": points.case_quadrant,
+    "checkpoint_curve": curve.checkpoint_curve,
     "forest": forest.forest,
     "heat_map": matrix.heat_map,
     "item_map": items.item_map,

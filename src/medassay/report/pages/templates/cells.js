@@ -58,7 +58,7 @@
           add(list, "li", option + (key ? " (key)" : "") + shown, key ? { "class": "key", dir: "auto" } : { dir: "auto" });
         });
       } else {
-        add(article, "p", "Target: " + (item.expected || item.regex || (item.range && item.range.lo + " to " + item.range.hi) || (item.facts && item.facts.map(function (f) { return f.text || f; }).join("; ")) || item.reference || "given with the score"), { dir: "auto" });
+        add(article, "p", "Target: " + (item.expected || item.regex || (item.range && item.range.lo + " to " + item.range.hi) || (item.facts && item.facts.map(function (f) { return f.text || f; }).join("; ")) || item.reference || (item.document && JSON.stringify(item.document)) || "given with the score"), { dir: "auto" });
       }
       if (trial.likelihoods) {
         add(article, "p", "Log-probabilities in nats" + (trial.order ? ", options as they were shown" : "") + ": " + trial.likelihoods.map(function (one) { return one.total === null ? "−∞" : one.total.toFixed(2); }).join(", "));

@@ -17,12 +17,13 @@ from medassay.core.records.plan import Plan
 from medassay.core.records.sealed_object import ScoreObject, TrialObject, VerdictObject
 from medassay.core.records.statistics import LeaderboardRow
 from medassay.core.records.trial import TRIAL_KEY
+from medassay.suite.plan import SuitePlan
 
-Document = dict[str, Any]  # a JSON Schema
+JsonSchema = dict[str, Any]  # a JSON Schema
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def plan_schema() -> Document:
+def plan_schema() -> JsonSchema:
     """Return the schema of a plan, a TOML file: `task` is a name, or a table with what is one's
     own.
     """
@@ -33,7 +34,18 @@ def plan_schema() -> Document:
     return _closed("A plan of medassay", schema)
 
 
-def models_schema() -> Document:
+def suite_schema() -> JsonSchema:
+    """Return the schema of a suite plan, a TOML file; the task of a benchmark as in a plan."""
+    schema = TypeAdapter(SuitePlan).json_schema()
+    benchmark = schema["$defs"]["Benchmark"]
+    keys = benchmark["properties"]
+    own = next(option for option in keys.pop("own")["anyOf"] if "$ref" in option)
+    keys["task"] = {"anyOf": [{"type": "string"}, own], "default": ""}
+    benchmark["required"] = ["name", "bank"]
+    return _closed("A suite plan of medassay", schema)
+
+
+def models_schema() -> JsonSchema:
     """Return the schema of a models file; packages may add providers, so that any name is one."""
     entry = TypeAdapter(ModelSpec).json_schema()
     definitions = entry.pop("$defs", {})
@@ -55,13 +67,13 @@ def models_schema() -> Document:
     }
 
 
-def item_schema() -> Document:
+def item_schema() -> JsonSchema:
     """Return the schema of a line of a bank's items.jsonl."""
     schema = _of_record(ItemObject, "An item of a question bank")
     return {**schema, "required": ["id", "domain", "question"]}
 
 
-def statistics_schema() -> Document:
+def statistics_schema() -> JsonSchema:
     """Return the schema of statistics.json as far as all kinds of task share it: its rows."""
     row = _of_record(LeaderboardRow, "A row of a ranking")
     definitions = row.pop("$defs", {})
@@ -76,26 +88,27 @@ def statistics_schema() -> Document:
     }
 
 
-def _line(record: Any, title: str) -> Callable[[], Document]:
-    def of_line() -> Document:
+def _line(record: Any, title: str) -> Callable[[], JsonSchema]:
+    def of_line() -> JsonSchema:
         return {**_of_record(record, title), "required": list(TRIAL_KEY)}
 
     return of_line
 
 
-SCHEMAS: dict[str, Callable[[], Document]] = {
+SCHEMAS: dict[str, Callable[[], JsonSchema]] = {
     "item": item_schema,
     "log": lambda: _of_record(LedgerEvent, "What a line of a site's log.jsonl says"),
     "models": models_schema,
     "plan": plan_schema,
     "score": _line(ScoreObject, "A line of scores.jsonl"),
     "statistics": statistics_schema,
+    "suite": suite_schema,
     "trial": _line(TrialObject, "A line of trials.jsonl"),
     "verdict": _line(VerdictObject, "A line of verdicts.jsonl"),
 }
 
 
-def _of_record(record: Any, title: str) -> Document:
+def _of_record(record: Any, title: str) -> JsonSchema:
     """Return the schema of a typed dictionary or a structure, with its parts beside it."""
     [root], parts = msgspec.json.schema_components(
         [record],
@@ -108,5 +121,5 @@ def _of_record(record: Any, title: str) -> Document:
     return {**schema, "$defs": parts} if parts else schema
 
 
-def _closed(title: str, schema: Document) -> Document:
+def _closed(title: str, schema: JsonSchema) -> JsonSchema:
     return {"$schema": DIALECT, **schema, "title": title, "additionalProperties": False}

@@ -1,0 +1,1 @@
+"""Records by a schema of the user's: read, checked, compared field by field."""

@@ -1,0 +1,78 @@
+"""Scores of checkpoints over the steps of a training."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from medassay.report.plot.figure import N_COLOURS, SHAPES, Figure
+from medassay.report.plot.trend import LinePoint, end_labels
+
+_HEIGHT = 280  # pixels
+
+
+def checkpoint_curve(points: Sequence[LinePoint], *, series: str) -> Figure:
+    """Return the scores of one training: a line for each benchmark, over the steps.
+
+    Parameters
+    ----------
+    points : by step; `place` is the step, `row` the benchmark, scores are shares; of more
+        benchmarks than there are colours the first are drawn, all stand in the table
+    series : name of the training
+    """
+    names = list(dict.fromkeys(point.row for point in points))
+    drawn = set(names[:N_COLOURS])
+    line_points = [
+        replace(
+            p,
+            score=100 * p.score,
+            lo=None if p.lo is None else 100 * p.lo,
+            hi=None if p.hi is None else 100 * p.hi,
+        )
+        for p in points
+        if p.row in drawn
+    ]
+    x = {"field": "step", "type": "quantitative", "title": "step"}
+    y = {"field": "score", "type": "quantitative", "title": "score, %", "scale": {"zero": False}}
+    colour = {"field": "row", "type": "nominal", "legend": None}
+    left_out = len(names) - len(drawn)
+    return Figure(
+        name="checkpoint-curve",
+        title="Scores of checkpoints",
+        description="Scores by step with 95 % intervals; a line for each benchmark.",
+        caption=f"{len({p.place for p in points})} checkpoints of {series}."
+        + (f" {left_out} more benchmarks stand in the table alone." if left_out else ""),
+        columns={"step": "step", "row": "benchmark", "score": "score", "lo": "from", "hi": "to"},
+        rows=[
+            {"step": p.place, "row": p.row, "score": p.score, "lo": p.lo, "hi": p.hi}
+            for p in line_points
+        ],
+        spec={
+            "width": 480,
+            "height": _HEIGHT,
+            "layer": [
+                {"mark": "line", "encoding": {"x": x, "y": y, "color": colour}},
+                {
+                    "mark": {"type": "rule", "opacity": 0.7},
+                    "encoding": {
+                        "x": x,
+                        "y": {**y, "field": "lo"},
+                        "y2": {"field": "hi"},
+                        "color": colour,
+                    },
+                },
+                {
+                    "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
+                    "encoding": {
+                        "x": x,
+                        "y": y,
+                        "color": colour,
+                        "shape": {**colour, "scale": {"range": SHAPES}},
+                    },
+                },
+                {
+                    "data": {"values": end_labels(line_points, "step", _HEIGHT)},
+                    "mark": {"type": "text", "align": "left", "dx": 9},
+                    "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
+                },
+            ],
+        },
+    )
