@@ -577,29 +577,45 @@ def test_of_withheld_items_own_columns_are_published_and_words_are_not(tmp_path)
     assert content(tmp_path / "site")
 
 
+KILLED = {
+    "scorer": {"task": {"scorer": "my.py:score"}},
+    "parser": {"task": {"parser": "my.py:read", "template": "ask.txt"}},
+    "grader": {"task": {"grader": "my.py:MyGrader", "scale": [0, 5]}, "judges": ["judge"]},
+    "schema": {"schema": "letter.json"},
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("role", ["scorer", "grader"])
-def test_a_killed_run_with_own_code_goes_on_and_asks_nothing_twice(tmp_path, mock_server, role):
+@pytest.mark.parametrize("role", KILLED)
+def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path, mock_server, role):
     log = tmp_path / "asked"
     url = mock_server("--delay-ms", 40, "--log", log)
-    code = SCORE.replace('"words"', '"score"') + GRADER
-    items = text_items(60) if role == "scorer" else makers.open_items(60)
+    code = SCORE.replace('"words"', '"score"') + GRADER + READ
+    items = {
+        "scorer": text_items(60),
+        "parser": makers.many_items(60),
+        "grader": makers.open_items(60),
+        "schema": [
+            {**_without_facts(item), "document": {"a": "b"}} for item in makers.open_items(60)
+        ],
+    }[role]
     model = makers.endpoint(url, concurrency=2)
-    plan = workspace(tmp_path, items, model, code=code, **_plan_of(role))
+    plan = workspace(tmp_path, items, model, code=code, **KILLED[role])
+    (tmp_path / "ask.txt").write_text("{{ question }} {{ options }}")
+    letter = {"type": "object", "properties": {"a": {"type": "string"}}}
+    (tmp_path / "letter.json").write_text(json.dumps(letter))
     makers.write_models(tmp_path, model, makers.endpoint(url, "judge", concurrency=2, family="f"))
     process = start_command("run", plan, "--trust-code", "--accept-failures")
-    wait_for_requests(log, 20 if role == "scorer" else 80, process)
+    wait_for_requests(log, 80 if role == "grader" else 20, process)
     process.kill()
     process.communicate()
     code_, _, errors = result_of(start_command("run", plan, "--trust-code", "--accept-failures"))
     assert code_ == 0, errors
     [folder] = (tmp_path / "runs").iterdir()
     asked = len(log.read_text().split())
-    assert asked <= (60 if role == "scorer" else 60 + 60 * 3) + 4
+    assert asked <= (60 + 60 * 3 if role == "grader" else 60) + 4
     assert content(folder, trust_code=True)
 
 
-def _plan_of(role):
-    if role == "scorer":
-        return {"task": {"scorer": "my.py:score"}}
-    return {"task": {"grader": "my.py:MyGrader", "scale": [0, 5]}, "judges": ["judge"]}
+def _without_facts(item):
+    return {key: value for key, value in item.items() if key != "facts"}

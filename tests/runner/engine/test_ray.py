@@ -16,6 +16,7 @@ from tests import makers
 from tests.commands import requests_in, result_of, start_command, wait_for_requests
 from tests.conftest import absent
 from tests.runner.engine.scripted_workers import keys_of, sealed, workspace
+from tests.runner.mixed_plans import text_items
 
 import medassay
 from medassay.core.records.model import ModelSpec
@@ -68,6 +69,10 @@ def test_ray_seals_what_one_process_seals_judges_and_all(cluster, tmp_path):
 
 
 OWN = """
+def score(item, answer):
+    return {"score": len(answer.value) % 7 / 7, "words": len(answer.value.split())}
+
+
 def read(item, text):
     return text.upper()
 
@@ -81,21 +86,55 @@ class Grader:
 """
 
 
+SCORER = {"scorer": "my.py:score", "columns": {"words": [0, 100]}}
+GRADER = {"parser": "my.py:read", "grader": "my.py:Grader"}
+LETTER = {"type": "object", "properties": {"rule": {"type": "string"}}}
+
+
+def records(n):
+    for item in makers.open_items(n):
+        del item["facts"]
+        yield {**item, "document": {"rule": "binds courts"}}
+
+
+# What is the user's own: items, entries of the plan, a reply.
+OWN_PARTS = {
+    "scorer": (text_items(30), {"task": SCORER}, "Rule binds courts."),
+    "parser and grader": (
+        makers.open_items(30),
+        {"task": GRADER, "judges": ["judge"]},
+        "Rule binds courts.",
+    ),
+    "prompt and parser": (
+        makers.many_items(30),
+        {"task": {"template": "ask.txt", "parser": "my.py:read"}},
+        "a",
+    ),
+    "schema": ([*records(30)], {"schema": "letter.json"}, json.dumps({"rule": "binds"})),
+}
+
+
 @pytest.mark.slow
-def test_own_code_gives_on_ray_what_it_gives_here(cluster, tmp_path):
+@pytest.mark.parametrize("what", OWN_PARTS)
+def test_what_is_the_users_own_gives_on_ray_what_it_gives_here(cluster, tmp_path, what):
+    items, entries, reply = OWN_PARTS[what]
     found = {}
-    judge = makers.fake("judge", reply="ok")
-    task = {"parser": "my.py:read", "grader": "my.py:Grader"}
+    models = (makers.fake("m", reply=reply), makers.fake("judge", reply="ok"))
     for name in ("local", "ray"):
-        model = makers.fake("m", reply="Rule binds courts.")
-        options = {"judges": ["judge"], "engine": {"shard": 8, "workers": 2}, "task": task}
-        plan = workspace(tmp_path / name, makers.open_items(30), model, judge, **options)
+        options = {"engine": {"shard": 8, "workers": 2}, **entries}
+        plan = workspace(tmp_path / name, items, *models, **options)
         (plan.parent / "my.py").write_text(OWN)
+        (plan.parent / "ask.txt").write_text(
+            "{{ question }}{% for letter, option in options %}{{ letter }} {{ option }}{% endfor %}"
+        )
+        (plan.parent / "letter.json").write_text(json.dumps(LETTER))
         ended = result_of(drive_run(cluster, plan, "--engine", name, "--trust-code"))
         assert ended[0] == 0, ended[2]
         [found[name]] = (tmp_path / name / "runs").iterdir()
     for name in ("trials.jsonl", "verdicts.jsonl", "scores.jsonl", "statistics.json"):
-        assert (found["ray"] / name).read_bytes() == (found["local"] / name).read_bytes()
+        files = [found[where] / name for where in ("local", "ray")]
+        if files[0].exists() or name != "verdicts.jsonl":
+            assert files[0].read_bytes() == files[1].read_bytes()
     assert medassay.verify(found["ray"], trust_code=True).ok
 
 
