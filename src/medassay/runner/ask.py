@@ -189,14 +189,20 @@ class Asker:
         if prompt.max_tokens is not None:
             sampling = replace(sampling, max_tokens=prompt.max_tokens)
         key = request_key(constant, prompt.asked, repeat, attempt)
-        chat = self._chats[spec.id]
         if spec.is_baseline:  # computed, not asked: no key could name what it depends on
-            return Reply(key, await chat.complete(prompt, sampling, repeat=repeat), False)
+            completion = await self._chats[spec.id].complete(prompt, sampling, repeat=repeat)
+            return Reply(key, completion, False)
         stored = self._store.get(key)
         if stored is not None and not self.fresh:
             self.tally.replayed += 1
             return Reply(key, _noticing_limit(stored, sampling), True)
         self._refuse_needless(spec)
+        chat = self._chats.get(spec.id)
+        if chat is None:
+            raise Permanent(
+                f"provider '{spec.provider}' is not installed here; a package that adds it must be"
+                " on every machine that asks"
+            )
         request = ModelRequest(spec, chat, prompt, sampling, repeat + attempt, key)
         try:
             completion = await self._call(request)

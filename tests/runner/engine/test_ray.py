@@ -15,6 +15,7 @@ import pytest
 from tests import makers
 from tests.commands import requests_in, result_of, start_command, wait_for_requests
 from tests.conftest import absent
+from tests.object_store import free_port
 from tests.runner.engine.scripted_workers import keys_of, sealed, workspace
 from tests.runner.mixed_plans import text_items
 
@@ -35,9 +36,7 @@ def cluster():
         import ray  # noqa: F401
     except ImportError:
         absent("no Ray: install requirements/scale.txt")
-    sys.path.insert(0, "benchmarks")
-    from benchmarks.scale import Cluster
-    from tests.object_store import free_port
+    from benchmarks.ray_nodes import Cluster
 
     with Cluster(2, port=free_port()) as found:
         yield found
@@ -136,6 +135,81 @@ def test_what_is_the_users_own_gives_on_ray_what_it_gives_here(cluster, tmp_path
         if files[0].exists() or name != "verdicts.jsonl":
             assert files[0].read_bytes() == files[1].read_bytes()
     assert medassay.verify(found["ray"], trust_code=True).ok
+
+
+SUITE = """
+models = ["m"]
+[[benchmark]]
+name = "letters"
+bank = "bank"
+task = {scorer = "my.py:score", columns = {words = [0, 100]}}
+"""
+
+
+@pytest.mark.slow
+def test_a_benchmark_of_ones_own_gives_on_ray_what_it_gives_here(cluster, tmp_path):
+    scores = {}
+    for name in ("local", "ray"):
+        workspace(tmp_path / name, text_items(30), makers.fake("m", reply="Rule binds courts."))
+        (tmp_path / name / "my.py").write_text(OWN)
+        (tmp_path / name / "suite.toml").write_text(SUITE)
+        plan = tmp_path / name / "suite.toml"
+        ended = result_of(drive_run(cluster, plan, "--engine", name, "--trust-code"))
+        assert ended[0] == 0, ended[2]
+        [run] = (tmp_path / name / "runs").iterdir()
+        scores[name] = (run / "scores.jsonl").read_bytes()
+    assert scores["ray"] == scores["local"]
+
+
+PROVIDER = """
+from medassay import Completion
+
+
+class Mine:
+    def __init__(self, spec, secrets):
+        pass
+
+    async def complete(self, prompt, sampling, *, repeat):
+        return Completion(text="Rule binds courts.")
+
+    async def close(self):
+        pass
+"""
+
+
+@pytest.fixture
+def provider_package(tmp_path, monkeypatch):
+    """Install a package with a provider for all processes that are started from here on."""
+    site = tmp_path / "site-packages"
+    info = site / "mine_eval-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "mine_eval.py").write_text(PROVIDER)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine-eval\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[medassay.providers]\nmine = mine_eval:Mine\n")
+    path = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH", ""))))
+    monkeypatch.setenv("PYTHONPATH", path)
+    return path
+
+
+@pytest.mark.slow
+def test_the_provider_of_a_package_is_asked_where_it_is_installed(
+    cluster, tmp_path, provider_package
+):
+    from benchmarks.ray_nodes import Cluster
+
+    model = {"id": "m", "provider": "mine", "location": "local"}
+    plan = workspace(tmp_path / "ray", text_items(20), model, engine={"shard": 8, "workers": 2})
+    driver = {**cluster.env, "PYTHONPATH": provider_package}  # its nodes are without the package
+    command = ("run", plan, "--quiet", "--engine", "ray")
+    code, _, errors = result_of(start_command(*command, env=driver))
+    assert code == 4
+    assert "provider 'mine' is not installed here" in errors
+    with Cluster(1, port=free_port()) as installed:
+        code, _, errors = result_of(start_command(*command, env=installed.env))
+    assert code == 0, errors
+    [run] = (tmp_path / "ray" / "runs").iterdir()
+    assert '"failed"' not in (run / "trials.jsonl").read_text()
+    assert medassay.verify(run).ok
 
 
 @pytest.mark.slow
