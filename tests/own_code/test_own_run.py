@@ -619,3 +619,27 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path, mock_server, role
 
 def _without_facts(item):
     return {key: value for key, value in item.items() if key != "facts"}
+
+
+@pytest.mark.slow
+def test_a_killed_suite_with_a_benchmark_of_ones_own_goes_on(tmp_path, mock_server):
+    log = tmp_path / "asked"
+    model = makers.endpoint(mock_server("--delay-ms", 40, "--log", log), concurrency=2)
+    workspace(tmp_path, text_items(60), model, code=SCORE.replace('"words"', '"score"'))
+    (tmp_path / "suite.toml").write_text(
+        f"models = ['{model['id']}']\n[[benchmark]]\nname = 'mine'\nbank = 'bank'\n"
+        "task = {scorer = 'my.py:score'}\n"
+    )
+    command = ("run", tmp_path / "suite.toml", "--trust-code", "--accept-failures")
+    process = start_command(*command)
+    wait_for_requests(log, 20, process)
+    process.kill()
+    process.communicate()
+    code, _, errors = result_of(start_command(*command))
+    assert code == 0, errors
+    assert len(log.read_text().split()) <= 64
+    [suite] = (tmp_path / "suites").iterdir()
+    for place, options in ((suite, ()), (suite, ("--trust-code",))):
+        code, out, errors = result_of(start_command("verify", place, *options))
+        assert code == 0, errors
+    assert "scores recomputed" in out
