@@ -75,6 +75,7 @@ def test_a_benchmark_of_ones_own_with_own_code_is_planned_run_reported_and_verif
     assert code == 2
     assert "--trust-code" in errors
     suite, out = ran(tmp_path, cli)
+    assert "By the weights of the plan: exam, words" in out
     values = {(r.benchmark, r.model): r.value for r in results_of(suite)}
     assert values["exam", "good"] == 1
     assert values["exam", "poor"] == 0.25

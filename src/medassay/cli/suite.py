@@ -205,7 +205,7 @@ def run_command(
     from medassay.cli.preview import confirm_code, print_preview
     from medassay.cli.progress import watch
     from medassay.cli.sheet import tell_sheet
-    from medassay.suite.report import suite_sheet, whole_table
+    from medassay.suite.report import short_sheet
     from medassay.suite.run import SuiteContext, preview_suite, run_suite
 
     if "://" in workspace:
@@ -237,7 +237,7 @@ def run_command(
         executes = [confirm_code(task, base, str(path)) for task in tasks]
         context = replace(context, trust_code=any(executes))
     result = run_suite(plan, specs, context)
-    tell_sheet(replace(suite_sheet(result), sections=[whole_table(result)]), None)
+    tell_sheet(short_sheet(result), None)
     if not out.json:
         out.result(
             f"suite {result.folder}; page, files and cards: medassay suite report"

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -359,7 +360,15 @@ def unavailable(suite: SuiteRun) -> dict[str, str]:
     return reasons
 
 
-def whole_table(suite: SuiteRun) -> Section:
+def short_sheet(suite: SuiteRun) -> ReportDocument:
+    """Return what is told right after a run: the means by the weights of its plan, and every number
+    in one table.
+    """
+    means = [mean for mean in weighted_means(suite) if mean.suite == OWN_WEIGHTS]
+    return replace(suite_sheet(suite), sections=[*_means(means), _whole_table(suite)])
+
+
+def _whole_table(suite: SuiteRun) -> Section:
     """Return every number of a suite in one table: a line for each benchmark and metric, a column
     for each row.
     """
