@@ -3,14 +3,17 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests import makers
 from tests.runner.mixed_plans import text_items
 from tests.suite.suite_data import MODELS, small_sets
 
 import medassay
+from medassay.core.scale import Scale
 from medassay.errors import InputError
 from medassay.kinds.catalog import find_task
+from medassay.statistic.interval.effective import effective_interval
 from medassay.storage.records import read_trials
 from medassay.suite.benchmark import Benchmark
 from medassay.suite.catalog import BENCHMARKS
@@ -90,7 +93,11 @@ def test_a_benchmark_of_ones_own_with_own_code_is_planned_run_reported_and_verif
     assert "By the weights of the plan: exam, words" in out
     [good, poor] = weighted_means(suite)
     assert good.score == pytest.approx((3 * 1 + 0.28) / 4)
-    assert good.lo <= good.score <= good.hi
+    # All answers of a benchmark score alike: an interval of no width would be a claim too much.
+    assert good.lo < good.score < good.hi
+    parts = [np.ones(12), np.full(10, 0.28)]
+    effective = effective_interval([(x, None) for x in parts], scale=Scale(), weights=[0.75, 0.25])
+    assert (good.lo, good.hi) == effective.ends
     assert poor.score == pytest.approx((3 * 0.25 + 0.01) / 4)
     document = json.loads((tmp_path / "report/lm-eval/results_good_zero_shot.json").read_text())
     assert document["results"]["exam"]["acc,none"] == 1

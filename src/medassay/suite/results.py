@@ -6,7 +6,7 @@ Source: specification of text metrics; statistics 7.6 and 7.7.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from medassay.core.records.trial import RowKey
 from medassay.core.scale import Scale
 from medassay.kinds.likelihood.row import LikelihoodColumns
 from medassay.kinds.reference.row import TextColumns
-from medassay.statistic.draws import seed_of
+from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N, bootstrap_mean
 from medassay.statistic.interval.effective import effective_interval
 from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate
@@ -373,6 +373,7 @@ class WeightedMean(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    lo, hi : None where too few items tell an interval
     lacking : benchmarks of the suite that are not here
     """
 
@@ -380,8 +381,8 @@ class WeightedMean(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     setting: str
     score: float
-    lo: float
-    hi: float
+    lo: float | None
+    hi: float | None
     n: int
     benchmarks: list[str]
     lacking: list[str]
@@ -406,10 +407,11 @@ OWN_WEIGHTS = "own weights"
 
 
 def weighted_means(suite: SuiteRun) -> list[WeightedMean]:
-    """Return, for suites told as one mean, Σ n·accuracy / Σ n of each model with its interval; and
-    Σ w·score / Σ w where benchmarks have weights.
+    """Return, for suites told as one mean, Σ n·accuracy / Σ n of each model with its bootstrap
+    interval, benchmarks drawn apart; and Σ w·score / Σ w where benchmarks have weights, with the
+    interval of a mean over domains.
 
-    Benchmarks are drawn apart; a model that lacks one of those run has no mean.
+    A model that lacks one of the benchmarks that were run has no mean.
     """
     means: list[WeightedMean] = []
     parts = {part.benchmark: part for part in suite.parts if ANSWERS in part.runs}
@@ -418,7 +420,7 @@ def weighted_means(suite: SuiteRun) -> list[WeightedMean]:
         if len(members) < 2 or not set(SUITES[name]) <= {p.benchmark for p in suite.parts}:
             continue
         lacking = [benchmark for benchmark in SUITES[name] if benchmark not in parts]
-        means += _means_of(suite, name, dict.fromkeys(members, 0.0), lacking)
+        means += _means_by_items(suite, name, members, lacking)
     weights = {name: suite.benchmark(name).weight for name in parts}
     weights = {
         name: weight
@@ -426,7 +428,7 @@ def weighted_means(suite: SuiteRun) -> list[WeightedMean]:
         if weight and has_mean(suite.run(parts[name].runs[ANSWERS]))
     }
     if len(weights) > 1:
-        means += _means_of(suite, OWN_WEIGHTS, weights, [])
+        means += _means_by_weights(suite, weights)
     return means
 
 
@@ -438,35 +440,54 @@ def has_mean(run: Run) -> bool:
     return not more and (first.scale.lo, first.scale.hi) == (0, 1)
 
 
-def _means_of(
-    suite: SuiteRun, name: str, weights: Mapping[str, float], lacking: list[str]
-) -> Iterator[WeightedMean]:
-    """Yield the mean over some benchmarks of each row that has them all.
-
-    Parameters
-    ----------
-    weights : benchmark → its weight; 0 for as many as it has items
-    """
-    runs = {part.benchmark: part.runs[ANSWERS] for part in suite.parts if part.benchmark in weights}
-    scored = {benchmark: item_scores(suite.run(run)) for benchmark, run in runs.items()}
+def _scores_of_all(
+    suite: SuiteRun, benchmarks: Collection[str]
+) -> Iterator[tuple[tuple[str, str], list[Floats]]]:
+    """Yield each row that has all of some benchmarks, with its scores in each."""
+    runs = {
+        part.benchmark: part.runs[ANSWERS] for part in suite.parts if part.benchmark in benchmarks
+    }
+    scored = {benchmark: item_scores(suite.run(runs[benchmark])) for benchmark in benchmarks}
     for row in sorted(set.intersection(*(set(scores_of) for scores_of in scored.values()))):
-        columns = [np.array(list(scored[benchmark][row].values())) for benchmark in weights]
+        yield row, [np.array(list(scored[benchmark][row].values())) for benchmark in benchmarks]
+
+
+def _means_by_weights(suite: SuiteRun, weights: Mapping[str, float]) -> Iterator[WeightedMean]:
+    """Yield the mean of each row over benchmarks by their weights, as over domains of a board."""
+    total = sum(weights.values())
+    shares = [weight / total for weight in weights.values()]
+    for row, columns in _scores_of_all(suite, weights):
+        domains = [(scores, None) for scores in columns]
+        effective = effective_interval(domains, scale=Scale(), weights=shares)
+        lo, hi = effective.ends or (None, None)
+        yield WeightedMean(
+            suite=OWN_WEIGHTS,
+            model=row[0],
+            setting=row[1],
+            score=effective.mean,
+            lo=lo,
+            hi=hi,
+            n=sum(map(len, columns)),
+            benchmarks=[*weights],
+            lacking=[],
+        )
+
+
+def _means_by_items(
+    suite: SuiteRun, name: str, benchmarks: list[str], lacking: list[str]
+) -> Iterator[WeightedMean]:
+    """Yield the mean of each row over all items of some benchmarks."""
+    for row, columns in _scores_of_all(suite, benchmarks):
         strata = Strata(
             [
                 DrawnStratum(np.arange(len(v)) + at * 10**9, seed_of(name, benchmark, *row))
-                for at, (benchmark, v) in enumerate(zip(weights, columns, strict=True))
+                for at, (benchmark, v) in enumerate(zip(benchmarks, columns, strict=True))
             ],
             pool_seed=seed_of(name, *row, "pool"),
             n_resamples=suite.record["plan"]["n_resamples"],
         )
-        # An item counts as much as its benchmark's weight gives each of its items.
-        counts = np.concatenate(
-            [
-                np.full(len(v), weight / len(v) if weight else 1.0)
-                for v, weight in zip(columns, weights.values(), strict=True)
-            ]
-        )
-        values = np.concatenate(columns) * counts
+        values = np.concatenate(columns)
+        counts = np.ones(len(values))
         sums = strata.sums(np.column_stack([values, counts]))
         estimate = ratio_estimate(values, counts, sums[:, 0] / sums[:, 1], strata, scale=Scale())
         yield WeightedMean(
@@ -477,7 +498,7 @@ def _means_of(
             lo=estimate.lo,
             hi=estimate.hi,
             n=len(values),
-            benchmarks=[*weights],
+            benchmarks=benchmarks,
             lacking=lacking,
         )
 
