@@ -41,6 +41,11 @@ def test_broken_toml_and_missing_files_are_one_line(tmp_path):
         load_plan(tmp_path / "p.toml")
     with pytest.raises(InputError, match="no such plan file"):
         load_plan(tmp_path / "none.toml")
+    with pytest.raises(InputError, match=r"is a folder; expected a plan, .* in it are p\.toml"):
+        load_plan(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"is a folder; .* holds none"):
+        load_plan(tmp_path / "empty")
 
 
 SHIPPED = Path(__file__).parents[1] / "golden" / "plan_hashes.json"

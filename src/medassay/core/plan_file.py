@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from medassay.errors import InputError
 
 T = TypeVar("T")
+_NAMED = 5  # plans of a folder that stands in place of one
 
 
 def read_toml(path: Path, absent: str) -> dict[str, Any]:
@@ -33,6 +34,10 @@ def read_toml(path: Path, absent: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such plan file; {absent}") from None
+    except IsADirectoryError:
+        names = [file.name for file in sorted(path.glob("*.toml"))[:_NAMED]]
+        inside = f"; in it are {', '.join(names)}" if names else ", and holds none"
+        raise InputError(f"{path}: is a folder; expected a plan, a TOML file{inside}") from None
     except (
         OSError,
         ValueError,
