@@ -95,7 +95,8 @@ def test_no_more_of_the_environment_than_what_finds_programs(process, monkeypatc
 
 def test_modules_are_found_where_this_process_finds_them(process, monkeypatch, tmp_path):
     (tmp_path / "helper_of_mine.py").write_text("HALF = 0.5\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.syspath_prepend(tmp_path.name)  # relative: this process has another folder
     own = process(
         "import helper_of_mine\n\ndef score(item, answer):\n    return helper_of_mine.HALF\n"
     )

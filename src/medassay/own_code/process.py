@@ -189,7 +189,9 @@ def _environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if name in _PASSED_ON or name.startswith(_FAMILIES)
     }
-    return passed_on | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    # Absolute: the process has another working folder, into which anybody may write.
+    places = [os.path.abspath(place) for place in sys.path if place]
+    return passed_on | {"PYTHONPATH": os.pathsep.join(places)}
 
 
 def _send(process: "subprocess.Popen[bytes]", message: bytes, until: float) -> None:
