@@ -1,6 +1,7 @@
 """Suites of one's own benchmarks, and suites wherever a run is taken."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -308,6 +309,32 @@ def test_two_teams_suites_join(tmp_path, cli, monkeypatch):
     with pytest.raises(InputError, match="both hold good"):
         other = replace(suites[0])
         join_suites([other, joined], tmp_path / "third")
+
+
+def test_a_join_that_is_interrupted_leaves_no_half_run(tmp_path, cli, monkeypatch):
+    for team in ("a", "b"):
+        (tmp_path / team).mkdir()
+        monkeypatch.chdir(tmp_path / team)
+        text = PLAN.replace('name = "exam"', 'name = "exam_a"') if team == "a" else PLAN
+        written(tmp_path / team, text)
+        ran(tmp_path / team, cli)
+    suites = [open_suite(next((tmp_path / team / "suites").iterdir())) for team in ("a", "b")]
+    copy = shutil.copytree
+
+    def broken(source, target):
+        copy(source, target)
+        (target / "trials.jsonl").unlink()
+        raise OSError("no space left")
+
+    monkeypatch.setattr("shutil.copytree", broken)
+    with pytest.raises(OSError, match="no space left"):
+        join_suites(suites, tmp_path / "joined")
+    assert not [*(tmp_path / "joined/runs").glob("[0-9a-z]*")]
+    monkeypatch.setattr("shutil.copytree", copy)
+    joined = join_suites(suites, tmp_path / "joined")
+    assert all(
+        medassay.verify(joined.run(run).path).ok for p in joined.parts for run in p.runs.values()
+    )
 
 
 def foreign(record, part):

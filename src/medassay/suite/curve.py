@@ -26,7 +26,7 @@ class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    lo, hi : 95 % interval of the score
+    lo, hi : 95 % interval of the score; None where too few items tell one
     since : checkpoint before it, "" for the first
     difference, difference_lo, difference_hi : its score minus that of the one before, on the items
         that both have; None for the first
@@ -42,8 +42,8 @@ class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     step: int
     score: float
-    lo: float
-    hi: float
+    lo: float | None
+    hi: float | None
     n: int
     since: str = ""
     difference: float | None = None
@@ -109,6 +109,8 @@ def _points(
     """Yield the points of a curve, with the intervals of its run."""
     for at, checkpoint in enumerate(checkpoints):
         row = rows[checkpoint.model, curve.setting]
+        if row.score is None:
+            continue
         point = CurvePoint(
             series=curve.series,
             benchmark=curve.benchmark,
@@ -116,9 +118,9 @@ def _points(
             setting=curve.setting,
             model=checkpoint.model,
             step=checkpoint.step,
-            score=row.score or 0.0,
-            lo=row.lo or 0.0,
-            hi=row.hi or 0.0,
+            score=row.score,
+            lo=row.lo,
+            hi=row.hi,
             n=len(checkpoint.items),
         )
         if at:

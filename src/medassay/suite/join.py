@@ -80,5 +80,9 @@ def _joined(members: list[Run], runs: Path) -> Run:
     [run] = different
     place = runs / run.id
     if not place.exists():
-        shutil.copytree(run.path, place)
+        # Whole or not at all: half a run would be taken for one by the next command.
+        draft = runs / f".{run.id}.part"
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.copytree(run.path, draft)
+        draft.rename(place)
     return open_run(place)
