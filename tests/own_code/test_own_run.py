@@ -643,3 +643,28 @@ def test_a_killed_suite_with_a_benchmark_of_ones_own_goes_on(tmp_path, mock_serv
         code, out, errors = result_of(start_command("verify", place, *options))
         assert code == 0, errors
     assert "scores recomputed" in out
+
+
+def test_judging_anew_executes_a_grader_only_where_told_to(tmp_path, cli):
+    marker = tmp_path / "executed"
+    workspace(
+        tmp_path,
+        makers.open_items(2),
+        makers.fake(reply="Rule binds courts."),
+        code=f"open({str(marker)!r}, 'a').write('x')\n" + GRADER,
+        task={"grader": "my.py:MyGrader", "scale": [0, 5]},
+        judges=["judge"],
+    )
+    judges = [makers.fake(name, reply="I give 4") for name in ("judge", "other")]
+    makers.write_models(tmp_path, makers.fake(reply="Rule binds courts."), *judges)
+    assert cli("run", "plan.toml", "--trust-code")[0] == 0
+    [run] = (tmp_path / "runs").iterdir()
+    marker.unlink()
+    command = ("judge", run, "--panel", "other")
+    code, _, errors = cli(*command)
+    assert code in (2, 3), errors
+    assert "--trust-code" in errors
+    assert not marker.exists()
+    code, _, errors = cli(*command, "--trust-code")
+    assert code == 0, errors
+    assert marker.exists()
