@@ -1,7 +1,11 @@
 """Suites of one's own benchmarks, and suites wherever a run is taken."""
 
 import json
+import os
+import pty
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -361,3 +365,38 @@ def test_a_hostile_record_of_a_suite_is_an_error_with_its_place(tmp_path, cli, h
         assert code == 6, (command, errors)
         assert "suite.json" in errors
         assert "Traceback" not in errors
+
+
+TWO_CODES = """
+models = ["good"]
+[[benchmark]]
+name = "first"
+bank = "words"
+task = {scorer = "my.py:score"}
+[[benchmark]]
+name = "second"
+bank = "words"
+task = {scorer = "other.py:score"}
+"""
+
+
+def test_in_a_terminal_all_code_of_a_suite_is_asked_about_before_any_runs(tmp_path):
+    written(tmp_path, TWO_CODES)
+    marker = tmp_path / "executed"
+    for name in ("my.py", "other.py"):
+        code = f"open({str(marker)!r}, 'a').write('x')\n{SCORE}"
+        (tmp_path / name).write_text(code)
+    command = [sys.executable, "-m", "medassay", "run", "suite.toml"]
+    for answers, agreed in (("y\nn\n", False), ("y\ny\n", True)):
+        keyboard, terminal = pty.openpty()
+        os.write(keyboard, answers.encode())
+        done = subprocess.run(
+            command, cwd=tmp_path, stdin=terminal, capture_output=True, text=True, check=False
+        )
+        os.close(keyboard)
+        os.close(terminal)
+        assert (done.returncode == 0) is agreed, done.stderr
+        assert "my.py:score@" in done.stderr
+        assert "other.py:score@" in done.stderr
+        assert done.stderr.count("Execute this code?") == 2
+        assert marker.exists() is agreed
