@@ -22,7 +22,21 @@ A poor *answer* is data and never raises; see `core.records.answer.Outcome`.
 
 
 class MedassayError(Exception):
-    """Base of all; `exit_code` is what the command line returns."""
+    """Base of all errors that medassay raises on purpose.
+
+    Its text says what is wrong, where, what was expected and what to do. `exit_code` is what the
+    command line returns: 1 a check refused, 2 usage, 3 wrong data or settings, 4 incomplete and
+    resumable, 5 a provider did not answer, 6 stored bytes are not what they were, 130 stopped.
+
+    Examples
+    --------
+    >>> import medassay
+    >>> try:
+    ...     medassay.open_run("nowhere")
+    ... except medassay.MedassayError as error:
+    ...     print(error.exit_code, error)
+    3 nowhere: not a run; expected a folder with manifest.json (see runs/)
+    """
 
     exit_code = 1
 

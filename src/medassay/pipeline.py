@@ -8,11 +8,12 @@ in `runner/answer_stage.py`. Publication lies above, in `publishing`, since it j
 """
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from medassay.bank.lock import register
-from medassay.core.records.plan import Plan, load_plan
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import PlanSource, opened_plan
 from medassay.own_code.kept import keep
 from medassay.runner.engine.catalog import refuse_unknown
 from medassay.runner.find_run import find_run, origin_of
@@ -29,8 +30,9 @@ from medassay.storage.run import Run, open_run
 
 
 def run(  # noqa: PLR0913 -- each is an option of the verb
-    plan: Plan | str | Path,
+    plan: PlanSource,
     *,
+    models: Sequence[ModelSpec] | None = None,
     secrets: Mapping[str, str],
     workspace: Path | str | None = None,
     watch: ProgressFactory | None = None,
@@ -46,6 +48,8 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
 
     Parameters
     ----------
+    plan : a plan, the path of its TOML file, or what stands in such a file as a mapping
+    models : entries in place of those of the plan's models file
     workspace : folder of runs/, responses/ and banks.lock, or an address in an object store, as
         s3://bucket/work
     again : what is asked once more of the last run of this plan: classes of replies that could not
@@ -70,13 +74,12 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     Interrupted
         After Ctrl-C; everything answered is kept.
     """
-    base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
-    plan = plan if isinstance(plan, Plan) else load_plan(Path(plan))
+    plan, base = opened_plan(plan)
     refuse_unknown(engine)
     workspace = open_workspace(workspace or base, plan.hash)
     runs = workspace / "runs"
 
-    prepared = prepare(plan, base, workspace, trust_code=trust_code)
+    prepared = prepare(plan, base, workspace, models=models, trust_code=trust_code)
     for line in prepared.warnings:
         tell(line)
     origin = origin_of(prepared, runs, fresh=fresh, again=again)

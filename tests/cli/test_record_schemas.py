@@ -104,3 +104,15 @@ def test_the_command_prints_them(cli):
     code, _, errors = cli("schema", "plans")
     assert code == 3
     assert "known are item, log" in errors
+
+
+@pytest.mark.parametrize("name", ["plan", "models", "suite"])
+def test_each_key_that_people_write_says_what_it_is(name):
+    schema = SCHEMAS[name]()
+    entries = schema["properties"]
+    if name == "models":
+        entries = entries["models"]["items"]["properties"]
+    parts = [entries, *(p["properties"] for p in schema["$defs"].values() if "properties" in p)]
+    for part in parts:
+        for key, field in part.items():
+            assert key in ("$schema", "task") or field.get("description"), key

@@ -9,7 +9,7 @@ from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
 
-def find_bank(name: str, base: Path, lock: Path) -> Bank:
+def find_bank(name: str, base: Path, lock: Path | None) -> Bank:
     """Return a bank by folder (relative to `base`), or by name if it is shipped."""
     folder = base / name
     if (folder / "bank.toml").is_file():

@@ -14,7 +14,6 @@ from medassay.cli import location
 from medassay.cli.options import listed
 from medassay.cli.output import out, table_width
 from medassay.core.ranks import p_text
-from medassay.core.records.leaderboard import UNREAD_WARNING
 from medassay.core.table import Table
 from medassay.errors import GateError, UsageError
 
@@ -170,7 +169,7 @@ def _print(pairs: "list[ComparedPair]", scale: Sequence[float | None], metric: s
     from medassay.core.scale import scale_text
 
     unit = "points of 100" if tuple(scale) == (0, 1) else f"scale {scale_text(scale)}"
-    widest = max(max(map(abs, _ends(pair))) for pair in pairs) or 1.0
+    widest = max(max(map(abs, pair.ends)) for pair in pairs) or 1.0
     for domain, mode in dict.fromkeys((pair.domain, pair.mode) for pair in pairs):
         pairs_of_mode = [pair for pair in pairs if (pair.domain, pair.mode) == (domain, mode)]
         family = pairs_of_mode[0].family
@@ -203,8 +202,7 @@ def _columns(
 
     What is least read is left out where the terminal is narrow.
     """
-    held = pairs[0].margin is not None
-    ends = [_ends(pair) for pair in pairs]
+    ends = [pair.ends for pair in pairs]
     cells = {
         "first": [pair.a for pair in pairs],
         "second": [pair.b for pair in pairs],
@@ -220,7 +218,7 @@ def _columns(
         "n": [str(pair.n) for pair in pairs],
         "p": [f"{p_text(pair.p)} {pair.test.replace('_', ' ')}" for pair in pairs],
         "p (Holm)": ["–" if pair.p_holm is None else p_text(pair.p_holm) for pair in pairs],
-        "reading": [reading(pair, held=held) for pair in pairs],
+        "reading": [pair.reading for pair in pairs],
     }
     for name in ("", "unread", "p", "p (Holm)", "n"):
         if table_width(cells, _FOLDED) <= out.console().width:
@@ -233,47 +231,6 @@ _FOLDED = {
     "p": 18,
     "reading": 20,
 }  # characters, folded at blanks; names stay whole as long as they can
-
-
-def reading(pair: "ComparedPair", *, held: bool) -> str:
-    """Return what a pair's numbers say, in words.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> pair = SimpleNamespace(a="x", b="y", better="", identical=False, equivalent=True,
-    ...     non_inferior=True, n=50, unread_outweighs=False, items_to_tell=626)
-    >>> reading(pair, held=True)
-    'no difference shown; equally good within the margin; about 626 items would be needed'
-    """
-    better = pair.better
-    names = {"a": pair.a, "b": pair.b}
-    says = [f"{names[better]} better" if better else "no difference shown"]
-    if better is None:
-        says = ["fewer than 10 items or clusters: no reading"]
-    if pair.identical:
-        says = [f"the same score on each of {pair.n} items"]
-    if held:
-        if pair.equivalent:
-            says.append("equally good within the margin")
-        elif pair.non_inferior:
-            says.append("first not worse by the margin")
-        else:
-            says.append("nothing shown within the margin")
-    if pair.unread_outweighs:
-        says.append(f"⚠ {UNREAD_WARNING}")
-    if better == "" and (needed := pair.items_to_tell) is not None:
-        says.append(f"about {needed:,} items would be needed")
-    return "; ".join(says)
-
-
-def _ends(pair: "ComparedPair") -> tuple[float, float]:
-    """Return the interval that goes with the reading.
-
-    Where there is none, that of the pair alone.
-    """
-    lo, hi = pair.simultaneous or (pair.lo, pair.hi)
-    return lo, hi
 
 
 def forest_line(lo: float, value: float, hi: float, widest: float, width: int = 21) -> str:

@@ -40,10 +40,11 @@ from medassay.cli import (
     suite,
     verify,
 )
-from medassay.cli.output import out, visible
+from medassay.cli.output import out
 from medassay.core.log import log
 from medassay.core.private import access
 from medassay.core.secret import secrets
+from medassay.core.wording import visible
 from medassay.errors import IntegrityError, Interrupted, MedassayError, UsageError
 
 COMMANDS: dict[str, Callable[..., None]] = {

@@ -10,6 +10,7 @@ import msgspec
 
 from medassay.core.secret import secrets
 from medassay.core.table import Table
+from medassay.core.wording import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,11 +86,6 @@ class Output:
             emoji=False,
             width=None if sys.stdout.isatty() else 140,
         )
-
-
-def visible(text: str) -> str:
-    """Return text without characters that steer a terminal; lines stay lines."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
 
 
 def table_width(columns: Mapping[str, Sequence[str]], folded: Mapping[str, int]) -> int:

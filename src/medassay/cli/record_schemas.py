@@ -4,8 +4,10 @@ They are shipped as files (`schemas/`), so that an editor completes and checks w
 a test holds the files to what this makes.
 """
 
-from collections.abc import Callable
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import is_dataclass
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 from pydantic import TypeAdapter
@@ -27,7 +29,7 @@ def plan_schema() -> JsonSchema:
     """Return the schema of a plan, a TOML file: `task` is a name, or a table with what is one's
     own.
     """
-    schema = TypeAdapter(Plan).json_schema()
+    schema = _described(TypeAdapter(Plan).json_schema(), Plan)
     keys = schema["properties"]
     own = next(option for option in keys.pop("own")["anyOf"] if "$ref" in option)
     keys["task"] = {"anyOf": [{"type": "string"}, own], "default": ""}
@@ -36,7 +38,7 @@ def plan_schema() -> JsonSchema:
 
 def suite_schema() -> JsonSchema:
     """Return the schema of a suite plan, a TOML file; the task of a benchmark as in a plan."""
-    schema = TypeAdapter(SuitePlan).json_schema()
+    schema = _described(TypeAdapter(SuitePlan).json_schema(), SuitePlan)
     benchmark = schema["$defs"]["Benchmark"]
     keys = benchmark["properties"]
     own = next(option for option in keys.pop("own")["anyOf"] if "$ref" in option)
@@ -47,10 +49,15 @@ def suite_schema() -> JsonSchema:
 
 def models_schema() -> JsonSchema:
     """Return the schema of a models file; packages may add providers, so that any name is one."""
-    entry = TypeAdapter(ModelSpec).json_schema()
+    entry = _described(TypeAdapter(ModelSpec).json_schema(), ModelSpec)
     definitions = entry.pop("$defs", {})
     del entry["properties"]["trusted_hosts"]  # stands beside the entries
-    entry["properties"]["provider"] = {"type": "string", "examples": [*PROVIDER_NAMES]}
+    provider = entry["properties"]["provider"]
+    entry["properties"]["provider"] = {
+        "type": "string",
+        "examples": [*PROVIDER_NAMES],
+        "description": provider["description"],
+    }
     text = {"type": "string"}
     return {
         "$schema": DIALECT,
@@ -119,6 +126,56 @@ def _of_record(record: Any, title: str) -> JsonSchema:
     own = parts.pop(name) if name else root
     schema = {"$schema": DIALECT, **own, "title": title}
     return {**schema, "$defs": parts} if parts else schema
+
+
+def described_fields(record: type) -> dict[str, str]:
+    """Return what the docstring of a record says of each of its fields, in one line each.
+
+    Examples
+    --------
+    >>> described_fields(Plan)["models_file"]
+    'relative to the plan'
+    """
+    texts: dict[str, str] = {}
+    names: list[str] = []
+    section = ""
+    lines = (inspect.getdoc(record) or "").splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if following and not following.strip("-"):
+            section = line
+        elif section == "Attributes" and line and line.strip("-"):
+            head, colon, text = line.partition(" : ")
+            if colon and not line.startswith(" "):
+                names = head.split(", ")
+                texts |= dict.fromkeys(names, text)
+            else:
+                texts |= {name: f"{texts[name]} {line.strip()}" for name in names}
+    return texts
+
+
+def _described(schema: JsonSchema, *records: type) -> JsonSchema:
+    """Return a schema that says of each field what the docstring of its record says."""
+    by_title = {record.__name__: record for record in _with_parts(records)}
+    for part in (schema, *schema.get("$defs", {}).values()):
+        record = by_title.get(part.get("title", ""))
+        if record is None:
+            continue
+        part["description"] = (inspect.getdoc(record) or "").split("\n\n")[0].replace("\n", " ")
+        texts = described_fields(record)
+        for name, field in part.get("properties", {}).items():
+            if name in texts:
+                field["description"] = texts[name]
+    return schema
+
+
+def _with_parts(records: Iterable[type]) -> Iterator[type]:
+    """Yield records, and those that are fields of theirs."""
+    for record in records:
+        yield record
+        for hint in get_type_hints(record).values():
+            for part in (hint, *get_args(hint)):
+                if is_dataclass(part) and isinstance(part, type):
+                    yield from _with_parts([part])
 
 
 def _closed(title: str, schema: JsonSchema) -> JsonSchema:

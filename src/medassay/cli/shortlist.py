@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from medassay.cli.output import out, visible
+from medassay.cli.output import out
 from medassay.core.table import Table
-from medassay.core.wording import counted
+from medassay.core.wording import counted, visible
 from medassay.errors import UsageError
 
 if TYPE_CHECKING:

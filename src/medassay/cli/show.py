@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,9 @@ import typer
 
 from medassay.cli import location
 from medassay.cli.output import out
-from medassay.errors import IncompleteError, InputError, UsageError
+from medassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from medassay.core.records.trial import Trial
-    from medassay.storage.run import Run
     from medassay.synthesis.project import Event
 
 
@@ -49,119 +46,22 @@ def command(
         return
     if workshop is not None:
         raise UsageError("--workshop goes with --history")
-    from medassay.bank.run_items import RunItems
     from medassay.storage.run import open_run
+    from medassay.storage.shown_item import newest_with, shown_item
 
-    others: list[str] = []
-    if run is not None:
-        opened = open_run(run)
-        if not opened.sealed:
-            raise IncompleteError(f"run {opened.id}: not finished; run its plan again to resume it")
-        hits = _hits(opened, name)
-        if not hits:
-            raise InputError(
-                f"run {opened.id}: no item '{name}', and no trial whose hash starts so"
-            )
-    else:
-        opened, hits, others = _search(name)
-    items = RunItems(opened.path, opened.manifest.domains)
-    item = items.get(hits[0].trial.domain, hits[0].trial.item)
+    shown = newest_with(name, Path("runs")) if run is None else shown_item(open_run(run), name)
+    item = shown.item
     out.tell(
         {
-            "run": opened.id,
+            "run": shown.run.id,
             "item": {"id": item.id, "question": item.question, "target": item.target_text},
-            "trials": [hit.document for hit in hits],
+            "trials": [trial.document for trial in shown.trials],
         },
-        f"{item.id} · {item.domain} · target {item.target_text}",
-        *filter(None, (item.context, item.question)),
-        *(
-            f"  {letter}. {option}"
-            for letter, option in zip(item.letters, item.options, strict=True)
-        ),
-        _trial_lines(hits),
+        *shown.lines,
     )
-    if others:
-        out.say(f"of run {opened.id}; {name} is in {', '.join(others)}, too: name one with --run")
-
-
-def _trial_lines(hits: "Sequence[_Hit]") -> Iterator[str]:
-    from medassay.core.records.item import shuffle_text
-
-    for hit in hits:
-        trial = hit.trial
-        name_of_trial = f"{trial.model} · {trial.setting} · {trial.mode} · repeat {trial.repeat}"
-        if trial.tombstone:
-            yield (
-                f"{name_of_trial}: the reply was deleted ({trial.outcome}, score {hit.score});"
-                f" what it was has SHA-256 {trial.tombstone[:16]}"
-            )
-            continue
-        shuffled = f"; {shuffle_text(trial.order)}" if trial.order else ""
-        yield (
-            f"{name_of_trial}: {trial.text or ''!r} → {trial.value} ({trial.outcome},"
-            f" {trial.reason}{shuffled}), score {hit.score}{hit.why_none}, sha256 {hit.sha256[:16]}"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Hit:
-    """A trial that was looked for, with its score; `document` is what --json prints of it."""
-
-    sha256: str
-    trial: "Trial"
-    document: dict[str, Any]
-
-    @property
-    def why_none(self) -> str:
-        """Return why there is no score, "" where there is one."""
-        because = self.document.get("because")
-        return f" ({because})" if self.score is None and because else ""
-
-    @property
-    def score(self) -> int | float | None:
-        """Return the score as the file has it: 1, not 1.0."""
-        score: int | float | None = self.document["score"]
-        return score
-
-
-def _hits(run: "Run", name: str) -> list[_Hit]:
-    """Return the trials of an item, or the one whose hash starts so, with their scores."""
-    from medassay.core.canonical import sha256_hex
-    from medassay.core.json import parse_record
-    from medassay.storage.records import read_stored_trials
-
-    hits = []
-    for stored in read_stored_trials(run.path):
-        line, score = stored.trial_line.removesuffix(b"\n"), stored.score_record
-        digest = sha256_hex(line)
-        if stored.trial.item == name or (len(name) >= 8 and digest.startswith(name.lower())):
-            document = {
-                "sha256": digest,
-                "trial": parse_record(line, "trials.jsonl"),
-                "score": score["score"],
-                "because": score.get("because", ""),
-            }
-            hits.append(_Hit(sha256=digest, trial=stored.trial, document=document))
-    return hits
-
-
-def _search(name: str) -> tuple["Run", list[_Hit], list[str]]:
-    """Return the newest finished run in runs/ that holds an item or trial, its trials, and the
-    other runs that do.
-    """
-    from medassay.storage.run import open_run
-
-    folders = [p.parent for p in Path("runs").glob("*/seal.json")]
-    if not folders:
-        raise InputError("runs/: no finished run here; name one with --run")
-    folders.sort(key=lambda p: (p / "seal.json").stat().st_mtime, reverse=True)
-    held = [(run, hits) for run in map(open_run, folders) if (hits := _hits(run, name))]
-    if not held:
-        raise InputError(
-            f"runs/: none of the {len(folders)} finished runs here has an item '{name}', or a trial"
-            " whose hash starts so"
-        )
-    return *held[0], [run.id for run, _ in held[1:]]
+    if shown.other_runs:
+        also = ", ".join(shown.other_runs)
+        out.say(f"of run {shown.run.id}; {name} is in {also}, too: name one with --run")
 
 
 def _tell_history(name: str, folder: Path | None) -> None:

@@ -26,7 +26,7 @@ class EventLog:
         self._logger: Any = None
         self._file: TextIO | None = None
         self._said: dict[str, float] = {}
-        self.listener: Callable[[str], None] = lambda line: None  # the terminal's messages
+        self.listener: Callable[[str], None] | None = None  # the terminal's messages
 
     def open(self, place: str) -> None:
         """Append events to a file, or write them to standard error for `-`."""
@@ -60,6 +60,8 @@ class EventLog:
 
     def say(self, line: str) -> None:
         """Tell whoever waits at a terminal why, at most once a minute the same."""
+        if self.listener is None:
+            return
         now = time.monotonic()
         if now - self._said.get(line, -1e9) > _SAY_EVERY:
             self._said[line] = now

@@ -38,3 +38,17 @@ def some_of(names: Sequence[str], most: int = _NAMED) -> str:
     if len(names) <= most:
         return listed(names)
     return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+
+
+def visible(text: str) -> str:
+    r"""Return text with the characters spelled out that steer a terminal or change how others are
+    shown; lines stay lines.
+
+    Examples
+    --------
+    >>> visible("a\u202eb\nc")
+    'a\\u202eb\nc'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)

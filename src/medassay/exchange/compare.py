@@ -1,21 +1,22 @@
 """Compare models across runs on the items that all of them answered, pair by pair."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
+from medassay.core.frame import SHOWN, Tabular, table_html
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.statistics import OVERALL, ScoreScale, Statistics
 from medassay.core.records.target import TARGETS, further_targets
 from medassay.core.records.task import Task
-from medassay.core.scale import scale_text
+from medassay.core.scale import scale_text, units
 from medassay.errors import IncompleteError, InputError
 from medassay.exchange.compared_pairs import ComparedPair, RowsOfDomains
 from medassay.kinds.catalog import task_of_run
@@ -74,14 +75,40 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(Tabular):
     """Every pair of rows over the items common to all sides.
 
-    `notes` are what a reader must know of the runs.
+    Attributes
+    ----------
+    notes : what a reader must know of the runs
+    scales : ends of the scale of each metric, under "" where the runs have one alone
     """
 
     pairs: list[ComparedPair]
     notes: list[str]
+    scales: Mapping[str, Sequence[float | None]]
+
+    def __str__(self) -> str:
+        return "\n".join([*(" · ".join(cells) for cells in self._cells()), *self.notes])
+
+    def _repr_html_(self) -> str:
+        headings = ["first", "second", "difference [95 % interval]", "n", "reading"]
+        rows = list(self._cells())
+        n_more = max(0, len(rows) - SHOWN)
+        return table_html(headings, rows[:SHOWN], n_more=n_more, notes=self.notes)
+
+    def _cells(self) -> Iterator[list[str]]:
+        for pair in self.pairs:
+            scale = self.scales[pair.metric or ""]
+            diff, lo, hi = (units(value, scale) for value in (pair.diff, *pair.ends))
+            metric = f"{pair.metric}: " if pair.metric else ""
+            difference = f"{metric}{diff} [{lo}, {hi}]"
+            yield [pair.a, pair.b, difference, f"n={pair.n}", pair.reading]
+
+    def table_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each pair, with all its numbers."""
+        for pair in self.pairs:
+            yield {**msgspec.to_builtins(pair), "reading": pair.reading}
 
     def gate(self, rule: str) -> tuple[bool, ComparedPair]:
         """Return whether the one pair, first against second, passes, and the pair.
@@ -162,7 +189,8 @@ def compare(
         for pair in comparison.pairs
     ]
     notes = [note for comparison in comparisons for note in comparison.notes]
-    return Comparison(pairs=pairs, notes=list(dict.fromkeys(notes)))
+    scales = {n: c.scales[""] for n, c in zip(metrics, comparisons, strict=True)}
+    return Comparison(pairs=pairs, notes=list(dict.fromkeys(notes)), scales=scales)
 
 
 def _metrics(runs: Sequence[Run], metric: str) -> list[str]:
@@ -218,7 +246,7 @@ def _compare(
             pairs += _of_mode(sides, rows_of_mode, beside, mode, margin, by_domain=by_domain)
     if not pairs:
         raise InputError("the runs have no mode in common (solo, tools); nothing to compare")
-    return Comparison(pairs=pairs, notes=_notes(sides))
+    return Comparison(pairs=pairs, notes=_notes(sides), scales={"": (lo, hi)})
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from medassay.core.records.leaderboard import unread_outweighs
+from medassay.core.records.leaderboard import UNREAD_WARNING, unread_outweighs
 from medassay.statistic.interval.bootstrap import SMALL_N, TIE
 from medassay.statistic.ranking.evidence import Evidence
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, MIN_COVERAGE
@@ -69,6 +69,37 @@ class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
     non_inferior: bool | None
     items_to_tell: int | None
     metric: str | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return the interval that goes with the reading; where there is none, that of the pair
+        alone.
+        """
+        lo, hi = self.simultaneous or (self.lo, self.hi)
+        return lo, hi
+
+    @property
+    def reading(self) -> str:
+        """Return what the numbers say, in words."""
+        says = [f"{self.a if self.better == 'a' else self.b} better"]
+        if not self.better:
+            says = ["no difference shown"]
+        if self.better is None:
+            says = ["fewer than 10 items or clusters: no reading"]
+        if self.identical:
+            says = [f"the same score on each of {self.n} items"]
+        if self.margin is not None:
+            if self.equivalent:
+                says.append("equally good within the margin")
+            elif self.non_inferior:
+                says.append("first not worse by the margin")
+            else:
+                says.append("nothing shown within the margin")
+        if self.unread_outweighs:
+            says.append(f"⚠ {UNREAD_WARNING}")
+        if self.better == "" and (needed := self.items_to_tell) is not None:
+            says.append(f"about {needed:,} items would be needed")
+        return "; ".join(says)
 
 
 @dataclass(frozen=True, kw_only=True)

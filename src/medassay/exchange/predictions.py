@@ -28,7 +28,7 @@ def import_predictions(
     to: Path | str | None = None,
     models: Mapping[str, ModelSpec] | None = None,
 ) -> Run:
-    """Return the sealed run made from a CSV table of predictions.
+    r"""Return the sealed run made from a CSV table of predictions.
 
     Parameters
     ----------
@@ -42,6 +42,19 @@ def import_predictions(
     ------
     InputError
         Naming the file, the row, the column and what was expected; nothing is left half-written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> lines = ["question,system,topic,reply,key"]
+    >>> lines += [f"q{n:02},m,renal,{'AB'[n % 3 == 0]},A" for n in range(30)]
+    >>> _ = (folder / "table.csv").write_text("\n".join(lines))
+    >>> columns = {"item": "question", "model": "system", "domain": "topic"}
+    >>> columns |= {"prediction": "reply", "key": "key"}
+    >>> run = import_predictions(folder / "table.csv", columns, to=folder / "run")
+    >>> print(run.leaderboard)
+               1  66.7 [48.8, 80.8] n=30        m · zero_shot
     """
     table = Path(table)
     check_columns(columns)

@@ -23,9 +23,9 @@ from medassay.core.records.trial import Trial, TrialPlace
 from medassay.core.records.verdict import Case, Grader
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.sanitize import SanitizedAnswer, sanitize_answer, speaker_pattern
-from medassay.storage.journal import Journal
+from medassay.storage.journal import VERDICTS, Journal
 from medassay.storage.records import decode_trial
-from medassay.storage.run import SPOT_CHECK, VERDICTS, Run
+from medassay.storage.run import SPOT_CHECK, Run
 
 SPOT_CHECK_SHARE = 0.05  # of the answers that judges take in batches, judged once more singly
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from medassay.core.records.leaderboard import Leaderboard
 from medassay.core.records.plan import DdxRules
 from medassay.core.records.statistics import OVERALL, Statistics
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import InputError
 from medassay.kinds.catalog import presentations_of
 from medassay.kinds.diagnoses.tasks import aggregated_by
 from medassay.storage.run import Run, open_run
@@ -19,20 +19,27 @@ if TYPE_CHECKING:
 def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leaderboard:
     """Return the rankings of a sealed run.
 
-    `ddx` are other rules for the aggregates of ranked diagnoses (preset, k and x0, semantic_max).
+    Parameters
+    ----------
+    ddx : other rules for the aggregates of ranked diagnoses (preset, k and x0, semantic_max)
+
+    Raises
+    ------
+    IncompleteError
+        When the run is not finished.
+
+    Examples
+    --------
+    >>> import medassay
+    >>> print(leaderboard(medassay.example_run()))
+               1  70.8 [47.6, 86.7] n=24        careful · zero_shot
+               2  33.3 [16.2, 56.4] n=24        hasty · zero_shot
     """
     opened = run if isinstance(run, Run) else open_run(Path(run))
-    if not opened.sealed:
-        raise IncompleteError(f"run {opened.id}: not finished; run its plan again to resume it")
-    statistics = opened.statistics.document
-    if ddx is not None:
-        statistics = aggregated_by(opened, ddx)
-    return Leaderboard(
-        run=opened.id,
-        domains=statistics["domains"],
-        by_kind=statistics.get("by_kind"),
-        ddx=statistics.get("ddx"),
-    )
+    if ddx is None:
+        return opened.leaderboard
+    opened.refuse_unfinished()
+    return Leaderboard.of(opened.id, aggregated_by(opened, ddx))
 
 
 def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None = None) -> "Figure":
@@ -49,12 +56,19 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
     ------
     InputError
         When there is no such figure, or nothing to draw.
+
+    Examples
+    --------
+    >>> import medassay
+    >>> forest = figure(medassay.example_run())
+    >>> len(forest.rows), forest.name
+    (1, 'forest')
     """
     from medassay.report.pages.compare import pairs_figure
     from medassay.report.plot.bars import Bar, bars
 
     opened = run if isinstance(run, Run) else open_run(Path(run))
-    leaderboard(opened)
+    opened.refuse_unfinished()
     drawing: Figure | None
     statistics = opened.statistics.by_metric[0]  # of several metrics the first
     mode = statistics.modes[0]

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,16 @@ from medassay.errors import InputError
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
 _SPEC = TypeAdapter(ModelSpec)
+ModelsSource = Path | Sequence[ModelSpec]  # a models file, or its entries
 
 
-def load_models(path: Path | str) -> dict[str, ModelSpec]:
-    """Return the enabled entries of a models file by id.
+def load_models(source: ModelsSource | str) -> dict[str, ModelSpec]:
+    """Return the enabled entries of a models file by id; or those of the entries themselves.
+
+    Examples
+    --------
+    >>> list(load_models([ModelSpec(id=n, provider="fake", enabled=n != "b") for n in "abc"]))
+    ['a', 'c']
 
     Raises
     ------
@@ -27,7 +33,25 @@ def load_models(path: Path | str) -> dict[str, ModelSpec]:
         Naming the file, the entry, the field and what was expected; also when a value looks like a
         secret, since secrets come from the environment only.
     """
-    path = Path(path)
+    path = Path(source) if isinstance(source, str) else source
+    specs = _entries(path) if isinstance(path, Path) else list(path)
+    by_id: dict[str, ModelSpec] = {}
+    for number, spec in enumerate(specs):
+        if spec.id in by_id:
+            raise InputError(
+                f"{source_name(path)}: models[{number}]: field 'id': '{spec.id}' occurs twice"
+            )
+        by_id[spec.id] = spec
+    return {name: spec for name, spec in by_id.items() if spec.enabled}
+
+
+def source_name(source: ModelsSource) -> str:
+    """Return what messages call the place that entries come from."""
+    return source.name if isinstance(source, Path) else "models"
+
+
+def _entries(path: Path) -> list[ModelSpec]:
+    """Return all entries of a models file."""
     try:
         document = parse_json(path.read_bytes(), str(path))
     except FileNotFoundError:
@@ -37,13 +61,10 @@ def load_models(path: Path | str) -> dict[str, ModelSpec]:
     if not isinstance(document, dict) or not isinstance(document.get("models"), list):
         raise InputError(f'{path.name}: expected {{"schema_version": 1, "models": [ … ]}}')
     trusted = _trusted_hosts(document, path.name)
-    specs: dict[str, ModelSpec] = {}
-    for number, entry in enumerate(document["models"]):
-        spec = _entry(entry, f"{path.name}: models[{number}]")
-        if spec.id in specs:
-            raise InputError(f"{path.name}: models[{number}]: field 'id': '{spec.id}' occurs twice")
-        specs[spec.id] = replace(spec, trusted_hosts=trusted)
-    return {name: spec for name, spec in specs.items() if spec.enabled}
+    return [
+        replace(_entry(entry, f"{path.name}: models[{number}]"), trusted_hosts=trusted)
+        for number, entry in enumerate(document["models"])
+    ]
 
 
 def named(

@@ -84,6 +84,8 @@ def publish(
 ) -> Path:
     """Write a publication of sealed runs into a site folder and return its first page.
 
+    A publication does not change any more; the site's log has a line for it.
+
     Several runs of the same banks and methodology are joined first, into a run beside the first of
     them. Of synthetic items only commitments and numbers are published.
 
@@ -100,6 +102,14 @@ def publish(
     GateError
         If the id is taken, or what would become public must not (banks that may not leave, words of
         a synthetic item, text that looks like a secret). Nothing is written then.
+
+    Examples
+    --------
+    >>> import tempfile, medassay
+    >>> site = tempfile.mkdtemp()
+    >>> page = publish(medassay.example_run(), site, publication="first")
+    >>> page.relative_to(site).as_posix(), medassay.verify(site).ok
+    ('p/first/index.html', True)
     """
     opened = _run_to_publish(runs)
     _refuse_broken(opened, trust_code=about.trust_code)

@@ -27,8 +27,9 @@ from medassay.core.records.target import OPEN_FORMS
 from medassay.errors import IntegrityError
 from medassay.model.spec import remembered
 from medassay.report.times import TimesRow
+from medassay.storage.journal import VERDICTS
 from medassay.storage.jsonl import read_as
-from medassay.storage.run import VERDICTS, Run
+from medassay.storage.run import Run
 
 Role = Literal["model", "judge"]
 Origin = Literal["public", "synthetic"]  # of items

@@ -55,6 +55,13 @@ def verify(
     ------
     InputError
         If there is neither a run, nor a publication, nor a site; or `since` cannot be read.
+
+    Examples
+    --------
+    >>> import medassay
+    >>> report = verify(medassay.example_run().path)
+    >>> report.ok, [check["name"] for check in report.checks][:2]
+    (True, ['seal', 'files'])
     """
     if is_address(place):
         with tempfile.TemporaryDirectory(prefix="medassay-") as scratch:

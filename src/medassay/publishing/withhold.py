@@ -37,13 +37,13 @@ from medassay.publishing.redaction import (
 from medassay.publishing.shingles import PrivateShingles
 from medassay.publishing.times import times_of, to_sealed
 from medassay.publishing.tombstone import Tombstones, read_tombstones, tombstones_line
+from medassay.storage.journal import VERDICTS
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import (
     JUDGED,
     RERUN,
     SALT,
     TOMBSTONES,
-    VERDICTS,
     Run,
     read_document,
     seal_run,

@@ -31,7 +31,7 @@ from medassay.errors import NotAsked, Permanent, Transient
 from medassay.kinds.catalog import parser_of
 from medassay.kinds.read_answer import read_answer
 from medassay.kinds.scoring import TaskScorer
-from medassay.model.spec import load_models
+from medassay.model.spec import ModelsSource, load_models
 from medassay.own_code.process import close_all, run_beside
 from medassay.runner.ask import Asker
 from medassay.runner.budget import Budget
@@ -192,7 +192,7 @@ class AnswerStageSpec:
     """
 
     schedule: Schedule
-    models_file: Path
+    models_file: ModelsSource
     majority: Mapping[str, str]
     again: Mapping[int, Attempt] = field(default_factory=dict)
 
@@ -238,7 +238,7 @@ class AnswerStageSpec:
 
 
 def open_toolbox(
-    schedule: Schedule, models_file: Path, secrets: Mapping[str, str], budget: Budget
+    schedule: Schedule, models_file: ModelsSource, secrets: Mapping[str, str], budget: Budget
 ) -> "Toolbox | None":
     """Return the tools of a plan with the keys that it names, None for a plan without the mode
     `tools`.

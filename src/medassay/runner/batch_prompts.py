@@ -40,10 +40,10 @@ from medassay.runner.progress import Progress, ProgressFactory, raise_if_interru
 from medassay.runner.spending import spending
 from medassay.runner.stages import RunContext, work
 from medassay.storage.asked import LastAttempt, note_attempts, read_attempts
-from medassay.storage.journal import Journal, RecordWriter
+from medassay.storage.journal import JOURNAL, Journal, RecordWriter
 from medassay.storage.object_store import mirror_of
 from medassay.storage.response import ResponseStore
-from medassay.storage.run import JOURNAL, STUDIES, Run, create_run
+from medassay.storage.run import STUDIES, Run, create_run
 
 _RULES = EngineRules(shard=16)  # studies are small, and asked about one subject several times
 _LEFT_AFTER = dt.timedelta(days=7)  # no study takes so long

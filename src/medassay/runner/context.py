@@ -27,6 +27,7 @@ from medassay.core.records.plan import Plan
 from medassay.core.records.trial import Setting
 from medassay.errors import InputError, IntegrityError, Interrupted
 from medassay.model.embeddings import Books
+from medassay.model.spec import ModelsSource
 from medassay.runner.event_loop import run_async
 from medassay.runner.progress import ProgressFactory, Silent, Stop
 from medassay.storage.measure import MeasureStore
@@ -128,7 +129,7 @@ class Contexts:
     def find(
         self,
         items: Iterable[Item],
-        models_file: Path,
+        models_file: ModelsSource,
         secrets: Mapping[str, str],
         watch: ProgressFactory | None,
         books: Books | None = None,

@@ -11,8 +11,9 @@ from medassay.core.records.target import Criteria
 from medassay.core.records.task import Task
 from medassay.judging.judgements import Judgements
 from medassay.kinds.statistics import RunStatistics
+from medassay.storage.journal import VERDICTS
 from medassay.storage.records import read_scored_trials, read_trials, read_verdicts_by_trial
-from medassay.storage.run import SALT, SPOT_CHECK, VERDICTS, Run, seal_run, write_new
+from medassay.storage.run import SALT, SPOT_CHECK, Run, seal_run, write_new
 
 
 def finish(

@@ -21,7 +21,7 @@ from medassay.judging.assignment import JudgeAssignment, assign_judges
 from medassay.judging.graders.steps import load_steps
 from medassay.kinds.catalog import TASKS, misfit_of, rules_of, task_of_plan
 from medassay.kinds.graders import graders_of, remembered_graphs
-from medassay.model.spec import load_models
+from medassay.model.spec import ModelsSource, load_models, named
 from medassay.own_code.find import own_code_of, with_own_task
 from medassay.own_code.process import load_all
 from medassay.runner.context import Contexts, embedding_entry
@@ -42,7 +42,7 @@ class PreparedRun:
     schedule: Schedule
     banks: tuple[Bank, ...]
     assignment: JudgeAssignment | None
-    models_file: Path
+    models_file: ModelsSource
     embedder: Mapping[str, ModelSpec]
 
     @cached_property
@@ -76,6 +76,7 @@ def prepare(
     base: Path,
     workspace: Path,
     *,
+    models: Sequence[ModelSpec] | None = None,
     assume_contexts: bool = False,
     trust_code: bool = False,
 ) -> PreparedRun:
@@ -84,6 +85,7 @@ def prepare(
     Parameters
     ----------
     base : the folder that names in the plan are relative to
+    models : entries in place of those of the plan's models file
     assume_contexts : let as much as may be found stand for what was not searched for: in previews
     trust_code : whether code of the user may be executed
 
@@ -93,8 +95,11 @@ def prepare(
         When plan, bank or models file is wrong, or a bank may not be sent to a model.
     """
     banks = tuple(find_bank(name, base, workspace / "banks.lock") for name in plan.banks)
-    models_file = base / plan.models_file
+    models_file = base / plan.models_file if models is None else tuple(models)
     specs = load_models(models_file)
+    if models is not None:
+        for name in (*plan.models, *plan.judges):
+            named(specs, name, "plan: model", "models")
     contexts = None
     if plan.retrieval is not None or set(plan.settings) & set(CONTEXTS):
         contexts = Contexts(plan, base, workspace, assumed=assume_contexts, trust_code=trust_code)

@@ -14,7 +14,7 @@ from medassay.core.amount import NOTHING, Amount
 from medassay.core.canonical import canonical
 from medassay.core.records.context_config import DEAF_TURNS, LONGEST_RESULT, ToolRules
 from medassay.core.records.model import FREE, ModelSpec
-from medassay.core.records.plan import BudgetRules, Plan, load_plan
+from medassay.core.records.plan import BudgetRules, PlanSource, load_plan, opened_plan
 from medassay.core.records.preview import ModelPreview, Preview, SpentByNow, TaskPreview
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
@@ -23,7 +23,7 @@ from medassay.judging.queue import Answers, alike_key, queues, spot_check_grader
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern
 from medassay.kinds.catalog import parser_of
 from medassay.kinds.read_answer import read_answer
-from medassay.model.spec import load_models
+from medassay.model.spec import ModelsSource, load_models
 from medassay.own_code.find import described
 from medassay.runner.ask import request_constant, sampling_of
 from medassay.runner.budget import (
@@ -231,7 +231,7 @@ def preview_judging(
     return counter.preview()
 
 
-def priced(models_file: Path, names: Iterable[str]) -> bool:
+def priced(models_file: ModelsSource, names: Iterable[str]) -> bool:
     """Return whether any of these entries has a price, or one that is not known, so that asking may
     cost money.
     """
@@ -275,12 +275,21 @@ def _held_against(to_come: Preview, budget: BudgetRules, spent: Amount) -> Previ
     return structs.replace(to_come, budget=bounds, spent=by_now, warnings=warnings)
 
 
-def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> Preview:
-    """Return what a run would ask, judges among it: calls, replies already stored, upper bounds."""
-    base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
-    plan_read = plan if isinstance(plan, Plan) else load_plan(Path(plan))
+def preview(
+    plan: PlanSource,
+    *,
+    models: Sequence[ModelSpec] | None = None,
+    workspace: Path | str | None = None,
+) -> Preview:
+    """Return what a run would ask, judges among it: calls, replies already stored, upper bounds.
+
+    Parameters
+    ----------
+    plan, models, workspace : as of `medassay.run`
+    """
+    plan_read, base = opened_plan(plan)
     workspace = open_workspace(workspace or base, plan_read.hash)
-    prepared = prepare(plan_read, base, workspace, assume_contexts=True)
+    prepared = prepare(plan_read, base, workspace, models=models, assume_contexts=True)
     schedule, assignment = prepared.schedule, prepared.assignment
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]

@@ -1,13 +1,14 @@
-"""Progress of a run on standard error: a live table on a terminal, a line every 30 s elsewhere."""
+"""Progress of a run: bars on a terminal and in a notebook, a line every 30 s elsewhere."""
 
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+from medassay.core.frame import table_html
 from medassay.errors import Interrupted
 
 
@@ -154,6 +155,104 @@ class Live:
             self._bars.update(self._tasks[key], failed=f"{self._failed[key]} failed")
         else:
             self._bars.advance(self._tasks[key], times)
+
+
+class Notebook:
+    """A bar for the sum and one for each model below the cell of a notebook; a context manager.
+
+    It is redrawn at most four times a second, as HTML without script.
+    """
+
+    def __init__(
+        self,
+        sizes: Mapping[tuple[str, str], int],
+        done: Counter[tuple[str, str]],
+        what: str = "trials",
+    ) -> None:
+        self.money: Callable[[], float] = lambda: 0.0
+        self._what = what
+        self._sizes, self._done, self._failed = Counter[str](), Counter[str](), Counter[str]()
+        for (model, domain), size in sizes.items():
+            self._sizes[model] += size
+            self._done[model] += done[model, domain]
+        self._at_start = self._done.total()
+        self._started = self._drawn = time.monotonic()
+        self._display: Any = None
+
+    def __enter__(self) -> "Notebook":
+        from IPython.display import HTML, display
+
+        self._display = display(HTML(self.html()), display_id=True)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._draw()
+
+    def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
+        """Count, and draw when it is time."""
+        (self._failed if outcome == "failed" else self._done)[model] += times
+        if time.monotonic() - self._drawn >= 0.25:
+            self._draw()
+
+    def _draw(self) -> None:
+        from IPython.display import HTML
+
+        self._drawn = time.monotonic()
+        if self._display is not None:
+            self._display.update(HTML(self.html()))
+
+    def html(self) -> str:
+        """Return the bars as they stand."""
+        names = [self._what, *self._sizes] if len(self._sizes) > 1 else [self._what]
+        rows = []
+        for name in names:
+            everything = name == self._what
+            total = self._sizes.total() if everything else self._sizes[name]
+            done = self._done.total() if everything else self._done[name]
+            failed = self._failed.total() if everything else self._failed[name]
+            words = f"{done:,} of {total:,}" + (f", {failed:,} failed" if failed else "")
+            if everything:
+                words += self._remaining(total - done) + money_text(self.money())
+            bar = f'<progress max="{max(1, total)}" value="{done}"></progress>'
+            rows.append([name, bar, words])
+        return table_html(["", "", ""], rows, markup=frozenset([1]))
+
+    def _remaining(self, n_left: int) -> str:
+        done_here = self._done.total() - self._at_start
+        if not n_left or not done_here:
+            return ""
+        seconds = (time.monotonic() - self._started) / done_here * n_left
+        return f", about {duration_text(seconds)} left"
+
+
+def in_notebook() -> bool:
+    """Return whether this is the kernel of a notebook, in which HTML can be shown."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+@contextmanager
+def notebook(
+    what: str, sizes: Counter[tuple[str, str]], done: Counter[tuple[str, str]]
+) -> Iterator[Progress]:
+    """Yield what shows the progress of a pass below the cell of a notebook."""
+    with Notebook(sizes, done, what) as progress:
+        yield progress
+
+
+@contextmanager
+def terminal(
+    what: str, sizes: Counter[tuple[str, str]], done: Counter[tuple[str, str]]
+) -> Iterator[Progress]:
+    """Yield what shows the progress of a pass on standard error: bars where that is a terminal,
+    else lines.
+    """
+    if not sys.stderr.isatty():
+        yield Lines(sizes.total(), done.total(), what)
+        return
+    with Live(sizes, done, what) as progress:
+        yield progress
 
 
 # What is counted ("trials", "verdicts"), how many there are and how many are done, by model and

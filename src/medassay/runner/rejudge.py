@@ -23,7 +23,7 @@ from medassay.judging.queue import Answers
 from medassay.kinds.catalog import RULES, find_task, task_of_run, tasks_together
 from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.model.chats import all_named_secrets, provide
-from medassay.model.spec import load_models, remembered
+from medassay.model.spec import ModelsSource, load_models, remembered, source_name
 from medassay.own_code.kept import keep, recalled, trusted
 from medassay.runner.ask import Asker, AskSettings
 from medassay.runner.derived import SURROUNDINGS, derived_run, refuse_unscorable, sealed_source
@@ -75,7 +75,7 @@ class JudgingOptions:
     """
 
     judges: Sequence[str]
-    models_file: Path
+    models_file: ModelsSource
     task: str = ""
     substitute: str = ""
     allow_own: bool = False
@@ -137,7 +137,7 @@ def judge_again(  # noqa: PLR0913 -- each is an option of the verb
     run: Run | str | Path,
     again: str,
     *,
-    models_file: Path,
+    models_file: ModelsSource,
     secrets: Mapping[str, str],
     watch: ProgressFactory | None = None,
     accept_failures: bool = False,
@@ -298,7 +298,7 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
         judges=tuple(options.judges),
         substitute=options.substitute,
         allow_own=options.allow_own,
-        models_file=options.models_file.name,
+        models_file=source_name(options.models_file),
         seed=int(manifest.plan.seed),
     )
     rules = cast(ManifestObject, {key: document.get(key) for key in RULES if key in document})
@@ -336,12 +336,13 @@ def _judged_task(manifest: Manifest, name: str) -> Task:
     return task if set(parts) <= set(task.readers) else tasks_together(parts)
 
 
-def _assignment_of(source: Run, task: Task, models_file: Path) -> JudgeAssignment:
+def _assignment_of(source: Run, task: Task, models_file: ModelsSource) -> JudgeAssignment:
     """Return the assignment of judges that a run remembers."""
     document, manifest = source.manifest_document, source.manifest
     if manifest.bench is None:
         raise InputError(f"run {source.id}: has no judges; expected a judged run")
-    known_specs = load_models(models_file) if models_file.exists() else {}
+    is_there = not isinstance(models_file, Path) or models_file.exists()
+    known_specs = load_models(models_file) if is_there else {}
     specs = {}
     for entry in document["judges"]:
         judge = remembered(entry)

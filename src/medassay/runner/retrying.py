@@ -15,10 +15,10 @@ from medassay.core.records.verdict import TrialVerdict
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError
 from medassay.runner.answer_stage import Attempt
-from medassay.storage.journal import Journal, NumberOf
+from medassay.storage.journal import VERDICTS, Journal, NumberOf
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.records import read_scores, read_trials, read_verdicts
-from medassay.storage.run import VERDICTS, Run
+from medassay.storage.run import Run
 
 _NAMED = 3  # ways in which own code failed
 USABLE = 0.95  # the share of a judge's verdicts below which a run is not sealed without a word

@@ -31,9 +31,9 @@ from medassay.runner.retrying import (
     verdicts_again,
 )
 from medassay.runner.write import write_judged_scores, write_trials, write_verdicts
-from medassay.storage.journal import Journal, NumberOf
+from medassay.storage.journal import JOURNAL, Journal, NumberOf
 from medassay.storage.object_store import mirror_of
-from medassay.storage.run import JOURNAL, Run
+from medassay.storage.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,11 +24,11 @@ from medassay.runner.answer_stage import failed_record, trial_place
 from medassay.runner.engine.stage import Engine
 from medassay.runner.judge_stage import failed_verdict, reread
 from medassay.runner.schedule import Schedule
-from medassay.storage.journal import Journal, JournalLine
+from medassay.storage.journal import VERDICTS, Journal, JournalLine
 from medassay.storage.jsonl import line_parts, read_jsonl
 from medassay.storage.object_store import localize, mirror_of
 from medassay.storage.records import read_stored_verdicts, read_trials
-from medassay.storage.run import SPOT_CHECK, VERDICTS, Run
+from medassay.storage.run import SPOT_CHECK, Run
 
 NOT_ASKED = "not asked"  # the reason of what was never sent; never that of another item
 _PART = 20_000  # trials that one process scores at once

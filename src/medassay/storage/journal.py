@@ -23,6 +23,8 @@ from medassay.core.records.sealed_object import JournalObject, TimingObject
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import append_line
 
+JOURNAL = "journal"  # folder of the trials that were asked
+VERDICTS = "verdicts"  # folder of the verdicts that judges gave, and name of their file
 _SCORE, _TIMING, _RECORD = b'{"score":', b',"timing":', b',"record":'
 
 

@@ -9,22 +9,41 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.frame import Records, table_html
 from medassay.core.json import parse_record
 from medassay.core.private import make_folder
+from medassay.core.records.item import Item
+from medassay.core.records.leaderboard import Leaderboard
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.manifest_object import ManifestObject
+from medassay.core.records.score import TrialScore
 from medassay.core.records.seal import Seal
 from medassay.core.records.sealed_object import TrialKeys
 from medassay.core.records.statistics import Statistics
-from medassay.errors import InputError, IntegrityError
+from medassay.core.records.table_rows import item_row, score_row, trial_row, verdict_row
+from medassay.core.records.trial import Trial
+from medassay.core.records.verdict import StoredVerdict
+from medassay.errors import IncompleteError, InputError, IntegrityError
+from medassay.storage.journal import JOURNAL, VERDICTS
 from medassay.storage.merkle import Leaf, MerkleTree
+from medassay.storage.run_records import (
+    AnswersTable,
+    FileRecords,
+    items_of,
+    scores_of,
+    trials_of,
+    verdicts_of,
+)
 
-VERDICTS = "verdicts"
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
 SPOT_CHECK = "audit"
 JUDGED = (f"{VERDICTS}.jsonl", f"{SPOT_CHECK}.jsonl")  # of judged runs only
 SEALED_RECORDS = ("trials.jsonl", *JUDGED, "scores.jsonl")
@@ -35,7 +54,6 @@ SEAL = "seal.json"
 LOCK = "lock"
 RERUN = "rerun.json"  # of a fresh run: how it differs from the stored one, cell by cell
 SALT = "salt.json"  # the secret behind the commitments to synthetic items; never published
-JOURNAL = "journal"
 LEASES = "leases"  # who holds work of it
 STUDIES = "studies"  # of a workspace: studies that ask, while they are under way
 JOURNALS = (JOURNAL, VERDICTS, SPOT_CHECK)  # folders that a sealed run no longer needs
@@ -44,7 +62,25 @@ _RUN_ID = re.compile(r"(?P<plan>[0-9a-z][0-9a-z-]*)-(?P<counter>\d+)\Z")
 
 @dataclass(frozen=True)
 class Run:
-    """One execution of a plan. Its files are read when asked for."""
+    """One execution of a plan. Its files are read when asked for.
+
+    Of a run that is not finished, `trials`, `scores`, `verdicts` and the frames give what is there
+    by now; what is computed over all answers, statistics and leaderboards, needs a sealed run.
+
+    Examples
+    --------
+    >>> import medassay
+    >>> run = medassay.example_run()
+    >>> run
+    Run(example · sealed · 48 trials)
+    >>> trial = next(iter(run.trials()))
+    >>> trial.model, trial.item, trial.outcome, trial.value
+    ('careful', 'cardiology-013', 'answered', 'E')
+    >>> sum(score.score for score in run.scores() if score.model == "careful")
+    17.0
+    >>> run.to_pandas().groupby("model")["score"].mean().round(3).to_dict()
+    {'careful': 0.708, 'hasty': 0.333}
+    """
 
     path: Path
 
@@ -89,6 +125,80 @@ class Run:
         """Return the sealed statistics."""
         return Statistics(read_document(self.path / "statistics.json"))
 
+    @property
+    def leaderboard(self) -> Leaderboard:
+        """Return the rankings of a sealed run.
+
+        Raises
+        ------
+        IncompleteError
+            When the run is not finished.
+        """
+        self.refuse_unfinished()
+        return Leaderboard.of(self.id, self.statistics.document)
+
+    def refuse_unfinished(self) -> None:
+        """Refuse a run that is not sealed.
+
+        Raises
+        ------
+        IncompleteError
+            When it is not.
+        """
+        if not self.sealed:
+            raise IncompleteError(f"run {self.id}: not finished; run its plan again to resume it")
+
+    def trials(self) -> Records[Trial]:
+        """Return the trials: what each model was asked, replied, and what was read in it."""
+        return FileRecords("trials", lambda: trials_of(self.path), trial_row)
+
+    def scores(self) -> Records[TrialScore]:
+        """Return the score of each trial, with its parts, metrics of texts and scores by judge."""
+        return FileRecords("scores", lambda: scores_of(self.path), score_row)
+
+    def verdicts(self) -> Records[StoredVerdict]:
+        """Return what each judge said of each answer; none of a run without judges."""
+        return FileRecords("verdicts", lambda: verdicts_of(self.path), verdict_row)
+
+    def items(self) -> Records[Item]:
+        """Return the items that were asked, as they were then."""
+        return FileRecords("items", lambda: items_of(self.path, self.manifest.domains), item_row)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return one row a trial with its seconds, its score, and the item that was asked.
+
+        Raises
+        ------
+        InputError
+            When pandas is not installed.
+        """
+        return AnswersTable(self.path, self.manifest.domains).to_pandas()
+
+    def to_polars(self) -> "polars.DataFrame":
+        """Return the same as `to_pandas` for polars.
+
+        Raises
+        ------
+        InputError
+            When polars is not installed.
+        """
+        return AnswersTable(self.path, self.manifest.domains).to_polars()
+
+    def __repr__(self) -> str:
+        return f"Run({self._summary})"
+
+    def _repr_html_(self) -> str:
+        if self.sealed:
+            return self.leaderboard.table(title=self._summary)
+        return table_html(["unfinished run"], [[self._summary]])
+
+    @property
+    def _summary(self) -> str:
+        n_trials = len(self.trials())
+        state = "sealed" if self.sealed else "not finished"
+        name = self.manifest.name or self.id
+        return f"{name} · {state} · {n_trials:,} trials"
+
 
 def read_document(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file of a run."""
@@ -106,7 +216,20 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def open_run(path: Path | str) -> Run:
-    """Return the run in a folder, or fail saying what was expected."""
+    """Return the run in a folder, finished or not.
+
+    Raises
+    ------
+    InputError
+        When there is no run.
+
+    Examples
+    --------
+    >>> import medassay
+    >>> path = medassay.example_run().path
+    >>> open_run(str(path)).sealed
+    True
+    """
     path = Path(path)
     if not (path / "manifest.json").is_file():
         raise InputError(f"{path}: not a run; expected a folder with manifest.json (see runs/)")

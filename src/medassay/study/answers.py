@@ -7,7 +7,7 @@ from pathlib import Path
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.statistics import OVERALL
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import InputError
 from medassay.runner.engine.local import LocalEngine
 from medassay.runner.engine.stage import Engine
 from medassay.runner.measure import NONE, compared
@@ -47,8 +47,7 @@ def answers_of(run: Run) -> list[StudyAnswer]:
     InputError
         When the run's answers have no reference texts.
     """
-    if not run.sealed:
-        raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    run.refuse_unfinished()
     items = RunItems(run.path, run.manifest.domains)
     if not items.forms & {"text", "open"}:
         raise InputError(

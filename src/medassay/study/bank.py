@@ -16,7 +16,7 @@ import numpy as np
 from medassay.bank.run_items import RunItems
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.target import Choice, Withheld
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import InputError
 from medassay.statistic.draws import Floats
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
@@ -189,8 +189,7 @@ def _table(runs: Sequence[Run]) -> ItemScores:
     answers_said: dict[tuple[str, tuple[str, str]], str] = {}
     keys: dict[tuple[str, str], str] = {}
     for run in runs:
-        if not run.sealed:
-            raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+        run.refuse_unfinished()
         items = RunItems(run.path, run.manifest.domains)
         for trial, score in read_scored_trials(run.path):
             provider = run.manifest.provider_of(trial.model)

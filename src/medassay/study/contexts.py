@@ -25,7 +25,7 @@ from medassay.core.records.leaderboard import unread_outweighs, unread_share
 from medassay.core.records.statistics import OVERALL
 from medassay.core.records.trial import RowKey, Setting
 from medassay.core.scale import Scale
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import InputError
 from medassay.kinds.catalog import task_of_run
 from medassay.score.measure import UNBOUNDED
 from medassay.statistic.draws import number_clusters, seed_of
@@ -254,8 +254,7 @@ def _column(run: Run) -> ContextMeasure:
     """Return what a run measures: its own score, and of texts compared with references a
     likeness.
     """
-    if not run.sealed:
-        raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    run.refuse_unfinished()
     run.manifest.refuse_several("this study")
     measure, metric = _measure(run)
     mode = run.statistics.modes[0]

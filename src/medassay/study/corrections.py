@@ -22,7 +22,7 @@ from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import OPEN_FORMS, Withheld
 from medassay.core.records.trial import RowKey
 from medassay.core.wording import counted
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import InputError
 from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.bars import StackedCount, stacked
 from medassay.report.plot.figure import Figure
@@ -59,10 +59,7 @@ class _Version:
         self.banks: set[tuple[str, str, str]] = set()
         self.scripted = False
         for run in runs:
-            if not run.sealed:
-                raise IncompleteError(
-                    f"run {run.id}: not finished; run its plan again to resume it"
-                )
+            run.refuse_unfinished()
             self.banks |= {(b.name, b.version, b.content_sha256) for b in run.manifest.banks}
             self.scripted |= any(m.provider == "fake" for m in run.manifest.models.values())
             for record in read_jsonl(run.path / "items.jsonl"):

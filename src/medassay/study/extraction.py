@@ -25,7 +25,7 @@ from medassay.core.records.statistics import OVERALL
 from medassay.core.records.target import Record
 from medassay.core.records.trial import Trial
 from medassay.core.scale import Scale
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import InputError
 from medassay.kinds.record.medication import medication_state, stopped_names
 from medassay.kinds.record.parts import GraphScore, RecordParts, parts_of
 from medassay.kinds.record.reply import record_value
@@ -123,8 +123,7 @@ def extraction_study(
         When the run holds no health records, a threshold names no metric, or the embedding model is
         not there.
     """
-    if not run.sealed:
-        raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    run.refuse_unfinished()
     run.manifest.refuse_several("this study")
     if run.manifest.task not in TASKS:
         raise InputError(

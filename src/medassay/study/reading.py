@@ -24,7 +24,7 @@ from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.item import Item
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.trial import Trial
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import InputError
 from medassay.report.tables import harmless
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.wilson import wilson_interval
@@ -268,8 +268,7 @@ def _replies(run: Run) -> Iterator[tuple[Trial, Item]]:
 
     Withheld and failed ones hold no words.
     """
-    if not run.sealed:
-        raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    run.refuse_unfinished()
     items = RunItems(run.path, run.manifest.domains)
     baselines = {name for name, spec in run.manifest.models.items() if spec.provider == "baseline"}
     for trial in read_trials(run.path):

@@ -19,7 +19,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.canonical import short_hash
 from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.core.records.task import CHAT_SUFFIX
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import InputError
 from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.forest import NamedDifference, forest
 from medassay.statistic.draws import number_clusters, seed_of
@@ -139,8 +139,7 @@ def settings_study(runs: Sequence[Run]) -> SettingsStudy:
 
 
 def _rows(run: Run) -> Iterator[SettingRow]:
-    if not run.sealed:
-        raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    run.refuse_unfinished()
     run.manifest.refuse_several("this study")
     plan, task = run.manifest.plan, run.manifest.task
     clusters = _clusters(run)

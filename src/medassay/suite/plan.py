@@ -22,12 +22,21 @@ from medassay.suite.catalog import BENCHMARKS, SUITES
 class SuitePlan:
     """What is wanted of a suite.
 
-    `suite` are names of suites or of single benchmarks; without it those of `benchmark` are asked,
-    which are the user's own, and may be named among the others; `limit` takes that many test items
-    a benchmark, spread evenly, fixed by the seed; `judge` grades open answers as Prometheus does;
-    `metrics` as in a plan; without `perplexities` open benchmarks are asked for answers alone;
-    `chat_template` puts prompts into each local model's own form of a conversation, in tasks of
-    their own names.
+    Attributes
+    ----------
+    suite : names of suites or of single benchmarks; without it those of `benchmark` are asked
+    benchmark : benchmarks of your own, which `suite` may name among the others
+    models : names of entries of the models file
+    models_file : relative to the plan
+    limit : so many test items of each benchmark, spread evenly, fixed by the seed; default: all
+    seed : as in a plan
+    judge : entry that grades open answers as Prometheus does
+    metrics : as in a plan
+    perplexities : whether open benchmarks are asked for perplexities beside their answers
+    chat_template : whether prompts are put into each local model's own form of a conversation, in
+        tasks of their own names
+    relaxed_perplexity : as in a plan
+    n_resamples : draws of an interval
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypedDict, TypeVar
 
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import InputError
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
@@ -162,8 +162,7 @@ def flaws_of_runs(runs: Sequence[Run], large: Sequence[str] = ()) -> Flaws:
     sizes: dict[str, float | None] = {}
     contents: set[frozenset[str]] = set()
     for run in runs:
-        if not run.sealed:
-            raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+        run.refuse_unfinished()
         contents.add(frozenset(bank.content_sha256 for bank in run.manifest.banks))
         wrong = _wrong(run)
         if twice := sorted(wrong.keys() & outcomes_by_model.keys()):

@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from medassay.errors import InputError, MedassayError
 from medassay.model.embeddings import Books, EndpointEmbedder
-from medassay.model.spec import load_models
+from medassay.model.spec import ModelsSource, load_models, source_name
 
 EMBEDDED, FAKE, ENDPOINT = "embedded:minilm", "fake", "endpoint:"
 Vectors = NDArray[np.float32]
@@ -33,7 +32,10 @@ class PassageEmbedder(Protocol):
 
 
 def find_embedder(
-    place: str, models_file: Path | None, secrets: Mapping[str, str], books: Books | None = None
+    place: str,
+    models_file: ModelsSource | None,
+    secrets: Mapping[str, str],
+    books: Books | None = None,
 ) -> PassageEmbedder:
     """Return an embedder.
 
@@ -57,9 +59,10 @@ def find_embedder(
     spec = specs.get(name)
     if spec is None or spec.provider != "openai_compatible":
         endpoints = ", ".join(n for n, s in specs.items() if s.provider == "openai_compatible")
+        where = "a models file" if models_file is None else source_name(models_file)
         raise InputError(
-            f"embedder '{place}': '{name}' is no entry of provider openai_compatible in "
-            f"{models_file or 'a models file'}; known are {endpoints or 'none'}"
+            f"embedder '{place}': '{name}' is no entry of provider openai_compatible in {where};"
+            f" known are {endpoints or 'none'}"
         )
     names = [spec.api_key_env, *spec.headers_env.values()]
     endpoint = EndpointEmbedder(spec, {n: secrets[n] for n in names if n in secrets})

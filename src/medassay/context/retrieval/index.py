@@ -23,6 +23,7 @@ from medassay.core.json import parse_json
 from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError, IntegrityError
 from medassay.model.embeddings import Books
+from medassay.model.spec import ModelsSource
 
 T = TypeVar("T")
 Method = Literal["dense", "bm25", "hybrid"]
@@ -176,7 +177,10 @@ class Index:
         self._counts: WordCounts | None = None
 
     def use(
-        self, models_file: Path | None, secrets: Mapping[str, str], books: Books | None = None
+        self,
+        models_file: ModelsSource | None,
+        secrets: Mapping[str, str],
+        books: Books | None = None,
     ) -> None:
         """Bring the embedder that it was built with, if it needs one to be searched.
 

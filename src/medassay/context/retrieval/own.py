@@ -24,6 +24,7 @@ from medassay.core.catch import caught
 from medassay.core.entry_point import entry_points, load, package_hash, package_of
 from medassay.errors import InputError
 from medassay.model.embeddings import Books
+from medassay.model.spec import ModelsSource
 
 _SIZE = 1000  # characters of a passage, as previews assume
 _LONGEST = 100_000
@@ -81,7 +82,10 @@ class OwnRetriever:
         return len(self._passages)
 
     def use(
-        self, models_file: Path | None, secrets: Mapping[str, str], books: Books | None = None
+        self,
+        models_file: ModelsSource | None,
+        secrets: Mapping[str, str],
+        books: Books | None = None,
     ) -> None:
         """Import the function.
 

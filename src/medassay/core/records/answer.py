@@ -13,12 +13,23 @@ OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated",
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What was read from one completion; `value` is None unless the outcome is `answered`.
+    """What was read from one reply of a model.
 
-    One exception: a `truncated` list of diagnoses keeps its whole names as `value`, for the reader;
-    it scores as any other missing answer. `reason` names the rule that read it, or why nothing
-    could be read (`ambiguous` among them). `likelihoods` (of options in the bank's order) and
-    `drawn` are what was asked for instead of a reply.
+    Attributes
+    ----------
+    item_id : the item that was asked
+    outcome : `answered`, `unparsed`, `refused`, `truncated` (cut off), or `failed` (no reply)
+    value : a letter, a number, the text, or JSON; None unless the outcome is `answered`. One
+        exception: a `truncated` list of diagnoses keeps its whole names, for the reader; it scores
+        as any other missing answer
+    reason : the rule that read it, or why nothing could be read (`ambiguous` among them)
+    likelihoods : of the options in the bank's order, where they were asked for instead of a reply
+    drawn : completions of Relaxed Perplexity, where they were asked for instead
+
+    Examples
+    --------
+    >>> Answer(item_id="q1", outcome="answered", value="C", reason="S2").codes
+    ()
     """
 
     item_id: str

@@ -61,12 +61,24 @@ class ToolCall:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Completion:
-    """What a model returned. `seconds` is the time of generation, without waiting in a queue.
+    """What a model returned: what a provider of one's own gives back.
 
-    `logprobs` are the tokens with their log-probabilities, `alternatives` the candidates at each of
-    them; None where the endpoint does not say. `likelihoods` and `drawn` are there where they were
-    asked for instead of a reply, as plain JSON values: of each text, and the tables of Relaxed
-    Perplexity. `calls` are the tools that it calls.
+    Attributes
+    ----------
+    text : the reply
+    finish : why it ended: "stop", "length" (the token limit), "refusal" or "other"
+    usage : tokens read and written
+    seconds : time of generation, without waiting in a queue
+    logprobs, alternatives : the tokens with their log-probabilities, and the candidates at each;
+        None where the endpoint does not say
+    likelihoods, drawn : what was asked for instead of a reply, as plain JSON values: of each text,
+        and the tables of Relaxed Perplexity
+    calls : tools that the model calls
+
+    Examples
+    --------
+    >>> Completion(text="The answer is C.").finish
+    'stop'
     """
 
     text: str

@@ -33,8 +33,14 @@ _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 @dataclass(frozen=True, kw_only=True)
 class Retrieval(KeyedRecord):
-    """Which index is searched (a folder, relative to the plan), for how many chunks, and what is
-    put before each query; or which `retriever` of an installed package finds them.
+    """What is searched for passages that stand before a question.
+
+    Attributes
+    ----------
+    index : folder of an index, relative to the plan
+    k : passages that a prompt gets
+    query_prefix : put before each query
+    retriever : of an installed package, in place of the index
     """
 
     KEYS: ClassVar = ("index", "k", "query_prefix", "retriever")
@@ -67,10 +73,19 @@ class Retrieval(KeyedRecord):
 class ToolRules(KeyedRecord):
     """Which tools a model may call in the mode `tools`, where they look, and how often.
 
-    `search` names the provider of web_search, `search_url` its address (SearxNG has no common one),
-    `search_key_env` the environment variable with its key; `pubmed_key_env` likewise. `url_fetch`
-    reaches hosts of `allow` alone where there are any, and none of `deny`; a name stands for that
-    host and all below it.
+    Attributes
+    ----------
+    use : tools that are offered
+    max_calls : of one conversation
+    parallel : calls at once
+    timeout : seconds of one call
+    search : provider of web_search
+    search_url : its address; SearxNG has no common one
+    search_key_env : name of the environment variable with its key
+    pubmed_url, pubmed_key_env : likewise for PubMed
+    arxiv_url : likewise for arXiv
+    allow : hosts that url_fetch may reach, each with all below it; none allows all
+    deny : hosts that it may not reach
     """
 
     KEYS: ClassVar = (

@@ -21,9 +21,23 @@ class Second(msgspec.Struct, frozen=True, kw_only=True):
 class Estimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "score"}):
     """A number, its interval, how it was made and from how much; files call the value `score`.
 
-    `value`, `lo`, `hi` are on the metric's scale (shares in [0, 1], never percentages). `best` and
-    `worst` bound the value when scores are missing. `interval` names how lo and hi were made where
-    that is not by percentiles of draws.
+    Attributes
+    ----------
+    value, lo, hi : on the metric's scale: shares in [0, 1], never percentages
+    second : an interval by another method, which covers better where the first is too short
+    level : of both intervals
+    n, n_clusters : items, and vignettes that they come from
+    coverage : share of the items that have a score, in [0, 1]
+    worst, best : the value if every missing score were the worst, or the best
+    flags : `degenerate` (no width), `small_n` (fewer than 10 items or clusters),
+        `intervals_differ`
+    interval : how lo and hi were made, where not by percentiles of draws
+
+    Examples
+    --------
+    >>> estimate = Estimate(value=0.612, lo=0.579, hi=0.644, n=330, n_clusters=330)
+    >>> print(estimate)
+    61.2 [57.9, 64.4] n=330
     """
 
     value: float

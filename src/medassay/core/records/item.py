@@ -29,6 +29,14 @@ class Item:
     nice_to_have : statements that an open answer may have besides what it must have
     cluster : the vignette that the item shares with others
     more : keys of its file that belong to targets of other forms, as they stand there
+
+    Examples
+    --------
+    >>> from medassay import Choice
+    >>> target = Choice(options=("Aspirin", "Apixaban"), expected="B")
+    >>> item = Item(id="q1", domain="cardiology", question="Which drug?", target=target)
+    >>> item.form, item.letters, item.target_text
+    ('choice', 'AB', 'B')
     """
 
     id: str
@@ -112,10 +120,24 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class Bank:
-    """A versioned set of items with its card.
+    """A versioned set of items with its card; `medassay.load_bank` reads one.
 
-    `items` is any sequence: a tuple, or a view of a file that reads an item when it is asked for,
-    so that a bank of a million items costs an index and no more.
+    Attributes
+    ----------
+    version : changes with every change of an item
+    items : a tuple, or a view of a file that reads an item when it is asked for, so that a bank of
+        a million items costs an index and no more
+    content_hash : SHA-256 over the items, which a workspace remembers for each version
+    limits : what may not be concluded from it
+    may_leave : whether it may be sent to models outside
+    kept, dropped : how many items an import took, and left out for which reason
+
+    Examples
+    --------
+    >>> from medassay import load_bank
+    >>> bank = load_bank("demo")
+    >>> bank.licence, bank.domains[:2]
+    ('CC0-1.0', ('cardiology', 'emergency-medicine'))
     """
 
     name: str

@@ -1,15 +1,13 @@
 """`Leaderboard`: the rankings of a run, for reading, printing and notebooks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Self
 
+from medassay.core.frame import SHOWN, Tabular, table_html
 from medassay.core.records.manifest_object import Fallback
 from medassay.core.records.statistics import LeaderboardRow, rows_of, tied_groups
-
-_SHOWN = 20
-
 
 _UNREAD = ("unparsed", "truncated", "refused")  # outcomes in which no answer was read
 
@@ -79,17 +77,41 @@ def ranking_lines(rows: Sequence[LeaderboardRow]) -> list[tuple[str, str, str]]:
 
 
 @dataclass(frozen=True)
-class Leaderboard:
+class Leaderboard(Tabular):
     """Rankings by domain, "overall" among them; `to_dict` is what `medassay report --json` prints.
 
-    `by_kind` holds public and synthetic items apart, where a run has both; `ddx`, of ranked
-    diagnoses, the weights, the pairs of model-prompts and where they err.
+    In a notebook it is a table with the intervals drawn.
+
+    Attributes
+    ----------
+    run : id of the run
+    domains : domain → rows, the best first; `rows` gives them as records
+    by_kind : public and synthetic items apart, where a run has both
+    ddx : of ranked diagnoses the weights, the pairs of model-prompts, and where they err
+
+    Examples
+    --------
+    >>> import medassay
+    >>> board = medassay.leaderboard(medassay.example_run())
+    >>> best = board.rows()[0]
+    >>> best.model, best.rank_text(), best.score_text
+    ('careful', '1', '70.8 [47.6, 86.7] n=24')
     """
 
     run: str
     domains: dict[str, list[dict[str, Any]]]
     by_kind: dict[str, Any] | None = None
     ddx: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, run: str, statistics: Mapping[str, Any]) -> Self:
+        """Return the rankings in the statistics of a run."""
+        return cls(
+            run=run,
+            domains=statistics["domains"],
+            by_kind=statistics.get("by_kind"),
+            ddx=statistics.get("ddx"),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rankings as one JSON document."""
@@ -115,28 +137,72 @@ class Leaderboard:
 
     def __str__(self) -> str:
         lines = self.lines()
-        shown_lines = [f"{rank:>12}  {score:<28}  {name}" for rank, name, score in lines[:_SHOWN]]
-        if len(lines) > _SHOWN:
-            shown_lines.append(f"… {len(lines) - _SHOWN} more")
+        shown_lines = [f"{rank:>12}  {score:<28}  {name}" for rank, name, score in lines[:SHOWN]]
+        if len(lines) > SHOWN:
+            shown_lines.append(f"… {len(lines) - SHOWN} more")
         return "\n".join(shown_lines)
 
     def _repr_html_(self) -> str:
-        lines = self.lines()
-        cells = "".join(
-            f"<tr><td>{escape(rank)}</td><td>{escape(name)}</td><td>{escape(score)}</td></tr>"
-            for rank, name, score in lines[:_SHOWN]
-        )
-        more = f"<p>… {len(lines) - _SHOWN} more</p>" if len(lines) > _SHOWN else ""
-        head = "<tr><th>rank</th><th>model · setting</th><th>score</th></tr>"
-        return f"<table>{head}{cells}</table>{more}"
+        return self.table()
 
-    def to_pandas(self) -> Any:
-        """Return all rows as a pandas DataFrame (needs pandas)."""
-        import pandas
+    def table(self, domain: str = "overall", *, title: str = "") -> str:
+        """Return a ranking as a table in HTML with its intervals drawn: no script, no link.
 
-        rows = [
-            {"domain": d, **row}
-            for d, rows_of_domain in self.domains.items()
-            for row in rows_of_domain
+        Parameters
+        ----------
+        title : stands above the table; default: the domain
+        """
+        rows = self.rows(domain)
+        ends = _ends_of(rows)
+        cells = [
+            [rank, name, score, _bar(row, ends)]
+            for (rank, name, score), row in zip(self.lines(domain), _by_metric(rows), strict=True)
         ]
-        return pandas.DataFrame(rows)
+        return table_html(
+            ["rank", "model · setting", "score [95 % interval]", ""],
+            cells[:SHOWN],
+            title=title or f"{self.run} · {domain}",
+            n_more=max(0, len(cells) - SHOWN),
+            markup=frozenset([3]),
+        )
+
+    def table_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of all rankings, the domain first."""
+        for domain, rows in self.domains.items():
+            for row in rows:
+                yield {"domain": domain, **row}
+
+
+def _by_metric(rows: Sequence[LeaderboardRow]) -> list[LeaderboardRow]:
+    """Return the rows as `Leaderboard.lines` orders them: one metric after the other."""
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    return sorted(rows, key=lambda row: metrics.index(row.metric))
+
+
+def _ends_of(rows: Sequence[LeaderboardRow]) -> tuple[float, float]:
+    """Return what all bars are drawn between: the scale, or where it has no end the widest
+    interval.
+    """
+    values = [value for row in rows for value in (row.lo, row.hi) if value is not None]
+    if not values:
+        return 0.0, 1.0
+    lo, hi = rows[0].scale
+    return (min(values) if lo is None else lo), (max(values) if hi is None else hi)
+
+
+def _bar(row: LeaderboardRow, ends: tuple[float, float]) -> str:
+    """Return the interval of a score as a small drawing, in the colour of the text."""
+    if row.score is None or row.lo is None or row.hi is None or ends[0] >= ends[1]:
+        return ""
+
+    def at(value: float) -> float:
+        share = (value - ends[0]) / (ends[1] - ends[0])
+        return round(4 + 152 * min(1.0, max(0.0, share)), 1)
+
+    return (
+        '<svg width="160" height="14" role="img" style="vertical-align:middle">'
+        f"<title>{escape(row.score_text)}</title>"
+        '<path d="M4 7H156" stroke="currentColor" opacity=".2"/>'
+        f'<path d="M{at(row.lo)} 7H{at(row.hi)}" stroke="currentColor" stroke-width="2"/>'
+        f'<circle cx="{at(row.score)}" cy="7" r="3.5" fill="currentColor"/></svg>'
+    )

@@ -33,9 +33,13 @@ REPLY_TOKENS, THOUGHT_TOKENS = 1024, 4096  # of a reply, and of one that thinks 
 class Price:
     """Money per million tokens.
 
-    `cached_input` is for the part of the input that the endpoint had in its cache, `reasoning` for
-    the part of the output that is thoughts: None is as for the rest. `batch` is a factor on all of
-    it, of endpoints that bill batches apart.
+    Attributes
+    ----------
+    input, output : of prompts and replies
+    currency : of all prices
+    cached_input : of the part of a prompt that the endpoint had in its cache; default: as the rest
+    reasoning : of the part of a reply that is thoughts; default: as the rest
+    batch : factor on all of it, of endpoints that bill batches apart
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -82,17 +86,64 @@ FREE = Price()
 class ModelSpec:
     """One entry of models.json: what the model is, where it answers, and its oddities.
 
-    `model` is the name sent to the endpoint (default: `id`). `api_key_env` names an environment
-    variable; the secret itself is never written anywhere. `batch_tokens` bounds the memory of
-    likelihoods: so many tokens are read in one pass, fewer where memory ends. `add_bos` says
-    whether a BOS stands before each context there; None does what the tokenizer does. A completion
-    ends before any of the texts in `stop`. Without `max_tokens` a reply may have as many tokens as
-    its task gives it; `think_tags` and the capability "reasoning" say that a model thinks first.
-    `gpus` are the devices of one replica where an engine places several: above 1 the weights are
-    split among them (vllm), a part of 1 shares a device. A checkpoint of a training has a `step`;
-    those of one `series` (the family where none is named) are one curve. `trusted_hosts` are those
-    of the models file: hosts of this place whose addresses do not look like it; no field of an
-    entry.
+    Attributes
+    ----------
+    id : its name in plans, runs and boards
+    provider : who is asked: `openai_compatible`, `openai`, `anthropic`, `google`, `mistral`,
+        `transformers`, `vllm`, `baseline`, `fake`, or the name that a package gives
+    model : name sent to the endpoint; default: `id`
+    version : of the model, as its vendor calls it
+    family : models of one family do not judge each other
+    location : where it answers; private banks never leave for external models
+    enabled : whether plans may name it
+    api : whether others can call it; False is refused by `publish --require-api`
+    url : address of the endpoint, which usually ends in /v1
+    api_key_env : name of the environment variable that holds the key; the key itself is never
+        written anywhere
+    protocol : `chat`, or `completions` for plain text without a chat template
+    system_role : role of the line sent before the question; `none` sends none
+    system_line : that line
+    token_parameter : name of the limit of a reply at this endpoint
+    sends_seed : whether the seed is sent
+    logprobs : whether the endpoint tells the log-probabilities of its tokens
+    extra_body : keys sent with each request
+    headers_env : header → name of the environment variable that holds its value
+    max_tokens : tokens that a reply may have; default: what the task gives
+    temperature : 0 for replies that can be repeated
+    top_p : share of the probability that is drawn from
+    stop : texts that end a reply, in place of the task's
+    concurrency : requests at once
+    requests_per_minute, tokens_per_minute : what the endpoint bears; None is no limit
+    timeout : seconds of one request
+    think_tags : whether replies begin with thoughts between tags, which are no answer
+    capabilities : `chat`, `logprobs`, `likelihood`, `tools`, `no_temperature`, `structured`,
+        `vision`, `reasoning`
+    price : money per million tokens; without one an external entry has an unknown price
+    licence : of the weights
+    context : tokens that prompt and reply may have together
+    size : billions of parameters
+    quantisation : of the weights
+    series : training that a checkpoint belongs to; default: the family
+    step : of the training, for checkpoints, which are drawn as one curve
+    engine, engine_version : what serves the weights
+    weights_digest : hash of the weights
+    path : folder or file of local weights
+    device : `auto`, `cpu`, `cuda` …
+    gpus : devices of one replica: above 1 the weights are split, a part of 1 shares a device
+    dtype : of local weights
+    batch_size : prompts of one pass
+    batch_tokens : tokens of one pass of likelihoods, which bounds their memory
+    add_bos : whether a BOS stands before each context of likelihoods; None does as the tokenizer
+    script : what a scripted model (`fake`) replies
+    trusted_hosts : of the whole models file: hosts of this place whose addresses do not look like
+        it; no field of an entry
+
+    Examples
+    --------
+    >>> spec = ModelSpec(id="mine", provider="openai_compatible", url="http://localhost:8000/v1",
+    ...     location="local")
+    >>> spec.max_tokens is None, spec.concurrency
+    (True, 16)
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")

@@ -31,11 +31,23 @@ Ends = tuple[float, float]
 class OwnTask(KeyedRecord):
     """The table `[task]`: a task that is like another one, but for what is named here.
 
-    `scorer`, `parser` and `grader` name functions (a class for the grader) as `my.py:score`, a file
-    beside the plan, or an entry point of an installed package. `template` and `grader_template` are
-    files of prompts. `metric` is how the score is called, the name of its function unless named;
-    `scale` are its ends, and `columns` those of the numbers that the scorer gives besides. One call
-    may take `seconds`.
+    Attributes
+    ----------
+    like : the task that it is like
+    scorer, parser, grader : functions (a class for the grader) as `my.py:score`, a file beside the
+        plan, or an entry point of an installed package
+    template, grader_template : files of prompts
+    metric : how the score is called; default: the name of its function
+    scale : ends of the score
+    columns : numbers that the scorer gives besides, each with its ends
+    seconds : that one call may take
+
+    Examples
+    --------
+    >>> from medassay import Plan
+    >>> own = OwnTask(like="closed", scorer="my.py:score", metric="caution")
+    >>> Plan(banks=("demo",), models=("mine",), own=own).own.metric
+    'caution'
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")

@@ -25,8 +25,13 @@ Separation = Literal["both", "percentile", "overlap"]
 class BudgetRules(KeyedRecord):
     """Upper bounds on what a run may spend, however often it is started; None is no bound.
 
-    `unknown_prices` says whether money may be bounded although an entry has no price, which then
-    counts as nothing.
+    Attributes
+    ----------
+    calls : requests
+    tokens : of prompts and replies together
+    money : in the currency of the prices
+    unknown_prices : whether money may be bounded although an entry has no price, which then counts
+        as nothing
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -69,11 +74,18 @@ _LARGEST_SHARD = 100_000
 class DdxRules(KeyedRecord):
     """How ranked diagnoses are scored and their cases aggregated.
 
-    `preset` names the steepness of the case weights that leads in figures; `k` and `x0` give one's
-    own beside the presets, and lead then. `semantic_max` is the score that is rescaled to 1, a
-    number or `published` (10.33, of the authors' figures). `names` are files of disease names,
-    relative to the plan; `severity_map` `separate` holds rarity apart from severity. With
-    `names_first` false the judge labels every name, as the published method does.
+    Attributes
+    ----------
+    rank_limit : names of a list that count
+    preset : steepness of the case weights that leads in figures
+    k, x0 : steepness and middle of your own beside the presets; they lead then
+    semantic_max : score that is rescaled to 1: a number, or `published` (10.33, of the authors'
+        figures)
+    unjudged : what a name without a label does: counts as the largest distance, or is left out
+    severity_map : `separate` holds rarity apart from severity
+    names : files of disease names, relative to the plan
+    names_first : whether names that equal a golden one need no judge; False labels every name, as
+        the published method does
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -120,10 +132,14 @@ class DdxRules(KeyedRecord):
 class EngineRules(KeyedRecord):
     """How a plan is spread over processes, and when asking ends; no number depends on it.
 
-    `workers` ask endpoints (0: as many as the cluster has processors to spare), each takes `shard`
-    units at once; `replicas` says how many processes load the weights of a model. A model is given
-    up for this start once `give_up_after` requests in a row failed, or all for `give_up_minutes`. A
-    stop waits `grace` seconds for the requests under way.
+    Attributes
+    ----------
+    workers : processes that ask endpoints; 0: as many as the cluster has processors to spare
+    shard : units that each takes at once
+    replicas : model → processes that load its weights
+    give_up_after : a model is given up for this start once so many requests in a row failed
+    give_up_minutes : or once all failed for so long
+    grace : seconds that a stop waits for the requests under way
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -161,33 +177,68 @@ class EngineRules(KeyedRecord):
 class Plan:
     """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
 
-    `task` says what is asked and how it is scored; without one each item is asked by the task of
-    its kind, or by the one that `tasks` gives for a kind (`choice = "closed"`). `own` is what a
-    file says in a table `[task]`: a task with functions and prompts of the user's. `schema` is
-    the JSON Schema of the records that models shall write, a file or the name of one that comes
-    with medassay. `templates` is
-    the task's own unless named; each of several gives a row of its own to every model, in the
-    setting `<setting>:<template>`.
-    `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed;
-    None takes all. `judges` are entries of the models file; with a `substitute` of a fourth family
-    no judge grades its own family; `allow_own` lets a judge grade itself. `steps` is a file of
-    evaluation steps for G-Eval, in place of those that come with it. `graphs` are graphs of
-    judgements, by name or file: the first one's score counts, the others stand beside it. `ddx` are
-    the rules of tasks on diagnoses. `scoring` "likelihood" takes the twin of a task that asks no
-    reply but how likely texts are; `chat_template` then puts prompts into each model's own form of
-    a conversation; `relaxed_perplexity` is how completions are made for it. `retrieval` is what the
-    settings of contexts and the tool doc_retrieval search; `tools` are the rules of the mode of
-    that name. `metrics` says where the models of metrics are, as `bertscore=models/roberta-large`,
-    or which ones to leave out, as `bleurt=none`. `engine` says how it is spread over processes and
-    machines; like the budget it is no part of what the run is. `rank_rule` "simultaneous" tests all
-    pairs at once, and ranks are ranges; the others rank by whether intervals overlap (`separation`:
-    "both" by either interval, "percentile" by the first, "overlap" by the first, where touching is
-    no overlap). `preset` "published" stands for the rule of the source: percentile intervals of
-    1,000 resamples, rows that are joined by overlap share a rank. `pooled_small` says what a domain
-    of fewer than 10 items does to the overall ranking. A model more of whose replies than
-    `max_cut_off` (a share) ended at its token limit is not ranked. A `demonstration` asks scripted
-    models alone, to show what a board looks like: they are ranked there, and every page says that
-    they are scripted.
+    Attributes
+    ----------
+    name : for people; no part of what the run is
+    task : what is asked and how it is scored; without one each item is asked by the task of its
+        kind. In a file a table `[task]` holds a task with functions and prompts of your own
+    tasks : form of an item → task that asks it, in place of that of its kind
+    own : what the table `[task]` says, in Python
+    schema : JSON Schema of the records that models shall write: a file, or the name of one that
+        comes with medassay
+    banks : folders of banks, relative to the plan, or names of shipped ones
+    models : names of entries of the models file
+    models_file : relative to the plan
+    settings : what a model gets besides the question: `zero_shot`, `few_shot`, `rag`,
+        `topline_path`, `topline_text`, `topline_all`
+    modes : `solo`, or `tools`: the model may call tools
+    repeats : how often each item is asked
+    seed : of samples, shuffles, draws of intervals, and what endpoints are sent
+    templates : prompts; default: the task's own. Each of several gives every model a row of its
+        own, in the setting `<setting>:<template>`
+    sample : so many test items of each bank, spread evenly over domains, fixed by the seed;
+        default: all
+    few_shot_k : examples in the setting few_shot
+    shuffle_options : whether options are shown in an order that depends on the item
+    extraction : `paper` reads replies by the rules of the published study
+    rank_rule : `simultaneous` tests all pairs at once, and ranks are ranges; the others rank by
+        whether single intervals overlap
+    separation : which intervals must not overlap under those rules: `both`, `percentile`, or
+        `overlap`, the first one, where touching is no overlap
+    pooled_small : whether a domain of fewer than 10 items is marked in the overall ranking, or
+        left out
+    max_cut_off : a model with a larger share of replies cut off at the token limit is not ranked
+    n_resamples : draws of an interval
+    preset : `published` stands for the rule of the source: percentile intervals of 1,000 draws,
+        rows joined by overlap share a rank
+    budget : bounds on what is spent; no part of what the run is
+    judges : names of entries of the models file
+    substitute : a judge of a fourth family: with it no judge grades its own family
+    allow_own : whether a judge may grade itself
+    steps : file of evaluation steps for G-Eval, in place of those that come with it
+    graphs : graphs of judgements, by name or file: the first one's score counts, the others stand
+        beside it
+    ddx : rules of tasks on diagnoses
+    scoring : `likelihood` asks for no reply but how likely texts are
+    chat_template : whether prompts of likelihoods are put into each model's own form of a
+        conversation
+    relaxed_perplexity : how completions are made for Relaxed Perplexity
+    metrics : where the models of metrics are, as `bertscore=models/roberta-large`, or which to
+        leave out, as `bleurt=none`
+    retrieval : what the settings of contexts and the tool doc_retrieval search
+    tools : rules of the mode `tools`
+    engine : how the work is spread over processes and machines; no part of what the run is
+    demonstration : whether scripted models are asked to show what a board looks like: they are
+        ranked there, and every page says that they are scripted
+
+    Examples
+    --------
+    >>> plan = Plan(banks=("demo",), models=("mine",), sample=12, seed=7)
+    >>> plan.hash == Plan(banks=("demo",), models=("mine",), sample=12, seed=7, name="x").hash
+    True
+    >>> Plan(banks=("demo",), models=())
+    Traceback (most recent call last):
+    medassay.core.plan_file.RecordError: Plan: 'models' is empty; name at least one
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -323,6 +374,7 @@ _UNSAID_BY_DEFAULT = (
 _PLAN = TypeAdapter(Plan)
 _PUBLISHED = {"rank_rule": "closure", "separation": "overlap", "n_resamples": 1000}
 _RULES = TypeAdapter(DdxRules)
+PlanSource = Plan | Mapping[str, Any] | str | Path  # what verbs take for a plan
 
 
 def rules_from_dict(data: Mapping[str, Any]) -> DdxRules:
@@ -443,6 +495,40 @@ def _lookup_problem(plan: Plan) -> str | None:
     return None
 
 
+def opened_plan(plan: PlanSource) -> tuple[Plan, Path]:
+    """Return a plan, and the folder that names in it are relative to: that of its file, else the
+    one that one works in.
+
+    Parameters
+    ----------
+    plan : a plan, the path of its TOML file, or what stands in such a file as a mapping
+
+    Examples
+    --------
+    >>> opened_plan({"banks": ["demo"], "models": ["m"]})[0].banks
+    ('demo',)
+    """
+    if isinstance(plan, Plan):
+        return plan, Path.cwd()
+    if isinstance(plan, Mapping):
+        return plan_from_dict(dict(plan), "plan"), Path.cwd()
+    return load_plan(plan), Path(plan).resolve().parent
+
+
 def load_plan(path: Path | str) -> Plan:
-    """Return the plan in a TOML file; paths in it are relative to the file's folder."""
+    r"""Return the plan in a TOML file; paths in it are relative to the file's folder.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key, and what was expected.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "plan.toml"
+    >>> _ = path.write_text('banks = ["demo"]\nmodels = ["m"]\nseed = 7\n')
+    >>> load_plan(path).seed
+    7
+    """
     return plan_from_dict(read_toml(Path(path), "`medassay init` writes one"), str(path))

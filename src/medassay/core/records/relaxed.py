@@ -23,8 +23,14 @@ Tokens = tuple[int, ...]
 class RelaxedSetting(KeyedRecord):
     """How completions are made and positions taken; values are comparable under one setting only.
 
-    `sampler` "sample" draws `samples` completions by `temperature` and `top_p`; "beam" takes the
-    likeliest ones that a beam search as wide as `samples` finds.
+    Attributes
+    ----------
+    samples : completions of each context, or the width of the beam
+    keep : the likeliest of them that are read
+    stride : tokens between two positions
+    max_tokens : of a completion
+    top_p, temperature : by which completions are drawn
+    sampler : `sample` draws completions, `beam` takes the likeliest ones that a beam search finds
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")

@@ -82,7 +82,19 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Target):
-    """One of some options, by its letter; without `expected` in code alone: files have a key."""
+    """One of some options, by its letter.
+
+    Attributes
+    ----------
+    options : 2 to 40 texts, in the bank's order; the first one has the letter A
+    expected : letter of the right one; None in code alone, files have a key
+
+    Examples
+    --------
+    >>> target = Choice(options=("Aspirin", "Apixaban"), expected="B")
+    >>> target.letters, target.text
+    ('AB', 'B')
+    """
 
     form = "choice"
     keys: ClassVar[Keys] = {"options": object, "expected": str}
@@ -140,7 +152,17 @@ class Choice(Target):
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern(Target):
-    """A pattern that a reply must contain."""
+    r"""A pattern that a reply must contain.
+
+    Attributes
+    ----------
+    regex : of Python's `re`, found anywhere in the reply after its thoughts are removed
+
+    Examples
+    --------
+    >>> print(Pattern(regex=r"(?i)\bapixaban\b").text)
+    /(?i)\bapixaban\b/
+    """
 
     form = "regex"
     keys: ClassVar[Keys] = {"regex": str}
@@ -161,7 +183,16 @@ class Pattern(Target):
 class Range(Target):
     """Accepted numbers, both ends included.
 
-    `extract` is a pattern whose one group holds the number, `locale` how it is written.
+    Attributes
+    ----------
+    lo, hi : the ends, in the unit that the question asks for
+    extract : a pattern whose one group holds the number; None takes the last number of the reply
+    locale : how numbers are written, "en" (1,000.5) or "de" (1.000,5)
+
+    Examples
+    --------
+    >>> Range(lo=2.5, hi=3.5).text
+    '2.5 to 3.5'
     """
 
     form = "range"
@@ -244,7 +275,19 @@ class Given(Target):
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """One statement that a complete open answer must contain."""
+    """One statement that a complete open answer must contain.
+
+    Attributes
+    ----------
+    id : its name in verdicts, unique in its item
+    text : the statement
+    weight : above 0; how much of the score depends on it
+
+    Examples
+    --------
+    >>> Fact(id="f1", text="Anticoagulation is started.").weight
+    1.0
+    """
 
     id: str
     text: str
@@ -253,7 +296,14 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts(Target):
-    """Statements that a complete open answer must contain."""
+    """Statements that a complete open answer must contain; judges say which of them it does.
+
+    Examples
+    --------
+    >>> facts = Fact(id="f1", text="Call 112."), Fact(id="f2", text="Note the time.")
+    >>> Facts(facts=facts).text
+    'Call 112.; Note the time.'
+    """
 
     form = "open"
     is_open = True
@@ -316,7 +366,16 @@ class Facts(Target):
 
 @dataclass(frozen=True, kw_only=True)
 class Reference(Target):
-    """That an open answer is like the reference answer of its item."""
+    """That an open answer is like the reference answer of its item, by metrics of texts or judges.
+
+    Examples
+    --------
+    >>> from medassay import Item
+    >>> item = Item(id="q1", domain="stroke", question="What first?", target=Reference(),
+    ...     reference="Call an ambulance.")
+    >>> item.form, item.target_text
+    ('text', 'Call an ambulance.')
+    """
 
     form = "text"
     is_open = True
@@ -335,9 +394,20 @@ class Reference(Target):
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
-    """One line of a rubric: what an answer does, and the points for it; below 0 for what harms.
+    """One line of a rubric: what an answer does, and the points for it.
 
-    An answer that meets a criterion marked `harm` is counted, one by one, in the harm ledger.
+    Attributes
+    ----------
+    id : its name in verdicts, unique in its item
+    text : what an answer that meets it does
+    points : below 0 for what harms
+    tags : themes; the score over the criteria of each tag is told beside the ranking
+    harm : whether each answer that meets it is counted in the harm ledger
+
+    Examples
+    --------
+    >>> Criterion(id="c1", text="Doubles the dose.", points=-8, harm=True).points
+    -8
     """
 
     id: str
@@ -358,7 +428,15 @@ class Criterion:
 
 @dataclass(frozen=True, kw_only=True)
 class Criteria(Target):
-    """A rubric: criteria with points, one of them above 0 at least."""
+    """A rubric: criteria with points, one of them above 0 at least.
+
+    Examples
+    --------
+    >>> rubric = Criteria(criteria=(Criterion(id="c1", text="Asks for allergies.", points=5),
+    ...     Criterion(id="c2", text="Doubles the dose.", points=-5)))
+    >>> rubric.lowest  # the share of the points above 0 for doing all harm and no good
+    -1.0
+    """
 
     form = "rubric"
     is_open = True
@@ -436,7 +514,18 @@ def _problem_of(criterion: Any) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnoses(Target):
-    """The golden diagnosis with its other names, and its severity where that is known."""
+    """The golden diagnosis of a case.
+
+    Attributes
+    ----------
+    diagnoses : its names; the first one is shown, the others count alike
+    severity : label of one of the severity maps; None where it is not known
+
+    Examples
+    --------
+    >>> Diagnoses(diagnoses=("Kleefstra syndrome", "9q34.3 deletion")).golden
+    'Kleefstra syndrome'
+    """
 
     form = "diagnoses"
     is_open = True
@@ -488,8 +577,18 @@ class Diagnoses(Target):
 
 @dataclass(frozen=True, kw_only=True)
 class Record(Target):
-    """A structured health record and where it comes from; `drug_names` are other names of its
-    drugs.
+    """A structured health record that a model shall write from a report.
+
+    Attributes
+    ----------
+    record : the reference record, with the keys of `medassay schema record`
+    origin : who made it, and whether it is gold or silver
+    drug_names : other names of its drugs that count alike
+
+    Examples
+    --------
+    >>> Record(record={"tumours": []}).is_open
+    True
     """
 
     form = "record"

@@ -227,11 +227,18 @@ class VerdictParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredVerdict(TrialLine, frozen=True, kw_only=True):
-    """A line of verdicts.jsonl, for those who read the judge's replies again.
+    """A line of verdicts.jsonl with what the judge replied: for those who read replies again, and
+    for people who look.
 
     Attributes
     ----------
+    outcome : `valid`, `invalid`, or `failed` of one that never came; `reason` says why
     rubric : id of the grader
+    score : by this judge alone; None unless the verdict is valid
+    body : what was read in the replies
+    attempt : how often the judge was asked again
+    unsupported_quotes : quotes of the judge that do not stand in the answer
+    masked : how often a name of a model was hidden from the judge
     given : whether it came with an import, so that there are no replies
     replies : texts of the judge; `logprobs` and `alternatives` for each, where they were asked for
     batch : places of the answers that were judged together, where there were several
@@ -250,6 +257,9 @@ class StoredVerdict(TrialLine, frozen=True, kw_only=True):
     alternatives: list[Any] | None = None
     batch: list[TrialPlace] = msgspec.field(default_factory=list)
     tombstone: str | None = None
+    attempt: int = 0
+    unsupported_quotes: int = 0
+    masked: int = 0
 
     @property
     def answers(self) -> list[TrialPlace]:

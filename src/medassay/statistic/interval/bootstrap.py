@@ -173,6 +173,12 @@ def bootstrap_mean(
     ScaleError
         A ValueError: NaN, infinite or outside the scale.
 
+    References
+    ----------
+    Percentile: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ch. 13. Too short
+    below about 20 items, which is why the second interval stands beside it. BCa: Efron (1987),
+    doi:10.1080/01621459.1987.10478410. Wilson (1927), doi:10.1080/01621459.1927.10502953.
+
     Examples
     --------
     >>> e = bootstrap_mean([1, 0, 1, 1, 0, 1, 1, 1, 0, 1], seed=17142463675043842695)

@@ -121,7 +121,20 @@ def rank(
 ) -> dict[str, Rank]:
     """Return the shared rank of every named estimate.
 
-    Estimates from fewer than 10 items or clusters are not ranked ("too few items").
+    Estimates from fewer than 10 items or clusters are not ranked ("too few items"). These are the
+    rules of single intervals; boards rank by all pairs at once.
+
+    Parameters
+    ----------
+    estimates : by name; two differ where their intervals do not overlap
+    rule : `leader`: a row joins a group while it is tied with each of its members; `arena`: the
+        best rank that a row may have; `closure`: groups are chains of ties
+    better : which end of the scale is
+
+    Raises
+    ------
+    StatisticError
+        When the rule is unknown.
 
     Examples
     --------

@@ -66,6 +66,23 @@ def paired_difference(
     `different` needs 0 outside the interval and, for 0/1 scores without clusters, McNemar's exact
     p ≤ 0.05: at four discordant items of 33 the percentile interval alone excludes 0 at p = 0.125.
 
+    Parameters
+    ----------
+    a, b : scores of shape (n_items,), the same items in the same order
+    seed : of the draws
+    n_resamples : draws of items, or of clusters
+    clusters : of shape (n_items,), the vignette of each item; None where each stands alone
+
+    Raises
+    ------
+    StatisticError
+        When the two are not equally long, or empty.
+
+    References
+    ----------
+    Percentile bootstrap: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ch. 13.
+    McNemar (1947), Psychometrika 12:153-157, doi:10.1007/BF02295996.
+
     Examples
     --------
     >>> d = paired_difference([1, 0, 1, 1, 0, 1, 1, 1, 0, 1], [1, 0, 0, 1, 0, 1, 0, 1, 0, 1],
