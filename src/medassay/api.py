@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from medassay.exchange.compare import Comparison
     from medassay.runner.progress import ProgressFactory
     from medassay.storage.shown_item import ShownItem
+    from medassay.study.judges import PeopleComparison
 
 RunSource = Run | str | Path  # what verbs take for a run
 Models = Sequence[ModelSpec] | str | Path | None
@@ -212,6 +213,47 @@ def judge(  # noqa: PLR0913 -- each is an option of the verb
     )
 
 
+def judge_agreement(run: RunSource, judge: str, labels: str | Path) -> "PeopleComparison":
+    """Return how a judge agrees with people, and its mean corrected by what people said.
+
+    Parameters
+    ----------
+    run : a judged run
+    judge : id of one of its judges
+    labels : CSV with the columns domain, model, setting, item, and either score, on the scale of
+        the run, or fact and verdict (entail, missing, contradict; of criteria met, not met), one
+        row for each fact. The labelled answers should be a random draw, 30 or more
+
+    Returns
+    -------
+    PeopleComparison
+        `confusion` (label of the judge → of people → count), `agreed` (share), `kappa` with its
+        interval, `plain`, the judge's mean over all answers, and `corrected`, that mean corrected
+        by the labelled ones; None below 30.
+
+    Raises
+    ------
+    InputError
+        When there is no such judge, or a label is of no judged answer.
+
+    References
+    ----------
+    Cohen (1960), doi:10.1177/001316446002000104. Prediction-powered mean: Angelopoulos et al.
+    (2023), Science 382:669-674, doi:10.1126/science.adi6000.
+
+    Examples
+    --------
+    >>> import medassay
+    >>> medassay.judge_agreement(medassay.example_run(), "gpt", "labels.csv")
+    Traceback (most recent call last):
+    medassay.errors.InputError: run b542ba52f415-1: has no verdicts; it was not judged
+    """
+    from medassay.study.judges import compare_with_people
+
+    opened = run if isinstance(run, Run) else open_run(run)
+    return compare_with_people(opened, judge, Path(labels))
+
+
 def compare(
     *runs: RunSource,
     margin: float | None = None,
@@ -378,14 +420,14 @@ def show(name: str, run: RunSource | None = None, *, workspace: str | Path = "."
     return shown_item(run if isinstance(run, Run) else open_run(run), name)
 
 
-def load_bank(name: str | Path, *, lock: str | Path | None = None) -> Bank:
+def load_bank(name: str | Path, *, lock: str | Path | None = "banks.lock") -> Bank:
     """Return a bank by its folder, or by its name if it is shipped.
 
     Parameters
     ----------
     name : folder with bank.toml and items.jsonl, or "demo"
-    lock : file of registered hashes, as the banks.lock of a workspace: a bank that changed under
-        the same version is then refused
+    lock : file of registered hashes, the banks.lock of a workspace: a bank that changed under the
+        same version is refused; None looks nowhere
 
     Raises
     ------

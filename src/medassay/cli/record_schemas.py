@@ -32,7 +32,8 @@ def plan_schema() -> JsonSchema:
     schema = _described(TypeAdapter(Plan).json_schema(), Plan)
     keys = schema["properties"]
     own = next(option for option in keys.pop("own")["anyOf"] if "$ref" in option)
-    keys["task"] = {"anyOf": [{"type": "string"}, own], "default": ""}
+    text = described_fields(Plan)["task"]
+    keys["task"] = {"anyOf": [{"type": "string"}, own], "default": "", "description": text}
     return _closed("A plan of medassay", schema)
 
 
@@ -42,7 +43,8 @@ def suite_schema() -> JsonSchema:
     benchmark = schema["$defs"]["Benchmark"]
     keys = benchmark["properties"]
     own = next(option for option in keys.pop("own")["anyOf"] if "$ref" in option)
-    keys["task"] = {"anyOf": [{"type": "string"}, own], "default": ""}
+    text = described_fields(Plan)["task"]
+    keys["task"] = {"anyOf": [{"type": "string"}, own], "default": "", "description": text}
     benchmark["required"] = ["name", "bank"]
     return _closed("A suite plan of medassay", schema)
 

@@ -21,7 +21,10 @@ T = TypeVar("T")
 SHOWN = 20  # rows of a table in a notebook; of the others the number is told
 _LONGEST_CELL = 160  # characters
 _RULE = "1px solid rgba(128,128,128,.35)"
-_CELL = f"padding:.25em .75em;text-align:left;vertical-align:top;border-bottom:{_RULE}"
+_CELL = (
+    "padding:.25em .75em;text-align:left;vertical-align:top;white-space:pre-wrap;"
+    f"border-bottom:{_RULE}"
+)
 
 
 class Tabular(ABC):
@@ -158,6 +161,6 @@ def table_html(
     more = [f"… {n_more:,} more"] if n_more else []
     below = "".join(f'<p style="margin:.4em 0">{escape(line)}</p>' for line in (*more, *notes))
     return (
-        '<div style="overflow-x:auto"><table style="border-collapse:collapse">'
+        '<div style="overflow-x:auto" tabindex="0"><table style="border-collapse:collapse">'
         f"{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
     )

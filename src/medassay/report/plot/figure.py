@@ -5,8 +5,10 @@ Needs the extra `[figures]` to be drawn; its data can be read without.
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +154,17 @@ class Figure:
 
     def _repr_svg_(self) -> str:
         return self.svg()
+
+    def _repr_html_(self) -> str:
+        """Return both drawings, of which a page shows that of its own scheme."""
+        light, dark = (
+            f"data:image/svg+xml;base64,{b64encode(self.svg(dark=is_dark).encode()).decode()}"
+            for is_dark in (False, True)
+        )
+        return (
+            f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
+            f'<img src="{light}" alt="{escape(self.title, quote=True)}"></picture>'
+        )
 
     def __str__(self) -> str:
         lines = [self.title, self.caption]
