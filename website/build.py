@@ -418,8 +418,8 @@ def without_indentation(html: str) -> str:
 
     Examples
     --------
-    >>> without_indentation("<p>\\n   a\\n\\n <pre>\\n  b</pre>\\n  c")
-    '<p>\\na\\n<pre>\\n  b</pre>\\nc'
+    >>> without_indentation("<p>\n   a\n\n <pre>\n  b</pre>\n  c")
+    '<p>\na\n<pre>\n  b</pre>\nc'
     """
     parts = re.split(r"(<pre.*?</pre>|<script.*?</script>)", html, flags=re.S)
     parts[::2] = [re.sub(r"\n\s+", "\n", part) for part in parts[::2]]

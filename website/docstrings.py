@@ -35,19 +35,8 @@ def numpydoc(text: str) -> str:
 
     Examples
     --------
-    >>> print(numpydoc("Say.\n\nParameters\n----------\na, b : of one\n    length\n"))
-    Say.
-    <BLANKLINE>
-
-    Parameters
-    ----------
-    a
-        of one
-        length
-    b
-        of one
-        length
-    <BLANKLINE>
+    >>> numpydoc("Say.\n\nParameters\n----------\na, b : of one\n    length\n").split("\n")[4:]
+    ['a', '    of one', '    length', 'b', '    of one', '    length', '']
     """
     blocks: list[list[str]] = []
     section = ""

@@ -145,6 +145,8 @@ def test_documents_name_files_and_functions_that_exist():
 def test_links_between_documents_lead_somewhere():
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!http|#)([^)#]+)", path.read_text(encoding="utf-8")):
+            if re.search(r"reference/(python/|plan|models)|^(python/|plan\.|models\.)", target):
+                continue  # made with the site, whose build refuses broken links
             assert (path.parent / target).exists(), (path, target)
         for target, heading in re.findall(
             r"\]\((?!http)([^)#]*)#([^)]+)\)", path.read_text(encoding="utf-8")
