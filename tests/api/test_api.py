@@ -12,6 +12,7 @@ import pytest
 from tests import makers
 
 import medassay
+from medassay.core.frame import columns_of
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import IncompleteError, InputError, IntegrityError
 
@@ -271,11 +272,27 @@ def test_what_a_user_must_know_is_a_warning_at_the_line_that_asked(tmp_path):
     assert caught[0].filename == __file__
 
 
-def test_importing_the_package_loads_no_heavy_library():
-    code = (
-        "import sys, medassay\n"
-        "heavy = {'numpy', 'pandas', 'polars', 'scipy', 'pydantic', 'IPython', 'aiohttp', 'msgspec'}\n"
-        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)\n"
-    )
+@pytest.mark.parametrize(
+    ("what", "heavy"),
+    [
+        (
+            "pass",
+            {"numpy", "pandas", "polars", "scipy", "pydantic", "IPython", "aiohttp", "msgspec"},
+        ),
+        (
+            "from medassay.cli.main import call; call(['--help'])",
+            {"numpy", "pandas", "scipy", "pydantic", "aiohttp", "jinja2"},
+        ),
+    ],
+    ids=["import", "--help"],
+)
+def test_importing_the_package_and_its_help_load_no_heavy_library(what, heavy):
+    code = f"import sys, medassay\n{what}\nsys.exit(str({heavy} & set(sys.modules) or '') or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_columns_are_made_in_time_that_grows_with_the_rows():
+    rows = ({"a": n} if n % 2 else {"a": n, "b": n} for n in range(200_000))
+    columns = columns_of(rows)  # quadratic time would take hours
+    assert [len(values) for values in columns.values()] == [200_000] * 2

@@ -1,30 +1,35 @@
 """The rules of ranked diagnoses, given in one option: `k=4,x0=0.2,semantic_max=published`."""
 
 from collections.abc import Sequence
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from medassay.cli.options import listed
-from medassay.core.records.plan import AGGREGATING, DdxRules, rules_from_dict
 from medassay.errors import UsageError
+
+if TYPE_CHECKING:  # plans bring pydantic, which --help need not wait for
+    from medassay.core.records.plan import DdxRules
 
 HELP = "preset=easy|medium|hard, or k=… and x0=…; semantic_max=16|published"
 SCORING = ("rank_limit", "unjudged")
 
 
 def read_rules(
-    text: str, start: DdxRules | None = None, *, names: Sequence[str] = AGGREGATING
-) -> DdxRules:
+    text: str, start: "DdxRules | None" = None, *, names: Sequence[str] = ()
+) -> "DdxRules":
     """Return rules with what a command line gives in the place of those to start from.
 
-    `names` are the rules that can be given.
+    `names` are the rules that can be given; default: those that leave scores as they are.
 
     Raises
     ------
     UsageError
         Naming the rule, and what was expected.
     """
+    from pydantic import ValidationError
+
+    from medassay.core.records.plan import AGGREGATING, DdxRules, rules_from_dict
+
+    names = names or AGGREGATING
     values: dict[str, Any] = {}
     for part in listed(text):
         name, _, value = part.partition("=")

@@ -100,7 +100,9 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     for n_rows, row in enumerate(rows):
         for name, value in row.items():
-            columns.setdefault(name, [None] * n_rows).append(value)
+            if name not in columns:
+                columns[name] = [None] * n_rows
+            columns[name].append(value)
         if len(row) < len(columns):
             for name in columns.keys() - row.keys():
                 columns[name].append(None)

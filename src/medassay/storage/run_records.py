@@ -116,11 +116,20 @@ class AnswersTable(Tabular):
 
     def table_rows(self) -> Iterator[Mapping[str, Any]]:
         """Yield the rows in the order of the trials."""
-        items = RunItems(self.folder, self.domains)
+        # The frame holds the texts of all items anyway: each is read once, whoever answers it.
+        items = {
+            (item.domain, item.id): item_columns(item)
+            for item in items_of(self.folder, self.domains)
+        }
         for trial, score, timing in self._answers():
             row = trial_row(trial) | {"seconds": timing.get("seconds")}
             row |= score_columns(score) if score is not None else {"score": None}
-            yield row | item_columns(items.get(trial.domain, trial.item))
+            item = items.get((trial.domain, trial.item))
+            if item is None:
+                raise IntegrityError(
+                    f"items.jsonl: no item '{trial.item}' in domain '{trial.domain}'"
+                )
+            yield row | item
 
     def _answers(self) -> Iterator[tuple[Trial, TrialScore | None, TimingObject]]:
         folder = self.folder
