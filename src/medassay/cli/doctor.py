@@ -23,6 +23,7 @@ _EXTRAS = {
     "local": "gguf",
     "metrics": "ot",
     "mistral": "mistralai",
+    "notebook": "ipykernel",
     "objects": "s3fs",
     "pdf": "pypdfium2",
     "postgres": "psycopg",
