@@ -20,6 +20,7 @@ from typing import Any
 
 import medassay
 from medassay.cli.record_schemas import SCHEMAS
+from medassay.core.records.model import SCRIPT
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -32,7 +33,12 @@ FROM_ROOT = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
+    "README.md": "readme.md",
+    "benchmarks/RESULTS.md": "method/results.md",
+    "benchmarks/coverage.md": "method/coverage.md",
 }
+# Long tables of numbers: found by their place, not by search.
+_UNSEARCHED = ("changelog.md", "method/coverage.md", "method/results.md")
 # Public names by what one does with them; a test holds that each name stands here once.
 NAMES = {
     "Run and look": [
@@ -51,6 +57,8 @@ NAMES = {
         *("paired_difference", "rank", "MedassayError"),
     ],
 }
+# Pages that are made here: others may link to them.
+GENERATED = ("reference/python/index.md", "reference/plan.md", "reference/models.md")
 # What the names above return: documented on one page.
 RESULTS = [
     "medassay.core.records.trial.Trial",
@@ -71,6 +79,7 @@ RESULTS = [
     "medassay.core.frame.Tabular",
     "medassay.core.frame.Records",
 ]
+_NUMBER = re.compile(r"# (\d+[.:]? )?")
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 
 
@@ -81,7 +90,8 @@ def assemble() -> list[Any]:
     PAGES.mkdir(parents=True)
     for source, target in site_pages().items():
         if source.suffix == ".md":
-            write(target, linked(source.read_text(encoding="utf-8"), source))
+            head = "---\nsearch:\n  exclude: true\n---\n\n" if target in _UNSEARCHED else ""
+            write(target, head + linked(source.read_text(encoding="utf-8"), source))
         else:
             (PAGES / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, PAGES / target)
@@ -130,6 +140,10 @@ def linked(text: str, source: Path) -> str:
         if path.suffix == ".ipynb":
             place = os.path.relpath(PAGES / "notebooks" / f"{path.stem}.md", here)
             return f"[{match['text']}]({place})"
+        if path.is_relative_to(ROOT / "docs"):  # also what is made here
+            page = path.relative_to(ROOT / "docs").as_posix()
+            if page in GENERATED or page.startswith("reference/python/"):
+                pages[path] = page
         if path not in pages:
             return match["text"] if "`" in match["text"] else f"`{path.relative_to(ROOT)}`"
         place = os.path.relpath(PAGES / pages[path], here)
@@ -190,29 +204,29 @@ def names_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def plan_page() -> str:
-    """Return the reference of the keys of a plan."""
-    schema = SCHEMAS["plan"]()
-    text = "# Keys of a plan\n\nA plan is a TOML file, or the same as a mapping in Python "
-    text += "([`Plan`](python/Plan.md)). `medassay schema plan` prints its JSON Schema, with which "
-    text += "editors complete and check.\n\n"
-    return text + "\n".join(_keys(schema, _TABLES_OF_PLANS))
+_PLAN = """# Keys of a plan
 
+A plan is a TOML file, or the same as a mapping in Python ([`Plan`](python/Plan.md)).
+`medassay schema plan` prints its JSON Schema, with which editors complete and check.
 
-def decisions_page() -> str:
-    """Return the list of decisions."""
-    lines = [
-        "# Decisions",
-        "",
-        "Why something is as it is, what was refused, what would change it.",
-        "",
-    ]
-    for path in sorted((ROOT / "docs/decisions").glob("*.md")):
-        title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-        lines.append(f"- [{title}]({path.name})")
-    return "\n".join(lines) + "\n"
+"""
+_MODELS = """# Keys of models.json
 
+`models` is a list of entries, each a [`ModelSpec`](python/ModelSpec.md) in Python; `trusted_hosts`
+beside it names hosts of this place. `medassay schema models` prints the JSON Schema. What is usual
+of each vendor: [add an endpoint](../how-to/endpoints.md).
 
+"""
+_SCRIPT = """
+
+## `script`
+
+A scripted model (`"provider": "fake"`) asks nobody: it is for trying things out and for tests. It
+is ranked only in plans with `demonstration = true`, whose pages say so.
+
+| key | what it does |
+|---|---|
+"""
 _TABLES_OF_PLANS = {
     "OwnTask": "[task]",
     "BudgetRules": "[budget]",
@@ -224,17 +238,31 @@ _TABLES_OF_PLANS = {
 }
 
 
+def plan_page() -> str:
+    """Return the reference of the keys of a plan."""
+    return _PLAN + "\n".join(_keys(SCHEMAS["plan"](), _TABLES_OF_PLANS))
+
+
 def models_page() -> str:
-    """Return the reference of the keys of an entry of models.json."""
+    """Return the reference of the keys of an entry of models.json, and of its script."""
     schema = SCHEMAS["models"]()
     entry = {**schema["properties"]["models"]["items"], "$defs": schema["$defs"]}
-    text = "# Keys of models.json\n\n`models` is a list of entries, each a "
-    text += (
-        "[`ModelSpec`](python/ModelSpec.md) in Python; `trusted_hosts` beside it names hosts of "
-    )
-    text += "this place. `medassay schema models` prints the JSON Schema. What is usual of each "
-    text += "vendor: [add an endpoint](../how-to/endpoints.md).\n\n"
-    return text + "\n".join(_keys(entry, {"Price": "price"}))
+    script = "".join(f"| `{key}` | {what} |\n" for key, what in SCRIPT.items())
+    return _MODELS + "\n".join(_keys(entry, {"Price": "price"})) + _SCRIPT + script
+
+
+def decisions_page() -> str:
+    """Return the list of decisions."""
+    lines = [
+        "# Decisions",
+        "",
+        "Why something is as it is, what was refused, what would change it.",
+        "",
+    ]
+    for path in sorted((ROOT / "docs/decisions").glob("*.md")):
+        title = path.read_text(encoding="utf-8").splitlines()[0]
+        lines.append(f"- {path.name[:4]} [{re.sub(_NUMBER, '', title)}]({path.name})")
+    return "\n".join(lines) + "\n"
 
 
 def _keys(schema: dict[str, Any], tables: dict[str, str]) -> Iterator[str]:
@@ -374,10 +402,18 @@ def navigation(notebooks: list[tuple[str, str]]) -> list[Any]:
                 {"Catalogues": "reference/catalogues.md"},
             ]
         },
-        {"Method": ["method/index.md", *(f"method/{name}" for name in methods)]},
+        {
+            "Method": [
+                "method/index.md",
+                *(f"method/{name}" for name in methods),
+                {"Measured": "method/results.md"},
+                {"Simulations": "method/coverage.md"},
+            ]
+        },
         {"Decisions": "decisions/index.md"},
         {
             "About": [
+                {"Overview": "readme.md"},
                 {"Glossary": "glossary.md"},
                 {"Changelog": "changelog.md"},
                 {"A tour of the code": "tour.md"},

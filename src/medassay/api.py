@@ -44,8 +44,9 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
 ) -> Run:
     """Ask all models of a plan and return the sealed run; the same call resumes an interrupted one.
 
-    A finished run of the same plan is returned as it is: nothing is asked twice. A model that must
-    be asked otherwise than the plan says is told of by a warning.
+    A finished run of the same plan is returned as it is: nothing is asked twice. What a user must
+    know is a warning: models that are asked otherwise than the plan says, replies that could not be
+    used, answers that own code left without a score.
 
     Parameters
     ----------
@@ -86,11 +87,12 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
                –  19.2 [13.0, 27.4] n=120       always B · zero_shot
     """
     from medassay import pipeline
+    from medassay.runner.retrying import own_code_lines, unusable_lines
 
     def tell(line: str) -> None:
         warnings.warn(line, stacklevel=4)
 
-    return pipeline.run(
+    done = pipeline.run(
         plan,
         models=_entries(models),
         secrets=dict(os.environ) if secrets is None else secrets,
@@ -103,6 +105,9 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
         trust_code=trust_code,
         tell=tell,
     )
+    for line in (*own_code_lines(done), *unusable_lines(done)):
+        warnings.warn(line, stacklevel=2)
+    return done
 
 
 def preview(
@@ -228,8 +233,9 @@ def judge_agreement(run: RunSource, judge: str, labels: str | Path) -> "PeopleCo
     -------
     PeopleComparison
         `confusion` (label of the judge → of people → count), `agreed` (share), `kappa` with its
-        interval, `plain`, the judge's mean over all answers, and `corrected`, that mean corrected
-        by the labelled ones; None below 30.
+        interval; these three only where people said it fact by fact. `plain` is the judge's mean
+        over all answers, `corrected` that mean corrected by the labelled ones, None below 30;
+        `judge_minus_human` their difference. All are on the scale of the scores.
 
     Raises
     ------
@@ -243,10 +249,23 @@ def judge_agreement(run: RunSource, judge: str, labels: str | Path) -> "PeopleCo
 
     Examples
     --------
-    >>> import medassay
-    >>> medassay.judge_agreement(medassay.example_run(), "gpt", "labels.csv")
-    Traceback (most recent call last):
-    medassay.errors.InputError: run b542ba52f415-1: has no verdicts; it was not judged
+    >>> import csv, tempfile, warnings, medassay
+    >>> warnings.simplefilter("ignore")  # one tells that items of other kinds are not asked
+    >>> folder = tempfile.mkdtemp()
+    >>> model = medassay.ModelSpec(id="m", provider="fake", script={"reply": "Give oxygen."})
+    >>> panel = [medassay.ModelSpec(id=name, provider="fake", family=name, script={"judge": 0.5})
+    ...     for name in "abc"]
+    >>> plan = {"banks": ["demo"], "task": "open", "models": ["m"], "judges": ["a", "b", "c"]}
+    >>> run = medassay.run(plan, models=[model, *panel], workspace=folder)
+    >>> with open(f"{folder}/labels.csv", "w", newline="") as file:
+    ...     table = csv.writer(file)
+    ...     _ = table.writerow(["domain", "model", "setting", "item", "score"])
+    ...     for n, score in enumerate(run.scores()):  # people who agree but for each fourth answer
+    ...         said = score.score if n % 4 else 1
+    ...         _ = table.writerow([score.domain, score.model, score.setting, score.item, said])
+    >>> result = medassay.judge_agreement(run, "a", f"{folder}/labels.csv")
+    >>> result.labelled, round(result.judge_minus_human.value, 3)
+    (24, -0.25)
     """
     from medassay.study.judges import compare_with_people
 
@@ -372,6 +391,7 @@ def export(run: RunSource, to: str | Path, *, form: str = "") -> Path:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> import tempfile, medassay
     >>> path = Path(tempfile.mkdtemp()) / "answers.csv"
     >>> path = medassay.export(medassay.example_run(), path)

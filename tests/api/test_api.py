@@ -1,6 +1,7 @@
 """The verbs and records for programs and notebooks: typed, with strings or paths, nothing lost."""
 
 import ast
+import doctest
 import inspect
 import json
 import subprocess
@@ -57,6 +58,17 @@ def test_the_public_names_are_few_and_each_has_an_example_that_runs():
         assert ">>> " in inspect.getdoc(getattr(medassay, name)), name
     assert medassay.__version__ in (SRC.parents[1] / "pyproject.toml").read_text()
     assert "__version__" in dir(medassay)
+
+
+@pytest.mark.parametrize("name", medassay.__all__)
+def test_examples_run_as_they_stand(name):
+    """Where somebody pastes them: nothing is imported but what they import."""
+    text = inspect.getdoc(getattr(medassay, name))
+    example = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    told = []
+    with warnings.catch_warnings():  # examples may silence warnings for themselves
+        doctest.DocTestRunner(verbose=False).run(example, out=told.append)
+    assert not told, "".join(told)
 
 
 def test_a_plan_is_a_mapping_a_path_or_a_text_and_models_are_values_or_a_file(tmp_path):

@@ -17,8 +17,9 @@ def build(folder):
             folder / name,
             ignore=shutil.ignore_patterns("build", "__pycache__", ".import_linter_cache"),
         )
-    for path in ROOT.glob("*.md"):
-        shutil.copyfile(path, folder / path.name)
+    (folder / "benchmarks").mkdir()
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md")):
+        shutil.copyfile(path, folder / path.relative_to(ROOT))
     done = subprocess.run(
         [sys.executable, "website/build.py"],
         cwd=folder,

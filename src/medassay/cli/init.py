@@ -54,7 +54,8 @@ def command(
         f"{folder}: wrote {' and '.join(_FILES)}",
         f"next: medassay run {folder / 'plan.toml'} --plan"
         if entry
-        else 'Set "enabled": true for the models you have, then: medassay run plan.toml --plan',
+        else 'Set "enabled": true for the models you have, then:'
+        f" medassay run {folder / 'plan.toml'} --plan",
     )
 
 

@@ -128,11 +128,11 @@ class Comparison(Tabular):
             if len(metrics) > 1:
                 raise InputError(
                     f"--gate: the runs have several metrics ({', '.join(metrics)}); name one with"
-                    " --metric"
+                    " --metric (in Python metric=)"
                 )
             raise InputError(
                 f"--gate: {len(overall)} pairs; a gate holds one model against one, name them "
-                "with --only"
+                "with --only (in Python only=)"
             )
         [pair] = overall
         passed = pair.equivalent if rule == "equivalent" else pair.non_inferior

@@ -25,7 +25,9 @@ class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    domain, mode : what is compared; `overall` is the mean over domains
     a, b : labels of the rows
+    n, n_clusters : items that both have, and vignettes that they come from
     diff, lo, hi : the difference with its own interval
     simultaneous : the interval tested at once with all pairs of the family; None without spread,
         or of too few items
@@ -35,9 +37,13 @@ class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
     unread : unread shares of both, in [0, 1]
     unread_outweighs : whether these differ by more than the scores do
     mcnemar_p, only_a, only_b : of right-or-wrong answers; how many just one has right
+    identical : whether both have the same score on every item
     margin : against which `equivalent` and `non_inferior` are claimed; None without one
+    equivalent : whether the two are shown to differ by less than the margin; None without one
+    non_inferior : whether a is shown not to be worse than b by the margin; None without one
     bounds_90, bounds_method : the 90 % interval that these rest on
-    items_to_tell : about how many items would tell the two apart
+    items_to_tell : about how many items would tell the two apart; None where a difference is shown,
+        where there is none at all, or where nobody can say
     metric : where the runs have several
     """
 

@@ -45,6 +45,8 @@ def import_predictions(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from medassay import import_predictions
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> lines = ["question,system,topic,reply,key"]

@@ -58,7 +58,7 @@ def read(
 
     Examples
     --------
-    >>> from medassay import Diagnoses
+    >>> from medassay import Diagnoses, Item, read
     >>> item = Item(id="q", domain="d", question="Which?", target=Diagnoses(diagnoses=()))
     >>> answer = read(item, "1. Gout (ICD-10 M10.9): painful")
     >>> answer.value

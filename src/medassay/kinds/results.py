@@ -21,7 +21,8 @@ def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leader
 
     Parameters
     ----------
-    ddx : other rules for the aggregates of ranked diagnoses (preset, k and x0, semantic_max)
+    ddx : other rules for the aggregates of ranked diagnoses (preset, k and x0, semantic_max), a
+        `medassay.core.records.plan.DdxRules`
 
     Raises
     ------
@@ -31,6 +32,7 @@ def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leader
     Examples
     --------
     >>> import medassay
+    >>> from medassay import leaderboard
     >>> print(leaderboard(medassay.example_run()))
                1  70.8 [47.6, 86.7] n=24        careful · zero_shot
                2  33.3 [16.2, 56.4] n=24        hasty · zero_shot
@@ -60,6 +62,7 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
     Examples
     --------
     >>> import medassay
+    >>> from medassay import figure
     >>> forest = figure(medassay.example_run())
     >>> len(forest.rows), forest.name
     (1, 'forest')

@@ -1,17 +1,6 @@
 """A scripted provider, for tests, demonstrations and users' own tests. Never ranked.
 
-The entry's `script` may hold: `reply` (text for every prompt), `replies` (item id, or template/item
-id → text, or a list of texts for when it is asked again), `letters` ("hash": a letter that depends
-on the prompt), `delay` (seconds), `fail_every` (each k-th call raises a transient error),
-`fail_items` (item ids that always fail), `refuse_items`, `malformed_items`, `finish`, `judge` (a
-threshold: reply to the prompt of a target-fact judge with a verdict for every fact, entail where
-that share of the fact's words is in the answer), `labels` (reply to the prompts of a judge of
-diagnoses: `severity` by name, `relation` by golden diagnosis and name; others are moderate and Not
-Related), `graph` (a threshold: reply to the prompts of a judge graph; a report counts the words
-that the answer shares with the document beside it, and a verdict is the first option where that
-share is reached, a later one for each tenth below), `tools` (where tools are offered: the calls of
-each turn, one list a turn, each with `name` and `arguments`, in which {item} stands for the item's
-id; after these the reply).
+The keys of an entry's `script` are `core/records/model.py: SCRIPT`.
 """
 
 import asyncio

@@ -24,6 +24,7 @@ def load_models(source: ModelsSource | str) -> dict[str, ModelSpec]:
 
     Examples
     --------
+    >>> from medassay import ModelSpec, load_models
     >>> list(load_models([ModelSpec(id=n, provider="fake", enabled=n != "b") for n in "abc"]))
     ['a', 'c']
 

@@ -92,8 +92,8 @@ def publish(
     Parameters
     ----------
     publication : its id under `/p/`; default: the run's id
-    signer : signs the line of the ledger
-    about : what else the publisher says
+    signer : signs the line of the log, a `medassay.storage.signature.Signer`
+    about : what else the publisher says, a `medassay.publishing.publish.About`
 
     Raises
     ------
@@ -105,6 +105,7 @@ def publish(
 
     Examples
     --------
+    >>> from medassay import publish
     >>> import tempfile, medassay
     >>> site = tempfile.mkdtemp()
     >>> page = publish(medassay.example_run(), site, publication="first")

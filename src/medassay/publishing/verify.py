@@ -59,6 +59,7 @@ def verify(
     Examples
     --------
     >>> import medassay
+    >>> from medassay import verify
     >>> report = verify(medassay.example_run().path)
     >>> report.ok, [check["name"] for check in report.checks][:2]
     (True, ['seal', 'files'])

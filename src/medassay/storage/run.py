@@ -67,6 +67,10 @@ class Run:
     Of a run that is not finished, `trials`, `scores`, `verdicts` and the frames give what is there
     by now; what is computed over all answers, statistics and leaderboards, needs a sealed run.
 
+    Attributes
+    ----------
+    path : its folder
+
     Examples
     --------
     >>> import medassay
@@ -226,6 +230,7 @@ def open_run(path: Path | str) -> Run:
     Examples
     --------
     >>> import medassay
+    >>> from medassay import open_run
     >>> path = medassay.example_run().path
     >>> open_run(str(path)).sealed
     True

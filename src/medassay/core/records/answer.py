@@ -28,6 +28,7 @@ class Answer:
 
     Examples
     --------
+    >>> from medassay import Answer
     >>> Answer(item_id="q1", outcome="answered", value="C", reason="S2").codes
     ()
     """

@@ -77,6 +77,7 @@ class Completion:
 
     Examples
     --------
+    >>> from medassay import Completion
     >>> Completion(text="The answer is C.").finish
     'stop'
     """

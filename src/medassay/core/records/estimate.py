@@ -35,6 +35,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "scor
 
     Examples
     --------
+    >>> from medassay import Estimate
     >>> estimate = Estimate(value=0.612, lo=0.579, hi=0.644, n=330, n_clusters=330)
     >>> print(estimate)
     61.2 [57.9, 64.4] n=330

@@ -32,7 +32,7 @@ class Item:
 
     Examples
     --------
-    >>> from medassay import Choice
+    >>> from medassay import Choice, Item
     >>> target = Choice(options=("Aspirin", "Apixaban"), expected="B")
     >>> item = Item(id="q1", domain="cardiology", question="Which drug?", target=target)
     >>> item.form, item.letters, item.target_text

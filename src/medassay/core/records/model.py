@@ -26,6 +26,35 @@ Capability = Literal[
     "vision",
     "reasoning",
 ]
+# Keys of the script of a scripted model (`model/fake.py`), each with what it does.
+SCRIPT = {
+    "reply": "the reply to every prompt",
+    "replies": (
+        "item id, or `template/item id` → the reply to it, or a list of replies for when it is"
+        " asked again"
+    ),
+    "letters": "`hash`: a letter of the options that depends on the prompt and on the entry",
+    "finish": "why replies end: `stop`, `length`, `refusal`, `other`",
+    "delay": "seconds before each reply",
+    "fail_every": "k: each k-th call fails in passing, and is tried again",
+    "fail_items": "ids of items that fail whenever they are asked",
+    "refuse_items": "ids of items that the model declines",
+    "malformed_items": "ids of items whose replies nobody can read",
+    "tools": (
+        "calls of each turn where tools are offered: a list of `name` and `arguments`, in which"
+        " `{item}` is the item's id"
+    ),
+    "judge": (
+        "as a judge of target facts: entail where this share of the fact's words is in the answer"
+    ),
+    "labels": (
+        "as a judge of diagnoses: `severity` by name, `relation` by golden diagnosis and name"
+    ),
+    "graph": (
+        "as a judge by graphs: the share of shared words from which the first option is chosen"
+    ),
+    "salt": "anything: makes one entry another than the next",
+}
 REPLY_TOKENS, THOUGHT_TOKENS = 1024, 4096  # of a reply, and of one that thinks first
 
 
@@ -140,6 +169,7 @@ class ModelSpec:
 
     Examples
     --------
+    >>> from medassay import ModelSpec
     >>> spec = ModelSpec(id="mine", provider="openai_compatible", url="http://localhost:8000/v1",
     ...     location="local")
     >>> spec.max_tokens is None, spec.concurrency
@@ -443,6 +473,9 @@ def _of_provider(spec: ModelSpec) -> Iterator[str]:
         )
     if spec.provider == "openai_compatible" and not _is_address(spec.url):
         yield f"field 'url': '{spec.url}'; expected http://host… or https://host…"
+    if spec.provider == "fake":
+        for name in spec.script.keys() - SCRIPT.keys():
+            yield f"field 'script': unknown key '{name}'; known are {', '.join(SCRIPT)}"
     if spec.logprobs and spec.provider not in _LIKELY:
         yield f"field 'logprobs': provider '{spec.provider}' gives none; {', '.join(_LIKELY)} may"
 

@@ -44,7 +44,7 @@ class OwnTask(KeyedRecord):
 
     Examples
     --------
-    >>> from medassay import Plan
+    >>> from medassay import OwnTask, Plan
     >>> own = OwnTask(like="closed", scorer="my.py:score", metric="caution")
     >>> Plan(banks=("demo",), models=("mine",), own=own).own.metric
     'caution'

@@ -233,6 +233,7 @@ class Plan:
 
     Examples
     --------
+    >>> from medassay import Plan
     >>> plan = Plan(banks=("demo",), models=("mine",), sample=12, seed=7)
     >>> plan.hash == Plan(banks=("demo",), models=("mine",), sample=12, seed=7, name="x").hash
     True
@@ -525,6 +526,8 @@ def load_plan(path: Path | str) -> Plan:
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from medassay import load_plan
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "plan.toml"
     >>> _ = path.write_text('banks = ["demo"]\nmodels = ["m"]\nseed = 7\n')

@@ -28,6 +28,9 @@ class TrialScore(TrialLine, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    domain, model, setting, mode, item, repeat : what names the trial
+    because : why the score is what it is
+    scorer : which scorer gave it
     score : None where nobody can know it
     parts : numbers besides the score, by name; what they are follows from the kind of the item
     measured : values of metrics of texts, by column; None where a metric has no value

@@ -91,6 +91,7 @@ class Choice(Target):
 
     Examples
     --------
+    >>> from medassay import Choice
     >>> target = Choice(options=("Aspirin", "Apixaban"), expected="B")
     >>> target.letters, target.text
     ('AB', 'B')
@@ -160,6 +161,7 @@ class Pattern(Target):
 
     Examples
     --------
+    >>> from medassay import Pattern
     >>> print(Pattern(regex=r"(?i)\bapixaban\b").text)
     /(?i)\bapixaban\b/
     """
@@ -191,6 +193,7 @@ class Range(Target):
 
     Examples
     --------
+    >>> from medassay import Range
     >>> Range(lo=2.5, hi=3.5).text
     '2.5 to 3.5'
     """
@@ -285,6 +288,7 @@ class Fact:
 
     Examples
     --------
+    >>> from medassay import Fact
     >>> Fact(id="f1", text="Anticoagulation is started.").weight
     1.0
     """
@@ -300,6 +304,7 @@ class Facts(Target):
 
     Examples
     --------
+    >>> from medassay import Fact, Facts
     >>> facts = Fact(id="f1", text="Call 112."), Fact(id="f2", text="Note the time.")
     >>> Facts(facts=facts).text
     'Call 112.; Note the time.'
@@ -370,7 +375,7 @@ class Reference(Target):
 
     Examples
     --------
-    >>> from medassay import Item
+    >>> from medassay import Item, Reference
     >>> item = Item(id="q1", domain="stroke", question="What first?", target=Reference(),
     ...     reference="Call an ambulance.")
     >>> item.form, item.target_text
@@ -406,6 +411,7 @@ class Criterion:
 
     Examples
     --------
+    >>> from medassay import Criterion
     >>> Criterion(id="c1", text="Doubles the dose.", points=-8, harm=True).points
     -8
     """
@@ -432,6 +438,7 @@ class Criteria(Target):
 
     Examples
     --------
+    >>> from medassay import Criteria, Criterion
     >>> rubric = Criteria(criteria=(Criterion(id="c1", text="Asks for allergies.", points=5),
     ...     Criterion(id="c2", text="Doubles the dose.", points=-5)))
     >>> rubric.lowest  # the share of the points above 0 for doing all harm and no good
@@ -523,6 +530,7 @@ class Diagnoses(Target):
 
     Examples
     --------
+    >>> from medassay import Diagnoses
     >>> Diagnoses(diagnoses=("Kleefstra syndrome", "9q34.3 deletion")).golden
     'Kleefstra syndrome'
     """
@@ -587,6 +595,7 @@ class Record(Target):
 
     Examples
     --------
+    >>> from medassay import Record
     >>> Record(record={"tumours": []}).is_open
     True
     """

@@ -127,6 +127,10 @@ class Trial(TrialLine, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    domain, model, setting, mode, item, repeat : what names the trial
+    outcome : `answered`, `unparsed`, `refused`, `truncated` or `failed`
+    text : the reply
+    template : the prompt, with its hash
     value : what was read from the reply; None unless it was answered, but for a list of diagnoses
         that was cut off
     reason : the rule that read it, or why nothing could be read

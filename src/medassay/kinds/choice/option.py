@@ -152,6 +152,7 @@ def extract_option(
 
     Examples
     --------
+    >>> from medassay import extract_option
     >>> extract_option("The answer is not A but C."), extract_option("The answer is A or B")
     (('C', 'S7'), (None, 'S2:ambiguous'))
     """

@@ -181,6 +181,7 @@ def bootstrap_mean(
 
     Examples
     --------
+    >>> from medassay import bootstrap_mean
     >>> e = bootstrap_mean([1, 0, 1, 1, 0, 1, 1, 1, 0, 1], seed=17142463675043842695)
     >>> e.value, round(e.lo, 9), round(e.hi, 9), e.second.method
     (0.7, 0.4, 1.0, 'wilson')

@@ -138,6 +138,7 @@ def rank(
 
     Examples
     --------
+    >>> from medassay import Estimate, rank
     >>> e = {n: Estimate(value=v, lo=v - .04, hi=v + .04, n=99, n_clusters=99)
     ...      for n, v in {"a": .60, "b": .55, "c": .50, "d": .45}.items()}
     >>> [(r.rank, r.lo, r.hi) for r in rank(e).values()]

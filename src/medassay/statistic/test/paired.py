@@ -85,6 +85,7 @@ def paired_difference(
 
     Examples
     --------
+    >>> from medassay import paired_difference
     >>> d = paired_difference([1, 0, 1, 1, 0, 1, 1, 1, 0, 1], [1, 0, 0, 1, 0, 1, 0, 1, 0, 1],
     ...     seed=777)
     >>> round(d.value, 9), round(d.lo, 9), round(d.hi, 9), d.different
