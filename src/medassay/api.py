@@ -45,8 +45,8 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     """Ask all models of a plan and return the sealed run; the same call resumes an interrupted one.
 
     A finished run of the same plan is returned as it is: nothing is asked twice. What a user must
-    know is a warning: models that are asked otherwise than the plan says, replies that could not be
-    used, answers that own code left without a score.
+    know is a warning: models that are asked otherwise than the plan says, answers that own code
+    left without a score. Where progress is shown, replies that could not be used are counted.
 
     Parameters
     ----------
@@ -92,12 +92,13 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     def tell(line: str) -> None:
         warnings.warn(line, stacklevel=4)
 
+    watch = _watch(progress)
     done = pipeline.run(
         plan,
         models=_entries(models),
         secrets=dict(os.environ) if secrets is None else secrets,
         workspace=workspace,
-        watch=_watch(progress),
+        watch=watch,
         fresh=fresh,
         accept_failures=accept_failures,
         again=again,
@@ -105,8 +106,10 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
         trust_code=trust_code,
         tell=tell,
     )
-    for line in (*own_code_lines(done), *unusable_lines(done)):
+    for line in own_code_lines(done):
         warnings.warn(line, stacklevel=2)
+    for line in unusable_lines(done) if watch else ():  # where someone looks
+        sys.stderr.write(f"{line}\n")
     return done
 
 

@@ -479,6 +479,7 @@ WORLDS: dict[str, Callable[[World], None]] = {
     "choose-models.md": choose_models,
     "compare-models.md": compare_models,
     "differential-diagnosis.md": differential_diagnosis,
+    "gate-a-release.md": compare_models,
     "health-records.md": health_records,
     "how-replies-are-read.md": how_replies_are_read,
     "judges.md": judges,

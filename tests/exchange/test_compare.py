@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 from tests import makers
+from tests.exchange.score_tables import answers, table
 
 import medassay
 from medassay.cli.main import call
@@ -11,19 +12,6 @@ from medassay.exchange.compare import compare
 from medassay.exchange.predictions import import_predictions
 from medassay.statistic import mcnemar, paired_difference, seed_of
 from medassay.statistic.test import planner
-
-NAMES = ["item", "model", "domain", "score"]
-
-
-def table(tmp_path, name, rows):
-    path = tmp_path / f"{name}.csv"
-    lines = [",".join(NAMES), *(",".join(map(str, row)) for row in rows)]
-    path.write_text("\n".join(lines) + "\n")
-    return import_predictions(path, {n: n for n in NAMES}, to=tmp_path / name)
-
-
-def answers(model, scores, domain="d"):
-    return [(f"q{n:04}", model, domain, score) for n, score in enumerate(scores)]
 
 
 @pytest.fixture
@@ -218,36 +206,6 @@ def test_pairs_that_are_almost_alike_do_not_take_minutes(monkeypatch):
     assert power(found, 0.12, 0.0007, 3.1) >= planner.POWER > power(found - 60, 0.12, 0.0007, 3.1)
     assert 3e6 < found < 4.5e6
     assert len(asked) < 100
-
-
-def test_a_gate_stops_a_worse_model(tmp_path, cli):
-    old = table(tmp_path, "old", answers("old", [1] * 180 + [0] * 20))
-    good = table(tmp_path, "good", answers("good", [1] * 179 + [0] * 21))
-    bad = table(tmp_path, "bad", answers("bad", [1] * 150 + [0] * 50))
-    code, shown, _ = cli("compare", good.path, old.path, "--gate", "noninferior:0.05")
-    assert code == 0
-    assert "gate noninferior passed" in shown
-    code, _, errors = cli("compare", bad.path, old.path, "--gate", "noninferior:0.05")
-    assert code == 1
-    assert "gate noninferior not passed: bad against old" in errors
-    assert cli("compare", old.path, bad.path, "--gate", "noninferior:0.05")[0] == 0
-    assert cli("compare", old.path, bad.path, "--gate", "equivalent:0.05")[0] == 1
-    code, shown, _ = cli("--json", "compare", bad.path, old.path, "--gate", "equivalent:0.3")
-    assert code == 0
-    assert json.loads(shown)[0]["equivalent"] is True
-    three = (good.path, old.path, bad.path)
-    code, _, errors = cli("compare", *three, "--gate", "noninferior:0.05")
-    assert code == 3
-    assert "3 pairs; a gate holds one model against one" in errors
-    for gate in (
-        "noninferior",
-        "noninferior:x",
-        "better:0.1",
-        "equivalent:-1",
-        "equivalent:nan",
-    ):
-        assert cli("compare", good.path, old.path, "--gate", gate)[0] == 2, gate
-    assert cli("compare", good.path, old.path, "--margin", "0")[0] == 3
 
 
 def test_runs_that_do_not_fit_together_are_refused(tmp_path):

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +20,9 @@ from medassay.errors import GateError, UsageError
 if TYPE_CHECKING:
     from medassay.exchange.compare import Comparison
     from medassay.exchange.compared_pairs import ComparedPair
+    from medassay.exchange.gate import GateReport, GateRule
     from medassay.storage.run import Run
     from medassay.suite.run import SuiteRun
-
-_RULES = ("noninferior", "equivalent")
-
 
 _PLACES = typer.Argument(
     ...,
@@ -40,8 +38,21 @@ _MARGIN = typer.Option(
     help="What counts as equally good, in units of the score (0.02 = 2 points of 100).",
 )
 _GATE = typer.Option(
-    "",
-    help="noninferior:M or equivalent:M: exit 1 unless the first passes against the second.",
+    [],
+    metavar="RULE",
+    help=(
+        "Exit 1 unless the first model passes against the second; once for each rule:"
+        " noninferior:M or equivalent:M (the difference and a margin), minimum:X (the score),"
+        " each also @DOMAIN; harm:N (more harmful answers), cutoff:S (replies cut off), coverage:S"
+        " (items with a score)."
+    ),
+)
+_JUNIT = typer.Option(None, metavar="FILE", help="--gate: also write JUnit XML.")
+_SUMMARY = typer.Option(
+    None, metavar="FILE", help="--gate: also append a table in Markdown, as $GITHUB_STEP_SUMMARY."
+)
+_ANNOTATE = typer.Option(
+    False, "--annotate", help="--gate: also print each rule as an annotation of GitHub."
 )
 _BY_DOMAIN = typer.Option(False, "--by-domain", help="Compare each domain, too.")
 _FAMILY = typer.Option(
@@ -59,61 +70,108 @@ def command(
     places: list[Path] = _PLACES,
     only: list[str] = _ONLY,
     margin: float | None = _MARGIN,
-    gate: str = _GATE,
+    gate: list[str] = _GATE,
     by_domain: bool = _BY_DOMAIN,
     family: str = _FAMILY,
     metric: str = _METRIC,
+    junit: Path | None = _JUNIT,
+    summary: Path | None = _SUMMARY,
+    annotate: bool = _ANNOTATE,
 ) -> None:
     """Compare models pair by pair on their common items: difference, tests, items that would
     tell.
     """
     from medassay.exchange.compare import compare
+    from medassay.exchange.gate import hold, read_rule
     from medassay.exchange.open_any import open_places
     from medassay.suite.places import suites_among
 
-    rule, held = read_gate(gate) if gate else ("", margin)
-    if gate and margin is not None and margin != held:
-        raise UsageError("--gate names its own margin; leave --margin out")
+    rules = [read_rule(text) for text in gate]
+    held = _margin_of(rules, margin)
+    if not rules and (junit is not None or summary is not None or annotate):
+        raise UsageError("--junit, --summary and --annotate are for --gate; name a rule")
     if family not in ("board", "pair"):
         raise UsageError(f"--family: '{family}'; expected board or pair")
     pairs_of = partial(
         compare,
         margin=held,
         only=listed(",".join(only)),
-        by_domain=by_domain,
+        by_domain=by_domain or any(rule.domain for rule in rules),
         family="pair" if family == "pair" else "board",
         metric=metric,
     )
     if suites := suites_among(places):
-        if gate:
+        if rules:
             raise UsageError("--gate: holds one run; name that of one benchmark, or `suite report`")
         _compare_suites(suites, pairs_of, metric)
         return
+    report = None
     with open_places(places) as runs:
         comparison = pairs_of(runs)
         scales = {s.metric: s.scale.ends for s in runs[0].statistics.by_metric}
         first = metric or runs[0].statistics.metric
-    gate_result = comparison.gate(rule) if rule else None
+        if rules:
+            report = hold(comparison, runs, rules)
+    if report is not None:
+        _write_gate(report, junit, summary, annotate=annotate and not out.json)
     if out.json:
-        sys.stdout.write(json.dumps(msgspec.to_builtins(comparison.pairs), indent=1) + "\n")
-        if gate_result is not None and not gate_result[0]:
-            raise typer.Exit(GateError.exit_code)
-        return
+        told = comparison.pairs if report is None else report
+        sys.stdout.write(json.dumps(msgspec.to_builtins(told), indent=1) + "\n")
+    else:
+        _print_all(comparison, scales, first)
+    if report is not None:
+        _end_gate(report)
+
+
+def _margin_of(rules: "Sequence[GateRule]", margin: float | None) -> float | None:
+    """Return the margin that readings are claimed against: that of the option, or of the rules."""
+    from medassay.exchange.gate import HELD_TO_A_MARGIN
+
+    margins = {rule.limit for rule in rules if rule.kind in HELD_TO_A_MARGIN}
+    if margins and margin is not None and margins != {margin}:
+        raise UsageError("--gate names its own margin; leave --margin out")
+    return min(margins) if margins else margin
+
+
+def _print_all(
+    comparison: "Comparison", scales: "Mapping[str, Sequence[float | None]]", first: str
+) -> None:
+    """Print a table for each metric, and what must be known besides."""
     for name in dict.fromkeys(pair.metric or first for pair in comparison.pairs):
         pairs = [pair for pair in comparison.pairs if (pair.metric or first) == name]
         _print(pairs, scales[name], name if len(scales) > 1 else "")
     for note in comparison.notes:
         out.say(f"note: {note}")
-    if gate_result is not None:
-        passed, pair = gate_result
-        scale = scales[pair.metric or first]
-        lo, hi = (_units(end, scale) for end in pair.bounds_90 or (None, None))
-        says = (
-            f"{pair.a} against {pair.b}: 90 % interval [{lo}, {hi}], margin {_units(held, scale)}"
-        )
-        if not passed:
-            raise GateError(f"gate {rule} not passed: {says}")
-        out.result(f"gate {rule} passed: {says}")
+
+
+def _write_gate(
+    report: "GateReport", to_junit: Path | None, to_summary: Path | None, *, annotate: bool
+) -> None:
+    """Write the files of a gate, and print its annotations."""
+    from medassay.exchange.gate_files import annotations, junit, markdown
+
+    if to_junit is not None:
+        to_junit.parent.mkdir(parents=True, exist_ok=True)
+        to_junit.write_text(junit(report), encoding="utf-8")
+    if to_summary is not None:
+        with to_summary.open("a", encoding="utf-8") as file:
+            file.write(markdown(report))
+    for line in annotations(report) if annotate else ():
+        out.result(line)
+
+
+def _end_gate(report: "GateReport") -> None:
+    """Say what became of each rule; fail where one did not pass."""
+    for check in report.rules if not out.json else ():
+        word = "passed" if check.passed else "not passed"
+        out.result(f"gate {check.rule} {word}: {check.reason}")
+    if report.passed:
+        return
+    if out.json:
+        raise typer.Exit(GateError.exit_code)
+    failed = [check for check in report.rules if not check.passed]
+    reason = f": {failed[0].reason}" if len(failed) == 1 else ""
+    raise GateError(f"gate {report.reason}{reason}")
 
 
 def _compare_suites(
@@ -140,20 +198,6 @@ def _compare_suites(
         sys.stdout.write(json.dumps(documents, indent=1) + "\n")
     for note in notes:
         out.say(f"note: {note}")
-
-
-def read_gate(text: str) -> tuple[str, float]:
-    """Return rule and margin of a gate, or say what is expected."""
-    rule, _, margin = text.partition(":")
-    try:
-        value = float(margin)
-    except ValueError:
-        value = 0.0
-    if rule not in _RULES or not 0 < value < float("inf"):
-        raise UsageError(
-            f"--gate '{text}': expected {' or '.join(_RULES)} with a margin, e.g. noninferior:0.02"
-        )
-    return rule, value
 
 
 def _units(value: float | None, scale: Sequence[float | None]) -> str:

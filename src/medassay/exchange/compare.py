@@ -82,11 +82,13 @@ class Comparison(Tabular):
     ----------
     notes : what a reader must know of the runs
     scales : ends of the scale of each metric, under "" where the runs have one alone
+    places : label of a row → number of its run, model, setting
     """
 
     pairs: list[ComparedPair]
     notes: list[str]
     scales: Mapping[str, Sequence[float | None]]
+    places: Mapping[str, tuple[int, str, str]]
 
     def __str__(self) -> str:
         return "\n".join([*(" · ".join(cells) for cells in self._cells()), *self.notes])
@@ -110,33 +112,43 @@ class Comparison(Tabular):
         for pair in self.pairs:
             yield {**msgspec.to_builtins(pair), "reading": pair.reading}
 
+    def only_pair(self) -> ComparedPair:
+        """Return the pair over all domains, where two models alone are compared by one metric.
+
+        Raises
+        ------
+        InputError
+            When there are more pairs.
+        """
+        overall = [pair for pair in self.pairs if pair.domain == self.pairs[0].domain]
+        metrics = sorted({str(pair.metric) for pair in overall if pair.metric})
+        if len(metrics) > 1:
+            raise InputError(
+                f"--gate: the runs have several metrics ({', '.join(metrics)}); name one with"
+                " --metric (in Python metric=)"
+            )
+        if len(overall) != 1:
+            raise InputError(
+                f"--gate: {len(overall)} pairs; a gate holds one model against one, name them"
+                " with --only (in Python only=)"
+            )
+        return overall[0]
+
     def gate(self, rule: str) -> tuple[bool, ComparedPair]:
         """Return whether the one pair, first against second, passes, and the pair.
 
         Parameters
         ----------
-        rule : "noninferior" (the first is not worse by the margin compared with) or "equivalent"
+        rule : "noninferior" (the first is not worse by the margin compared with) or "equivalent";
+            more rules, and their reports: `medassay.exchange.gate`
 
         Raises
         ------
         InputError
             When there is more than one pair: a gate holds one model against one.
         """
-        overall = [pair for pair in self.pairs if pair.domain == self.pairs[0].domain]
-        if len(overall) != 1:
-            metrics = sorted({str(pair.metric) for pair in overall if pair.metric})
-            if len(metrics) > 1:
-                raise InputError(
-                    f"--gate: the runs have several metrics ({', '.join(metrics)}); name one with"
-                    " --metric (in Python metric=)"
-                )
-            raise InputError(
-                f"--gate: {len(overall)} pairs; a gate holds one model against one, name them "
-                "with --only (in Python only=)"
-            )
-        [pair] = overall
-        passed = pair.equivalent if rule == "equivalent" else pair.non_inferior
-        return bool(passed), pair
+        pair = self.only_pair()
+        return bool(pair.equivalent if rule == "equivalent" else pair.non_inferior), pair
 
 
 def compare(
@@ -190,7 +202,12 @@ def compare(
     ]
     notes = [note for comparison in comparisons for note in comparison.notes]
     scales = {n: c.scales[""] for n, c in zip(metrics, comparisons, strict=True)}
-    return Comparison(pairs=pairs, notes=list(dict.fromkeys(notes)), scales=scales)
+    return Comparison(
+        pairs=pairs,
+        notes=list(dict.fromkeys(notes)),
+        scales=scales,
+        places=comparisons[0].places,
+    )
 
 
 def _metrics(runs: Sequence[Run], metric: str) -> list[str]:
@@ -246,7 +263,12 @@ def _compare(
             pairs += _of_mode(sides, rows_of_mode, beside, mode, margin, by_domain=by_domain)
     if not pairs:
         raise InputError("the runs have no mode in common (solo, tools); nothing to compare")
-    return Comparison(pairs=pairs, notes=_notes(sides), scales={"": (lo, hi)})
+    return Comparison(
+        pairs=pairs,
+        notes=_notes(sides),
+        scales={"": (lo, hi)},
+        places={row.label: (row.side, row.model, row.setting) for row in rows},
+    )
 
 
 @dataclass(frozen=True)

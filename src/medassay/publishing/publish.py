@@ -67,7 +67,7 @@ class About:
     """
 
     reason: str = ""
-    validation: Path | None = None
+    validation: Path | str | None = None
     compact: bool | None = None
     require_api: bool = False
     with_code: bool = False
@@ -159,10 +159,11 @@ def _open_to_all(publication: Path) -> None:
         path.chmod(0o755 if path.is_dir() else 0o444)
 
 
-def _copy_documents(folder: Path, documents: Path | None) -> None:
+def _copy_documents(folder: Path, validation: Path | str | None) -> None:
     """Copy validation documents into a publication that is being made."""
-    if documents is None:
+    if validation is None:
         return
+    documents = Path(validation)
     paths = sorted(documents.glob("*")) if documents.is_dir() else []
     if not paths:
         raise InputError(f"{documents}: no documents; expected a folder of .md or .txt files")
