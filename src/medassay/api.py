@@ -419,15 +419,13 @@ def show(name: str, run: RunSource | None = None, *, workspace: str | Path = "."
     Parameters
     ----------
     name : id of the item, or at least 8 digits of a trial's SHA-256
-    run : a sealed run; default: the newest one of the workspace that holds it
+    run : finished or not; default: the newest finished one of the workspace that holds it
     workspace : folder whose runs/ is searched
 
     Raises
     ------
     InputError
         When there is no such item or trial.
-    IncompleteError
-        When the run is not finished.
 
     Examples
     --------

@@ -43,6 +43,11 @@ _BY = typer.Option(
 _RULES = typer.Option(
     "", help=f"Ranked diagnoses: aggregate by other rules, comma-separated: {HELP}."
 )
+_PROVISIONAL = typer.Option(
+    False,
+    "--provisional",
+    help="Of a run that is not finished: what is there by now, without ranks and intervals.",
+)
 # Spellings of before `medassay study extraction` and `medassay suite report`.
 _STUDY = typer.Option("", hidden=True)
 _EMBEDDINGS = typer.Option("", hidden=True)
@@ -58,6 +63,7 @@ def command(
     to: Path | None = _TO,
     by: str = _BY,
     rules: str = _RULES,
+    provisional: bool = _PROVISIONAL,
     study: str = _STUDY,
     embeddings: str = _EMBEDDINGS,
     passes: str = _PASSES,
@@ -70,6 +76,11 @@ def command(
 
     of_runs = (figure, by, rules, study, embeddings, passes, domain != "overall")
     run = runs[0]
+    if provisional:
+        if any(of_runs) or suite or as_published or len(runs) > 1:
+            raise UsageError("--provisional is of one run, and goes with nothing else")
+        _tell_provisional(run)
+        return
     if suite or as_published or is_suite_folder(run):
         _suite(run, to, as_published=as_published, others=any(of_runs))
         return
@@ -96,6 +107,42 @@ def command(
     if groups is not None:
         by_group = {"by": {name: [row.to_dict() for row in rows] for name, rows in groups.items()}}
     out.tell({**board.to_dict(), **by_group}, _parts(board, chosen, domain, groups or {}))
+
+
+def _tell_provisional(folder: Path) -> None:
+    """Print what a run says by now."""
+    from medassay.storage.run import open_run
+    from medassay.summary.provisional import provisional
+
+    run = open_run(folder)
+    rows = provisional(run)
+    cells = [
+        (
+            row.model,
+            row.setting,
+            row.mode,
+            row.scorer or "–",
+            f"{row.answered:,}",
+            f"{row.unread:,}",
+            f"{row.failed:,}",
+            f"{row.scored:,}",
+            "–" if row.mean is None else f"{row.mean:.4g}",
+        )
+        for row in rows
+    ]
+    table = Table(
+        rows=cells,
+        text=("model", "setting", "mode", "scorer"),
+        numbers=("answered", "unread", "failed", "scored", "mean so far"),
+        title=f"provisional: {run.id}",
+        notes=[
+            "provisional: no ranks and no intervals, since which items are answered first is no"
+            " random draw"
+            if not run.sealed
+            else "the run is finished: `medassay report` has its ranks and intervals"
+        ],
+    )
+    out.tell({"run": run.id, "finished": run.sealed, "rows": rows}, table)
 
 
 def _groups(run: "Run", fields: list[str]) -> "dict[str, list[GroupScore]]":

@@ -61,7 +61,7 @@ def leftovers(workspace: Path, sites: Sequence[Path] = ()) -> list[Leftover]:
     leftovers_found += [
         _leftover(path, "orphaned", "of a study that ended")
         for path in sorted((workspace / STUDIES).glob("*"))
-        if not _at_work(path)
+        if not at_work(path)
     ]
     return leftovers_found
 
@@ -82,10 +82,10 @@ def remove(leftovers_chosen: Iterable[Leftover]) -> int:
 
 
 def _is_left(run: Run) -> bool:
-    return not run.sealed and not _at_work(run.path)
+    return not run.sealed and not at_work(run.path)
 
 
-def _at_work(folder: Path) -> bool:
+def at_work(folder: Path) -> bool:
     """Return whether a process works on a run: on this machine, or on another one that keeps a
     lease.
     """
@@ -134,7 +134,7 @@ def _half_written(workspace: Path) -> Iterator[Path]:
         for path in sorted((workspace / folder).rglob("*")):
             if path.is_file() and path.name.endswith(_HALF):
                 holder = next((p for p in path.parents if (p / LOCK).is_file()), None)
-                if holder is None or not _at_work(holder):
+                if holder is None or not at_work(holder):
                     yield path
 
 

@@ -72,6 +72,17 @@ def trials_of(folder: Path) -> Iterator[Trial]:
         yield _as_record(decode_trial, line.record, JOURNAL)
 
 
+def trial_lines(folder: Path) -> Iterator[bytes]:
+    """Yield the trials of a run as the lines of their file, of an unfinished one those that are
+    there.
+    """
+    if (folder / "trials.jsonl").exists():
+        with (folder / "trials.jsonl").open("rb") as file:
+            yield from (line.removesuffix(b"\n") for line in file)
+        return
+    yield from (line.record for line in read_journal(folder / JOURNAL))
+
+
 def scores_of(folder: Path) -> Iterator[TrialScore]:
     """Yield the scores of a run, of an unfinished one those that are there.
 

@@ -1,9 +1,11 @@
 """One item of a run with every answer to it, or one trial by its hash."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import sha256_hex
@@ -12,8 +14,9 @@ from medassay.core.json import parse_record
 from medassay.core.records.item import Item, shuffle_text
 from medassay.core.records.trial import Trial
 from medassay.errors import InputError
-from medassay.storage.records import read_stored_trials
+from medassay.storage.records import decode_trial, read_stored_trials
 from medassay.storage.run import Run, open_run
+from medassay.storage.run_records import trial_lines
 
 _SHORTEST_HASH = 8  # digits of a trial's SHA-256 that name it
 
@@ -114,7 +117,7 @@ class ShownItem(Tabular):
 
 
 def shown_item(run: Run, name: str) -> ShownItem:
-    """Return an item of a run with its trials.
+    """Return an item of a run with its trials; of a run that is not finished those that are there.
 
     Parameters
     ----------
@@ -122,15 +125,15 @@ def shown_item(run: Run, name: str) -> ShownItem:
 
     Raises
     ------
-    IncompleteError
-        When the run is not finished.
     InputError
         When it has no such item or trial.
     """
-    run.refuse_unfinished()
     trials = _trials(run, name)
     if not trials:
-        raise InputError(f"run {run.id}: no item '{name}', and no trial whose hash starts so")
+        yet = "" if run.sealed else " by now"
+        raise InputError(
+            f"run {run.id}: no answer to an item '{name}'{yet}, and no trial whose hash starts so"
+        )
     return _shown(run, trials)
 
 
@@ -160,16 +163,29 @@ def _shown(run: Run, trials: Sequence[ShownTrial], other_runs: Sequence[str] = (
 def _trials(run: Run, name: str) -> list[ShownTrial]:
     """Return the trials of an item, or the one whose hash starts so, with their scores."""
     trials = []
-    for stored in read_stored_trials(run.path):
-        line, score = stored.trial_line.removesuffix(b"\n"), stored.score_record
+    for line, trial, score in _lines(run):
         digest = sha256_hex(line)
         by_hash = len(name) >= _SHORTEST_HASH and digest.startswith(name.lower())
-        if stored.trial.item == name or by_hash:
+        if trial.item == name or by_hash:
             document = {
                 "sha256": digest,
                 "trial": parse_record(line, "trials.jsonl"),
-                "score": score["score"],
+                "score": score.get("score"),
                 "because": score.get("because", ""),
             }
-            trials.append(ShownTrial(sha256=digest, trial=stored.trial, document=document))
+            trials.append(ShownTrial(sha256=digest, trial=trial, document=document))
     return trials
+
+
+def _lines(run: Run) -> Iterator[tuple[bytes, Trial, Mapping[str, Any]]]:
+    """Yield each trial of a run as it is, or will be, in its file, with the object of its score."""
+    if run.sealed:
+        for stored in read_stored_trials(run.path):
+            line = stored.trial_line.removesuffix(b"\n")
+            yield line, stored.trial, stored.score_record
+        return
+    scores = {score.place: score for score in run.scores()}
+    for line in trial_lines(run.path):
+        trial = decode_trial(line, "trials", 0)
+        score = scores.get(trial.place)
+        yield line, trial, {} if score is None else msgspec.to_builtins(score)

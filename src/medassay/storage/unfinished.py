@@ -1,12 +1,16 @@
 """The records of a run that is not finished, read from its journal while others may write to it."""
 
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
 from medassay.errors import IntegrityError
+
+_OPEN_FILES = 100
 
 
 class JournalRecord(NamedTuple):
@@ -65,7 +69,24 @@ def read_journal(folder: Path) -> Iterator[JournalRecord]:
     IntegrityError
         Naming the segment and the byte at which there is no such line.
     """
-    places: dict[_Place, tuple[bool, int, Path, int, int]] = {}
+    places = _places(folder)
+    with ExitStack() as stack:
+        files: dict[Path, BinaryIO] = {}
+        for place in sorted(places):
+            _, _, path, offset, length = places[place]
+            if path not in files:
+                if len(files) == _OPEN_FILES:  # a run that was often started has many segments
+                    stack.close()
+                    files.clear()
+                files[path] = stack.enter_context(path.open("rb"))
+            files[path].seek(offset)
+            parts = _parts(files[path].read(length))
+            yield JournalRecord(bytes(parts.record), bytes(parts.score), bytes(parts.timing))
+
+
+def _places(folder: Path) -> dict[_Place, tuple[str, int, Path, int, int]]:
+    """Return the outcome and attempt of each record, and where its line lies."""
+    places: dict[_Place, tuple[str, int, Path, int, int]] = {}
     for path in sorted(folder.glob("*.jsonl")):
         offset = 0
         with path.open("rb") as file:
@@ -73,17 +94,16 @@ def read_journal(folder: Path) -> Iterator[JournalRecord]:
                 if not line.endswith(b"\n"):
                     break
                 named = _decoded(line, path, offset)
-                place = named.place
-                rank = (named.outcome != "failed", named.attempt)
-                if place not in places or places[place][:2] <= rank:
-                    places[place] = (*rank, path, offset, len(line))
+                before = places.get(named.place)
+                if before is None or _rank(*before[:2]) <= _rank(named.outcome, named.attempt):
+                    places[named.place] = (named.outcome, named.attempt, path, offset, len(line))
                 offset += len(line)
-    for place in sorted(places):
-        *_, path, offset, length = places[place]
-        with path.open("rb") as file:
-            file.seek(offset)
-            parts = _parts(file.read(length))
-        yield JournalRecord(bytes(parts.record), bytes(parts.score), bytes(parts.timing))
+    return places
+
+
+def _rank(outcome: str, attempt: int) -> tuple[bool, int]:
+    """Return what decides between two lines of one record."""
+    return outcome != "failed", attempt
 
 
 def _decoded(line: bytes, path: Path, offset: int) -> _Named:
@@ -93,3 +113,10 @@ def _decoded(line: bytes, path: Path, offset: int) -> _Named:
         raise IntegrityError(
             f"{path.name} at byte {offset}: not a journal line; restore the file"
         ) from None
+
+
+def journal_outcomes(folder: Path) -> Counter[str]:
+    """Return how many records a journal holds of each outcome, each counted once; see
+    `read_journal`.
+    """
+    return Counter(outcome for outcome, *_ in _places(folder).values())

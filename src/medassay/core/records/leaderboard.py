@@ -9,7 +9,7 @@ from medassay.core.frame import SHOWN, Tabular, table_html
 from medassay.core.records.manifest_object import Fallback
 from medassay.core.records.statistics import LeaderboardRow, rows_of, tied_groups
 
-_UNREAD = ("unparsed", "truncated", "refused")  # outcomes in which no answer was read
+UNREAD = ("unparsed", "truncated", "refused")  # outcomes in which no answer was read
 
 
 def unread_share(outcomes: Mapping[str, int]) -> float:
@@ -22,7 +22,7 @@ def unread_share(outcomes: Mapping[str, int]) -> float:
     >>> unread_share({"answered": 90, "unparsed": 6, "truncated": 3, "refused": 1, "failed": 50})
     0.1
     """
-    unread = sum(outcomes.get(name, 0) for name in _UNREAD)
+    unread = sum(outcomes.get(name, 0) for name in UNREAD)
     replies = unread + outcomes.get("answered", 0)
     return unread / replies if replies else 0.0
 
