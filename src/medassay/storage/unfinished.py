@@ -8,6 +8,7 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
+from medassay.core.records.trial import TrialLine, TrialPlace
 from medassay.errors import IntegrityError
 
 _OPEN_FILES = 100
@@ -21,30 +22,18 @@ class JournalRecord(NamedTuple):
     timing: bytes
 
 
-_Place = tuple[str, str, str, str, str, int, str]
+_Place = tuple[TrialPlace, str]  # of the trial, and who judged it
 
 
-class _Named(msgspec.Struct):
+class _Named(TrialLine, frozen=True, kw_only=True):
     """What tells which record a line holds, and which of two attempts counts."""
 
-    domain: str
-    model: str
-    setting: str
-    mode: str
-    item: str
-    repeat: int
     outcome: str
     judge: str = ""
     attempt: int = 0
 
-    @property
-    def place(self) -> _Place:
-        """Return what makes the record unique."""
-        cell = (self.domain, self.model, self.setting, self.mode)
-        return (*cell, self.item, self.repeat, self.judge)
 
-
-class _Line(msgspec.Struct):
+class _JournalHead(msgspec.Struct):
     record: _Named
 
 
@@ -54,7 +43,7 @@ class _Parts(msgspec.Struct):
     timing: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_named = msgspec.json.Decoder(_Line).decode
+_named = msgspec.json.Decoder(_JournalHead).decode
 _parts = msgspec.json.Decoder(_Parts).decode
 
 
@@ -94,9 +83,10 @@ def _places(folder: Path) -> dict[_Place, tuple[str, int, Path, int, int]]:
                 if not line.endswith(b"\n"):
                     break
                 named = _decoded(line, path, offset)
-                before = places.get(named.place)
+                place = named.place, named.judge
+                before = places.get(place)
                 if before is None or _rank(*before[:2]) <= _rank(named.outcome, named.attempt):
-                    places[named.place] = (named.outcome, named.attempt, path, offset, len(line))
+                    places[place] = (named.outcome, named.attempt, path, offset, len(line))
                 offset += len(line)
     return places
 
