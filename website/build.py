@@ -57,6 +57,21 @@ NAMES = {
         *("paired_difference", "rank", "MedassayError"),
     ],
 }
+COMMANDS_IN_PYTHON = {
+    "run": "run",
+    "run --plan": "preview",
+    "report": "leaderboard",
+    "report --figure": "figure",
+    "show": "show",
+    "compare": "compare",
+    "judge": "judge",
+    "score": "rescore",
+    "study judges --people": "judge_agreement",
+    "export": "export",
+    "import csv": "import_predictions",
+    "publish": "publish",
+    "verify": "verify",
+}
 # Pages that are made here: others may link to them.
 GENERATED = ("reference/python/index.md", "reference/plan.md", "reference/models.md")
 # What the names above return: documented on one page.
@@ -195,7 +210,11 @@ def names_page() -> str:
             first = (inspect.getdoc(getattr(medassay, name)) or "").split("\n\n")[0]
             lines.append(f"| [`{name}`]({name}.md) | {' '.join(first.split())} |")
         lines.append("")
+    lines += ["## The commands in Python", "", "| command | in Python |", "|---|---|"]
+    for command, name in COMMANDS_IN_PYTHON.items():
+        lines.append(f"| `medassay {command}` | [`{name}`]({name}.md) |")
     lines += [
+        "",
         "## Signatures of your own code",
         "",
         "For type checkers: `medassay.own_code.signatures` has `ScoreFunction`, `ReadFunction` and",

@@ -13,6 +13,9 @@ import medassay
 from medassay.errors import InputError
 from medassay.publishing.publish import About
 
+# What code did wrong is a warning in Python; a test of its own looks at it.
+pytestmark = pytest.mark.filterwarnings("ignore:.* without a score. own code:UserWarning")
+
 SCORE = """
 def score(item, answer):
     right = set(item.reference_text.split())
@@ -32,6 +35,18 @@ class MyGrader:
         mark = reply.split()[-1]
         return float(mark) if mark.isdigit() else None
 """
+
+
+def test_python_warns_where_own_code_left_answers_without_a_score(tmp_path):
+    plan = workspace(
+        tmp_path,
+        text_items(3),
+        makers.fake("m", reply="x"),
+        code="def score(item, answer):\n    return 1 / 0\n",
+        task={"scorer": "my.py:score"},
+    )
+    with pytest.warns(UserWarning, match="3 answers without a score: own code my.py:score: Zero"):
+        medassay.run(plan, secrets={}, trust_code=True)
 
 
 def workspace(folder, items, *models, code, **plan):
