@@ -471,6 +471,10 @@ def _newest_in(folder: Path) -> str:
     return f"runs/{run.name}"
 
 
+def home(world: World) -> None:
+    """Leave the folder empty: the home page begins with `medassay init`."""
+
+
 WORLDS: dict[str, Callable[[World], None]] = {
     "README.md": readme,
     "beyond-one-machine.md": one_machine,
@@ -481,6 +485,7 @@ WORLDS: dict[str, Callable[[World], None]] = {
     "differential-diagnosis.md": differential_diagnosis,
     "gate-a-release.md": compare_models,
     "health-records.md": health_records,
+    "index.md": home,
     "how-replies-are-read.md": how_replies_are_read,
     "judges.md": judges,
     "making-banks.md": making_banks,
