@@ -92,11 +92,14 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     def tell(line: str) -> None:
         warnings.warn(line, stacklevel=4)
 
+    _refuse_flags(
+        fresh=fresh, accept_failures=accept_failures, trust_code=trust_code, progress=progress
+    )
     watch = _watch(progress)
     done = pipeline.run(
         plan,
-        models=_entries(models),
-        secrets=dict(os.environ) if secrets is None else secrets,
+        models=None if models is None else _entries(models),
+        secrets=_secrets(secrets),
         workspace=workspace,
         watch=watch,
         fresh=fresh,
@@ -143,7 +146,8 @@ def preview(
     """
     from medassay.runner.preview import preview as preview_run
 
-    return preview_run(plan, models=_entries(models), workspace=workspace)
+    entries = None if models is None else _entries(models)
+    return preview_run(plan, models=entries, workspace=workspace)
 
 
 def judge(  # noqa: PLR0913 -- each is an option of the verb
@@ -200,9 +204,15 @@ def judge(  # noqa: PLR0913 -- each is an option of the verb
     """
     from medassay.runner.rejudge import JudgingOptions, judge_run
 
+    _refuse_flags(
+        allow_own=allow_own,
+        accept_failures=accept_failures,
+        trust_code=trust_code,
+        progress=progress,
+    )
     options = JudgingOptions(
         judges=judges,
-        models_file=Path(models) if isinstance(models, str | Path) else tuple(models),
+        models_file=Path(models) if isinstance(models, str | Path) else tuple(_entries(models)),
         task=task,
         substitute=substitute,
         allow_own=allow_own,
@@ -213,7 +223,7 @@ def judge(  # noqa: PLR0913 -- each is an option of the verb
     return judge_run(
         run,
         options,
-        secrets=dict(os.environ) if secrets is None else secrets,
+        secrets=_secrets(secrets),
         workspace=None if workspace is None else Path(workspace),
         watch=_watch(progress),
         accept_failures=accept_failures,
@@ -325,7 +335,7 @@ def compare(
     from medassay.exchange.compare import compare as compare_runs
     from medassay.exchange.open_any import open_places
 
-    places = [run.path if isinstance(run, Run) else Path(run) for run in runs]
+    places = [run.path if isinstance(run, Run) else _place(run) for run in runs]
     if not places:
         raise InputError("compare: expected at least one run")
     with open_places(places) as opened:
@@ -367,6 +377,7 @@ def rescore(
     """
     from medassay.runner.rescore import rescore as rescore_run
 
+    _refuse_flags(trust_code=trust_code)
     return rescore_run(
         run,
         contradiction_penalty=contradiction_penalty,
@@ -512,12 +523,50 @@ def _make_example(folder: Path) -> Run:
     return pipeline.run(plan, models=models, secrets={}, workspace=folder)
 
 
-def _entries(models: Models) -> Sequence[ModelSpec] | None:
+def _entries(models: Models) -> Sequence[ModelSpec]:
+    """Return entries, or those of a models file.
+
+    Raises
+    ------
+    InputError
+        When something else is among them.
+    """
     from medassay.model.spec import load_models
 
     if isinstance(models, str | Path):
         return list(load_models(models).values())
-    return models
+    for entry in models if isinstance(models, Sequence) else [models]:
+        if not isinstance(entry, ModelSpec):
+            raise InputError(
+                f"models: expected a list of ModelSpec, or the path of a models file; got"
+                f" {entry!r:.60}"
+            )
+    return list(models or ())
+
+
+def _place(value: object) -> Path:
+    """Return a path, or refuse what is none."""
+    if isinstance(value, str | Path):
+        return Path(value)
+    raise InputError(f"a run: expected a path or a Run; got {value!r:.60}")
+
+
+def _secrets(secrets: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the keys by name, those of the environment where none are given."""
+    if secrets is None:
+        return dict(os.environ)
+    if not isinstance(secrets, Mapping) or not all(
+        isinstance(part, str) for pair in secrets.items() for part in pair
+    ):
+        raise InputError("secrets: expected a mapping of names to keys, both texts")
+    return dict(secrets)
+
+
+def _refuse_flags(**flags: object) -> None:
+    """Refuse what is neither True nor False: a text such as "no" would switch things on."""
+    for name, value in flags.items():
+        if value is not None and not isinstance(value, bool):
+            raise InputError(f"{name}: expected True or False; got {value!r:.40}")
 
 
 def _watch(progress: bool | None) -> "ProgressFactory | None":
@@ -528,6 +577,6 @@ def _watch(progress: bool | None) -> "ProgressFactory | None":
         return None
     if in_notebook():
         return notebook
-    if progress or sys.stderr.isatty():
+    if progress or (sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()):
         return terminal
     return None

@@ -145,7 +145,9 @@ def table_html(
     >>> "<th" in table_html(["model"], [["<b>"]]), "&lt;b&gt;" in table_html(["model"], [["<b>"]])
     (True, True)
     """
-    head = "".join(f'<th scope="col" style="{_CELL}">{escape(name)}</th>' for name in headings)
+    head = "".join(
+        f'<th scope="col" style="{_CELL}">{escape(visible(name))}</th>' for name in headings
+    )
     body = "".join(
         "<tr>"
         + "".join(
@@ -156,12 +158,14 @@ def table_html(
         for row in rows
     )
     caption = (
-        f'<caption style="text-align:left;font-weight:bold">{escape(title)}</caption>'
+        f'<caption style="text-align:left;font-weight:bold">{escape(visible(title))}</caption>'
         if title
         else ""
     )
     more = [f"… {n_more:,} more"] if n_more else []
-    below = "".join(f'<p style="margin:.4em 0">{escape(line)}</p>' for line in (*more, *notes))
+    below = "".join(
+        f'<p style="margin:.4em 0">{escape(visible(line))}</p>' for line in (*more, *notes)
+    )
     return (
         '<div style="overflow-x:auto" tabindex="0"><table style="border-collapse:collapse">'
         f"{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"

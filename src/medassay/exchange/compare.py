@@ -17,6 +17,7 @@ from medassay.core.records.statistics import OVERALL, ScoreScale, Statistics
 from medassay.core.records.target import TARGETS, further_targets
 from medassay.core.records.task import Task
 from medassay.core.scale import scale_text, units
+from medassay.core.wording import visible
 from medassay.errors import IncompleteError, InputError
 from medassay.exchange.compared_pairs import ComparedPair, RowsOfDomains
 from medassay.kinds.catalog import task_of_run
@@ -91,7 +92,7 @@ class Comparison(Tabular):
     places: Mapping[str, tuple[int, str, str]]
 
     def __str__(self) -> str:
-        return "\n".join([*(" · ".join(cells) for cells in self._cells()), *self.notes])
+        return visible("\n".join([*map(" · ".join, self._cells()), *self.notes]))
 
     def _repr_html_(self) -> str:
         headings = ["first", "second", "difference [95 % interval]", "n", "reading"]

@@ -71,6 +71,8 @@ def read(
         raise InputError(
             f"item '{item.id}': form '{item.form}' has no reply to read; expected one of {forms}"
         )
+    if extraction not in get_args(Extraction):
+        raise InputError(f"extraction '{extraction}'; expected {', '.join(get_args(Extraction))}")
     if finish not in get_args(Finish):
         raise InputError(f"finish '{finish}'; expected one of {', '.join(get_args(Finish))}")
     prompt = Prompt(

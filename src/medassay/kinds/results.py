@@ -37,7 +37,7 @@ def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leader
                1  70.8 [47.6, 86.7] n=24        careful · zero_shot
                2  33.3 [16.2, 56.4] n=24        hasty · zero_shot
     """
-    opened = run if isinstance(run, Run) else open_run(Path(run))
+    opened = run if isinstance(run, Run) else open_run(run)
     if ddx is None:
         return opened.leaderboard
     opened.refuse_unfinished()
@@ -70,7 +70,7 @@ def figure(run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None 
     from medassay.report.pages.compare import pairs_figure
     from medassay.report.plot.bars import Bar, bars
 
-    opened = run if isinstance(run, Run) else open_run(Path(run))
+    opened = run if isinstance(run, Run) else open_run(run)
     opened.refuse_unfinished()
     drawing: Figure | None
     statistics = opened.statistics.by_metric[0]  # of several metrics the first

@@ -32,7 +32,7 @@ def with_own_task(plan: Plan, *, trust_code: bool) -> tuple[Plan, Path | None]:
     if plan.own is not None or plan.task not in points:
         return plan, None
     name = f"task '{plan.task}' of package {package_of(points[plan.task])}"
-    if not trust_code:
+    if trust_code is not True:
         raise InputError(f"plan: {name} is code that would be executed; say --trust-code")
     table = load("tasks", plan.task)
     if not isinstance(table, Mapping):

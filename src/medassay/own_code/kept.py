@@ -65,7 +65,7 @@ def trusted(task: Task, run: Path, *, trust_code: bool) -> Task:
     """
     if task.own is None or not task.own.parts:
         return task
-    if not trust_code:
+    if trust_code is not True:  # a text such as "no" is no consent
         names = ", ".join(part.shown for part in task.own.parts.values())
         raise InputError(
             f"run {run.name}: made with own code {names}, which would be executed here; read it in"

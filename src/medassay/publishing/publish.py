@@ -113,7 +113,7 @@ def publish(
     ('p/first/index.html', True)
     """
     opened = _run_to_publish(runs)
-    _refuse_broken(opened, trust_code=about.trust_code)
+    _refuse_broken(opened, trust_code=about.trust_code is True)
     items = RunItems(opened.path, opened.manifest.domains)
     _refuse_private(opened)
     _refuse_blind(opened)

@@ -39,7 +39,7 @@ UNSEEN = (
 
 
 def verify(
-    place: str | Path, *, since: str = "", signed_by: str = "", trust_code: bool = False
+    place: Run | str | Path, *, since: str = "", signed_by: str = "", trust_code: bool = False
 ) -> VerificationReport:
     """Return the report on a run, a publication or a whole site, in a folder or at an address.
 
@@ -64,6 +64,11 @@ def verify(
     >>> report.ok, [check["name"] for check in report.checks][:2]
     (True, ['seal', 'files'])
     """
+    trust_code = trust_code is True  # a text such as "no" is no consent
+    if isinstance(place, Run):
+        place = place.path
+    if not isinstance(place, str | Path):
+        raise InputError(f"verify: expected a path, an address or a Run; got {place!r:.60}")
     if is_address(place):
         with tempfile.TemporaryDirectory(prefix="medassay-") as scratch:
             copy = fetch_site(str(place), Path(scratch), ReadLimits())

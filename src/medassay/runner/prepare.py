@@ -94,6 +94,7 @@ def prepare(
     InputError
         When plan, bank or models file is wrong, or a bank may not be sent to a model.
     """
+    trust_code = trust_code is True  # a text such as "no" is no consent
     banks = tuple(find_bank(name, base, workspace / "banks.lock") for name in plan.banks)
     models_file = base / plan.models_file if models is None else tuple(models)
     specs = load_models(models_file)

@@ -203,18 +203,19 @@ class Notebook:
 
     def html(self) -> str:
         """Return the bars as they stand."""
-        names = [self._what, *self._sizes] if len(self._sizes) > 1 else [self._what]
+        names = [None, *self._sizes] if len(self._sizes) > 1 else [None]
         rows = []
         for name in names:
-            everything = name == self._what
-            total = self._sizes.total() if everything else self._sizes[name]
-            done = self._done.total() if everything else self._done[name]
-            failed = self._failed.total() if everything else self._failed[name]
+            everything = name is None  # a model may be called as what is counted
+            total, done, failed = (
+                counts.total() if name is None else counts[name]
+                for counts in (self._sizes, self._done, self._failed)
+            )
             words = f"{done:,} of {total:,}" + (f", {failed:,} failed" if failed else "")
             if everything:
                 words += self._remaining(total - done) + money_text(self.money())
             bar = f'<progress max="{max(1, total)}" value="{done}"></progress>'
-            rows.append([name, bar, words])
+            rows.append([self._what if name is None else name, bar, words])
         return table_html(["", "", ""], rows, markup=frozenset([1]))
 
     def _remaining(self, n_left: int) -> str:

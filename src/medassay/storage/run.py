@@ -28,6 +28,7 @@ from medassay.core.records.statistics import Statistics
 from medassay.core.records.table_rows import item_row, score_row, trial_row, verdict_row
 from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import StoredVerdict
+from medassay.core.wording import visible
 from medassay.errors import IncompleteError, InputError, IntegrityError
 from medassay.storage.journal import JOURNAL, VERDICTS
 from medassay.storage.merkle import Leaf, MerkleTree
@@ -87,6 +88,10 @@ class Run:
     """
 
     path: Path
+
+    def __post_init__(self) -> None:
+        """Take a text for a path."""
+        object.__setattr__(self, "path", Path(self.path))
 
     @property
     def id(self) -> str:
@@ -189,7 +194,7 @@ class Run:
         return AnswersTable(self.path, self.manifest.domains).to_polars()
 
     def __repr__(self) -> str:
-        return f"Run({self._summary})"
+        return visible(f"Run({self._summary})")
 
     def _repr_html_(self) -> str:
         if self.sealed:
@@ -235,6 +240,8 @@ def open_run(path: Path | str) -> Run:
     >>> open_run(str(path)).sealed
     True
     """
+    if not isinstance(path, str | Path):
+        raise InputError(f"a run: expected a folder's path, or a Run; got {path!r:.60}")
     path = Path(path)
     if not (path / "manifest.json").is_file():
         raise InputError(f"{path}: not a run; expected a folder with manifest.json (see runs/)")

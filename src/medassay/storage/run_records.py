@@ -5,8 +5,9 @@ Of a run that is not finished they give what is there by now.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.frame import Records, Tabular
@@ -63,24 +64,44 @@ class FileRecords(Records[T]):
         return map(self.row, self.read())
 
 
+def _journal(folder: Path, name: str, sealed: str) -> Iterator[JournalRecord] | None:
+    """Return what a journal holds; None where the run was sealed meanwhile, and its file is there.
+
+    Raises
+    ------
+    IntegrityError
+        Naming the line that is none.
+    """
+    if (folder / sealed).exists():
+        return None
+    records = read_journal(folder / name)
+    try:
+        first = next(records, None)
+    except FileNotFoundError:  # removed between being listed and being opened
+        first = None
+    if first is None:
+        return None if (folder / sealed).exists() else iter(())
+    return chain([first], records)
+
+
 def trials_of(folder: Path) -> Iterator[Trial]:
     """Yield the trials of a run, of an unfinished one those that are there."""
-    if (folder / "trials.jsonl").exists():
+    lines = _journal(folder, JOURNAL, "trials.jsonl")
+    if lines is None:
         yield from read_trials(folder)
-        return
-    for line in read_journal(folder / JOURNAL):
-        yield _as_record(decode_trial, line.record, JOURNAL)
+    for line in lines or ():
+        yield _as_record(decode_trial, line.record, line.where)
 
 
 def trial_lines(folder: Path) -> Iterator[bytes]:
     """Yield the trials of a run as the lines of their file, of an unfinished one those that are
     there.
     """
-    if (folder / "trials.jsonl").exists():
+    lines = _journal(folder, JOURNAL, "trials.jsonl")
+    if lines is None:
         with (folder / "trials.jsonl").open("rb") as file:
             yield from (line.removesuffix(b"\n") for line in file)
-        return
-    yield from (line.record for line in read_journal(folder / JOURNAL))
+    yield from (line.record for line in lines or ())
 
 
 def scores_of(folder: Path) -> Iterator[TrialScore]:
@@ -88,22 +109,21 @@ def scores_of(folder: Path) -> Iterator[TrialScore]:
 
     What waits for its judges has none yet.
     """
-    if (folder / "scores.jsonl").exists():
+    lines = _journal(folder, JOURNAL, "scores.jsonl")
+    if lines is None:
         yield from read_scores(folder)
-        return
-    for line in read_journal(folder / JOURNAL):
+    for line in lines or ():
         if line.score != b"null":
-            yield _as_record(decode_score, line.score, JOURNAL)
+            yield _as_record(decode_score, line.score, line.where)
 
 
 def verdicts_of(folder: Path) -> Iterator[StoredVerdict]:
     """Yield the verdicts of a run with the judges' replies; none of a run without judges."""
-    if (folder / f"{VERDICTS}.jsonl").exists():
-        for verdict, _ in read_stored_verdicts(folder / f"{VERDICTS}.jsonl"):
-            yield verdict
-        return
-    for line in read_journal(folder / VERDICTS):
-        yield _as_record(_decode_verdict, line.record, VERDICTS)
+    lines = _journal(folder, VERDICTS, f"{VERDICTS}.jsonl")
+    if lines is None:
+        yield from (v for v, _ in read_stored_verdicts(folder / f"{VERDICTS}.jsonl"))
+    for line in lines or ():
+        yield _as_record(_decode_verdict, line.record, line.where)
 
 
 def items_of(folder: Path, domains: Mapping[str, str]) -> Iterator[Item]:
@@ -144,8 +164,9 @@ class AnswersTable(Tabular):
 
     def _answers(self) -> Iterator[tuple[Trial, TrialScore | None, TimingObject]]:
         folder = self.folder
-        if not (folder / "trials.jsonl").exists():
-            yield from map(_journalled, read_journal(folder / JOURNAL))
+        lines = _journal(folder, JOURNAL, "trials.jsonl")
+        if lines is not None:
+            yield from map(_journalled, lines)
             return
         path = folder / "timings.jsonl"
         timings: Iterator[TimingObject] = read_jsonl(path) if path.exists() else iter(())
@@ -161,13 +182,16 @@ class AnswersTable(Tabular):
 def _journalled(line: JournalRecord) -> tuple[Trial, TrialScore | None, TimingObject]:
     score = None
     if line.score != b"null":
-        score = _as_record(decode_score, line.score, JOURNAL)
-    timing: TimingObject = parse_record(line.timing, JOURNAL) or TimingObject()
-    return _as_record(decode_trial, line.record, JOURNAL), score, timing
+        score = _as_record(decode_score, line.score, line.where)
+    timing = parse_record(line.timing, line.where)
+    if not isinstance(timing, dict | None):
+        raise IntegrityError(f"{line.where}: 'timing' is no object; restore the file")
+    trial = _as_record(decode_trial, line.record, line.where)
+    return trial, score, cast(TimingObject, timing or {})
 
 
-def _as_record(decode: RecordDecoder[T], data: bytes, name: str) -> T:
+def _as_record(decode: RecordDecoder[T], data: bytes, where: str) -> T:
     try:
-        return decode(data, name, 0)
+        return decode.with_document(data, where, 0)[0]
     except InputError as error:
-        raise IntegrityError(str(error)) from None
+        raise IntegrityError(str(error).replace(" line 0", "")) from None

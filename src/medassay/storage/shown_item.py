@@ -13,6 +13,7 @@ from medassay.core.frame import Tabular, table_html
 from medassay.core.json import parse_record
 from medassay.core.records.item import Item, shuffle_text
 from medassay.core.records.trial import Trial
+from medassay.core.wording import visible
 from medassay.errors import InputError
 from medassay.storage.records import decode_trial, read_stored_trials
 from medassay.storage.run import Run, open_run
@@ -91,7 +92,7 @@ class ShownItem(Tabular):
         ]
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return visible("\n".join(self.lines))
 
     def table_rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each trial."""

@@ -1,7 +1,7 @@
 """The records of a run that is not finished, read from its journal while others may write to it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -11,15 +11,16 @@ import msgspec
 from medassay.core.records.trial import TrialLine, TrialPlace
 from medassay.errors import IntegrityError
 
-_OPEN_FILES = 100
-
 
 class JournalRecord(NamedTuple):
-    """A journalled record with its score and timing, each as JSON; `null` where there is none."""
+    """A journalled record with its score and timing, each as JSON, `null` where there is none; and
+    where it stands.
+    """
 
     record: bytes
     score: bytes
     timing: bytes
+    where: str
 
 
 _Place = tuple[TrialPlace, str]  # of the trial, and who judged it
@@ -58,36 +59,34 @@ def read_journal(folder: Path) -> Iterator[JournalRecord]:
     IntegrityError
         Naming the segment and the byte at which there is no such line.
     """
-    places = _places(folder)
     with ExitStack() as stack:
-        files: dict[Path, BinaryIO] = {}
+        # Opened at once: a segment that is removed while its run is sealed can be read on.
+        files = [stack.enter_context(path.open("rb")) for path in sorted(folder.glob("*.jsonl"))]
+        places = _places(files)
         for place in sorted(places):
-            _, _, path, offset, length = places[place]
-            if path not in files:
-                if len(files) == _OPEN_FILES:  # a run that was often started has many segments
-                    stack.close()
-                    files.clear()
-                files[path] = stack.enter_context(path.open("rb"))
-            files[path].seek(offset)
-            parts = _parts(files[path].read(length))
-            yield JournalRecord(bytes(parts.record), bytes(parts.score), bytes(parts.timing))
+            _, _, number, offset, length = places[place]
+            files[number].seek(offset)
+            where = f"{Path(files[number].name).name} at byte {offset}"
+            parts = _parts_of(files[number].read(length), where)
+            yield JournalRecord(bytes(parts.record), bytes(parts.score), bytes(parts.timing), where)
 
 
-def _places(folder: Path) -> dict[_Place, tuple[str, int, Path, int, int]]:
-    """Return the outcome and attempt of each record, and where its line lies."""
-    places: dict[_Place, tuple[str, int, Path, int, int]] = {}
-    for path in sorted(folder.glob("*.jsonl")):
+def _places(files: Sequence[BinaryIO]) -> dict[_Place, tuple[str, int, int, int, int]]:
+    """Return the outcome and attempt of each record, and where its line lies: file, offset and
+    length.
+    """
+    places: dict[_Place, tuple[str, int, int, int, int]] = {}
+    for number, file in enumerate(files):
         offset = 0
-        with path.open("rb") as file:
-            for line in file:
-                if not line.endswith(b"\n"):
-                    break
-                named = _decoded(line, path, offset)
-                place = named.place, named.judge
-                before = places.get(place)
-                if before is None or _rank(*before[:2]) <= _rank(named.outcome, named.attempt):
-                    places[place] = (named.outcome, named.attempt, path, offset, len(line))
-                offset += len(line)
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            named = _decoded(line, f"{Path(file.name).name} at byte {offset}")
+            place = named.place, named.judge
+            before = places.get(place)
+            if before is None or _rank(*before[:2]) <= _rank(named.outcome, named.attempt):
+                places[place] = (named.outcome, named.attempt, number, offset, len(line))
+            offset += len(line)
     return places
 
 
@@ -96,17 +95,24 @@ def _rank(outcome: str, attempt: int) -> tuple[bool, int]:
     return outcome != "failed", attempt
 
 
-def _decoded(line: bytes, path: Path, offset: int) -> _Named:
+def _decoded(line: bytes, where: str) -> _Named:
     try:
         return _named(line).record
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise IntegrityError(
-            f"{path.name} at byte {offset}: not a journal line; restore the file"
-        ) from None
+        raise IntegrityError(f"{where}: not a journal line; restore the file") from None
+
+
+def _parts_of(line: bytes, where: str) -> _Parts:
+    try:
+        return _parts(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise IntegrityError(f"{where}: not a journal line; restore the file") from None
 
 
 def journal_outcomes(folder: Path) -> Counter[str]:
     """Return how many records a journal holds of each outcome, each counted once; see
     `read_journal`.
     """
-    return Counter(outcome for outcome, *_ in _places(folder).values())
+    with ExitStack() as stack:
+        files = [stack.enter_context(path.open("rb")) for path in sorted(folder.glob("*.jsonl"))]
+        return Counter(outcome for outcome, *_ in _places(files).values())

@@ -8,6 +8,8 @@ from typing import Any, Self
 from medassay.core.frame import SHOWN, Tabular, table_html
 from medassay.core.records.manifest_object import Fallback
 from medassay.core.records.statistics import LeaderboardRow, rows_of, tied_groups
+from medassay.core.wording import visible
+from medassay.errors import InputError
 
 UNREAD = ("unparsed", "truncated", "refused")  # outcomes in which no answer was read
 
@@ -120,7 +122,16 @@ class Leaderboard(Tabular):
         return document | {name: value for name, value in more.items() if value is not None}
 
     def rows(self, domain: str = "overall") -> list[LeaderboardRow]:
-        """Return the rows of a ranking, the best first."""
+        """Return the rows of a ranking, the best first.
+
+        Raises
+        ------
+        InputError
+            When there is no such domain.
+        """
+        if domain not in self.domains:
+            known = ", ".join(self.domains)
+            raise InputError(f"run {self.run}: no domain '{domain}'; expected one of {known}")
         return rows_of(LeaderboardRow, self.domains[domain])
 
     def lines(self, domain: str = "overall") -> list[tuple[str, str, str]]:
@@ -140,7 +151,7 @@ class Leaderboard(Tabular):
         shown_lines = [f"{rank:>12}  {score:<28}  {name}" for rank, name, score in lines[:SHOWN]]
         if len(lines) > SHOWN:
             shown_lines.append(f"… {len(lines) - SHOWN} more")
-        return "\n".join(shown_lines)
+        return visible("\n".join(shown_lines))
 
     def _repr_html_(self) -> str:
         return self.table()

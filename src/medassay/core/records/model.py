@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Any, Literal, Protocol, TypedDict, get_args
 from urllib.parse import urlsplit
 
 from pydantic import ConfigDict
@@ -12,7 +12,7 @@ from pydantic import ConfigDict
 from medassay.core.entry_point import entry_points
 from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types
-from medassay.core.records.completion import Completion, Usage
+from medassay.core.records.completion import Completion, Finish, Usage
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.prompt import Prompt
 
@@ -445,7 +445,12 @@ _NOBODY_ASKED = (
 )  # what runs remember where an import, or a rule of names, has judged
 _LIKELY = ("google", "openai_compatible", "transformers")  # may give log-probabilities
 _OURS = ("messages", "model", "prompt", "stream")
-_SECRET = re.compile(r"(sk|key|tok|hf|gsk|xai)[-_][A-Za-z0-9_\-]{12,}")
+_SECRET = re.compile(
+    r"(sk|key|tok|hf|gsk|xai|gh[pousr]|glpat)[-_][A-Za-z0-9_\-]{12,}|AIza[A-Za-z0-9_\-]{20,}"
+    r"|AKIA[A-Z0-9]{16}|(?i:bearer)\s+\S{8,}"
+)
+_SECRET_KEY = re.compile(r"(?i)(api[-_]?key|authorization|password|secret|(access|auth)[-_]?token)")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _wrong(field: str, value: object, expected: str) -> str:
@@ -453,15 +458,46 @@ def _wrong(field: str, value: object, expected: str) -> str:
 
 
 def _of_name(spec: ModelSpec) -> Iterator[str]:
-    for spec_field in fields(spec):
-        value = getattr(spec, spec_field.name)
-        if isinstance(value, str) and _SECRET.search(value):
-            yield (
-                f"field '{spec_field.name}': looks like a secret; put it into an environment"
-                " variable and name that variable in 'api_key_env'"
-            )
+    yield from _of_secrets(spec)
     if not re.fullmatch(r"\S(.*\S)?", spec.id) or "\x1f" in spec.id:
         yield "field 'id': expected text without outer blanks"
+
+
+def _of_secrets(spec: ModelSpec) -> Iterator[str]:
+    """Yield what looks like a secret: entries are sealed into runs, and published."""
+    advice = (
+        "looks like a secret; put it into an environment variable and name that variable in"
+        " 'api_key_env' or 'headers_env'"
+    )
+    for spec_field in fields(spec):
+        if spec_field.name == "script":  # what a model says, not what we tell it
+            continue
+        if any(_SECRET.search(text) for text in _texts(getattr(spec, spec_field.name))):
+            yield f"field '{spec_field.name}': {advice}"
+    for name, value in spec.extra_body.items():
+        if _SECRET_KEY.search(name) and isinstance(value, str) and value:
+            yield f"field 'extra_body': '{name}' {advice}"
+    parts = urlsplit(spec.url) if "//" in spec.url else urlsplit("")
+    if "@" in parts.netloc or _SECRET_KEY.search(parts.query) or "key=" in parts.query.lower():
+        yield f"field 'url': holds a user, password or key; {advice.partition('; ')[2]}"
+    for field_name, names in (
+        ("api_key_env", [spec.api_key_env] if spec.api_key_env else []),
+        ("headers_env", list(spec.headers_env.values())),
+    ):
+        if not all(_VARIABLE.fullmatch(name) for name in names):
+            yield f"field '{field_name}': expected the name of an environment variable"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a value, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def _of_provider(spec: ModelSpec) -> Iterator[str]:
@@ -476,6 +512,10 @@ def _of_provider(spec: ModelSpec) -> Iterator[str]:
     if spec.provider == "fake":
         for name in spec.script.keys() - SCRIPT.keys():
             yield f"field 'script': unknown key '{name}'; known are {', '.join(SCRIPT)}"
+        if (finish := spec.script.get("finish", "stop")) not in get_args(Finish):
+            yield _wrong("script.finish", finish, f"expected one of {', '.join(get_args(Finish))}")
+        if not isinstance(spec.script.get("reply", ""), str):
+            yield _wrong("script.reply", spec.script["reply"], "expected a text")
     if spec.logprobs and spec.provider not in _LIKELY:
         yield f"field 'logprobs': provider '{spec.provider}' gives none; {', '.join(_LIKELY)} may"
 

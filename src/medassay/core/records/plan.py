@@ -513,6 +513,8 @@ def opened_plan(plan: PlanSource) -> tuple[Plan, Path]:
         return plan, Path.cwd()
     if isinstance(plan, Mapping):
         return plan_from_dict(dict(plan), "plan"), Path.cwd()
+    if not isinstance(plan, str | Path):
+        raise InputError(f"plan: expected a Plan, a mapping or a path; got {plan!r:.60}")
     return load_plan(plan), Path(plan).resolve().parent
 
 

@@ -94,6 +94,8 @@ def paired_difference(
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1 or not len(first):
         raise StatisticError("a pair needs two equally long, non-empty rows of scores")
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise StatisticError("a pair needs a score of both for each item; leave items without out")
     draws = draw_means((first - second)[:, None], clusters, n_resamples, seed)[:, 0]
     return difference_from_draws(first, second, draws, clusters=clusters, level=level)
 
