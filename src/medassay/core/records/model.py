@@ -450,6 +450,7 @@ _SECRET = re.compile(
     r"|AKIA[A-Z0-9]{16}|(?i:bearer)\s+\S{8,}"
 )
 _SECRET_KEY = re.compile(r"(?i)(api[-_]?key|authorization|password|secret|(access|auth)[-_]?token)")
+_URL_WITH_SECRET = re.compile(r"(?i)[^/]*//([^/?#]*@|[^?#]*\?[^#]*(key|token|secret|password)=)")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -477,8 +478,7 @@ def _of_secrets(spec: ModelSpec) -> Iterator[str]:
     for name, value in spec.extra_body.items():
         if _SECRET_KEY.search(name) and isinstance(value, str) and value:
             yield f"field 'extra_body': '{name}' {advice}"
-    parts = urlsplit(spec.url) if "//" in spec.url else urlsplit("")
-    if "@" in parts.netloc or _SECRET_KEY.search(parts.query) or "key=" in parts.query.lower():
+    if _URL_WITH_SECRET.match(spec.url):
         yield f"field 'url': holds a user, password or key; {advice.partition('; ')[2]}"
     for field_name, names in (
         ("api_key_env", [spec.api_key_env] if spec.api_key_env else []),
