@@ -33,7 +33,6 @@ FROM_ROOT = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
-    "README.md": "readme.md",
     "benchmarks/RESULTS.md": "method/results.md",
     "benchmarks/coverage.md": "method/coverage.md",
 }
@@ -152,6 +151,8 @@ def linked(text: str, source: Path) -> str:
         if not target or "://" in target or target.startswith("mailto:"):
             return match[0]
         path = (source.parent / target).resolve()
+        if path == ROOT / "README.md":  # the home page says the same
+            path = ROOT / "docs/index.md"
         if path.suffix == ".ipynb":
             place = os.path.relpath(PAGES / "notebooks" / f"{path.stem}.md", here)
             return f"[{match['text']}]({place})"
@@ -432,7 +433,6 @@ def navigation(notebooks: list[tuple[str, str]]) -> list[Any]:
         {"Decisions": "decisions/index.md"},
         {
             "About": [
-                {"Overview": "readme.md"},
                 {"Glossary": "glossary.md"},
                 {"Changelog": "changelog.md"},
                 {"A tour of the code": "tour.md"},
@@ -478,7 +478,9 @@ def without_indentation(html: str) -> str:
     """
     parts = re.split(r"(<pre.*?</pre>|<script.*?</script>)", html, flags=re.S)
     parts[::2] = [re.sub(r"\n\s+", "\n", part) for part in parts[::2]]
-    return "".join(parts)
+    return re.sub(
+        r"<nav.*?</nav>", lambda nav: nav[0].replace("\n", ""), "".join(parts), flags=re.S
+    )
 
 
 def main() -> None:
