@@ -9,6 +9,7 @@ from tests import makers
 
 import medassay
 from medassay.errors import IncompleteError, InputError, IntegrityError, MedassayError
+from medassay.model.spec import remembered
 from medassay.runner.progress import Notebook
 
 KEY = "sk-proj-abcdefghijklmnop"
@@ -42,6 +43,16 @@ def test_no_secret_is_sealed_into_a_run(fields):
     for secret in (KEY, "password@", "QQQQ", "AIza", "whatever"):
         assert secret not in str(told.value)
     assert re.search(r"field '\w+'", str(told.value))
+
+
+def test_what_a_run_remembers_is_read_by_the_rules_of_its_day():
+    """Runs that were sealed before entries were looked through are verified, judged, published."""
+    old = entry().to_dict() | {"url": "http://user:password@h/v1", "extra_body": {"api_key": "x"}}
+    assert remembered(old).id == "m"
+    scripted = entry(provider="fake", url="", script={"reply": "A"}).to_dict()
+    assert remembered(scripted | {"script": {"note": 1, "finish": "odd"}}).is_scripted
+    with pytest.raises(InputError):  # and no entry that is made now
+        entry(url="http://user:password@h/v1")
 
 
 def test_what_only_looks_like_a_key_is_taken():

@@ -54,6 +54,24 @@ def record_as(value: Any, kind: type[T], where: str) -> T:
         raise IntegrityError(f"{where}: {error}") from None
 
 
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield every text in a JSON value, however deep; keys are none of them.
+
+    Examples
+    --------
+    >>> list(texts_in({"a": "x", "b": [1, ["y"]]}))
+    ['x', 'y']
+    """
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from texts_in(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from texts_in(inner)
+
+
 def parse_record(data: bytes, where: str) -> Any:
     """Return a JSON value that we wrote: canonical JSON has no other numbers than floats, so that
     large whole ones are floats.

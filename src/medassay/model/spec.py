@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from medassay.core.json import parse_json
 from medassay.core.plan_file import RecordError
-from medassay.core.records.model import ModelSpec
+from medassay.core.records.model import FROM_A_RUN, ModelSpec
 from medassay.errors import InputError
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
@@ -92,7 +92,11 @@ def named(
 
 def remembered(entry: dict[str, Any]) -> ModelSpec:
     """Return the entry that a run's manifest remembers."""
-    return _SPEC.validate_json(json.dumps(entry))
+    token = FROM_A_RUN.set(True)
+    try:
+        return _SPEC.validate_json(json.dumps(entry))
+    finally:
+        FROM_A_RUN.reset(token)
 
 
 def _trusted_hosts(document: Mapping[str, Any], file: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
-from medassay.core.json import record_as
+from medassay.core.json import record_as, texts_in
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.manifest_object import BankObject, ManifestObject
 from medassay.core.records.sealed_object import (
@@ -129,37 +129,37 @@ def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
     secrets_found = PrivateShingles()
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
     for secret in (True, False):
-        for record in _lines_with_texts(run):
+        for record in _lines_withtexts_in(run):
             place = item_of(record)
             if (place in withheld) is secret:
-                for text in _texts(record):
+                for text in texts_in(record):
                     if secret:
                         secrets_found.add(text, f"what was said of item '{place[1]}'")
                     else:
                         secrets_found.allow(text)
     for domain, name in sorted(withheld):
-        for key, text in _item_texts(items.record(domain, name)):
+        for key, text in _itemtexts_in(items.record(domain, name)):
             secrets_found.add(text, f"item '{name}', {key}")
     for item in items:
         if item.kind == "public":  # the same words in a public item: they are public
-            for _, words in _item_texts(items.record(item.domain, item.id)):
+            for _, words in _itemtexts_in(items.record(item.domain, item.id)):
                 secrets_found.allow(words)
     return secrets_found
 
 
-def _lines_with_texts(run: Run) -> Iterator[TrialObject | VerdictObject]:
+def _lines_withtexts_in(run: Run) -> Iterator[TrialObject | VerdictObject]:
     for name in ("trials.jsonl", *JUDGED):
         if (run.path / name).exists():
             yield from read_jsonl(run.path / name)
 
 
-def _item_texts(item: ItemObject) -> Iterator[tuple[str, str]]:
+def _itemtexts_in(item: ItemObject) -> Iterator[tuple[str, str]]:
     """Yield (field, text) of all texts of an item and its target, also of one that a kind
     brings.
     """
     targets = (key for target in (*TARGETS, *further_targets()) for key in target.keys)
     for key in dict.fromkeys((*_ITEM_TEXT, *targets)):
-        for text in _texts(item.get(key, [])):
+        for text in texts_in(item.get(key, [])):
             yield key, text
 
 
@@ -167,18 +167,6 @@ def _synthetic(items: RunItems, domain: str) -> Iterator[str]:
     for name, is_synthetic in zip(items.names(domain), items.synthetic[domain], strict=True):
         if is_synthetic:
             yield name
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
 
 
 def _write(path: Path, records: Iterator[Mapping[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import Any, Literal, Protocol, TypedDict, get_args
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict
 
 from medassay.core.entry_point import entry_points
+from medassay.core.json import texts_in
 from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types
 from medassay.core.records.completion import Completion, Finish, Usage
@@ -451,6 +453,8 @@ _SECRET = re.compile(
 )
 _SECRET_KEY = re.compile(r"(?i)(api[-_]?key|authorization|password|secret|(access|auth)[-_]?token)")
 _URL_WITH_SECRET = re.compile(r"(?i)[^/]*//([^/?#]*@|[^?#]*\?[^#]*(key|token|secret|password)=)")
+# Entries that runs remember were made under the rules of their day: what was sealed is read.
+FROM_A_RUN: ContextVar[bool] = ContextVar("FROM_A_RUN", default=False)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -459,7 +463,9 @@ def _wrong(field: str, value: object, expected: str) -> str:
 
 
 def _of_name(spec: ModelSpec) -> Iterator[str]:
-    yield from _of_secrets(spec)
+    if not FROM_A_RUN.get():
+        yield from _of_secrets(spec)
+        yield from _of_script(spec)
     if not re.fullmatch(r"\S(.*\S)?", spec.id) or "\x1f" in spec.id:
         yield "field 'id': expected text without outer blanks"
 
@@ -473,7 +479,7 @@ def _of_secrets(spec: ModelSpec) -> Iterator[str]:
     for spec_field in fields(spec):
         if spec_field.name == "script":  # what a model says, not what we tell it
             continue
-        if any(_SECRET.search(text) for text in _texts(getattr(spec, spec_field.name))):
+        if any(_SECRET.search(text) for text in texts_in(getattr(spec, spec_field.name))):
             yield f"field '{spec_field.name}': {advice}"
     for name, value in spec.extra_body.items():
         if _SECRET_KEY.search(name) and isinstance(value, str) and value:
@@ -488,16 +494,15 @@ def _of_secrets(spec: ModelSpec) -> Iterator[str]:
             yield f"field '{field_name}': expected the name of an environment variable"
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, however deep."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
+def _of_script(spec: ModelSpec) -> Iterator[str]:
+    if spec.provider != "fake":
+        return
+    for name in spec.script.keys() - SCRIPT.keys():
+        yield f"field 'script': unknown key '{name}'; known are {', '.join(SCRIPT)}"
+    if (finish := spec.script.get("finish", "stop")) not in get_args(Finish):
+        yield _wrong("script.finish", finish, f"expected one of {', '.join(get_args(Finish))}")
+    if not isinstance(spec.script.get("reply", ""), str):
+        yield _wrong("script.reply", spec.script["reply"], "expected a text")
 
 
 def _of_provider(spec: ModelSpec) -> Iterator[str]:
@@ -509,13 +514,6 @@ def _of_provider(spec: ModelSpec) -> Iterator[str]:
         )
     if spec.provider == "openai_compatible" and not _is_address(spec.url):
         yield f"field 'url': '{spec.url}'; expected http://host… or https://host…"
-    if spec.provider == "fake":
-        for name in spec.script.keys() - SCRIPT.keys():
-            yield f"field 'script': unknown key '{name}'; known are {', '.join(SCRIPT)}"
-        if (finish := spec.script.get("finish", "stop")) not in get_args(Finish):
-            yield _wrong("script.finish", finish, f"expected one of {', '.join(get_args(Finish))}")
-        if not isinstance(spec.script.get("reply", ""), str):
-            yield _wrong("script.reply", spec.script["reply"], "expected a text")
     if spec.logprobs and spec.provider not in _LIKELY:
         yield f"field 'logprobs': provider '{spec.provider}' gives none; {', '.join(_LIKELY)} may"
 
