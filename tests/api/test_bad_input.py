@@ -11,6 +11,7 @@ import medassay
 from medassay.errors import IncompleteError, InputError, IntegrityError, MedassayError
 from medassay.model.spec import remembered
 from medassay.runner.progress import Notebook
+from medassay.runner.rescore import rescore
 
 KEY = "sk-proj-abcdefghijklmnop"
 
@@ -85,6 +86,8 @@ def test_a_text_is_no_consent_to_execute_code_wherever_it_is_asked_for(tmp_path)
     mark.unlink()
     with pytest.raises(InputError):
         medassay.rescore(run, trust_code="no")
+    with pytest.raises(InputError):  # nor below the verbs
+        rescore(run, trust_code="no")
     assert medassay.verify(run, trust_code="no").ok
     assert not mark.exists()
 

@@ -290,7 +290,7 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
     task = _judged_task(manifest, options.task)
     if task.own is not None:
         task = replace(task, n_judges=len(options.judges) or task.n_judges)
-        task = recalled(task, source.path) if options.trust_code else task
+        task = recalled(task, source.path) if options.trust_code is True else task
     specs = load_models(options.models_file)
     tested = {name: remembered(entry) for name, entry in document["models"].items()}
     plan = replace(
