@@ -14,13 +14,13 @@ from medassay.bank.stats import item_stats
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import record_as
 from medassay.core.records.item import Item
-from medassay.core.records.item_object import ItemObject
 from medassay.core.records.sealed_object import ScoreObject, TrialObject, VerdictObject
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
-from medassay.core.records.trial import Trial, TrialLine, TrialPlace
+from medassay.core.records.trial import TrialLine, TrialPlace
 from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import presentations_of, task_of_run
 from medassay.kinds.kind import AnswerView
+from medassay.kinds.shown_answer import parts_shown, whole_item
 from medassay.own_code.kept import FOLDER
 from medassay.publishing.reruns import read_reruns
 from medassay.publishing.times import from_sealed, shown_times, times_of
@@ -32,7 +32,6 @@ from medassay.report.board import (
     ShownAnswers,
     ShownBank,
     ShownCell,
-    ShownPart,
 )
 from medassay.report.plot.bars import StackedCount
 from medassay.report.times import cost_totals
@@ -41,11 +40,6 @@ from medassay.storage.jsonl import read_as, read_jsonl
 from medassay.storage.run import Run
 
 DATA = Path("data/run")  # where a publication keeps the run that its pages are made of
-_ABSENT = dict.fromkeys(
-    ("context", "question", "options", "expected", "range", "regex", "reference", "language")
-)
-
-
 _CELL_PAGES = 5000
 _MOST_CASES = 10_000  # above, pages of single cases would be more than anybody reads
 _ANSWERS = 200_000  # as pages they are half a gigabyte
@@ -167,7 +161,7 @@ def _banks(run: Run, items: RunItems) -> list[ShownBank]:
                 over=over,
                 by=by,
                 counts=_counts(public, over, by),
-                examples=[{**_ABSENT, **record} for record in examples],
+                examples=[whole_item(record) for record in examples],
             )
         )
     return banks
@@ -216,17 +210,6 @@ class _StoredAnswer:
     digest: str
 
 
-def _parts_shown(
-    views: Sequence[AnswerView], item: ItemObject, trial: TrialObject
-) -> list[ShownPart]:
-    """Return what the kind of a run shows of an answer."""
-    parts = []
-    for view in views:
-        if view.shows(item, trial) and (values := view.view(item, msgspec.convert(trial, Trial))):
-            parts.append(ShownPart(view.template, values, view.replaces_reply))
-    return parts
-
-
 def _shown_answer(
     items: RunItems,
     views: Sequence[AnswerView],
@@ -236,7 +219,7 @@ def _shown_answer(
     line, trial, score = answer.line, answer.trial, answer.score
     record = items.record(line.domain, line.item)
     return ShownAnswer(
-        item={**_ABSENT, **record},
+        item=whole_item(record),
         line=line,
         trial=trial,
         score=score["score"],
@@ -244,7 +227,7 @@ def _shown_answer(
         panel={k: score.get(k) for k in _Panel.__struct_fields__ if k in score},
         parts=score.get("parts", {}),
         sha256=answer.digest,
-        parts_shown=partial(_parts_shown, views, record, trial),
+        parts_shown=partial(parts_shown, views, record, trial),
         verdicts=[v for v in verdicts_of(line.place) if "tombstone" not in v],
     )
 

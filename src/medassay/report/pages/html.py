@@ -103,8 +103,18 @@ def hardened(loader: jinja2.BaseLoader) -> jinja2.Environment:
 @lru_cache(maxsize=1)
 def environment() -> jinja2.Environment:
     """Return the environment of the site's templates."""
+    return environment_of()
+
+
+def environment_of(*first: tuple[str, str]) -> jinja2.Environment:
+    """Return the environment of the site's templates, with others that come first.
+
+    Parameters
+    ----------
+    first : packages, each with its folder of templates
+    """
     # Kinds have their templates in their folders.
-    folders = (("medassay.report.pages", "templates"), ("medassay", "kinds"))
+    folders = (*first, ("medassay.report.pages", "templates"), ("medassay", "kinds"))
     jinja = hardened(jinja2.ChoiceLoader([jinja2.PackageLoader(*folder) for folder in folders]))
     jinja.filters.update(
         percent=percent,

@@ -1,0 +1,237 @@
+"""The lines of a run that the index did not read yet: of a sealed run its files side by side, of
+one under way its journal.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TypeVar
+
+import msgspec
+
+from medassay.core.records.trial import TrialLine, TrialPlace
+from medassay.errors import IntegrityError
+from medassay.storage.journal import JOURNAL, VERDICTS
+from medassay.viewer.entry import NOWHERE, EntryMaker, Extent, IndexedTrial, ScoreHead, TimingHead
+from medassay.viewer.entry import TrialHead as _TrialHead
+
+T = TypeVar("T")
+TRIALS, SCORES, TIMINGS = "trials.jsonl", "scores.jsonl", "timings.jsonl"
+VERDICT_LINES = f"{VERDICTS}.jsonl"
+_NO_SCORE, _NO_TIMING = ScoreHead(), TimingHead()
+
+
+class VerdictHead(TrialLine, frozen=True, kw_only=True):
+    """What the index reads of a verdict in a journal."""
+
+    judge: str = ""
+    outcome: str = ""
+    score: float | None = None
+    attempt: int = 0
+
+
+class IndexedVerdict(NamedTuple):
+    """A verdict of a run under way, and where its line lies."""
+
+    head: VerdictHead
+    extent: Extent
+
+
+@dataclass
+class Batch:
+    """What was read in one go, and how far each file is read now."""
+
+    trials: list[IndexedTrial] = field(default_factory=list)
+    verdicts: list[IndexedVerdict] = field(default_factory=list)
+    positions: dict[str, int] = field(default_factory=dict)
+
+
+class _TrialPart(msgspec.Struct):
+    record: _TrialHead
+    score: ScoreHead | None = None
+    timing: TimingHead | None = None
+
+
+class _VerdictPart(msgspec.Struct):
+    record: VerdictHead
+
+
+_trial = msgspec.json.Decoder(_TrialHead).decode
+_score = msgspec.json.Decoder(ScoreHead).decode
+_timing = msgspec.json.Decoder(TimingHead).decode
+_place = msgspec.json.Decoder(TrialLine).decode
+_trial_part = msgspec.json.Decoder(_TrialPart).decode
+_verdict_part = msgspec.json.Decoder(_VerdictPart).decode
+FileNumber = Callable[[str], int]
+
+
+def read_sealed(
+    folder: Path,
+    positions: Mapping[str, int],
+    number_of: FileNumber,
+    maker: EntryMaker,
+    limit: int,
+) -> Batch:
+    """Return the next trials of a sealed run, at most `limit`, each with its score and timing.
+
+    Raises
+    ------
+    IntegrityError
+        Naming the file and the byte at which there is no such line.
+    """
+    batch = Batch(positions=dict(positions))
+    with ExitStack() as stack:
+        trials, scores, timings, verdicts = (
+            _opened(stack, folder / name, positions.get(name, 0))
+            for name in (TRIALS, SCORES, TIMINGS, VERDICT_LINES)
+        )
+        if trials is None:
+            return batch
+        waiting = _Verdicts(verdicts, number_of)
+        for line, at in _lines(trials):
+            if len(batch.trials) == limit:
+                break
+            head = _decoded(_trial, line, TRIALS, at)
+            score, score_at = _beside(scores, SCORES, _score, number_of, _NO_SCORE)
+            timing, _ = _beside(timings, TIMINGS, _timing, number_of, _NO_TIMING)
+            extent = Extent(number_of(TRIALS), at, len(line))
+            extents = (extent, score_at, waiting.of(head.place))
+            batch.trials.append(maker.entry(head, score, timing, extents))
+            batch.positions[TRIALS] = at + len(line)
+        for name, file in ((SCORES, scores), (TIMINGS, timings)):
+            if file is not None:
+                batch.positions[name] = file.tell()
+        batch.positions[VERDICT_LINES] = waiting.at
+    return batch
+
+
+class _Verdicts:
+    """The verdicts of a sealed run, which stand in the order of its trials."""
+
+    def __init__(self, file: BinaryIO | None, number_of: FileNumber) -> None:
+        self._file = file
+        self._number = -1 if file is None else number_of(VERDICT_LINES)
+        self.at = 0 if file is None else file.tell()  # where those begin that nobody asked for yet
+
+    def of(self, place: TrialPlace) -> Extent:
+        """Return where the verdicts on a trial lie together."""
+        if self._file is None:
+            return NOWHERE
+        start = self.at
+        self._file.seek(start)
+        for line in self._file:
+            if _decoded(_place, line, VERDICT_LINES, self.at).place != place:
+                break
+            self.at += len(line)
+        return Extent(self._number, start, self.at - start) if self.at > start else NOWHERE
+
+
+def read_journals(
+    folder: Path,
+    positions: Mapping[str, int],
+    number_of: FileNumber,
+    maker: EntryMaker,
+    limit: int,
+) -> Batch:
+    """Return what a run under way wrote since, at most about `limit` lines; a line that is just
+    being written is left for the next time.
+
+    Raises
+    ------
+    IntegrityError
+        As `read_sealed`.
+    """
+    batch = Batch(positions=dict(positions))
+    segments = sorted((folder / JOURNAL).glob("*.jsonl"))
+    # What is made from another run, judged again say, has the trials and no journal of them.
+    journalled = bool(segments) or not (folder / TRIALS).exists()
+    for path in segments if journalled else [folder / TRIALS]:
+        name = path.relative_to(folder).as_posix()
+        for line, at in _grown(path, name, batch, limit - len(batch.trials)):
+            extent = Extent(number_of(name), at, len(line))
+            part = (
+                _decoded(_trial_part, line, name, at)
+                if journalled
+                else _TrialPart(_decoded(_trial, line, name, at))
+            )
+            score, timing = part.score or _NO_SCORE, part.timing or _NO_TIMING
+            extents = (extent, NOWHERE, NOWHERE)
+            batch.trials.append(maker.entry(part.record, score, timing, extents))
+    if len(batch.trials) >= limit:
+        return batch
+    for path in sorted((folder / VERDICTS).glob("*.jsonl")):
+        name = path.relative_to(folder).as_posix()
+        for line, at in _grown(path, name, batch, limit - len(batch.verdicts)):
+            head = _decoded(_verdict_part, line, name, at).record
+            extent = Extent(number_of(name), at, len(line))
+            batch.verdicts.append(IndexedVerdict(head, extent))
+    return batch
+
+
+def _grown(path: Path, name: str, batch: Batch, limit: int) -> Iterator[tuple[bytes, int]]:
+    """Yield the whole lines of a file from where it was read to, with their offsets; note how far
+    they were read.
+    """
+    start = batch.positions.get(name, 0)
+    try:
+        if limit <= 0 or path.stat().st_size <= start:
+            return
+        with path.open("rb") as file:
+            file.seek(start)
+            for number, (line, at) in enumerate(_lines(file)):
+                if number == limit or not line.endswith(b"\n"):
+                    return
+                yield line, at
+                batch.positions[name] = at + len(line)
+    except FileNotFoundError:  # sealed meanwhile
+        return
+
+
+def unread_bytes(folder: Path, positions: Mapping[str, int], *, sealed: bool) -> tuple[int, int]:
+    """Return how many bytes of trials are read, and how many there are."""
+    names: Sequence[str] = [TRIALS]
+    if not sealed:
+        segments = sorted((folder / JOURNAL).glob("*.jsonl"))
+        names = [path.relative_to(folder).as_posix() for path in segments] or names
+    sizes = [(folder / name).stat().st_size for name in names if (folder / name).exists()]
+    return sum(positions.get(name, 0) for name in names), sum(sizes)
+
+
+def _opened(stack: ExitStack, path: Path, offset: int) -> BinaryIO | None:
+    if not path.exists():
+        return None
+    file = stack.enter_context(path.open("rb"))
+    file.seek(offset)
+    return file
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    at = file.tell()
+    for line in iter(file.readline, b""):
+        yield line, at
+        at += len(line)
+
+
+def _beside(
+    file: BinaryIO | None,
+    name: str,
+    decode: Callable[[bytes], T],
+    number_of: FileNumber,
+    default: T,
+) -> tuple[T, Extent]:
+    """Return the next line of a file beside the trials, and where it lies."""
+    if file is None:
+        return default, NOWHERE
+    at = file.tell()
+    line = file.readline()
+    if not line:
+        return default, NOWHERE
+    return _decoded(decode, line, name, at), Extent(number_of(name), at, len(line))
+
+
+def _decoded(decode: Callable[[bytes], T], line: bytes, name: str, at: int) -> T:
+    try:
+        return decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise IntegrityError(f"{name} at byte {at}: no such record ({error})") from None
