@@ -38,7 +38,9 @@ def write(folder, models, items):
         path.chmod(0o644)
     shutil.rmtree(small)
     draw = random.Random(1)
-    words = ["".join(draw.choices("abcdefghilmnoprstu", k=draw.randint(3, 10))) for _ in range(20_000)]
+    words = [
+        "".join(draw.choices("abcdefghilmnoprstu", k=draw.randint(3, 10))) for _ in range(20_000)
+    ]
     weights = [1 / (1 + rank) for rank in range(len(words))]
     pool = draw.choices(words, weights, k=1_000_000)
     lines = {name: (run / name).read_bytes().splitlines() for name in _LINES}
@@ -63,7 +65,11 @@ def write(folder, models, items):
                 "text": f"{text}. The answer is {letter}",
                 "outcome": outcome,
                 "value": letter if outcome == "answered" else None,
-                "reason": "S2" if outcome == "answered" else "no option" if outcome == "unparsed" else "HTTP 500",
+                "reason": "S2"
+                if outcome == "answered"
+                else "no option"
+                if outcome == "unparsed"
+                else "HTTP 500",
                 "completion_tokens": draw.randrange(20, 900),
             }
             files[0].write(canonical(trial | place | reply) + b"\n")

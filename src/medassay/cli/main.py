@@ -40,6 +40,7 @@ from medassay.cli import (
     study,
     suite,
     verify,
+    view,
 )
 from medassay.cli.output import out
 from medassay.core.log import log
@@ -68,6 +69,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "spend": spend.command,
     "status": status.command,
     "verify": verify.command,
+    "view": view.command,
 }
 GROUPS = {
     "audit": audit.app,

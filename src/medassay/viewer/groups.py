@@ -37,6 +37,12 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     asked: int = 0
 
 
+def count_failed(index: RunIndex) -> int:
+    """Return how many trials have no reply."""
+    [[n]] = index.rows("SELECT count(*) FROM trial WHERE outcome = ?", OUTCOMES.index("failed"))
+    return int(n)
+
+
 def failures_by_kind(index: RunIndex) -> list[FailureGroup]:
     """Return the trials without a reply, by what was said of them, the most frequent first."""
     return _failures(index, index.version)

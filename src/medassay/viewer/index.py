@@ -130,6 +130,16 @@ class RunIndex:
         return unread_bytes(self.run.path, positions, sealed=self.sealed)
 
     @property
+    def error(self) -> str:
+        """Return why a run could not be read on, "" where nothing is wrong."""
+        return str(self.state().get("error", ""))
+
+    def note_error(self, message: str) -> None:
+        """Note why the run could not be read on; reading on takes it back."""
+        with self._lock, self._changing():
+            self._db.execute("INSERT OR REPLACE INTO state VALUES ('error', ?)", (message,))
+
+    @property
     def is_stale(self) -> bool:
         """Return whether the run was sealed since: then another index is due."""
         return self.sealed != self.run.sealed
@@ -199,6 +209,7 @@ class RunIndex:
             "last": first + len(batch.trials) - 1,
             "trials": n_trials,
             "version": int(state.get("version", 0)) + 1,
+            "error": "",
         }
         self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(changes.items()))
 
@@ -327,10 +338,14 @@ class RunIndex:
             self.number_of_name(kind, str(text))
             for kind, text in zip(NAMED, place[:5], strict=True)
         ]
-        found = None if None in numbers else self.rows(
-            f"SELECT n FROM trial WHERE {_PLACE}",
-            *numbers,
-            place[5],
+        found = (
+            None
+            if None in numbers
+            else self.rows(
+                f"SELECT n FROM trial WHERE {_PLACE}",
+                *numbers,
+                place[5],
+            )
         )
         if not found:
             raise InputError(

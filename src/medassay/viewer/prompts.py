@@ -65,7 +65,9 @@ class SentPrompts:
             When what it needs is not here: a bank with its examples, say, or an index.
         """
         document = self._run.manifest_document
-        plan = plan_from_dict({**document["plan"]}, "manifest.json")
+        # Long seeds are kept as texts, which every reader of JSON gives back as they are.
+        keys = {**document["plan"], "seed": int(document["plan"]["seed"])}
+        plan = plan_from_dict(keys, "manifest.json")
         specs = {name: remembered(dict(entry)) for name, entry in document["models"].items()}
         contexts = None
         if plan.retrieval is not None or set(plan.settings) & set(CONTEXTS):
@@ -82,7 +84,9 @@ class SentPrompts:
         if "few_shot" in plan.settings:
             return [self._bank(name, plan) for name in plan.banks], plan
         manifest = self._run.manifest
-        items = StoredItems(self._run.path / "items.jsonl", frozenset(manifest.domains), of_run=True)
+        items = StoredItems(
+            self._run.path / "items.jsonl", frozenset(manifest.domains), of_run=True
+        )
         for _ in items.scan():
             pass
         bank = Bank(
@@ -125,7 +129,7 @@ class SentPrompts:
         try:
             schedule = self.schedule
             cell = Cell(trial.domain, trial.model, trial.setting, trial.mode, 0)
-            item = self._items.get(trial.domain, trial.item)
+            item = self.items.get(trial.domain, trial.item)
             prompt = schedule.prompt(cell, item)
         except _BROKEN as error:
             return SentMessages(reason=f"cannot be made again here: {error}")
@@ -161,7 +165,8 @@ class SentPrompts:
         return graders_of(task_of_run(self._run.manifest), self._run.manifest_document)
 
     @cached_property
-    def _items(self) -> RunItems:
+    def items(self) -> RunItems:
+        """Return the items of the run."""
         return RunItems(self._run.path, self._run.manifest.domains)
 
     def _case(self, trial: Trial) -> Case:
@@ -169,7 +174,7 @@ class SentPrompts:
         entries = [*manifest.models.values(), *manifest.judges]
         speaker = speaker_pattern({name for entry in entries for name in (entry.id, entry.model)})
         text = sanitize_answer(trial.value or "", speaker).text
-        item = self._items.get(trial.domain, trial.item)
+        item = self.items.get(trial.domain, trial.item)
         return Case(item=item, text=text, template=trial.template)
 
 

@@ -17,7 +17,13 @@ MOST_PAGES = 100_000
 Grade = Literal["", "right", "partial", "wrong", "none"]
 Judges = Literal["", "agree", "differ", "far"]
 Sort = Literal["", "score", "length", "seconds", "spread", "tokens", "cost", "item", "newest"]
-_FAR = 0.5  # share of the scale that judges lie apart
+_NAMED = ("model", "domain", "setting", "mode", "item", "reason", "scorer", "shape")
+_OUTCOMES: tuple[str, ...] = OUTCOMES
+_SPREADS: dict[str, tuple[str, float]] = {
+    "agree": ("t.spread = ?", 0),
+    "differ": ("t.spread > ?", 0),
+    "far": ("t.spread >= ?", 0.5),  # half the scale
+}
 _WORD = re.compile(r'(-?)(?:"([^"]*)"|([^\s"]+))')
 _ORDERS = {
     "score": "t.score",
@@ -109,7 +115,7 @@ def read_filter(query: Mapping[str, str]) -> TrialFilter:
         raise UsageError(f"the address: {error}") from None
     for name, value in (("least", wish.least), ("most", wish.most), ("page", wish.page)):
         _whole(name, value)
-    if wish.outcome and wish.outcome not in OUTCOMES:
+    if wish.outcome and wish.outcome not in _OUTCOMES:
         raise UsageError(
             f"the address: outcome '{wish.outcome:.60}'; expected one of {', '.join(OUTCOMES)}"
         )
@@ -164,36 +170,28 @@ def count_trials(index: RunIndex, where: str, values: Sequence[Any], version: in
 
 def conditions_of(index: RunIndex, wish: TrialFilter) -> tuple[list[str], list[Any]]:
     """Return the conditions of a filter on the table `trial t`, and their values."""
-    conditions: list[str] = []
-    values: list[Any] = []
-
-    def add(condition: str, *more: Any) -> None:
-        conditions.append(condition)
-        values.extend(more)
-
-    for kind in ("model", "domain", "setting", "mode", "item", "reason", "scorer", "shape"):
+    pairs: list[tuple[str, Any]] = []
+    for kind in _NAMED:
         if text := getattr(wish, kind):
             number = index.number_of_name(kind, text)
-            add(f"t.{kind} = ?", -1 if number is None else number)
+            pairs.append((f"t.{kind} = ?", -1 if number is None else number))
     if wish.outcome:
-        add("t.outcome = ?", OUTCOMES.index(wish.outcome))  # type: ignore[arg-type]
-    if wish.grade == "none":
-        add("t.score IS NULL")
-    elif wish.grade:
-        add("t.grade = ?", GRADES.index(wish.grade))
+        pairs.append(("t.outcome = ?", _OUTCOMES.index(wish.outcome)))
+    if wish.grade:
+        grade = None if wish.grade == "none" else GRADES.index(wish.grade)
+        pairs.append(("t.score IS ?" if grade is None else "t.grade = ?", grade))
     if wish.value:
-        add("t.value = ?", wish.value)
+        pairs.append(("t.value = ?", wish.value))
     if wish.cut:
-        add("t.cut = ?", wish.cut == "yes")
+        pairs.append(("t.cut = ?", wish.cut == "yes"))
     if wish.judges:
-        spread = {"agree": "t.spread = 0", "differ": "t.spread > 0"}
-        add(spread.get(wish.judges, f"t.spread >= {_FAR}"))
+        pairs.append(_SPREADS[wish.judges])
     for sign, bound in ((">=", wish.least), ("<=", wish.most)):
         if bound:
-            add(f"t.length {sign} ?", int(bound))
+            pairs.append((f"t.length {sign} ?", int(bound)))
     if words := words_of(wish.text):
-        add("t.n IN (SELECT rowid FROM reply WHERE reply MATCH ?)", words)
-    return conditions, values
+        pairs.append(("t.n IN (SELECT rowid FROM reply WHERE reply MATCH ?)", words))
+    return [condition for condition, _ in pairs], [value for _, value in pairs]
 
 
 def words_of(text: str) -> str:
@@ -208,7 +206,8 @@ def words_of(text: str) -> str:
     >>> words_of('NEAR(a b) OR "')
     '("NEAR(a" AND "b)" AND "OR")'
     """
-    wanted, unwanted = [], []
+    wanted: list[str] = []
+    unwanted: list[str] = []
     for match in _WORD.finditer(text.replace("\x00", " ")):
         minus, phrase, word = match[1], match[2], match[3]
         term = phrase or word or ""

@@ -2,6 +2,8 @@
 
 import re
 
+from medassay.core.reply.thoughts import strip_thoughts
+
 _MOST = 24  # parts of a shape
 _READ = 4_000  # characters of a reply that make its shape
 _PART = re.compile(r"\n\s*|\d+(?:[.,]\d+)*|[A-Z](?![\w'])|[^\W\d_][\w'’-]*|[^\w\s]")
@@ -10,7 +12,7 @@ WORDS = "words"
 
 def shape_of(text: str) -> str:
     """Return the shape of a text: runs of words as `words`, numbers as `9`, single capital letters
-    as `X`, line ends as `⏎`; marks stay, and nothing is told twice in a row.
+    as `X`, line ends as `⏎`; marks stay, nothing is told twice in a row, and thoughts are left out.
 
     Examples
     --------
@@ -18,9 +20,14 @@ def shape_of(text: str) -> str:
     'words ( X ) , 9 words .'
     >>> shape_of("**B**"), shape_of("Both of them."), shape_of(" ")
     ('* X *', 'words .', 'empty')
+    >>> shape_of("<think>A or B"), shape_of("<think>A?</think> B")
+    ('only thoughts', 'X')
     """
+    spoken = strip_thoughts(text)[0].strip()
+    if not spoken and text.strip():
+        return "only thoughts"
     parts: list[str] = []
-    for match in _PART.finditer(text[:_READ].strip()):
+    for match in _PART.finditer(spoken[:_READ]):
         part = _name(match[0])
         if parts and parts[-1] == part:
             continue

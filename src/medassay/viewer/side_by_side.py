@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from rapidfuzz.distance import Indel
 
@@ -12,18 +12,20 @@ from medassay.viewer.entry import GRADES
 from medassay.viewer.index import RunIndex
 
 PAIRS_A_PAGE = 10
-Verdict = Literal["only-a", "only-b", "both-right", "both-wrong", "other"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _COMPARED = 3_000  # words of each reply that are compared; the time grows with their product
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
-_RIGHT = GRADES.index("right")
-_CASES = f"""
-CASE WHEN a.grade IS NULL OR b.grade IS NULL THEN 'other'
-     WHEN a.grade = {_RIGHT} AND b.grade = {_RIGHT} THEN 'both-right'
-     WHEN a.grade = {_RIGHT} THEN 'only-a'
-     WHEN b.grade = {_RIGHT} THEN 'only-b'
-     ELSE 'both-wrong' END
-"""
+_RIGHT, _WRONG = GRADES.index("right"), GRADES.index("wrong")
+# What two answers to one item may have to do with each other; an answer may have several.
+VERDICTS = {
+    "only-a": f"a.grade = {_RIGHT} AND b.grade < {_RIGHT}",
+    "only-b": f"b.grade = {_RIGHT} AND a.grade < {_RIGHT}",
+    "both-right": f"a.grade = {_RIGHT} AND b.grade = {_RIGHT}",
+    "both-wrong": f"a.grade = {_WRONG} AND b.grade = {_WRONG}",
+    "a-more": "a.score > b.score",
+    "b-more": "b.score > a.score",
+    "read-apart": "a.value IS NOT b.value OR a.outcome != b.outcome",
+    "no-score": "a.score IS NULL OR b.score IS NULL",
+}
 _PAIRS = """
 FROM trial a JOIN trial b ON b.item = a.item AND b.model = ? AND b.domain = a.domain
      AND b.setting = ? AND b.mode = ? AND b.repeat = a.repeat
@@ -43,8 +45,11 @@ class RunRow(NamedTuple):
 
 
 class ComparedPairs(NamedTuple):
-    """The pairs of two rows: how many of each verdict, and one page of numbers (a, b)."""
+    """The pairs of two rows: how many there are, in all and of each verdict, and one page of numbers
+    (a, b).
+    """
 
+    n_pairs: int
     counts: dict[str, int]
     page: list[tuple[int, int]]
 
@@ -99,23 +104,25 @@ def compare_rows(
         source += " AND a.domain = ?"
         number = index.number_of_name("domain", domain)
         values.append(-1 if number is None else number)
-    counts = _counts(index, source, tuple(values), index.version)
-    chosen = f" AND {_CASES} = ?" if verdict else ""
+    n_pairs, counts = _counts(index, source, tuple(values), index.version)
+    chosen = f" AND ({VERDICTS[verdict]})" if verdict else ""
     rows = index.rows(
         f"SELECT a.n, b.n {source}{chosen} ORDER BY a.n LIMIT ? OFFSET ?",
         *values,
-        *([verdict] if verdict else []),
         PAIRS_A_PAGE,
         PAIRS_A_PAGE * (page - 1),
     )
-    return ComparedPairs(counts, [(first, second) for first, second in rows])
+    return ComparedPairs(n_pairs, counts, [(first, second) for first, second in rows])
 
 
 @lru_cache(maxsize=64)
-def _counts(index: RunIndex, source: str, values: Sequence[int], version: int) -> dict[str, int]:
+def _counts(
+    index: RunIndex, source: str, values: Sequence[int], version: int
+) -> tuple[int, dict[str, int]]:
     del version
-    counts = dict(index.rows(f"SELECT {_CASES} AS verdict, count(*) {source} GROUP BY 1", *values))
-    return {verdict: counts.get(verdict, 0) for verdict in VERDICTS}
+    sums = ", ".join(f"total({condition})" for condition in VERDICTS.values())
+    [[n_pairs, *counts]] = index.rows(f"SELECT count(*), {sums} {source}", *values)
+    return int(n_pairs), dict(zip(VERDICTS, map(int, counts), strict=True))
 
 
 def differences(first: str, second: str) -> tuple[list[DiffPart], list[DiffPart]]:

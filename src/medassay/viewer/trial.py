@@ -10,8 +10,8 @@ import msgspec
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.json import parse_record
-from medassay.core.records.sealed_object import ScoreObject, TrialObject, VerdictObject
 from medassay.core.records.score import TrialScore
+from medassay.core.records.sealed_object import ScoreObject, TrialObject, VerdictObject
 from medassay.core.records.table_rows import score_columns
 from medassay.core.records.trial import Trial, TrialPlace
 from medassay.core.reply.thoughts import strip_thoughts
@@ -126,9 +126,7 @@ _FIELDS = (
 )
 
 
-def trial_rows(
-    index: RunIndex, numbers: Sequence[int], *, excerpts: bool = True
-) -> list[TrialRow]:
+def trial_rows(index: RunIndex, numbers: Sequence[int], *, excerpts: bool = True) -> list[TrialRow]:
     """Return trials as a table shows them, in the order of their numbers as given."""
     marks = ",".join("?" * len(numbers))
     rows = index.rows(f"SELECT {_COLUMNS} FROM {_JOINED} WHERE t.n IN ({marks})", *numbers)
@@ -158,7 +156,8 @@ def _excerpts(index: RunIndex, numbers: Sequence[int]) -> dict[int, str]:
             head = _text_part(line).record if _is_journal(name) else _text(line)
         except msgspec.DecodeError:
             raise IntegrityError(f"{name} at byte {at}: not the line that was indexed") from None
-        texts[number] = " ".join((head.text or "")[: 4 * _EXCERPT].split())[:_EXCERPT]
+        text = " ".join((head.text or "")[: 4 * _EXCERPT].split())
+        texts[number] = text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
     return texts
 
 
@@ -255,9 +254,7 @@ def read_at(folder: Path, name: str, at: int, size: int) -> bytes:
         os.close(file)
 
 
-def neighbours(
-    index: RunIndex, row: TrialRow
-) -> Mapping[str, list[TrialRow]]:
+def neighbours(index: RunIndex, row: TrialRow) -> Mapping[str, list[TrialRow]]:
     """Return the other answers to the item of a trial: of the same model, and of others."""
     numbers = index.rows(
         "SELECT t.n FROM trial t JOIN name i ON i.id = t.item AND i.kind = 'item'"

@@ -77,7 +77,7 @@ class Guard:
             return PlainTextResponse(says, 403)
         # Another name for this machine is another site's, whose pages would then be of one origin
         # with ours.
-        if not self._origin and not secure and not is_loopback(_host_of(headers.get(b"host", ""))):
+        if not self._origin and not secure and not is_loopback(host_of(headers.get(b"host", ""))):
             says = "Open it as localhost, or start it with the address that people use: --url.\n"
             return PlainTextResponse(says, 403)
         length = headers.get(b"content-length", "0")
@@ -86,7 +86,7 @@ class Guard:
         if scope["method"] in _SAFE:
             return None
         ours = self._origin or f"{scope['scheme']}://{headers.get(b'host', '')}"
-        theirs = headers.get(b"origin") or _origin_of(headers.get(b"referer", ""))
+        theirs = headers.get(b"origin") or origin_of(headers.get(b"referer", ""))
         if theirs != ours:
             return PlainTextResponse("Refused: this request comes from another site.\n", 403)
         return None
@@ -117,7 +117,8 @@ def _limited(receive: "Receive") -> "Receive":
     return read
 
 
-def _origin_of(address: str) -> str:
+def origin_of(address: str) -> str:
+    """Return scheme, host and port of an address; "" for what is none."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -125,7 +126,7 @@ def _origin_of(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
-def _host_of(host: str) -> str:
+def host_of(host: str) -> str:
     """Return the host of a Host header, without its port; "" for what is none."""
     try:
         return urlsplit(f"//{host}").hostname or ""

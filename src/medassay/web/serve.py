@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from medassay.errors import InputError, UnavailableError
@@ -14,6 +15,11 @@ from medassay.review.store import accounts, links
 from medassay.review.store.database import Database
 from medassay.web.guard import is_loopback
 from medassay.web.settings import AppSettings
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from medassay.viewer.place import ViewedPlace
 
 Say = Callable[[str], None]
 
@@ -40,8 +46,6 @@ def serve_app(
         When it would be reached over plain HTTP from elsewhere, or the port is taken.
     """
     try:
-        import uvicorn
-
         from medassay.web.app import guarded_app
     except ImportError as error:
         raise UnavailableError(
@@ -50,18 +54,61 @@ def serve_app(
         ) from None
     _check(where, settings)
     listener = _bound(where)
-    port = listener.getsockname()[1]
-    scheme = "https" if where.certificate else "http"
-    host_shown = f"[{where.host}]" if ":" in where.host else where.host
-    address = settings.origin or f"{scheme}://{host_shown}:{port}"
+    address = settings.origin or address_of(listener, where)
     with database.write() as db:
         if not accounts.has_admin(db):
             token = links.invite_first(db)
             say("nobody administers this server yet; this link works once, for seven days:")
             result(f"{address}{settings.root_path}/invite/{token}")
     say(f"medassay review: {address}{settings.root_path}/ (Ctrl-C stops)")
+    _listen(guarded_app(database, settings), listener, where)
+
+
+def serve_viewer(
+    place: "ViewedPlace", where: ListenAddress, *, origin: str, say: Say, result: Say
+) -> None:
+    """Serve the viewer of runs until stopped; the link that opens it goes to `result`.
+
+    Raises
+    ------
+    InputError
+        As `serve_app`.
+    """
+    try:
+        import uvicorn  # noqa: F401 -- said before anything starts
+
+        from medassay.web.viewer.app import guarded_viewer
+    except ImportError as error:
+        raise UnavailableError(
+            f"the viewer needs the extra [web] ({error.name} is missing): pip install"
+            " 'medassay[web]'"
+        ) from None
+    _check(where, AppSettings())
+    listener = _bound(where)
+    address = origin or address_of(listener, where)
+    app, token = guarded_viewer(place, address)
+    place.start()
+    say("medassay view: open this link, which works once (Ctrl-C stops)")
+    result(f"{address}/?token={token}")
+    try:
+        _listen(app, listener, where)
+    finally:
+        place.stop()
+
+
+def address_of(listener: socket.socket, where: ListenAddress) -> str:
+    """Return the address at which a server is reached."""
+    port = listener.getsockname()[1]
+    scheme = "https" if where.certificate else "http"
+    host_shown = f"[{where.host}]" if ":" in where.host else where.host
+    return f"{scheme}://{host_shown}:{port}"
+
+
+def _listen(app: "ASGIApp", listener: socket.socket, where: ListenAddress) -> None:
+    import uvicorn
+
     config = uvicorn.Config(
-        guarded_app(database, settings),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -1,0 +1,313 @@
+"""The runs that a viewer shows: one, or those of a workspace, here or in an object store."""
+
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from medassay.core.log import log
+from medassay.core.records.manifest import Manifest
+from medassay.core.records.statistics import OVERALL
+from medassay.core.wording import listed
+from medassay.errors import InputError, IntegrityError, MedassayError
+from medassay.storage.leftover import at_work
+from medassay.storage.object_store import Mirror, is_address
+from medassay.storage.run import Run, open_run
+from medassay.storage.spend import SPEND, Spending, spendings, summed
+from medassay.viewer.groups import count_failed
+from medassay.viewer.index import RunIndex
+from medassay.viewer.prompts import SentPrompts
+
+T = TypeVar("T")
+_FIRST = 200  # trials that are indexed at once, so that the first page shows some
+_RATE_WINDOW = 60.0  # seconds over which the rate is taken
+_PULL_EVERY = 5.0  # seconds between two looks into an object store
+_SPENT_EVERY = 5.0  # seconds for which a sum of spending is remembered
+_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
+_IN_STORE = re.compile(r"(?P<workspace>[a-z0-9+]+://.+)/runs/(?P<run>[^/]+)/?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """One run as the list of runs shows it.
+
+    Attributes
+    ----------
+    expected : trials that the run has when it is finished; None where that is not known
+    rate : trials a minute lately; None where nobody looked long enough, or nothing came
+    spent : what it cost by now, as people read it
+    reason : why it cannot be read, "" where it can
+    """
+
+    name: str
+    plan: str = ""
+    task: str = ""
+    models: list[str] = field(default_factory=list)
+    created_at: str = ""
+    state: str
+    trials: int = 0
+    failed: int = 0
+    expected: int | None = None
+    rate: float | None = None
+    spent: str = ""
+    reason: str = ""
+
+    @property
+    def live(self) -> bool:
+        """Return whether somebody works on it."""
+        return self.state == "at work"
+
+
+class ViewedRun:
+    """A run that somebody looks at: its index, its prompts, and how fast it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.run = open_run(path)
+        self.index = RunIndex(self.run)
+        self.prompts = SentPrompts(self.run)
+        self._samples: deque[tuple[float, int]] = deque(maxlen=600)
+        self._expected: int | None = None
+        if self.index.n_trials == 0:
+            self.index.catch_up(_FIRST)
+
+    @property
+    def is_stale(self) -> bool:
+        """Return whether the run was sealed since it was opened."""
+        return self.index.is_stale
+
+    def close(self) -> None:
+        """Close the index."""
+        self.index.close()
+
+    @property
+    def expected(self) -> int | None:
+        """Return how many trials the run has when it is finished."""
+        if self.index.sealed:
+            return self.run.statistics.n_trials
+        if self._expected is None:
+            self._expected = self.prompts.n_trials
+        return self._expected
+
+    def rate(self) -> float | None:
+        """Return how many trials a minute came lately."""
+        now, n_trials = time.monotonic(), self.index.n_trials
+        self._samples.append((now, n_trials))
+        while len(self._samples) > 2 and now - self._samples[0][0] > _RATE_WINDOW:
+            self._samples.popleft()
+        began, before = self._samples[0]
+        if now - began < 1 or n_trials == before:
+            return None
+        return 60 * (n_trials - before) / (now - began)
+
+
+class ViewedPlace:
+    """What a viewer was started on.
+
+    Parameters
+    ----------
+    place : a workspace, a run, or the address of either in an object store
+
+    Raises
+    ------
+    InputError
+        When there is no run at the place.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._mirror: Mirror | None = None
+        self._runs: dict[str, ViewedRun] = {}
+        self._lock = threading.RLock()
+        self._spent: tuple[float, list[Spending]] = (-_SPENT_EVERY, [])
+        self._sealed: dict[str, RunSummary] = {}
+        self.only, self.workspace = self._found(place)
+        self._follower: subprocess.Popen[str] | None = None
+        self._stopped = threading.Event()
+
+    def _found(self, place: str) -> tuple[str, Path]:
+        """Return the name of the one run that is shown, "" for all, and the workspace."""
+        if is_address(place):
+            match = _IN_STORE.fullmatch(place)
+            self._mirror = Mirror(match["workspace"] if match else place)
+            only = match["run"] if match else ""
+            self._pull(only)
+            folder = self._mirror.folder
+            if not (folder / "runs").is_dir() or (only and not (folder / "runs" / only).is_dir()):
+                raise InputError(f"{place}: no runs are there; expected a workspace, or a run")
+            return only, folder
+        folder = Path(place)
+        if (folder / "manifest.json").is_file():
+            run = folder.resolve()
+            if not _NAME.fullmatch(run.name):
+                raise InputError(f"{place}: a run's folder has letters, digits and ._- in its name")
+            return run.name, run.parents[1] if run.parent.name == "runs" else run.parent
+        if not (folder / "runs").is_dir():
+            raise InputError(
+                f"{place}: no workspace and no run; expected a folder with runs/, or one with"
+                " manifest.json"
+            )
+        return "", folder.resolve()
+
+    @property
+    def called(self) -> str:
+        """Return the place as people know it: its address, or its whole path."""
+        return self.place if self._mirror is not None else str(Path(self.place).resolve())
+
+    def start(self) -> None:
+        """Start what works beside the pages: the process that indexes, and the fetching of what an
+        object store has anew.
+        """
+        self._follower = subprocess.Popen(
+            [sys.executable, "-m", "medassay.viewer.follow"], stdin=subprocess.PIPE, text=True
+        )
+        if self._mirror is not None:
+            threading.Thread(target=self._keep_pulling, daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop it, and close what is open."""
+        self._stopped.set()
+        if self._follower is not None and self._follower.stdin is not None:
+            self._follower.stdin.close()
+            self._follower.wait(timeout=30)
+        for viewed in self._runs.values():
+            viewed.close()
+
+    def _pull(self, only: str) -> None:
+        if self._mirror is not None:
+            self._mirror.pull(f"runs/{only}" if only else "runs")
+            self._mirror.pull(SPEND)
+
+    def _keep_pulling(self) -> None:
+        while not self._stopped.wait(_PULL_EVERY):
+            try:
+                self._pull(self.only)
+            except (MedassayError, OSError) as error:
+                log.warn("not_fetched", address=self.place, why=str(error))
+
+    def _folder(self, name: str) -> Path:
+        beside = self.workspace / "runs" / name
+        return beside if beside.is_dir() else self.workspace / name
+
+    def names(self) -> list[str]:
+        """Return the names of the runs, in no order."""
+        if self.only:
+            return [self.only]
+        manifests = (self.workspace / "runs").glob("*/manifest.json")
+        return [path.parent.name for path in manifests if _NAME.fullmatch(path.parent.name)]
+
+    def open(self, name: str) -> ViewedRun:
+        """Return a run, which is read on from now; a later call tells that it is still looked at.
+
+        Raises
+        ------
+        InputError
+            When there is no such run.
+        """
+        if name not in self.names():
+            raise InputError(f"no run '{name}' here; the list of runs names those that are")
+        with self._lock:
+            viewed = self._runs.get(name)
+            if viewed is not None and viewed.is_stale:
+                viewed.close()
+                viewed = None
+            if viewed is None:
+                viewed = self._runs[name] = ViewedRun(self._folder(name))
+        self._follow(viewed)
+        return viewed
+
+    def _follow(self, viewed: ViewedRun) -> None:
+        if self._follower is None or self._follower.stdin is None:
+            return
+        if self._follower.poll() is not None:
+            raise InputError("the process that indexes has ended; stop the viewer, start it again")
+        self._follower.stdin.write(f"{viewed.run.path.resolve()}\n")
+        self._follower.stdin.flush()
+
+    def spent(self, run: str) -> str:
+        """Return what a run cost by now, requests under way at their upper bound; "" for nothing
+        that is known.
+        """
+        with self._lock:
+            at, rows = self._spent
+            if time.monotonic() - at > _SPENT_EVERY:
+                rows = _or([], lambda: spendings(self.workspace / SPEND))
+                self._spent = time.monotonic(), rows
+        sums = [row for row in summed(rows, "run") if row.name == run and row.amount.calls]
+        return listed([text for row in sums if (text := row.spent_text)])
+
+    def summary(self, name: str) -> RunSummary:
+        """Return a run as the list of runs shows it."""
+        if name in self._sealed:
+            return self._sealed[name]
+        folder = self._folder(name)
+        run = Run(folder)
+        try:
+            manifest = run.manifest
+        except (MedassayError, OSError) as error:
+            return RunSummary(name=name, state="unreadable", reason=str(error))
+        try:
+            shown = self._sealed_summary(name, run, manifest) if run.sealed else None
+            return shown or self._open_summary(name, manifest)
+        except (MedassayError, OSError) as error:
+            return _named(name, manifest, state="unreadable", reason=str(error))
+
+    def _sealed_summary(self, name: str, run: Run, manifest: Manifest) -> RunSummary:
+        statistics = run.statistics
+        domains = [name for name in statistics.domains if name != OVERALL]
+        rows = [row for domain in domains for row in statistics.rows(domain)]
+        shown = _named(
+            name,
+            manifest,
+            state="sealed",
+            trials=statistics.n_trials,
+            failed=sum(row.outcomes.get("failed", 0) for row in rows),
+            expected=statistics.n_trials,
+            spent=self.spent(run.id),
+        )
+        self._sealed[name] = shown
+        return shown
+
+    def _open_summary(self, name: str, manifest: Manifest) -> RunSummary:
+        viewed = self.open(name)
+        index = viewed.index
+        failed = count_failed(index)
+        return _named(
+            name,
+            manifest,
+            state="at work" if at_work(viewed.run.path) else "unfinished",
+            trials=index.n_trials,
+            failed=failed,
+            expected=viewed.expected,
+            rate=viewed.rate(),
+            spent=self.spent(viewed.run.id),
+            reason=index.error,
+        )
+
+    def summaries(self) -> list[RunSummary]:
+        """Return all runs, the newest first."""
+        shown = [self.summary(name) for name in self.names()]
+        return sorted(shown, key=lambda run: (run.created_at, run.name), reverse=True)
+
+
+def _named(name: str, manifest: Manifest, **more: object) -> RunSummary:
+    return RunSummary(
+        name=name,
+        plan=manifest.name,
+        task=", ".join(sorted(manifest.task_names)),
+        models=sorted(manifest.models),
+        created_at=manifest.created_at,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _or(default: T, make: Callable[[], T]) -> T:
+    try:
+        return make()
+    except (IntegrityError, InputError, OSError):
+        return default

@@ -1,0 +1,350 @@
+"""What each page of the viewer shows."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+from medassay.core.json import record_as
+from medassay.core.records.answer import OUTCOMES
+from medassay.core.records.sealed_object import VerdictObject
+from medassay.core.records.statistics import OVERALL
+from medassay.core.records.trial import TrialPlace
+from medassay.core.records.verdict import StoredVerdict
+from medassay.errors import InputError, UsageError
+from medassay.kinds.catalog import presentations
+from medassay.kinds.shown_answer import parts_shown, whole_item
+from medassay.publishing.proof import prove
+from medassay.report.judge_graph import drawings
+from medassay.report.pages.html import environment_of
+from medassay.viewer.entry import GRADES
+from medassay.viewer.groups import failures_by_kind, unread_by_shape, wrong_options
+from medassay.viewer.place import ViewedPlace, ViewedRun
+from medassay.viewer.prompts import SentMessages
+from medassay.viewer.search import PAGE_SIZE, SORTS, find_trials, read_filter
+from medassay.viewer.side_by_side import (
+    PAIRS_A_PAGE,
+    VERDICTS,
+    DiffPart,
+    RunRow,
+    compare_rows,
+    differences,
+    rows_of,
+)
+from medassay.viewer.standings import standings
+from medassay.viewer.trial import WholeTrial, neighbours, trial_rows, whole_trial
+
+_SHOWN = 200_000  # characters of a reply on a page; the whole of it is a file
+_PLACE = ("domain", "model", "setting", "mode", "item", "repeat")
+_MOMENT = 2_000_000  # bytes that are indexed within a second
+_LONG_LIST = 2_000  # choices of one field; beyond, the name is typed
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ShownVerdict:
+    """A verdict with what was asked for it: one entry a request."""
+
+    verdict: VerdictObject
+    sent: Sequence[SentMessages]
+    seconds: Sequence[float]
+    usage: Sequence[Mapping[str, int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ShownPair:
+    """Two answers to one item, each with the pieces of its text."""
+
+    item: Mapping[str, Any]
+    sides: Sequence[tuple[WholeTrial, Sequence[DiffPart]]]
+
+
+@lru_cache(maxsize=1)
+def _templates() -> jinja2.Environment:
+    jinja = environment_of(("medassay.web.viewer", "templates"))
+    jinja.filters["query"] = urlencode
+    jinja.globals.update(
+        GRADES=GRADES, OUTCOMES=OUTCOMES, SORTS=SORTS, VERDICTS=VERDICTS, PAGE_SIZE=PAGE_SIZE
+    )
+    return jinja
+
+
+def _place(request: Request) -> ViewedPlace:
+    place: ViewedPlace = request.app.state.place
+    return place
+
+
+def _run(request: Request) -> ViewedRun:
+    return _place(request).open(request.path_params["run"])
+
+
+def _page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    text = (
+        _templates()
+        .get_template(template)
+        .render(
+            request=request,
+            name=request.path_params.get("run", ""),
+            place=_place(request),
+            **values,
+        )
+    )
+    return HTMLResponse(text, status_code=status)
+
+
+def error_page(request: Request, status: int, message: str) -> HTMLResponse:
+    """Return the page of an error."""
+    return _page(request, "error.html", status, message=message, code=status)
+
+
+def runs(request: Request) -> Response:
+    """Show the runs of the workspace; of one run alone go to it."""
+    place = _place(request)
+    if place.only:
+        return RedirectResponse(f"/run/{quote(place.only)}/", status_code=303)
+    shown = place.summaries()
+    return _page(request, "runs.html", runs=shown, live=any(run.live for run in shown))
+
+
+def keys(request: Request) -> Response:
+    """Show the keys."""
+    return _page(request, "keys.html")
+
+
+def run(request: Request) -> Response:
+    """Show one run: what it is, how far, what it cost, what failed, and how its models stand."""
+    viewed = _run(request)
+    summary = _place(request).summary(request.path_params["run"])
+    manifest = viewed.run.manifest
+    return _page(
+        request,
+        "run_overview.html",
+        summary=summary,
+        manifest=manifest,
+        viewed=viewed,
+        reading=_reading(viewed),
+        rows=viewed.run.statistics.rows(OVERALL) if viewed.index.sealed else (),
+        standings=() if viewed.index.sealed else standings(viewed.index),
+        failures=failures_by_kind(viewed.index)[:10],
+        live=summary.live,
+    )
+
+
+def trials(request: Request) -> Response:
+    """Show a table of trials, filtered and sorted."""
+    viewed = _run(request)
+    index = viewed.index
+    wish = read_filter(request.query_params)
+    found = find_trials(index, wish)
+    names = {kind: index.names(kind) for kind in ("model", "domain", "setting", "mode", "reason")}
+    return _page(
+        request,
+        "trials.html",
+        wish=wish,
+        names=names,
+        long_list=_LONG_LIST,
+        total=found.total,
+        rows=trial_rows(index, found.numbers),
+        pages=max(1, -(-found.total // PAGE_SIZE)),
+        judged=bool(viewed.run.manifest.bench),
+        scales=viewed.index.maker,
+        reading=_reading(viewed),
+        error=index.error,
+        live=not index.sealed,
+    )
+
+
+def _reading(viewed: ViewedRun) -> tuple[int, int] | None:
+    """Return how many bytes are indexed and how many there are, None where all are but what came
+    in the last moment.
+    """
+    read, size = viewed.index.progress()
+    return None if size - read < _MOMENT else (read, size)
+
+
+def _trial(request: Request, viewed: ViewedRun) -> WholeTrial:
+    query = request.query_params
+    for key in _PLACE[:5]:
+        if key not in query:
+            raise UsageError(f"the address names no {key}; expected {', '.join(_PLACE)}")
+    repeat = query.get("repeat", "0")
+    if not (repeat.isascii() and repeat.isdigit() and len(repeat) < 7):
+        raise UsageError(f"the address: repeat '{repeat:.40}'; expected a whole number from 0")
+    domain, model, setting, mode, item = (query[key] for key in _PLACE[:5])
+    place: TrialPlace = (domain, model, setting, mode, item, int(repeat))
+    return whole_trial(viewed.index, viewed.index.number_at(place))
+
+
+def trial(request: Request) -> Response:
+    """Show one trial whole."""
+    viewed = _run(request)
+    whole = _trial(request, viewed)
+    line = whole.trial
+    record = viewed.prompts.items.record(line.domain, line.item)
+    views = [view for presentation in presentations().values() for view in presentation.views]
+    reply_text, with_thoughts = whole.reply
+    return _page(
+        request,
+        "trial.html",
+        whole=whole,
+        row=whole.row,
+        item=whole_item(record),
+        trial=whole.document,
+        parts=parts_shown(views, record, whole.document),
+        reply=reply_text[:_SHOWN],
+        thoughts=with_thoughts[:_SHOWN],
+        cut_short=max(len(reply_text), len(with_thoughts)) > _SHOWN,
+        sent=viewed.prompts.of_trial(line, whole.document.get("prompt_sha256", "")),
+        judged=_judged(viewed, whole),
+        drawings=drawings(viewed.run.manifest_document.get("graphs", [])),
+        others=neighbours(viewed.index, whole.row),
+        scale=viewed.index.maker.scale_of(whole.row.scorer).ends,
+        currency=_currency(viewed.run.manifest_document, line.model),
+        sealed=viewed.index.sealed,
+        live=False,
+        stepping=_stepping(request, viewed, whole),
+    )
+
+
+def _stepping(request: Request, viewed: ViewedRun, whole: WholeTrial) -> Mapping[str, str]:
+    """Return the addresses of the trials before and after in the order of the run."""
+    steps = {}
+    for name, comparison in (("previous", "< ? ORDER BY n DESC"), ("next", "> ? ORDER BY n")):
+        rows = viewed.index.rows(
+            f"SELECT n FROM trial WHERE n {comparison} LIMIT 1", whole.row.number
+        )
+        if rows:
+            [other] = trial_rows(viewed.index, [rows[0][0]], excerpts=False)
+            steps[name] = f"trial?{urlencode(dict(zip(_PLACE, other.place, strict=True)))}"
+    return steps
+
+
+def _judged(viewed: ViewedRun, whole: WholeTrial) -> list[_ShownVerdict]:
+    """Return each verdict with the messages and the raw reply of every request for it."""
+
+    def trial_at(place: TrialPlace) -> Any:
+        if place == whole.trial.place:
+            return whole.trial
+        return whole_trial(viewed.index, viewed.index.number_at(place)).trial
+
+    judged = []
+    for document in whole.verdicts:
+        verdict = record_as(document, StoredVerdict, "verdicts.jsonl")
+        sent = viewed.prompts.of_judge(verdict, document.get("prompt_sha256", ()), trial_at)
+        seconds, usage = document.get("seconds", ()), document.get("usage", ())
+        judged.append(_ShownVerdict(verdict=document, sent=sent, seconds=seconds, usage=usage))
+    return judged
+
+
+def _currency(document: Mapping[str, Any], model: str) -> str:
+    price = document["models"].get(model, {}).get("price")
+    return str(price.get("currency", "")) if isinstance(price, dict) else ""
+
+
+def reply(request: Request) -> Response:
+    """Return the whole reply of a trial as a text file."""
+    whole = _trial(request, _run(request))
+    return PlainTextResponse(
+        (whole.trial.text or "").encode("utf-8", "replace"),
+        headers={"content-disposition": 'attachment; filename="reply.txt"'},
+    )
+
+
+def record(request: Request) -> Response:
+    """Return the lines of a trial, its score and its verdicts as JSON."""
+    whole = _trial(request, _run(request))
+    document = {
+        "schema_version": 1,
+        "sha256": whole.sha256,
+        "trial": whole.document,
+        "score": whole.score,
+        "verdicts": whole.verdicts,
+    }
+    text = json.dumps(document, ensure_ascii=False, indent=1)
+    return Response(text.encode("utf-8", "replace"), media_type="application/json")
+
+
+def proof(request: Request) -> Response:
+    """Show what proves a trial of a sealed run: the way from its hash to the root."""
+    viewed = _run(request)
+    whole = _trial(request, viewed)
+    if not viewed.index.sealed:
+        raise InputError(f"run {viewed.run.id}: not sealed yet; a proof leads to the seal")
+    report, chain = prove(viewed.run.path, whole.sha256)
+    return _page(request, "proof.html", report=report, chain=chain, row=whole.row, live=False)
+
+
+def compare(request: Request) -> Response:
+    """Show two models side by side on the same items."""
+    viewed = _run(request)
+    index, query = viewed.index, request.query_params
+    rows = rows_of(index)
+    if len(rows) < 2:
+        return _page(request, "compare_rows.html", rows=rows, pairs=None, live=not index.sealed)
+    a = _row(query.get("a", ""), rows, rows[0])
+    # Most want two models under one setting.
+    others = sorted((row for row in rows if row != a), key=lambda row: row[1:] != a[1:])
+    b = _row(query.get("b", ""), rows, others[0])
+    verdict, domain = query.get("show", ""), query.get("domain", "")
+    if verdict and verdict not in VERDICTS:
+        raise UsageError(f"the address: show '{verdict:.40}'; expected {', '.join(VERDICTS)}")
+    number = read_filter({"page": query.get("page", "1")}).number
+    found = compare_rows(index, a, b, verdict=verdict, domain=domain, page=number)
+    total = found.counts[verdict] if verdict else found.n_pairs
+    return _page(
+        request,
+        "compare_rows.html",
+        rows=rows,
+        a=a,
+        b=b,
+        show=verdict,
+        domain=domain,
+        domains=index.names("domain"),
+        n_pairs=found.n_pairs,
+        counts=found.counts,
+        total=total,
+        number=number,
+        pages=max(1, -(-total // PAIRS_A_PAGE)),
+        pairs=_pairs(viewed, found.page),
+        live=not index.sealed,
+    )
+
+
+def _row(text: str, rows: Sequence[RunRow], default: RunRow) -> RunRow:
+    if not text:
+        return default
+    row = next((row for row in rows if str(row) == text or row.model == text), None)
+    if row is None:
+        raise InputError(f"no row '{text:.80}' in this run; expected one of those in the form")
+    return row
+
+
+def _pairs(viewed: ViewedRun, numbers: Sequence[tuple[int, int]]) -> list[_ShownPair]:
+    pairs = []
+    for number_a, number_b in numbers:
+        a, b = whole_trial(viewed.index, number_a), whole_trial(viewed.index, number_b)
+        texts = differences(a.reply[0][:_SHOWN], b.reply[0][:_SHOWN])
+        record_of_item = viewed.prompts.items.record(a.trial.domain, a.trial.item)
+        sides = ((a, texts[0]), (b, texts[1]))
+        pairs.append(_ShownPair(item=whole_item(record_of_item), sides=sides))
+    return pairs
+
+
+def failures(request: Request) -> Response:
+    """Show what went wrong, in groups."""
+    viewed = _run(request)
+    index = viewed.index
+    return _page(
+        request,
+        "failures.html",
+        failed=failures_by_kind(index),
+        unread=unread_by_shape(index),
+        wrong=wrong_options(index),
+        reading=_reading(viewed),
+        live=not index.sealed,
+    )
