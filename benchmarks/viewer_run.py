@@ -20,7 +20,7 @@ from medassay.core.canonical import canonical
 from medassay.storage.run import open_run, seal_run
 
 _WORDS = 60
-_RARE = "phaeochromocytoma"  # in one reply of a thousand
+RARE = "phaeochromocytoma"  # in one reply of a thousand
 
 
 def write(folder, models, items):
@@ -57,7 +57,7 @@ def write(folder, models, items):
             start = draw.randrange(len(pool) - _WORDS)
             text = " ".join(pool[start : start + _WORDS])
             if draw.random() < 0.001:
-                text += f" {_RARE}"
+                text += f" {RARE}"
             letter = draw.choice("ABCD")
             outcome = draw.choices(["answered", "unparsed", "failed"], [95, 4, 1])[0]
             right = letter == "A" and outcome == "answered"

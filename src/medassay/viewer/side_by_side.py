@@ -45,9 +45,7 @@ class RunRow(NamedTuple):
 
 
 class ComparedPairs(NamedTuple):
-    """The pairs of two rows: how many there are, in all and of each verdict, and one page of numbers
-    (a, b).
-    """
+    """The pairs of two rows: how many there are, in all and of each verdict; and one page of them."""
 
     n_pairs: int
     counts: dict[str, int]

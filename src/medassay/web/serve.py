@@ -214,4 +214,7 @@ def _bound(where: ListenAddress) -> socket.socket:
         raise InputError(
             f"{where.host}:{where.port}: {error.strerror}; choose another --port"
         ) from None
+    # Whoever follows the printed link before the server is up waits a moment instead of being
+    # refused.
+    listener.listen()
     return listener
