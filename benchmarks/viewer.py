@@ -61,21 +61,36 @@ class Viewer:
         return time.perf_counter() - started, body
 
     def memory(self):
-        return _pss(self.process.pid) / 1024
+        return sum(map(_pss, _family(self.process.pid))) / 1024
+
+    def cpu(self):
+        """Return the CPU seconds of all its processes by now."""
+        return sum(_cpu(pid) for pid in _family(self.process.pid))
 
     def stop(self):
         self.process.terminate()
         self.process.wait()
 
 
+def _family(pid):
+    """Return a process and all that it started."""
+    family = [pid]
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            family += _family(int(child))
+    return family
+
+
 def _pss(pid):
-    total = 0
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
-            total = int(line.split()[1])
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        total += sum(_pss(int(child)) for child in (task / "children").read_text().split())
-    return total
+            return int(line.split()[1])
+    return 0
+
+
+def _cpu(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def pages(options):
@@ -143,7 +158,8 @@ def watched(options):
             walls.append(figures[True][1] / figures[False][1])
             rows.append(figures)
             print(f"CPU {figures[False][0]:.2f} → {figures[True][0]:.2f} s, "
-                  f"wall {figures[False][1]:.2f} → {figures[True][1]:.2f} s", flush=True)
+                  f"wall {figures[False][1]:.2f} → {figures[True][1]:.2f} s, "
+                  f"the viewer itself {figures[True][2]:.2f} s of CPU", flush=True)
     print(f"{options.items * options.models:,} trials: CPU of the run × {statistics.median(ratios):.4f}, "
           f"wall × {statistics.median(walls):.4f} (medians of {options.rounds} pairs)")
 
@@ -155,15 +171,19 @@ def _one(folder, options, *, with_viewer):
     viewer = Viewer(place, place / "cache") if with_viewer else None
     stopped = threading.Event()
     if viewer is not None:
+        viewer.timed("/")
+        time.sleep(3)  # until all of it has started
         threading.Thread(target=_look, args=(viewer, stopped), daemon=True).start()
     wall, cpu, _, _ = scale.measured(
         [*scale.command("--quiet", "run", str(plan)), "--workspace", str(place)]
     )
     stopped.set()
+    own = 0.0
     if viewer is not None:
+        own = viewer.cpu()
         viewer.stop()
     shutil.rmtree(place)
-    return cpu, wall
+    return cpu, wall, own
 
 
 def _look(viewer, stopped):

@@ -51,6 +51,7 @@ class Output:
                     self.result(line)
                 else:
                     self.table(line)
+        sys.stdout.flush()  # a server goes on, and whoever reads its link through a pipe waits
 
     def say(self, text: str) -> None:
         """Print a message for people, unless --quiet."""

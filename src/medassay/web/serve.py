@@ -5,6 +5,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,7 +92,8 @@ def serve_viewer(
     say("medassay view: open this link, which works once (Ctrl-C stops)")
     result(f"{address}/?token={token}")
     try:
-        _listen(app, listener, where)
+        with suppress(KeyboardInterrupt):  # the way to end it
+            _listen(app, listener, where)
     finally:
         place.stop()
 

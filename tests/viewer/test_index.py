@@ -1,0 +1,278 @@
+"""The index of a run says what its files say, sealed or growing, and nothing is written there."""
+
+import json
+import shutil
+import sqlite3
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests import makers
+
+import medassay
+from medassay.core.records.answer import OUTCOMES
+from medassay.core.records.trial import TRIAL_KEY
+from medassay.errors import IncompleteError, InputError, IntegrityError, UsageError
+from medassay.storage.run import Run, open_run
+from medassay.viewer.entry import GRADES
+from medassay.viewer.index import RunIndex, cache_folder, remove_unused
+from medassay.viewer.search import find_trials, read_filter, words_of
+from medassay.viewer.trial import trial_rows, whole_trial
+
+
+def files_of(folder):
+    return {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def found(index, **query):
+    """Return the places of all trials that a query finds, page by page."""
+    places, page = [], 1
+    while True:
+        page_found = find_trials(index, read_filter({**query, "page": str(page)}))
+        rows = trial_rows(index, page_found.numbers)
+        places += [row.place for row in rows]
+        if len(places) >= page_found.total or not rows:
+            assert len(places) == page_found.total
+            return places
+        page += 1
+
+
+def test_filters_find_what_the_files_hold(sealed):
+    before = files_of(sealed.path)
+    index = RunIndex(sealed)
+    assert index.catch_up() == 80
+    frame = sealed.to_pandas()
+    for query, expected in (
+        ({}, frame),
+        ({"model": "always-b"}, frame[frame.model == "always-b"]),
+        ({"model": "nobody"}, frame[:0]),
+        ({"outcome": "unparsed"}, frame[frame.outcome == "unparsed"]),
+        ({"outcome": "refused"}, frame[frame.outcome == "refused"]),
+        ({"outcome": "failed"}, frame[frame.outcome == "failed"]),
+        ({"grade": "right"}, frame[frame.score == 1]),
+        ({"grade": "wrong", "model": "mixed"}, frame[(frame.score == 0) & (frame.model == "mixed")]),
+        ({"grade": "none"}, frame[frame.score.isna()]),
+        ({"value": "B"}, frame[frame.value == "B"]),
+        ({"item": "law-03"}, frame[frame.item == "law-03"]),
+        ({"least": "10", "most": "20"}, frame[frame.text.str.len().between(10, 20)]),
+        ({"text": "appeal"}, frame[frame.text.str.contains("appeal", na=False)]),
+        ({"text": "appeal -neither"}, frame[frame.model == "always-b"]),
+        ({"text": '"of the appeal"'}, frame[frame.model == "always-b"]),
+        ({"text": "app*"}, frame[frame.text.str.contains("appeal", na=False)]),
+        ({"text": '"appeal the"'}, frame[:0]),
+    ):
+        places = [tuple(row) for row in expected[list(TRIAL_KEY)].itertuples(index=False)]
+        assert found(index, **query) == places, query
+    index.close()
+    assert files_of(sealed.path) == before
+
+
+@pytest.mark.parametrize("sort", ["score", "length", "seconds", "tokens", "cost", "item", "spread"])
+@pytest.mark.parametrize("down", ["", "yes"])
+def test_sorts_order_all_and_leave_what_has_no_value_for_the_end(sealed, sort, down):
+    index = RunIndex(sealed)
+    index.catch_up()
+    wish = read_filter({"sort": sort, "down": down})
+    rows = trial_rows(index, find_trials(index, wish).numbers)
+    name = {"tokens": "completion_tokens"}.get(sort, sort)
+    values = [getattr(row, name) for row in rows]
+    present = [value for value in values if value is not None]
+    assert values == sorted(present, reverse=bool(down)) + [None] * (len(values) - len(present))
+    index.close()
+
+
+def test_a_row_is_the_trial(sealed):
+    index = RunIndex(sealed)
+    index.catch_up()
+    trials = {trial.place: trial for trial in sealed.trials()}
+    scores = {score.place: score for score in sealed.scores()}
+    numbers = find_trials(index, read_filter({"model": "mixed"})).numbers
+    for row in trial_rows(index, numbers):
+        trial, score = trials[row.place], scores[row.place]
+        assert OUTCOMES[row.outcome] == trial.outcome
+        assert (row.value, row.score) == (trial.value, score.score)
+        assert row.length == len(trial.text or "")
+        grade = {1: "right", 0: "wrong"}.get(score.score)
+        assert (row.grade is None and grade is None) or GRADES[row.grade] == grade
+        usage = row.prompt_tokens * 1.0 + row.completion_tokens * 2.0
+        assert row.cost == (None if trial.outcome == "failed" else pytest.approx(usage / 1e6))
+        whole = whole_trial(index, row.number)
+        assert whole.trial == trial
+        assert whole.score["score"] == score.score
+    index.close()
+
+
+def journal_of(run, folder, *, lines=None):
+    """Return an unfinished run with the records of a sealed one in its journal."""
+    target = folder / "runs" / run.path.name
+    shutil.copytree(run.path, target)
+    target.chmod(0o755)
+    for path in target.iterdir():
+        path.chmod(0o644)
+    journal = target / "journal"
+    journal.mkdir()
+    records = [
+        b'{"score":' + score + b',"timing":' + timing + b',"record":' + trial + b"}\n"
+        for trial, score, timing in zip(
+            *((target / f"{name}.jsonl").read_bytes().splitlines() for name in _SIDE_BY_SIDE),
+            strict=True,
+        )
+    ]
+    for name in ("seal.json", "MANIFEST.sha256", "statistics.json", "findings.jsonl"):
+        (target / name).unlink()
+    for name in _SIDE_BY_SIDE:
+        (target / f"{name}.jsonl").unlink()
+    (journal / "d-1.jsonl").write_bytes(b"".join(records[:lines]))
+    return open_run(target), records
+
+
+_SIDE_BY_SIDE = ("trials", "scores", "timings")
+
+
+def test_a_growing_journal_is_followed_and_a_torn_line_waits(sealed, tmp_path):
+    run, records = journal_of(sealed, tmp_path / "growing", lines=30)
+    index = RunIndex(run)
+    assert index.catch_up() == 30
+    with (run.path / "journal" / "d-1.jsonl").open("ab") as file:
+        file.write(records[30] + records[31][:40])
+        file.flush()
+        assert index.catch_up() == 1
+        file.write(records[31][40:])
+    (run.path / "journal" / "d-2.jsonl").write_bytes(b"".join(records[32:]))
+    assert index.catch_up() == 49
+    assert index.n_trials == 80
+    read, size = index.progress()
+    assert read == size == sum(map(len, records))
+    assert sorted(found(index)) == sorted(trial.place for trial in sealed.trials())
+    rows = trial_rows(index, find_trials(index, read_filter({})).numbers)
+    assert rows[0].number > rows[-1].number  # of a run under way the newest come first
+    index.close()
+
+
+def test_of_a_trial_asked_again_the_last_attempt_counts(sealed, tmp_path):
+    run, records = journal_of(sealed, tmp_path / "again", lines=0)
+    failed = next(line for line in records if b'"outcome":"failed"' in line)
+    document = json.loads(failed)
+    document["record"] |= {"outcome": "answered", "text": "C then", "value": "C", "reason": "S1"}
+    document["score"]["score"] = 1
+    answered = json.dumps(document).encode() + b"\n"
+    document["record"] |= {"attempt": 1, "text": "B now", "value": "B"}
+    later = json.dumps(document).encode() + b"\n"
+    path = run.path / "journal" / "d-1.jsonl"
+    index = RunIndex(run)
+    for line, value in (
+        (failed, None),
+        (answered, "C"),
+        (failed, "C"),  # a failure counts only where nothing else is there
+        (later, "B"),
+        (answered, "B"),
+    ):
+        with path.open("ab") as file:
+            file.write(line)
+        assert index.catch_up() == 1
+        [row] = trial_rows(index, find_trials(index, read_filter({})).numbers)
+        assert (row.value, index.n_trials) == (value, 1)
+    assert found(index, text="then") == []
+    assert len(found(index, text="now")) == 1
+    index.close()
+
+
+def test_once_a_run_is_sealed_its_index_is_made_anew(tmp_path, cache):
+    makers.workspace(tmp_path / "w", makers.law_items(), makers.fake("m", fail_items=["law-03"]))
+    with pytest.raises(IncompleteError):
+        medassay.run(tmp_path / "w" / "plan.toml", secrets={})
+    [folder] = (tmp_path / "w" / "runs").iterdir()
+    index = RunIndex(Run(folder))
+    index.catch_up()
+    assert (index.n_trials, index.is_stale) == (10, False)
+    medassay.run(tmp_path / "w" / "plan.toml", secrets={}, accept_failures=True)
+    assert index.is_stale
+    index.close()
+    after = RunIndex(Run(folder))
+    after.catch_up()
+    assert (after.n_trials, after.sealed) == (10, True)
+    assert len(list(cache_folder(after.run).glob("*.sqlite"))) == 1
+    after.close()
+
+
+def test_two_processes_index_one_run_together(sealed):
+    first, second = RunIndex(sealed), RunIndex(sealed)
+    turns = [index.catch_up(7) for _ in range(6) for index in (first, second)]
+    assert sum(turns) == 80
+    assert first.n_trials == second.n_trials == 80
+    assert found(first) == [trial.place for trial in sealed.trials()]
+    first.close()
+    second.close()
+
+
+def test_a_damaged_index_is_made_anew(sealed):
+    index = RunIndex(sealed)
+    index.catch_up()
+    index.close()
+    [path] = cache_folder(sealed).glob("*.sqlite")
+    path.write_bytes(b"not a database at all" * 100)
+    again = RunIndex(sealed)
+    assert again.catch_up() == 80
+    again.close()
+
+
+def test_an_index_that_nobody_uses_is_removed(sealed):
+    RunIndex(sealed).close()
+    remove_unused()
+    assert list(cache_folder(sealed).glob("*.sqlite"))
+    remove_unused(days=-1)
+    assert not list(cache_folder(sealed).glob("*.sqlite*"))
+
+
+def test_a_damaged_run_is_told_with_file_and_byte(sealed, tmp_path):
+    run, _ = journal_of(sealed, tmp_path / "damaged", lines=3)
+    path = run.path / "journal" / "d-1.jsonl"
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(b'{"score":null,"record":{"domain":5}}\n')
+    index = RunIndex(run)
+    with pytest.raises(IntegrityError, match=rf"journal/d-1\.jsonl at byte {size}: no such record"):
+        index.catch_up()
+    index.note_error("told on its pages")
+    assert index.error == "told on its pages"
+    path.write_bytes(path.read_bytes()[:size])
+    assert index.catch_up() == 3
+    assert index.error == ""
+    index.close()
+
+
+def test_what_the_address_asks_for_is_checked():
+    for query, message in (
+        ({"least": "many"}, "least 'many'; expected a whole number from 0"),
+        ({"page": "-1"}, "page '-1'"),
+        ({"outcome": "won"}, "outcome 'won'; expected one of answered"),
+        ({"grade": "best"}, "Invalid enum value 'best'"),
+        ({"sort": "name; DROP TABLE trial"}, "Invalid enum value"),
+    ):
+        with pytest.raises(UsageError, match=message.replace("(", r"\(")):
+            read_filter(query)
+    assert read_filter({"unknown": "x", "page": "3"}).number == 3
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(max_size=60))
+def test_whatever_is_typed_is_searched_for_as_words(text):
+    db = sqlite3.connect(":memory:")
+    db.execute('CREATE VIRTUAL TABLE reply USING fts5(text, tokenize="unicode61")')
+    db.execute("INSERT INTO reply VALUES ('the answer is A')")
+    if words := words_of(text):
+        db.execute("SELECT rowid FROM reply WHERE reply MATCH ?", (words,)).fetchall()
+    db.close()
+
+
+def test_a_trial_that_is_not_there_is_named(sealed):
+    index = RunIndex(sealed)
+    index.catch_up()
+    place = ("law", "mixed", "zero_shot", "solo", "law-99", 0)
+    with pytest.raises(InputError, match="no answer of 'mixed' .* to item 'law-99' of law, repeat 0"):
+        index.number_at(place)
+    index.close()
