@@ -12,7 +12,6 @@ turn; CPU seconds are those of the run alone.
 
 import argparse
 import http.client
-import json
 import os
 import shutil
 import statistics
@@ -43,7 +42,7 @@ class Viewer:
         )
         link = urlsplit(self.process.stdout.readline().strip())
         self._address, self._cookie = link.netloc, ""
-        status, headers, _ = self.get(f"{link.path}?{link.query}")
+        _, headers, _ = self.get(f"{link.path}?{link.query}")
         self._cookie = headers["set-cookie"].partition(";")[0]
 
     def get(self, path):
@@ -116,7 +115,9 @@ def pages(options):
         print("\n| page | first ms | median ms |\n|---|---|---|")
         for name, times in rows:
             print(f"| {name} | {1e3 * times[0]:.0f} | {1e3 * statistics.median(times):.0f} |")
-        cache = sum(p.stat().st_size for p in Path(made).rglob("*") if p.is_file() and "cache" in str(p))
+        cache = sum(
+            p.stat().st_size for p in Path(made).rglob("*") if p.is_file() and "cache" in str(p)
+        )
         print(f"\npeak memory {peak:.0f} MiB; index {cache / 1e6:,.0f} MB")
         viewer.stop()
 
@@ -140,9 +141,19 @@ _QUERIES = [
     ("side by side, only A right", "compare?a=m001&b=m002&show=only-a"),
     ("failures in groups", "failures"),
     ("overview", ""),
-    ("one trial", "trial?" + urlencode(
-        {"domain": "synthetic", "model": "m004", "setting": "zero_shot", "mode": "solo", "item": "q000007"}
-    )),
+    (
+        "one trial",
+        "trial?"
+        + urlencode(
+            {
+                "domain": "synthetic",
+                "model": "m004",
+                "setting": "zero_shot",
+                "mode": "solo",
+                "item": "q000007",
+            }
+        ),
+    ),
 ]
 
 
@@ -157,11 +168,16 @@ def watched(options):
             ratios.append(figures[True][0] / figures[False][0])
             walls.append(figures[True][1] / figures[False][1])
             rows.append(figures)
-            print(f"CPU {figures[False][0]:.2f} → {figures[True][0]:.2f} s, "
-                  f"wall {figures[False][1]:.2f} → {figures[True][1]:.2f} s, "
-                  f"the viewer itself {figures[True][2]:.2f} s of CPU", flush=True)
-    print(f"{options.items * options.models:,} trials: CPU of the run × {statistics.median(ratios):.4f}, "
-          f"wall × {statistics.median(walls):.4f} (medians of {options.rounds} pairs)")
+            print(
+                f"CPU {figures[False][0]:.2f} → {figures[True][0]:.2f} s, "
+                f"wall {figures[False][1]:.2f} → {figures[True][1]:.2f} s, "
+                f"the viewer itself {figures[True][2]:.2f} s of CPU",
+                flush=True,
+            )
+    print(
+        f"{options.items * options.models:,} trials: CPU of the run × {statistics.median(ratios):.4f}, "
+        f"wall × {statistics.median(walls):.4f} (medians of {options.rounds} pairs)"
+    )
 
 
 def _one(folder, options, *, with_viewer):

@@ -56,6 +56,7 @@ ELSEWHERE = {
     ),
     "medassay demo rag": "minutes: tests/study/test_contexts.py",
     "medassay review serve": "a server that stays: tests/web/review/test_serve.py",
+    "medassay view": "a server that stays: tests/web/viewer/test_access.py",
     "medassay suite run": "half an hour of a small model: tests/suite/test_suite.py",
     "medassay suite report": "of such a run: tests/suite/test_suite.py",
     "medassay suite join": "of such runs: tests/suite/test_open_suite.py",

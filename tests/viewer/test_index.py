@@ -54,7 +54,10 @@ def test_filters_find_what_the_files_hold(sealed):
         ({"outcome": "refused"}, frame[frame.outcome == "refused"]),
         ({"outcome": "failed"}, frame[frame.outcome == "failed"]),
         ({"grade": "right"}, frame[frame.score == 1]),
-        ({"grade": "wrong", "model": "mixed"}, frame[(frame.score == 0) & (frame.model == "mixed")]),
+        (
+            {"grade": "wrong", "model": "mixed"},
+            frame[(frame.score == 0) & (frame.model == "mixed")],
+        ),
         ({"grade": "none"}, frame[frame.score.isna()]),
         ({"value": "B"}, frame[frame.value == "B"]),
         ({"item": "law-03"}, frame[frame.item == "law-03"]),
@@ -273,6 +276,8 @@ def test_a_trial_that_is_not_there_is_named(sealed):
     index = RunIndex(sealed)
     index.catch_up()
     place = ("law", "mixed", "zero_shot", "solo", "law-99", 0)
-    with pytest.raises(InputError, match="no answer of 'mixed' .* to item 'law-99' of law, repeat 0"):
+    with pytest.raises(
+        InputError, match=r"no answer of 'mixed' .* to item 'law-99' of law, repeat 0"
+    ):
         index.number_at(place)
     index.close()

@@ -2,16 +2,14 @@
 
 import shutil
 
-import pytest
 from tests import makers
 
 import medassay
-from medassay.core.json import parse_record
+from medassay.core.json import parse_record, record_as
+from medassay.core.records.verdict import StoredVerdict
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.records import decode_trial
 from medassay.storage.run_records import trial_lines
-from medassay.core.json import record_as
-from medassay.core.records.verdict import StoredVerdict
 from medassay.viewer.prompts import SentPrompts
 
 
@@ -69,9 +67,7 @@ def test_retrieved_passages_and_paths_are_shown_as_they_were_sent(tmp_path):
         settings=["rag", "topline_path", "topline_text"],
         retrieval={"index": "index", "k": 1},
     )
-    makers.write_bank(
-        tmp_path / "w" / "bank", makers.pathway_items(), domains=["gout", "anaemia"]
-    )
+    makers.write_bank(tmp_path / "w" / "bank", makers.pathway_items(), domains=["gout", "anaemia"])
     run = medassay.run(plan, secrets={})
     shown = list(sent(run))
     assert len(shown) == 12
@@ -94,9 +90,7 @@ def test_what_was_asked_of_judges_is_made_again_exactly(tmp_path):
     n = 0
     for document in read_jsonl(run.path / "verdicts.jsonl"):
         verdict = record_as(document, StoredVerdict, "verdicts.jsonl")
-        for messages in prompts.of_judge(
-            verdict, document["prompt_sha256"], trials.__getitem__
-        ):
+        for messages in prompts.of_judge(verdict, document["prompt_sha256"], trials.__getitem__):
             n += 1
             assert messages.exact
             assert "winston" not in str(messages.messages)  # the judge was not told who answered

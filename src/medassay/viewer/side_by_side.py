@@ -45,7 +45,7 @@ class RunRow(NamedTuple):
 
 
 class ComparedPairs(NamedTuple):
-    """The pairs of two rows: how many there are, in all and of each verdict; and one page of them."""
+    """The pairs of two rows: how many in all and of each verdict, and one page."""
 
     n_pairs: int
     counts: dict[str, int]

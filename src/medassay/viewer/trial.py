@@ -156,7 +156,8 @@ def _excerpts(index: RunIndex, numbers: Sequence[int]) -> dict[int, str]:
             head = _text_part(line).record if _is_journal(name) else _text(line)
         except msgspec.DecodeError:
             raise IntegrityError(f"{name} at byte {at}: not the line that was indexed") from None
-        text = " ".join((head.text or "")[: 4 * _EXCERPT].split())
+        spoken = strip_thoughts(head.text or "")[0] or head.text or ""
+        text = " ".join(spoken[: 4 * _EXCERPT].split())
         texts[number] = text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
     return texts
 

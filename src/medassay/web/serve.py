@@ -54,7 +54,7 @@ def serve_app(
             " 'medassay[web]'"
         ) from None
     _check(where, settings)
-    listener = _bound(where)
+    listener = bound(where)
     address = settings.origin or address_of(listener, where)
     with database.write() as db:
         if not accounts.has_admin(db):
@@ -85,7 +85,7 @@ def serve_viewer(
             " 'medassay[web]'"
         ) from None
     _check(where, AppSettings())
-    listener = _bound(where)
+    listener = bound(where)
     address = origin or address_of(listener, where)
     app, token = guarded_viewer(place, address)
     place.start()
@@ -200,7 +200,14 @@ def _check_certificate(where: ListenAddress) -> None:
         ) from None
 
 
-def _bound(where: ListenAddress) -> socket.socket:
+def bound(where: ListenAddress) -> socket.socket:
+    """Return a socket that listens at an address.
+
+    Raises
+    ------
+    InputError
+        When there is no such address, or the port is taken.
+    """
     family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
     # TCP said outright: only then does asyncio send small replies at once (TCP_NODELAY), not 40 ms
     # later.

@@ -45,7 +45,9 @@ def test_the_link_leads_to_no_other_site(fetch, shown):
 def test_another_host_another_site_and_another_method_are_refused(fetch, shown):
     own = shown.url
     assert fetch("/keys", origin=own)[0] == 200
-    assert fetch("/keys", **{"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})[0] == 200
+    assert (
+        fetch("/keys", **{"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})[0] == 200
+    )
     for headers in (
         {"host": "evil.example"},
         {"host": "127.0.0.1.evil.example"},
@@ -90,7 +92,9 @@ def test_the_cookie_is_for_this_server_alone(tmp_path, monkeypatch):
         assert "samesite=lax" in cookie
         assert ("secure" in cookie) is secure
         assert client.get("/").status_code == 200
-        assert TestClient(app, base_url=address, client=("127.0.0.1", 5)).get("/").status_code == 403
+        assert (
+            TestClient(app, base_url=address, client=("127.0.0.1", 5)).get("/").status_code == 403
+        )
 
 
 @pytest.mark.slow

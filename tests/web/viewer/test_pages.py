@@ -7,7 +7,7 @@ import time
 from urllib.parse import urlencode
 
 import pytest
-from tests.web.viewer.conftest import HOSTILE, LONG, trial_query
+from tests.web.viewer.viewed import HOSTILE, HOSTILE_MODEL, LONG, trial_query
 
 pytestmark = pytest.mark.browser
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
@@ -16,7 +16,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 @pytest.fixture(scope="module")
 def pages(shown):
     closed, judged, broken = (shown.run_of(plan) for plan in ("closed", "judged", "broken"))
-    hostile = trial_query("hostile <b>\u202e", "law-01")
+    hostile = trial_query(HOSTILE_MODEL, "law-01")
     judge = trial_query("steady", "open-001")
     return {
         "runs": "/",
@@ -32,7 +32,7 @@ def pages(shown):
         "long trial": f"/run/{closed}/trial?{trial_query('endless', 'law-00')}",
         "judged trial": f"/run/{judged}/trial?{judge}",
         "proof": f"/run/{closed}/proof?{hostile}",
-        "compare": f"/run/{closed}/compare?{urlencode({'a': 'hostile <b>\u202e', 'b': 'steady'})}",
+        "compare": f"/run/{closed}/compare?" + urlencode({"a": HOSTILE_MODEL, "b": "steady"}),
         "one row": f"/run/{judged}/compare",
         "failures": f"/run/{closed}/failures",
         "no page": "/run/other/",
@@ -117,7 +117,10 @@ def test_a_hostile_reply_is_shown_and_does_nothing(pages, visit):
         page = visit(pages[name])
         assert "owned" not in page.title()
         assert page.problems == []
-        assert page.locator("main script, main img, main [onerror], main a[href^=javascript]").count() == 0
+        assert (
+            page.locator("main script, main img, main [onerror], main a[href^=javascript]").count()
+            == 0
+        )
     page = visit(pages["hostile trial"])
     reply = page.locator("pre.reply").text_content()
     assert "<script>document.title = 'owned'</script>" in reply
@@ -176,10 +179,14 @@ def test_a_filter_has_an_address_that_brings_it_back(pages, visit):
     assert page.locator("tbody tr th").inner_text().startswith("law-03")
     page.click("text=Clear")
     page.click("thead a:has-text('Characters')")
-    lengths = [int(t.replace(",", "")) for t in page.locator('[data-label="Characters"]').all_inner_texts()]
+    lengths = [
+        int(t.replace(",", "")) for t in page.locator('[data-label="Characters"]').all_inner_texts()
+    ]
     assert lengths == sorted(lengths, reverse=True)
     page.click("thead a:has-text('Characters')")
-    lengths = [int(t.replace(",", "")) for t in page.locator('[data-label="Characters"]').all_inner_texts()]
+    lengths = [
+        int(t.replace(",", "")) for t in page.locator('[data-label="Characters"]').all_inner_texts()
+    ]
     assert lengths == sorted(lengths)
 
 
@@ -220,12 +227,14 @@ def test_side_by_side_marks_what_differs(pages, visit):
     first = page.locator("section.pair").first
     texts = first.locator("pre").all_inner_texts()
     assert texts == ["I take (B).", " The answer is C."]
-    marked = ["".join(side.locator("mark").all_inner_texts()) for side in first.locator("pre").all()]
+    marked = [
+        "".join(side.locator("mark").all_inner_texts()) for side in first.locator("pre").all()
+    ]
     assert "take" in marked[0]
     assert "answer" in marked[1]
     page.click("nav >> text=only A right")
-    assert page.locator("section.pair").count() == 5  # B is the key of half of the items
-    assert page.locator(".side.right").count() == 5
+    assert page.locator("section.pair").count() == 4  # of four items B is the key
+    assert page.locator(".side.right").count() == 4
 
 
 def test_a_page_of_a_run_under_way_brings_itself_up_to_date(pages, visit, shown):
@@ -271,8 +280,9 @@ def test_what_is_wrong_with_an_address_is_said(fetch, shown):
 
 def test_a_record_is_given_as_json(as_json, shown):
     run = shown.run_of("closed")
-    hostile = trial_query("hostile <b>\u202e", "law-01")
+    hostile = trial_query(HOSTILE_MODEL, "law-01")
     document = as_json(f"/run/{run}/record?{hostile}")
     assert document["schema_version"] == 1
     assert document["trial"]["text"] == HOSTILE
-    assert document["score"]["score"] == 1
+    assert document["score"]["item"] == document["trial"]["item"] == "law-01"
+    assert document["verdicts"] == []
