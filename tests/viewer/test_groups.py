@@ -10,7 +10,7 @@ from medassay.viewer.index import RunIndex
 from medassay.viewer.shape import shape_of
 from medassay.viewer.side_by_side import VERDICTS, RunRow, compare_rows, differences, rows_of
 from medassay.viewer.standings import standings
-from medassay.viewer.trial import whole_trial
+from medassay.viewer.trial import trial_detail
 
 A, B, MIXED = (RunRow(name, "zero_shot", "solo") for name in ("always-a", "always-b", "mixed"))
 
@@ -63,7 +63,7 @@ def test_pairs_are_counted_and_shown_as_the_scores_say(index, sealed):
             shown = compare_rows(index, first, second, verdict=verdict, domain="law", page=1)
             assert len(shown.page) == min(10, counts.counts[verdict])
             for number_a, number_b in shown.page:
-                left, right = whole_trial(index, number_a), whole_trial(index, number_b)
+                left, right = trial_detail(index, number_a), trial_detail(index, number_b)
                 assert (left.trial.item, left.trial.repeat) == (
                     right.trial.item,
                     right.trial.repeat,

@@ -17,7 +17,7 @@ from medassay.storage.run import Run, open_run
 from medassay.viewer.entry import GRADES
 from medassay.viewer.index import RunIndex, cache_folder, remove_unused
 from medassay.viewer.search import find_trials, read_filter, words_of
-from medassay.viewer.trial import trial_rows, whole_trial
+from medassay.viewer.trial import trial_detail, trial_rows
 
 
 def files_of(folder):
@@ -103,9 +103,9 @@ def test_a_row_is_the_trial(sealed):
         assert (row.grade is None and grade is None) or GRADES[row.grade] == grade
         usage = row.prompt_tokens * 1.0 + row.completion_tokens * 2.0
         assert row.cost == (None if trial.outcome == "failed" else pytest.approx(usage / 1e6))
-        whole = whole_trial(index, row.number)
-        assert whole.trial == trial
-        assert whole.score["score"] == score.score
+        detail = trial_detail(index, row.number)
+        assert detail.trial == trial
+        assert detail.score["score"] == score.score
     index.close()
 
 

@@ -23,7 +23,7 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     domain, item, value : of a wrong option
     n : trials
     models : different models among them
-    asked : models that answered the item, of a wrong option
+    answering : models that answered the item, of a wrong option
     """
 
     outcome: str
@@ -34,7 +34,7 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     value: str = ""
     n: int
     models: int
-    asked: int = 0
+    answering: int = 0
 
 
 def count_failed(index: RunIndex) -> int:
@@ -108,7 +108,7 @@ def _wrong(index: RunIndex, version: int) -> list[FailureGroup]:
     )
     groups = []
     for domain, item, value, n, models in rows:
-        [[asked]] = index.rows(
+        [[answering]] = index.rows(
             "SELECT count(DISTINCT model) FROM trial WHERE item = ? AND domain = ? AND outcome = ?",
             item,
             domain,
@@ -124,7 +124,7 @@ def _wrong(index: RunIndex, version: int) -> list[FailureGroup]:
                 value=value,
                 n=n,
                 models=models,
-                asked=asked,
+                answering=answering,
             )
         )
     return groups

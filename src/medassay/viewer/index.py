@@ -338,7 +338,7 @@ class RunIndex:
             self.number_of_name(kind, str(text))
             for kind, text in zip(NAMED, place[:5], strict=True)
         ]
-        found = (
+        rows = (
             None
             if None in numbers
             else self.rows(
@@ -347,12 +347,12 @@ class RunIndex:
                 place[5],
             )
         )
-        if not found:
+        if not rows:
             raise InputError(
                 f"run {self.run.id}: no answer of '{place[1]}' ({place[2]}, {place[3]}) to item"
                 f" '{place[4]}' of {place[0]}, repeat {place[5]}, is there by now"
             )
-        return int(found[0][0])
+        return int(rows[0][0])
 
 
 def rank(outcome: int, attempt: int) -> tuple[bool, int]:

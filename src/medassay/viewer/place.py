@@ -126,12 +126,12 @@ class ViewedPlace:
         self._lock = threading.RLock()
         self._spent: tuple[float, list[Spending]] = (-_SPENT_EVERY, [])
         self._sealed: dict[str, RunSummary] = {}
-        self.only, self.workspace = self._found(place)
+        self.only, self.workspace = self._opened(place)
         self._follower: subprocess.Popen[str] | None = None
         self._stopped = threading.Event()
 
-    def _found(self, place: str) -> tuple[str, Path]:
-        """Return the name of the one run that is shown, "" for all, and the workspace."""
+    def _opened(self, place: str) -> tuple[str, Path]:
+        """Return the name of the one run that is summary, "" for all, and the workspace."""
         if is_address(place):
             match = _IN_STORE.fullmatch(place)
             self._mirror = Mirror(match["workspace"] if match else place)
@@ -252,8 +252,8 @@ class ViewedPlace:
         except (MedassayError, OSError) as error:
             return RunSummary(name=name, state="unreadable", reason=str(error))
         try:
-            shown = self._sealed_summary(name, run, manifest) if run.sealed else None
-            return shown or self._open_summary(name, manifest)
+            summary = self._sealed_summary(name, run, manifest) if run.sealed else None
+            return summary or self._open_summary(name, manifest)
         except (MedassayError, OSError) as error:
             return _named(name, manifest, state="unreadable", reason=str(error))
 
@@ -261,7 +261,7 @@ class ViewedPlace:
         statistics = run.statistics
         domains = [name for name in statistics.domains if name != OVERALL]
         rows = [row for domain in domains for row in statistics.rows(domain)]
-        shown = _named(
+        summary = _named(
             name,
             manifest,
             state="sealed",
@@ -270,8 +270,8 @@ class ViewedPlace:
             expected=statistics.n_trials,
             spent=self.spent(run.id),
         )
-        self._sealed[name] = shown
-        return shown
+        self._sealed[name] = summary
+        return summary
 
     def _open_summary(self, name: str, manifest: Manifest) -> RunSummary:
         viewed = self.open(name)
@@ -291,8 +291,8 @@ class ViewedPlace:
 
     def summaries(self) -> list[RunSummary]:
         """Return all runs, the newest first."""
-        shown = [self.summary(name) for name in self.names()]
-        return sorted(shown, key=lambda run: (run.created_at, run.name), reverse=True)
+        summary = [self.summary(name) for name in self.names()]
+        return sorted(summary, key=lambda run: (run.created_at, run.name), reverse=True)
 
 
 def _named(name: str, manifest: Manifest, **more: object) -> RunSummary:

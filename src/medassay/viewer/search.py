@@ -78,7 +78,7 @@ class TrialFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def is_empty(self) -> bool:
-        """Return whether all trials are wanted."""
+        """Return whether all trials are terms."""
         return not self.narrowed
 
     @property
@@ -206,7 +206,7 @@ def words_of(text: str) -> str:
     >>> words_of('NEAR(a b) OR "')
     '("NEAR(a" AND "b)" AND "OR")'
     """
-    wanted: list[str] = []
+    terms: list[str] = []
     unwanted: list[str] = []
     for match in _WORD.finditer(text.replace("\x00", " ")):
         minus, phrase, word = match[1], match[2], match[3]
@@ -215,10 +215,10 @@ def words_of(text: str) -> str:
         term = term.rstrip("*")
         if not any(character.isalnum() for character in term):
             continue
-        (unwanted if minus else wanted).append(f'"{term}"' + (" *" if begins else ""))
-    if not wanted:
+        (unwanted if minus else terms).append(f'"{term}"' + (" *" if begins else ""))
+    if not terms:
         return ""
-    query = f"({' AND '.join(wanted)})"
+    query = f"({' AND '.join(terms)})"
     return f"{query} NOT ({' OR '.join(unwanted)})" if unwanted else query
 
 

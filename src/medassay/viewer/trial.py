@@ -76,7 +76,7 @@ class TrialRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeTrial:
+class TrialDetail:
     """A trial with all that the run has about it by now.
 
     Attributes
@@ -162,7 +162,7 @@ def _excerpts(index: RunIndex, numbers: Sequence[int]) -> dict[int, str]:
     return texts
 
 
-def whole_trial(index: RunIndex, number: int) -> WholeTrial:
+def trial_detail(index: RunIndex, number: int) -> TrialDetail:
     """Return a trial with all that the run has about it.
 
     Raises
@@ -195,7 +195,7 @@ def whole_trial(index: RunIndex, number: int) -> WholeTrial:
         if index.sealed
         else _journalled_verdicts(index, number)
     )
-    return WholeTrial(
+    return TrialDetail(
         row=rows[0],
         sha256=sha256_hex(line),
         document=parse_record(line, name),
@@ -266,5 +266,5 @@ def neighbours(index: RunIndex, row: TrialRow) -> Mapping[str, list[TrialRow]]:
         row.number,
     )
     rows = trial_rows(index, [n for (n,) in numbers], excerpts=False)
-    own = [other for other in rows if other.model == row.model]
-    return {"own": own, "others": [other for other in rows if other.model != row.model]}
+    of_model = [other for other in rows if other.model == row.model]
+    return {"own": of_model, "others": [other for other in rows if other.model != row.model]}

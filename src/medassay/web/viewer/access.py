@@ -24,7 +24,7 @@ _OTHER_HOST = "Open it under the address that the terminal printed.\n"
 _OTHER_SITE = "Refused: this request comes from another site.\n"
 
 
-class Access:
+class LinkGate:
     """Pass on what comes from the browser that opened the link.
 
     Parameters
@@ -59,10 +59,10 @@ class Access:
         if host != self._host and not (is_loopback(host) and is_loopback(self._host)):
             return PlainTextResponse(_OTHER_HOST, 403)
         origin = headers.get(b"origin")
-        own = f"{scope['scheme']}://{headers.get(b'host', '')}"
+        own_origin = f"{scope['scheme']}://{headers.get(b'host', '')}"
         # A link on another site may lead here; nothing on it may load what is here.
         site, mode = headers.get(b"sec-fetch-site", ""), headers.get(b"sec-fetch-mode", "")
-        if origin not in (None, own) or (site == "cross-site" and mode != "navigate"):
+        if origin not in (None, own_origin) or (site == "cross-site" and mode != "navigate"):
             return PlainTextResponse(_OTHER_SITE, 403)
         return None
 
@@ -70,11 +70,11 @@ class Access:
         """Return what leads in by the link or keeps out; None for who is in."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         rest = [(name, value) for name, value in query if name != _TOKEN]
-        given = [value for name, value in query if name == _TOKEN]
+        tokens = [value for name, value in query if name == _TOKEN]
         inside = _same(_cookie(headers.get(b"cookie", ""), self._cookie), self._session)
-        if not given:
+        if not tokens:
             return None if inside else PlainTextResponse(_NO_LINK, 403)
-        enters = not self._used and _same(given[0], self.token)
+        enters = not self._used and _same(tokens[0], self.token)
         if not (inside or enters):
             return PlainTextResponse(_NO_LINK, 403)
         # The link is good for one browser, and leaves its history and its address bar.
@@ -105,5 +105,5 @@ def _cookie(header: str, name: str) -> str:
     return "" if morsel is None else morsel.value
 
 
-def _same(given: str, expected: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+def _same(text: str, expected: str) -> bool:
+    return hmac.compare_digest(text.encode("utf-8", "replace"), expected.encode())

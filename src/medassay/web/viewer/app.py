@@ -18,7 +18,7 @@ from medassay.report.pages.html import asset
 from medassay.viewer.place import ViewedPlace
 from medassay.web.guard import Guard
 from medassay.web.viewer import pages
-from medassay.web.viewer.access import Access
+from medassay.web.viewer.access import LinkGate
 
 _STATUS: dict[type[MedassayError], int] = {UsageError: 400, InputError: 404, IntegrityError: 500}
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -45,8 +45,8 @@ def guarded_viewer(place: ViewedPlace, address: str) -> tuple[Guard, str]:
     ----------
     address : at which it is reached, without a path
     """
-    access = Access(build_viewer(place), address)
-    return Guard(access, address), access.token
+    gate = LinkGate(build_viewer(place), address)
+    return Guard(gate, address), gate.token
 
 
 def build_viewer(place: ViewedPlace) -> Starlette:

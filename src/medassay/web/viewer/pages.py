@@ -38,7 +38,7 @@ from medassay.viewer.side_by_side import (
     rows_of,
 )
 from medassay.viewer.standings import standings
-from medassay.viewer.trial import WholeTrial, neighbours, trial_rows, whole_trial
+from medassay.viewer.trial import TrialDetail, neighbours, trial_detail, trial_rows
 
 _SHOWN = 200_000  # characters of a reply on a page; the whole of it is a file
 _PLACE = ("domain", "model", "setting", "mode", "item", "repeat")
@@ -61,7 +61,7 @@ class _ShownPair:
     """Two answers to one item, each with the pieces of its text."""
 
     item: Mapping[str, Any]
-    sides: Sequence[tuple[WholeTrial, Sequence[DiffPart]]]
+    sides: Sequence[tuple[TrialDetail, Sequence[DiffPart]]]
 
 
 @lru_cache(maxsize=1)
@@ -107,8 +107,8 @@ def runs(request: Request) -> Response:
     place = _place(request)
     if place.only:
         return RedirectResponse(f"/run/{quote(place.only)}/", status_code=303)
-    shown = place.summaries()
-    return _page(request, "runs.html", runs=shown, live=any(run.live for run in shown))
+    summaries = place.summaries()
+    return _page(request, "runs.html", runs=summaries, live=any(run.live for run in summaries))
 
 
 def keys(request: Request) -> Response:
@@ -140,7 +140,7 @@ def trials(request: Request) -> Response:
     viewed = _run(request)
     index = viewed.index
     wish = read_filter(request.query_params)
-    found = find_trials(index, wish)
+    page = find_trials(index, wish)
     names = {kind: index.names(kind) for kind in ("model", "domain", "setting", "mode", "reason")}
     return _page(
         request,
@@ -148,9 +148,9 @@ def trials(request: Request) -> Response:
         wish=wish,
         names=names,
         long_list=_LONG_LIST,
-        total=found.total,
-        rows=trial_rows(index, found.numbers),
-        pages=max(1, -(-found.total // PAGE_SIZE)),
+        total=page.total,
+        rows=trial_rows(index, page.numbers),
+        pages=max(1, -(-page.total // PAGE_SIZE)),
         judged=bool(viewed.run.manifest.bench),
         scales=viewed.index.maker,
         reading=_reading(viewed),
@@ -167,7 +167,7 @@ def _reading(viewed: ViewedRun) -> tuple[int, int] | None:
     return None if size - read < _MOMENT else (read, size)
 
 
-def _trial(request: Request, viewed: ViewedRun) -> WholeTrial:
+def _trial(request: Request, viewed: ViewedRun) -> TrialDetail:
     query = request.query_params
     for key in _PLACE[:5]:
         if key not in query:
@@ -177,46 +177,46 @@ def _trial(request: Request, viewed: ViewedRun) -> WholeTrial:
         raise UsageError(f"the address: repeat '{repeat:.40}'; expected a whole number from 0")
     domain, model, setting, mode, item = (query[key] for key in _PLACE[:5])
     place: TrialPlace = (domain, model, setting, mode, item, int(repeat))
-    return whole_trial(viewed.index, viewed.index.number_at(place))
+    return trial_detail(viewed.index, viewed.index.number_at(place))
 
 
 def trial(request: Request) -> Response:
-    """Show one trial whole."""
+    """Show one trial detail."""
     viewed = _run(request)
-    whole = _trial(request, viewed)
-    line = whole.trial
+    detail = _trial(request, viewed)
+    line = detail.trial
     record = viewed.prompts.items.record(line.domain, line.item)
     views = [view for presentation in presentations().values() for view in presentation.views]
-    reply_text, with_thoughts = whole.reply
+    reply_text, with_thoughts = detail.reply
     return _page(
         request,
         "trial.html",
-        whole=whole,
-        row=whole.row,
+        detail=detail,
+        row=detail.row,
         item=whole_item(record),
-        trial=whole.document,
-        parts=parts_shown(views, record, whole.document),
+        trial=detail.document,
+        parts=parts_shown(views, record, detail.document),
         reply=reply_text[:_SHOWN],
         thoughts=with_thoughts[:_SHOWN],
         cut_short=max(len(reply_text), len(with_thoughts)) > _SHOWN,
-        sent=viewed.prompts.of_trial(line, whole.document.get("prompt_sha256", "")),
-        judged=_judged(viewed, whole),
+        sent=viewed.prompts.of_trial(line, detail.document.get("prompt_sha256", "")),
+        judged=_judged(viewed, detail),
         drawings=drawings(viewed.run.manifest_document.get("graphs", [])),
-        others=neighbours(viewed.index, whole.row),
-        scale=viewed.index.maker.scale_of(whole.row.scorer).ends,
+        others=neighbours(viewed.index, detail.row),
+        scale=viewed.index.maker.scale_of(detail.row.scorer).ends,
         currency=_currency(viewed.run.manifest_document, line.model),
         sealed=viewed.index.sealed,
         live=False,
-        stepping=_stepping(request, viewed, whole),
+        stepping=_stepping(request, viewed, detail),
     )
 
 
-def _stepping(request: Request, viewed: ViewedRun, whole: WholeTrial) -> Mapping[str, str]:
+def _stepping(request: Request, viewed: ViewedRun, detail: TrialDetail) -> Mapping[str, str]:
     """Return the addresses of the trials before and after in the order of the run."""
     steps = {}
     for name, comparison in (("previous", "< ? ORDER BY n DESC"), ("next", "> ? ORDER BY n")):
         rows = viewed.index.rows(
-            f"SELECT n FROM trial WHERE n {comparison} LIMIT 1", whole.row.number
+            f"SELECT n FROM trial WHERE n {comparison} LIMIT 1", detail.row.number
         )
         if rows:
             [other] = trial_rows(viewed.index, [rows[0][0]], excerpts=False)
@@ -224,16 +224,16 @@ def _stepping(request: Request, viewed: ViewedRun, whole: WholeTrial) -> Mapping
     return steps
 
 
-def _judged(viewed: ViewedRun, whole: WholeTrial) -> list[_ShownVerdict]:
+def _judged(viewed: ViewedRun, detail: TrialDetail) -> list[_ShownVerdict]:
     """Return each verdict with the messages and the raw reply of every request for it."""
 
     def trial_at(place: TrialPlace) -> Any:
-        if place == whole.trial.place:
-            return whole.trial
-        return whole_trial(viewed.index, viewed.index.number_at(place)).trial
+        if place == detail.trial.place:
+            return detail.trial
+        return trial_detail(viewed.index, viewed.index.number_at(place)).trial
 
     judged = []
-    for document in whole.verdicts:
+    for document in detail.verdicts:
         verdict = record_as(document, StoredVerdict, "verdicts.jsonl")
         sent = viewed.prompts.of_judge(verdict, document.get("prompt_sha256", ()), trial_at)
         seconds, usage = document.get("seconds", ()), document.get("usage", ())
@@ -248,22 +248,22 @@ def _currency(document: Mapping[str, Any], model: str) -> str:
 
 def reply(request: Request) -> Response:
     """Return the whole reply of a trial as a text file."""
-    whole = _trial(request, _run(request))
+    detail = _trial(request, _run(request))
     return PlainTextResponse(
-        (whole.trial.text or "").encode("utf-8", "replace"),
+        (detail.trial.text or "").encode("utf-8", "replace"),
         headers={"content-disposition": 'attachment; filename="reply.txt"'},
     )
 
 
 def record(request: Request) -> Response:
     """Return the lines of a trial, its score and its verdicts as JSON."""
-    whole = _trial(request, _run(request))
+    detail = _trial(request, _run(request))
     document = {
         "schema_version": 1,
-        "sha256": whole.sha256,
-        "trial": whole.document,
-        "score": whole.score,
-        "verdicts": whole.verdicts,
+        "sha256": detail.sha256,
+        "trial": detail.document,
+        "score": detail.score,
+        "verdicts": detail.verdicts,
     }
     text = json.dumps(document, ensure_ascii=False, indent=1)
     return Response(text.encode("utf-8", "replace"), media_type="application/json")
@@ -272,11 +272,11 @@ def record(request: Request) -> Response:
 def proof(request: Request) -> Response:
     """Show what proves a trial of a sealed run: the way from its hash to the root."""
     viewed = _run(request)
-    whole = _trial(request, viewed)
+    detail = _trial(request, viewed)
     if not viewed.index.sealed:
         raise InputError(f"run {viewed.run.id}: not sealed yet; a proof leads to the seal")
-    report, chain = prove(viewed.run.path, whole.sha256)
-    return _page(request, "proof.html", report=report, chain=chain, row=whole.row, live=False)
+    report, chain = prove(viewed.run.path, detail.sha256)
+    return _page(request, "proof.html", report=report, chain=chain, row=detail.row, live=False)
 
 
 def compare(request: Request) -> Response:
@@ -294,8 +294,8 @@ def compare(request: Request) -> Response:
     if verdict and verdict not in VERDICTS:
         raise UsageError(f"the address: show '{verdict:.40}'; expected {', '.join(VERDICTS)}")
     number = read_filter({"page": query.get("page", "1")}).number
-    found = compare_rows(index, a, b, verdict=verdict, domain=domain, page=number)
-    total = found.counts[verdict] if verdict else found.n_pairs
+    pairs = compare_rows(index, a, b, verdict=verdict, domain=domain, page=number)
+    total = pairs.counts[verdict] if verdict else pairs.n_pairs
     return _page(
         request,
         "compare_rows.html",
@@ -305,12 +305,12 @@ def compare(request: Request) -> Response:
         show=verdict,
         domain=domain,
         domains=index.names("domain"),
-        n_pairs=found.n_pairs,
-        counts=found.counts,
+        n_pairs=pairs.n_pairs,
+        counts=pairs.counts,
         total=total,
         number=number,
         pages=max(1, -(-total // PAIRS_A_PAGE)),
-        pairs=_pairs(viewed, found.page),
+        pairs=_pairs(viewed, pairs.page),
         live=not index.sealed,
     )
 
@@ -327,7 +327,7 @@ def _row(text: str, rows: Sequence[RunRow], default: RunRow) -> RunRow:
 def _pairs(viewed: ViewedRun, numbers: Sequence[tuple[int, int]]) -> list[_ShownPair]:
     pairs = []
     for number_a, number_b in numbers:
-        a, b = whole_trial(viewed.index, number_a), whole_trial(viewed.index, number_b)
+        a, b = trial_detail(viewed.index, number_a), trial_detail(viewed.index, number_b)
         texts = differences(a.reply[0][:_SHOWN], b.reply[0][:_SHOWN])
         record_of_item = viewed.prompts.items.record(a.trial.domain, a.trial.item)
         sides = ((a, texts[0]), (b, texts[1]))
