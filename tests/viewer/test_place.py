@@ -126,3 +126,26 @@ def test_a_run_in_an_object_store_is_shown_and_read_on(machine, tmp_path):
         place.stop()
     with pytest.raises(InputError, match="no runs are there"):
         ViewedPlace(f"{machine.bucket}/nothing")
+
+
+def test_a_run_that_another_machine_goes_on_with_is_fetched_again(machine, tmp_path, monkeypatch):
+    monkeypatch.setattr("medassay.viewer.place._PULL_EVERY", 0.2)
+    address = f"{machine.bucket}/work"
+    plan = makers.workspace(
+        tmp_path / "w", makers.law_items(), makers.fake("m", reply="A", fail_items=["law-03"])
+    )
+    with pytest.raises(IncompleteError):
+        medassay.run(plan, workspace=address, secrets={})
+    machine("two")
+    place = ViewedPlace(address)
+    [shown] = place.summaries()
+    assert (shown.state, shown.trials, shown.failed) == ("unfinished", 10, 1)
+    place.start()
+    machine("one")
+    medassay.run(plan, workspace=address, secrets={}, accept_failures=True)
+    machine("two")
+    deadline = time.monotonic() + 60
+    while place.summary(shown.name).state != "sealed" and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert place.summary(shown.name).state == "sealed"
+    place.stop()

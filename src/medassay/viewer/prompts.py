@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from medassay.bank.find import find_bank
-from medassay.bank.folder import StoredItems
+from medassay.bank.folder import StoredItems, asked_forms
 from medassay.bank.run_items import RunItems
 from medassay.context.tools.schema import tool_schema
 from medassay.core.canonical import sha256_hex
@@ -20,7 +20,7 @@ from medassay.core.records.trial import Trial, TrialPlace
 from medassay.core.records.verdict import Case, Grader, StoredVerdict
 from medassay.errors import InputError, MedassayError
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern
-from medassay.kinds.catalog import task_of_run
+from medassay.kinds.catalog import task_of_plan, task_of_run
 from medassay.kinds.graders import graders_of
 from medassay.model.spec import remembered
 from medassay.own_code.grader import OwnGrader
@@ -75,6 +75,8 @@ class SentPrompts:
         tools = b"" if plan.tools is None else tool_schema(plan.tools)
         banks, plan = self._banks(plan)
         task = task_of_run(self._run.manifest)
+        if "judged_from" in document:  # of such a run the task says how it was judged, not asked
+            task = task_of_plan(plan, {form for bank in banks for form in asked_forms(bank)}, None)
         return Schedule(plan, banks, specs, task, contexts=contexts, tools=tools)
 
     def _banks(self, plan: Plan) -> tuple[list[Bank], Plan]:

@@ -13,7 +13,6 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 
 from medassay.core.json import record_as
 from medassay.core.records.answer import OUTCOMES
-from medassay.core.records.sealed_object import VerdictObject
 from medassay.core.records.statistics import OVERALL
 from medassay.core.records.trial import TrialPlace
 from medassay.core.records.verdict import StoredVerdict
@@ -50,7 +49,7 @@ _LONG_LIST = 2_000  # choices of one field; beyond, the name is typed
 class _ShownVerdict:
     """A verdict with what was asked for it: one entry a request."""
 
-    verdict: VerdictObject
+    verdict: StoredVerdict
     sent: Sequence[SentMessages]
     seconds: Sequence[float]
     usage: Sequence[Mapping[str, int]]
@@ -201,6 +200,7 @@ def trial(request: Request) -> Response:
         cut_short=max(len(reply_text), len(with_thoughts)) > _SHOWN,
         sent=viewed.prompts.of_trial(line, detail.document.get("prompt_sha256", "")),
         judged=_judged(viewed, detail),
+        verdicts=[v for v in detail.verdicts if "tombstone" not in v],
         drawings=drawings(viewed.run.manifest_document.get("graphs", [])),
         others=neighbours(viewed.index, detail.row),
         scale=viewed.index.maker.scale_of(detail.row.scorer).ends,
@@ -237,7 +237,7 @@ def _judged(viewed: ViewedRun, detail: TrialDetail) -> list[_ShownVerdict]:
         verdict = record_as(document, StoredVerdict, "verdicts.jsonl")
         sent = viewed.prompts.of_judge(verdict, document.get("prompt_sha256", ()), trial_at)
         seconds, usage = document.get("seconds", ()), document.get("usage", ())
-        judged.append(_ShownVerdict(verdict=document, sent=sent, seconds=seconds, usage=usage))
+        judged.append(_ShownVerdict(verdict=verdict, sent=sent, seconds=seconds, usage=usage))
     return judged
 
 
