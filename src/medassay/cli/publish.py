@@ -48,6 +48,14 @@ _COMPACT = typer.Option(
 )
 _REQUIRE_API = typer.Option(False, "--require-api", help="Refuse models that others cannot call.")
 _WITH_CODE = typer.Option(False, "--with-code", help="Publish own code that made the numbers, too.")
+_BOARD = typer.Option(
+    None,
+    "--board",
+    help=(
+        "A TOML file: title, purpose, publisher, contact of the board and more; default: board.toml"
+        " beside the folder of the site, where there is one."
+    ),
+)
 _KEY = typer.Option(None, help="The private key that signs the log (`medassay keys new`).")
 _YES = typer.Option(False, "--yes", help="Do not ask before anything becomes public.")
 
@@ -58,6 +66,7 @@ def command(
     called: str | None = _CALLED,
     reason: str = _REASON,
     validation: Path | None = _VALIDATION,
+    board: Path | None = _BOARD,
     compact: bool | None = _COMPACT,
     require_api: bool = _REQUIRE_API,
     with_code: bool = _WITH_CODE,
@@ -92,6 +101,7 @@ def command(
         require_api=require_api,
         with_code=with_code,
         trust_code=trust_code,
+        board=board,
     )
     with location.changing(to, last=LEDGER) as folder:
         pages = [

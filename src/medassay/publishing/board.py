@@ -22,6 +22,7 @@ from medassay.kinds.catalog import presentations_of, task_of_run
 from medassay.kinds.kind import AnswerView
 from medassay.kinds.shown_answer import parts_shown, whole_item
 from medassay.own_code.kept import FOLDER
+from medassay.publishing.identity import kept_identity
 from medassay.publishing.reruns import read_reruns
 from medassay.publishing.times import from_sealed, shown_times, times_of
 from medassay.publishing.trend import read_trend
@@ -82,6 +83,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         kind_pages={p.folder: p.title for p in shown if p.pages is not None},
         kind_files={name: file.about for p in shown for name, file in p.files.items()},
         compact=compact,
+        identity=kept_identity(run.path.parents[1]),
         trend=read_trend(run.path.parents[1]),
         banks=_banks(run, items),
         rerun=rerun_of(run),

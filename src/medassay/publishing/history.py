@@ -22,15 +22,17 @@ from medassay.core.ledger import (
     status_of,
 )
 from medassay.core.private import open_to_all
+from medassay.core.records.identity import BoardIdentity
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.rerun import Rerun
 from medassay.core.records.seal import Seal
 from medassay.core.records.statistics import OVERALL
 from medassay.errors import GateError, InputError
 from medassay.publishing.board import DATA, board_of
+from medassay.publishing.identity import kept_identity
 from medassay.report.board import Board
 from medassay.report.pages.ranking import ranking
-from medassay.report.site import site_files
+from medassay.report.site import ADDRESSED, site_files
 from medassay.runner.manifest import code_of_today
 from medassay.storage.ledger import append_entry, head_line, lock_site, read_ledger
 from medassay.storage.run import SUMS, Run, file_sha256
@@ -168,16 +170,28 @@ def front_page(board: Board, entries: Sequence[LedgerEntry]) -> bytes:
 def _write_site(site: Path, newest: Board | None = None) -> None:
     entries = read_ledger(site)
     _replace(site / "index.html", front_page(front_board(site, entries, newest), entries))
-    for address, content in site_files(entries):
+    pages = dict(site_files(entries, site_identity(site, entries)))
+    for address, content in pages.items():
         _replace(site / address, content)
+    for name in ADDRESSED - pages.keys():  # of a site whose address is no longer told
+        (site / name).unlink(missing_ok=True)
     _replace(site / HEAD, head_line(entries))
     _replace(site / SITE_SUMS, site_sums(site, entries))
 
 
 def site_sums(site: Path, entries: Sequence[LedgerEntry]) -> bytes:
     """Return the sums of every file of a site that is none of a publication's."""
-    names = [HEAD, "index.html", LEDGER, *(address for address, _ in site_files(entries))]
+    pages = site_files(entries, site_identity(site, entries))
+    names = [HEAD, "index.html", LEDGER, *(address for address, _ in pages)]
     return "".join(f"{file_sha256(site / name)}  {name}\n" for name in sorted(names)).encode()
+
+
+def site_identity(site: Path, entries: Sequence[LedgerEntry]) -> BoardIdentity | None:
+    """Return what the newest publication that says who publishes it keeps, None where none does."""
+    for event in publications_in(entries)[::-1]:
+        if (identity := kept_identity(site / "p" / event.publication)) is not None:
+            return identity
+    return None
 
 
 def _replace(path: Path, content: bytes) -> None:

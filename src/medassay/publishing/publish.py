@@ -22,6 +22,7 @@ from medassay.kinds.pages import PAGES
 from medassay.own_code.kept import FOLDER, copy_kept
 from medassay.publishing.board import DATA, board_of
 from medassay.publishing.history import record_publication, refuse_foreign, refuse_key_inside
+from medassay.publishing.identity import BOARD_FILE, write_identity
 from medassay.publishing.recompute import verify_run
 from medassay.publishing.reruns import write_reruns
 from medassay.publishing.shingles import leaking_file
@@ -40,7 +41,7 @@ from medassay.storage.run import SUMS, Run, file_sha256, refuse_inside, sealed_n
 from medassay.storage.signature import Signer
 
 _LONGEST_DOCUMENT = 2**20
-_ASSETS = ("style.css", "script.js", "cells.js")
+_ASSETS = ("style.css", "script.js", "cells.js", "icon.svg")
 # Each alternative begins with its letters, so that the search skips to them; the boundary before
 # them is looked at then.
 _SECRET = re.compile(
@@ -64,6 +65,8 @@ class About:
     require_api : refuse models that others cannot call
     with_code : publish own code that made the numbers, too
     trust_code : compute what it says again before anything is published
+    board : the file that says who publishes the board and what for; None: `board.toml` beside the
+        folder of the site, where there is one
     """
 
     reason: str = ""
@@ -72,6 +75,7 @@ class About:
     require_api: bool = False
     with_code: bool = False
     trust_code: bool = False
+    board: Path | str | None = None
 
 
 def publish(
@@ -271,6 +275,13 @@ def _copy_code(run: Run, public_run: Run) -> None:
             raise GateError(f"{path.name}: looks like a secret: not published")
 
 
+def _board_file(site: Path, named: Path | str | None) -> Path | None:
+    if named is not None:
+        return Path(named)
+    beside = site.resolve().parent / BOARD_FILE
+    return beside if beside.is_file() else None
+
+
 def _assemble(
     folder: Path,
     run: Run,
@@ -292,6 +303,8 @@ def _assemble(
     write_trend(folder, site, public_run, name, about.reason)
     write_reruns(folder, read_ledger(site), series_of(public_run))
     _copy_documents(folder, about.validation)
+    if (board_file := _board_file(site, about.board)) is not None:
+        write_identity(folder, board_file)
     if about.with_code:
         _copy_code(run, public_run)
     board = board_of(public_run, name, compact=about.compact)

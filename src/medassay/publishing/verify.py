@@ -13,7 +13,13 @@ from medassay.core.records.trend import Trend
 from medassay.errors import InputError
 from medassay.publishing.board import DATA
 from medassay.publishing.fetch import ReadLimits, fetch_site, is_address
-from medassay.publishing.history import front_board, front_page, recorded, site_sums
+from medassay.publishing.history import (
+    front_board,
+    front_page,
+    recorded,
+    site_identity,
+    site_sums,
+)
 from medassay.publishing.recompute import check_sums, verify_run
 from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reruns import RERUNS, read_reruns, reruns_in_series
@@ -252,7 +258,7 @@ def _check_pages(folder: Path) -> str:
     # Sums vouch for themselves only: where this code made the pages, they are made once more.
     if entries[-1].record.get("code") != code_of_today():
         return f"{len(listed_names)} files, not made anew: other code"
-    pages = dict(site_files(entries))
+    pages = dict(site_files(entries, site_identity(folder, entries)))
     pages["index.html"] = front_page(front_board(folder, entries), entries)
     for name, content in pages.items():
         if (folder / name).read_bytes() != content:

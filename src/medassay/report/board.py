@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from medassay.bank.stats import ItemStats
 from medassay.core.keyed import keyed
 from medassay.core.ledger import PublishedRerun
+from medassay.core.records.identity import BoardIdentity
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.relations import Relations
 from medassay.core.records.rerun import Rerun
@@ -193,7 +194,7 @@ class Board:
     the board's kind with their titles, `kind_files` its files with what they hold. `row_types` says
     what a row of each metric tells, `judged_task` by which task judges decide on answers. Where a
     run has several metrics, `by_metric` has a board of each, with the folder of its rankings, and
-    each knows the `whole`.
+    each knows the `whole`. `identity` is what the publisher says of the board.
     """
 
     publication: str
@@ -221,6 +222,20 @@ class Board:
     own_code_published: bool = False
     folder: str = ""
     whole: "Board | None" = None
+    identity: BoardIdentity | None = None
+
+    @property
+    def title(self) -> str:
+        """Return the name of the board, "medassay" where its publisher gave none."""
+        return "medassay" if self.identity is None else self.identity.title
+
+    def domain_name(self, domain: str) -> str:
+        """Return the plain name of a domain, its id where the publisher gave none."""
+        return domain if self.identity is None else self.identity.domains.get(domain, domain)
+
+    def setting_name(self, setting: str) -> str:
+        """Return the plain name of a setting, its id where the publisher gave none."""
+        return setting if self.identity is None else self.identity.settings.get(setting, setting)
 
     @property
     def modes(self) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from medassay.report.board import Board
 from medassay.report.pages import (
+    about,
     bank,
     cell,
     compare,
@@ -21,6 +22,7 @@ from medassay.report.pages import (
 from medassay.report.pages.html import Page
 
 PAGES: dict[str, Callable[[Board], Iterator[Page]]] = {
+    "about": about.pages,
     "bank": bank.pages,
     "cell": cell.pages,
     "compare": compare.pages,
