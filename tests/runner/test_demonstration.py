@@ -24,12 +24,12 @@ def place(folder, *models, **plan):
 def ten(tmp_path_factory):
     """Run and publish the scripted board of the demo as the command does it."""
     folder = tmp_path_factory.mktemp("demo")
-    source = demo.files("medassay.cli") / "demo_plan" / "board.toml"
-    (folder / "board.toml").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    source = demo.files("medassay.cli") / "demo_plan" / "demonstration.toml"
+    (folder / "demonstration.toml").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     bank = find_bank("demo", folder, folder / "banks.lock")
     document = {"schema_version": 1, "models": scripted_models(bank.items, 20261126)}
     (folder / "scripted.json").write_text(json.dumps(document), encoding="utf-8")
-    run = pipeline.run(folder / "board.toml", secrets={})
+    run = pipeline.run(folder / "demonstration.toml", secrets={})
     return run, medassay.publish(run, folder / "scripted"), folder
 
 

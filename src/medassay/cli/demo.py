@@ -311,14 +311,14 @@ def _two_boards(place: Path) -> None:
     from medassay.core.records.plan import load_plan
     from medassay.kinds.results import leaderboard
 
-    seed = load_plan(place / "board.toml").seed
+    seed = load_plan(place / "demonstration.toml").seed
     bank = find_bank("demo", place, place / "banks.lock")
     document = {"schema_version": 1, "models": scripted_models(bank.items, seed)}
     text = json.dumps(document, ensure_ascii=False, indent=1)
     (place / "scripted.json").write_text(text + "\n", encoding="utf-8")
     real, scripted = (
         pipeline.run(place / name, secrets=os.environ, watch=watch)
-        for name in ("plan.toml", "board.toml")
+        for name in ("plan.toml", "demonstration.toml")
     )
     page, scripted_page = _board(real, place / "site"), _board(scripted, place / "scripted")
     start = place / "index.html"

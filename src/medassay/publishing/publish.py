@@ -12,6 +12,7 @@ from pathlib import Path
 
 from medassay.bank.run_items import RunItems
 from medassay.core.ledger import publications_in
+from medassay.core.plan_file import read_toml
 from medassay.core.private import open_to_all
 from medassay.core.records.context_config import MOST_UNAVAILABLE
 from medassay.core.records.statistics import LookupCounts
@@ -279,7 +280,9 @@ def _board_file(site: Path, named: Path | str | None) -> Path | None:
     if named is not None:
         return Path(named)
     beside = site.resolve().parent / BOARD_FILE
-    return beside if beside.is_file() else None
+    if not beside.is_file() or "banks" in read_toml(beside, ""):  # a plan that is called so
+        return None
+    return beside
 
 
 def _assemble(

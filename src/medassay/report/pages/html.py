@@ -12,10 +12,11 @@ from markupsafe import Markup, escape
 from medassay.core.ranks import p_text
 from medassay.core.records.item import shuffle_text
 from medassay.core.records.leaderboard import unread_share
+from medassay.core.records.statistics import LeaderboardRow
 from medassay.core.records.target import LETTERS
 from medassay.core.scale import units
 from medassay.core.wording import counted, listed
-from medassay.report.board import Board
+from medassay.report.board import Board, ShownCell
 
 # Controls and format marks, among them all that turn the direction of text.
 _INVISIBLE = ("Cc", "Cf", "Co", "Cs")
@@ -131,8 +132,13 @@ def environment_of(*first: tuple[str, str]) -> jinja2.Environment:
         pair_name=_pair_name,
         counted=counted,
         listed=listed,
+        cell_key=_cell_key,
     )
     return jinja
+
+
+def _cell_key(domain: str, row: LeaderboardRow) -> ShownCell:
+    return ShownCell(domain=domain, model=row.model, setting=row.setting, mode=row.mode)
 
 
 def metric_name(metric: str) -> str:

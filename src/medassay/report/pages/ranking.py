@@ -8,6 +8,7 @@ from medassay.core.records.statistics import OVERALL
 from medassay.core.scale import scale_text
 from medassay.report.board import Board, shown_rows
 from medassay.report.pages.html import Page, metric_name, render
+from medassay.report.pages.matrix import few_rows, matrix_path
 
 _PAIRS_SHOWN = 200  # more pairs are in data/pairs.csv
 
@@ -52,6 +53,8 @@ def ranking(
         relations=relations,
         pairs=pairs,
         sentence=board.statistics.sentence(domain, mode),
+        matrix_rows=few_rows(board, mode) if domain == OVERALL else (),
+        matrix_path=matrix_path(board, mode) if len(board.domains) > 1 else "",
         metric=metric_text(board),
         scale=board.statistics.scale.ends,
         judged=board.judged,
