@@ -1,19 +1,19 @@
 """The index of a run says what its files say, sealed or growing, and nothing is written there."""
 
 import json
-import shutil
 import sqlite3
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import makers
+from tests.viewer.journals import journal_of
 
 import medassay
 from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.errors import IncompleteError, InputError, IntegrityError, UsageError
-from medassay.storage.run import Run, open_run
+from medassay.storage.run import Run
 from medassay.viewer.entry import GRADES
 from medassay.viewer.index import RunIndex, cache_folder, remove_unused
 from medassay.viewer.search import find_trials, read_filter, words_of
@@ -67,6 +67,7 @@ def test_filters_find_what_the_files_hold(sealed):
         ({"text": '"of the appeal"'}, frame[frame.model == "always-b"]),
         ({"text": "app*"}, frame[frame.text.str.contains("appeal", na=False)]),
         ({"text": '"appeal the"'}, frame[:0]),
+        ({"text": "-appeal"}, frame[~frame.text.str.contains("appeal", na=False)]),
     ):
         places = [tuple(row) for row in expected[list(TRIAL_KEY)].itertuples(index=False)]
         assert found(index, **query) == places, query
@@ -107,33 +108,6 @@ def test_a_row_is_the_trial(sealed):
         assert detail.trial == trial
         assert detail.score["score"] == score.score
     index.close()
-
-
-def journal_of(run, folder, *, lines=None):
-    """Return an unfinished run with the records of a sealed one in its journal."""
-    target = folder / "runs" / run.path.name
-    shutil.copytree(run.path, target)
-    target.chmod(0o755)
-    for path in target.iterdir():
-        path.chmod(0o644)
-    journal = target / "journal"
-    journal.mkdir()
-    records = [
-        b'{"score":' + score + b',"timing":' + timing + b',"record":' + trial + b"}\n"
-        for trial, score, timing in zip(
-            *((target / f"{name}.jsonl").read_bytes().splitlines() for name in _SIDE_BY_SIDE),
-            strict=True,
-        )
-    ]
-    for name in ("seal.json", "MANIFEST.sha256", "statistics.json", "findings.jsonl"):
-        (target / name).unlink()
-    for name in _SIDE_BY_SIDE:
-        (target / f"{name}.jsonl").unlink()
-    (journal / "d-1.jsonl").write_bytes(b"".join(records[:lines]))
-    return open_run(target), records
-
-
-_SIDE_BY_SIDE = ("trials", "scores", "timings")
 
 
 def test_a_growing_journal_is_followed_and_a_torn_line_waits(sealed, tmp_path):
@@ -243,12 +217,14 @@ def test_a_damaged_run_is_told_with_file_and_byte(sealed, tmp_path):
     index.note_error("told on its pages")
     assert index.error == "told on its pages"
     path.write_bytes(path.read_bytes()[:size])
-    assert index.catch_up() == 3
-    assert index.error == ""
+    assert index.catch_up() == 0
+    assert (index.n_trials, index.error) == (3, "")
     index.close()
 
 
 def test_what_the_address_asks_for_is_checked():
+    with pytest.raises(UsageError, match="has no word to search for"):
+        words_of(" %* ")
     for query, message in (
         ({"least": "many"}, "least 'many'; expected a whole number from 0"),
         ({"page": "-1"}, "page '-1'"),
@@ -267,7 +243,12 @@ def test_whatever_is_typed_is_searched_for_as_words(text):
     db = sqlite3.connect(":memory:")
     db.execute('CREATE VIRTUAL TABLE reply USING fts5(text, tokenize="unicode61")')
     db.execute("INSERT INTO reply VALUES ('the answer is A')")
-    if words := words_of(text):
+    try:
+        queries = words_of(text)
+    except UsageError:
+        queries = ()
+        assert not any(character.isalnum() for character in text)
+    for words in filter(None, queries):
         db.execute("SELECT rowid FROM reply WHERE reply MATCH ?", (words,)).fetchall()
     db.close()
 

@@ -49,6 +49,7 @@ class StoredItems(Sequence[Item]):
         self._name = path.name
         self._domains = domains
         self._of_run = of_run
+        self._file = -1  # until it is open
         self._file = os.open(path, os.O_RDONLY)
         self._starts = array("Q")
         self._lengths = array("L")
@@ -57,7 +58,8 @@ class StoredItems(Sequence[Item]):
         self.languages: Counter[str] = Counter()  # of the items to be asked
 
     def __del__(self) -> None:
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
 
     def __len__(self) -> int:
         return len(self._starts)

@@ -42,6 +42,7 @@ from medassay.storage.run import (
     file_sha256,
     read_document,
 )
+from medassay.viewer.index import remove_index
 
 _VERDICT_FIELDS = (*TRIAL_FIELDS, "judge", "seat", "score")
 
@@ -82,6 +83,7 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
     named = {item} | {first for run in runs for first in _batches(run, item)}
     for run in runs:
         _bury(run, item, _domains(run, item, domain), reason=reason, at=at)
+        remove_index(run)
     # What a killed study left; one that is at work loses its journal, and goes on from the replies
     # that stay.
     shutil.rmtree(workspace / STUDIES, ignore_errors=True)

@@ -27,10 +27,10 @@ class MeasureStore:
     """The values of one metric in a workspace; keys may come again, the first value stays."""
 
     def __init__(self, folder: Path, metric: str) -> None:
-        make_folder(folder)
         name = "".join(c if c.isalnum() else "-" for c in metric.partition("@")[0])[:40]
         self._path = folder / f"{name}-{short_hash(metric)}.jsonl"
         self._known: dict[str, Values] = {}
+        # Reading changes nothing: somebody else may be writing, and a viewer only looks.
         n_bytes = 0
         if self._path.exists():
             with self._path.open("rb") as lines:
@@ -46,8 +46,8 @@ class MeasureStore:
                             f"{folder.name}/{self._path.name} at byte {n_bytes - len(line)}:"
                             " damaged; remove the file, what it holds is computed again"
                         ) from None
-            if n_bytes < self._path.stat().st_size:
-                os.truncate(self._path, n_bytes)
+        self._cut_torn = self._path.exists() and n_bytes < self._path.stat().st_size
+        self._whole = n_bytes  # bytes of whole lines; behind them a line may be torn
 
     def __contains__(self, key: str) -> bool:
         return key in self._known
@@ -60,7 +60,11 @@ class MeasureStore:
         """Append values and hand them to the disk before they count."""
         new = {key: tuple(values) for key, values in values.items() if key not in self._known}
         lines = (canonical({"key": key, "values": list(v)}) + b"\n" for key, v in new.items())
+        make_folder(self._path.parent)
         with open(open_file(self._path, os.O_WRONLY | os.O_APPEND), "ab") as file:
+            if self._cut_torn:
+                file.truncate(self._whole)
+                self._cut_torn = False
             file.write(b"".join(lines))
             file.flush()
             os.fsync(file.fileno())

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ SALT = "salt.json"  # the secret behind the commitments to synthetic items; neve
 LEASES = "leases"  # who holds work of it
 STUDIES = "studies"  # of a workspace: studies that ask, while they are under way
 JOURNALS = (JOURNAL, VERDICTS, SPOT_CHECK)  # folders that a sealed run no longer needs
+_LOOKS, _LOOK_SECONDS = 5, 0.02  # how often, and how long apart, a lock is tried
 _RUN_ID = re.compile(r"(?P<plan>[0-9a-z][0-9a-z-]*)-(?P<counter>\d+)\Z")
 
 
@@ -308,19 +310,24 @@ def write_new(path: Path, data: bytes) -> None:
 def lock_run(run: Run) -> IO[bytes]:
     """Return an open lock on a run; a second process is refused."""
     file = (run.path / LOCK).open("ab")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise InputError(f"run {run.id}: another process is working on it; wait for it") from None
-    return file
+    for _ in range(_LOOKS):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # somebody works on it, or looks whether somebody does (`is_locked`)
+            time.sleep(_LOOK_SECONDS)
+        else:
+            return file
+    file.close()
+    raise InputError(f"run {run.id}: another process is working on it; wait for it") from None
 
 
 def is_locked(lock: Path) -> bool:
     """Return whether a process of this machine holds a lock."""
-    if not lock.is_file():
+    try:
+        descriptor = os.open(lock, os.O_RDONLY)
+    except OSError:  # there is none, or it is somebody else's and says nothing to us
         return False
-    with lock.open("ab") as file:
+    with open(descriptor, "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,7 @@ from medassay.kinds.graders import graders_of
 from medassay.model.spec import remembered
 from medassay.viewer.shape import shape_of
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # larger ones no database holds
 GRADES = ("wrong", "partial", "right")  # by the ends of the scale; a trial may have none
 SEARCHED = 200_000  # characters of a reply whose words can be searched for
 _LONGEST_VALUE = 64  # characters; a longer value is a text, which nobody filters by
@@ -29,23 +30,24 @@ _NUMBER = re.compile(r"\d+")
 class TrialHead(TrialLine, frozen=True, kw_only=True):
     """What the index reads of a line of trials.jsonl."""
 
+    repeat: Count
     outcome: str
     reason: str = ""
     value: str | None = None
     text: str | None = None
     finish: str | None = None
     cut_off: bool = False
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    attempt: int = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    attempt: Count = 0
 
 
-class ScoreHead(msgspec.Struct, frozen=True, kw_only=True):
+class ScoreHead(TrialLine, frozen=True, kw_only=True):
     """What the index reads of a line of scores.jsonl."""
 
     score: float | None = None
     scorer: str = ""
-    judges: dict[str, float | None] = {}
+    judges: dict[str, float | None] = msgspec.field(default_factory=dict)
 
 
 class TimingHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,13 +127,15 @@ class EntryMaker:
     def entry(
         self,
         trial: TrialHead,
-        score: ScoreHead,
+        score: ScoreHead | None,
         timing: TimingHead,
         extents: tuple[Extent, Extent, Extent],
     ) -> IndexedTrial:
         """Return the row of a trial."""
         text = trial.text or ""
-        scale = self.scale_of(score.scorer)
+        scorer = "" if score is None else score.scorer
+        value = None if score is None else score.score
+        scale = self.scale_of(scorer)
         failed = trial.outcome == "failed"
         reason = trial.reason[:_LONGEST_REASON]
         short = trial.value is not None and len(trial.value) <= _LONGEST_VALUE
@@ -142,13 +146,13 @@ class EntryMaker:
             outcome=OUTCOMES.index(trial.outcome) if trial.outcome in OUTCOMES else len(OUTCOMES),
             # Ids and times in messages of servers would make each failure a kind of its own.
             reason=_NUMBER.sub("#", reason) if failed else reason,
-            scorer=score.scorer,
-            score=score.score,
-            grade=grade_of(score.score, scale),
+            scorer=scorer,
+            score=value,
+            grade=grade_of(value, scale),
             value=trial.value if short else None,
             shape=None if trial.outcome in ("answered", "failed") else shape_of(text),
             cut=trial.cut_off or trial.finish == "length" or trial.outcome == "truncated",
-            spread=spread_of(score.judges, scale),
+            spread=None if score is None else spread_of(score.judges, scale),
             length=len(text),
             seconds=timing.seconds,
             prompt_tokens=trial.prompt_tokens,

@@ -2,11 +2,13 @@
 
     python -m medassay.viewer.follow
 
-It reads folders of runs from its input, one a line, and reads on in each until it was not named for
+It reads folders of runs from its input, each a JSON text on a line, and reads on in each until it
+was not named for
 a while. When its input ends, so does it: it never outlives the viewer.
 """
 
 import contextlib
+import json
 import os
 import queue
 import sqlite3
@@ -16,7 +18,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from medassay.errors import MedassayError
+from medassay.core.catch import caught
 from medassay.storage.run import Run
 from medassay.viewer.index import RunIndex
 
@@ -56,18 +58,17 @@ class _FollowedRun:
 
     def read_on(self) -> bool:
         """Read on for a while, and return whether there was anything to read."""
-        try:
+        with caught() as errors:  # what is wrong with one run must not end the reading of others
             if self._index is not None and self._index.is_stale:
                 self.close()
             if self._index is None:
                 self._index = RunIndex(Run(self._run.path))
             return self._index.catch_up(_AT_ONCE) > 0
-        except (MedassayError, OSError, sqlite3.Error) as error:
-            # Told on its pages; a run may be half removed, and be whole again a moment later.
-            if self._index is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    self._index.note_error(str(error))
-            return False
+        # Told on its pages; a run may be half removed, and be whole again a moment later.
+        if self._index is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._index.note_error(str(errors[0]))
+        return False
 
     def close(self) -> None:
         """Close the index."""
@@ -78,7 +79,7 @@ class _FollowedRun:
 
 def _listen(folders: TextIO, names: "queue.SimpleQueue[str | None]") -> None:
     for line in folders:
-        names.put(line.removesuffix("\n"))
+        names.put(json.loads(line))
     names.put(None)
 
 

@@ -5,10 +5,10 @@ It is made once and follows a run that is under way; whatever happens to it, it 
 run itself nothing is written.
 """
 
+import datetime as dt
 import sqlite3
 import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from medassay.core.canonical import sha256_hex
 from medassay.core.private import close_to_others, make_folder
 from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.trial import TrialPlace
-from medassay.errors import InputError, UnavailableError
+from medassay.errors import InputError, IntegrityError, UnavailableError
 from medassay.kinds.catalog import task_of_run
-from medassay.storage.run import Run
+from medassay.storage.run import SEAL, SEALED_RECORDS, TOMBSTONES, Run, file_sha256
 from medassay.viewer.entry import EntryMaker, IndexedTrial, spread_of
 from medassay.viewer.sources import (
     Batch,
@@ -75,6 +75,7 @@ class RunIndex:
     def __init__(self, run: Run, folder: Path | None = None) -> None:
         self.run = run
         self.sealed = run.sealed
+        self._state = run_state(run)
         self._folder = cache_folder(run) if folder is None else folder
         self._lock = threading.RLock()
         self._numbers: dict[tuple[str, str], int] = {}
@@ -84,13 +85,13 @@ class RunIndex:
 
     def _open(self) -> sqlite3.Connection:
         make_folder(self._folder)
-        state = run_state(self.run)
-        path = self._folder / f"{state}.sqlite"
+        path = self._folder / f"{self._state}.sqlite"
         for other in self._folder.glob("*.sqlite*"):  # of the run before it was sealed, say
             if not other.name.startswith(path.name):
                 other.unlink(missing_ok=True)
+        self._path = path
         try:
-            return _connected(path)
+            return self._connect()
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError) and "fts5" in str(error):
                 raise UnavailableError(
@@ -99,7 +100,12 @@ class RunIndex:
                 ) from None
             for damaged in self._folder.glob(f"{path.name}*"):
                 damaged.unlink(missing_ok=True)
-            return _connected(path)
+            return self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        db = _connected(self._path)
+        self._inode = self._path.stat().st_ino
+        return db
 
     def close(self) -> None:
         """Close the database."""
@@ -135,14 +141,21 @@ class RunIndex:
         return str(self.state().get("error", ""))
 
     def note_error(self, message: str) -> None:
-        """Note why the run could not be read on; reading on takes it back."""
-        with self._lock, self._changing():
-            self._db.execute("INSERT OR REPLACE INTO state VALUES ('error', ?)", (message,))
+        """Note why the run could not be read on, "" where it could."""
+        if message != self.error:
+            with self._lock, self._changing():
+                self._db.execute("INSERT OR REPLACE INTO state VALUES ('error', ?)", (message,))
 
     @property
     def is_stale(self) -> bool:
-        """Return whether the run was sealed since: then another index is due."""
-        return self.sealed != self.run.sealed
+        """Return whether another index is due: the run was sealed since, or changed by a legal
+        request for deletion, or is another one of this name, or the index was removed.
+        """
+        try:
+            inode = self._path.stat().st_ino
+        except OSError:
+            return True
+        return inode != self._inode or run_state(Run(self.run.path)) != self._state
 
     def catch_up(self, limit: int | None = None) -> int:
         """Read on, at most about `limit` lines, and return how many were read.
@@ -169,6 +182,8 @@ class RunIndex:
             n = len(batch.trials) + len(batch.verdicts)
             if n:
                 self._take(batch)
+        if not n:
+            self.note_error("")  # of a file that was whole again
         return n
 
     @contextmanager
@@ -187,8 +202,13 @@ class RunIndex:
     def maker(self) -> EntryMaker:
         """Return what makes rows of the lines of this run."""
         if self._maker is None:
-            task = task_of_run(self.run.manifest)
-            self._maker = EntryMaker(self.run.manifest_document, task)
+            try:
+                task = task_of_run(self.run.manifest)
+                self._maker = EntryMaker(self.run.manifest_document, task)
+            except (LookupError, TypeError, ValueError) as error:
+                raise IntegrityError(
+                    f"manifest.json: made by another version, or damaged: {error} is not known"
+                ) from None
         return self._maker
 
     def _take(self, batch: Batch) -> None:
@@ -374,17 +394,34 @@ def index_folder() -> Path:
 
 
 def run_state(run: Run) -> str:
-    """Return what names the index of a run as it is now: another run in the same folder, or the
-    same one once it is sealed, has an index of its own.
+    """Return what names the index of a run as it is now.
+
+    Another run in the same folder, the same one once it is sealed, and one of which something was
+    deleted by law, has an index of its own.
     """
-    seal = run.seal.root if run.sealed else "journal"
-    basis: Mapping[str, Any] = {"run": run.id, "created": run.manifest.created_at, "root": seal}
+    sealed = run.sealed
+    names = ("manifest.json", *((SEAL, TOMBSTONES) if sealed else ()))
+    basis: list[Any] = [(name, file_sha256(path)) for name, path in _present(run.path, names)]
+    if sealed:  # these change by deletion alone
+        for name, path in _present(run.path, SEALED_RECORDS):
+            status = path.stat()
+            basis.append((name, status.st_size, status.st_mtime_ns))
     return f"{_REVISION}-{sha256_hex(repr(basis).encode())[:16]}"
+
+
+def _present(folder: Path, names: Iterable[str]) -> list[tuple[str, Path]]:
+    return [(name, folder / name) for name in names if (folder / name).is_file()]
+
+
+def remove_index(run: Run) -> None:
+    """Remove the index of a run: its words are those of replies."""
+    for path in cache_folder(run).glob("*.sqlite*"):
+        path.unlink(missing_ok=True)
 
 
 def remove_unused(days: float = _UNUSED_DAYS) -> None:
     """Remove indexes that nobody used for so many days."""
-    oldest = time.time() - days * 86_400
+    oldest = dt.datetime.now(dt.UTC).timestamp() - days * 86_400
     for path in index_folder().glob("*/*.sqlite"):
         if path.stat().st_mtime < oldest:
             for part in path.parent.glob(f"{path.name}*"):

@@ -1,5 +1,6 @@
 """The runs that a viewer shows: one, or those of a workspace, here or in an object store."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,10 +8,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from medassay.core.catch import caught
 from medassay.core.log import log
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.statistics import OVERALL
@@ -18,10 +21,10 @@ from medassay.core.wording import listed
 from medassay.errors import InputError, IntegrityError, MedassayError
 from medassay.storage.leftover import at_work
 from medassay.storage.object_store import Mirror, is_address
-from medassay.storage.run import Run, open_run
+from medassay.storage.run import LOCK, SEAL, Run, is_locked, open_run, sealed_names
 from medassay.storage.spend import SPEND, Spending, spendings, summed
 from medassay.viewer.groups import count_failed
-from medassay.viewer.index import RunIndex
+from medassay.viewer.index import RunIndex, run_state
 from medassay.viewer.prompts import SentPrompts
 
 T = TypeVar("T")
@@ -29,7 +32,6 @@ _FIRST = 200  # trials that are indexed at once, so that the first page shows so
 _RATE_WINDOW = 60.0  # seconds over which the rate is taken
 _PULL_EVERY = 5.0  # seconds between two looks into an object store
 _SPENT_EVERY = 5.0  # seconds for which a sum of spending is remembered
-_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
 _IN_STORE = re.compile(r"(?P<workspace>[a-z0-9+]+://.+)/runs/(?P<run>[^/]+)/?")
 
 
@@ -74,7 +76,10 @@ class ViewedRun:
         self._samples: deque[tuple[float, int]] = deque(maxlen=600)
         self._expected: int | None = None
         if self.index.n_trials == 0:
-            self.index.catch_up(_FIRST)
+            try:
+                self.index.catch_up(_FIRST)
+            except (MedassayError, OSError) as error:  # told on its pages
+                self.index.note_error(str(error))
 
     @property
     def is_stale(self) -> bool:
@@ -89,7 +94,7 @@ class ViewedRun:
     def expected(self) -> int | None:
         """Return how many trials the run has when it is finished."""
         if self.index.sealed:
-            return self.run.statistics.n_trials
+            return _or(None, lambda: self.run.statistics.n_trials)
         if self._expected is None:
             self._expected = self.prompts.n_trials
         return self._expected
@@ -125,7 +130,8 @@ class ViewedPlace:
         self._runs: dict[str, ViewedRun] = {}
         self._lock = threading.RLock()
         self._spent: tuple[float, list[Spending]] = (-_SPENT_EVERY, [])
-        self._sealed: dict[str, RunSummary] = {}
+        self._sealed: dict[str, tuple[str, RunSummary]] = {}
+        self._named: Path | None = None  # the folder of the one run
         self.only, self.workspace = self._opened(place)
         self._follower: subprocess.Popen[str] | None = None
         self._stopped = threading.Event()
@@ -144,9 +150,8 @@ class ViewedPlace:
         folder = Path(place)
         if (folder / "manifest.json").is_file():
             run = folder.resolve()
-            if not _NAME.fullmatch(run.name):
-                raise InputError(f"{place}: a run's folder has letters, digits and ._- in its name")
-            return run.name, run.parents[1] if run.parent.name == "runs" else run.parent
+            self._named = run
+            return run.name, run.parent.parent if run.parent.name == "runs" else run.parent
         if not (folder / "runs").is_dir():
             raise InputError(
                 f"{place}: no workspace and no run; expected a folder with runs/, or one with"
@@ -163,25 +168,44 @@ class ViewedPlace:
         """Start what works beside the pages: the process that indexes, and the fetching of what an
         object store has anew.
         """
-        self._follower = subprocess.Popen(
-            [sys.executable, "-m", "medassay.viewer.follow"], stdin=subprocess.PIPE, text=True
-        )
+        self._start_follower()
         if self._mirror is not None:
             threading.Thread(target=self._keep_pulling, daemon=True).start()
+
+    def _start_follower(self) -> None:
+        if self._follower is not None and self._follower.stdin is not None:
+            with suppress(OSError):
+                self._follower.stdin.close()
+        # In a session of its own: it ends with its input, and a Ctrl-C is for the server alone.
+        self._follower = subprocess.Popen(
+            [sys.executable, "-m", "medassay.viewer.follow"],
+            stdin=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def stop(self) -> None:
         """Stop it, and close what is open."""
         self._stopped.set()
         if self._follower is not None and self._follower.stdin is not None:
-            self._follower.stdin.close()
+            with suppress(OSError):
+                self._follower.stdin.close()
             self._follower.wait(timeout=30)
         for viewed in self._runs.values():
             viewed.close()
 
     def _pull(self, only: str) -> None:
         if self._mirror is not None:
-            self._mirror.pull(f"runs/{only}" if only else "runs")
+            # A sealed run does not change: it is here, and stays as it is.
+            self._mirror.pull(f"runs/{only}" if only else "runs", accepts=self._is_wanted)
             self._mirror.pull(SPEND)
+
+    def _is_wanted(self, name: str) -> bool:
+        parts = name.split("/")
+        if self._mirror is None or len(parts) < 2:
+            return True
+        run = self._mirror.folder / parts[0] / parts[1]
+        return not (is_whole(run) or is_locked(run / LOCK))
 
     def _keep_pulling(self) -> None:
         while not self._stopped.wait(_PULL_EVERY):
@@ -191,15 +215,14 @@ class ViewedPlace:
                 log.warn("not_fetched", address=self.place, why=str(error))
 
     def _folder(self, name: str) -> Path:
-        beside = self.workspace / "runs" / name
-        return beside if beside.is_dir() else self.workspace / name
+        return self.workspace / "runs" / name if self._named is None else self._named
 
     def names(self) -> list[str]:
         """Return the names of the runs, in no order."""
         if self.only:
             return [self.only]
         manifests = (self.workspace / "runs").glob("*/manifest.json")
-        return [path.parent.name for path in manifests if _NAME.fullmatch(path.parent.name)]
+        return [path.parent.name for path in manifests if _can_be_addressed(path.parent.name)]
 
     def open(self, name: str) -> ViewedRun:
         """Return a run, which is read on from now; a later call tells that it is still looked at.
@@ -224,10 +247,10 @@ class ViewedPlace:
     def _follow(self, viewed: ViewedRun) -> None:
         if self._follower is None or self._follower.stdin is None:
             return
-        if self._follower.poll() is not None:
-            raise InputError("the process that indexes has ended; stop the viewer, start it again")
-        self._follower.stdin.write(f"{viewed.run.path.resolve()}\n")
-        self._follower.stdin.flush()
+        with self._lock, suppress(OSError):  # it may have ended just now: the next page sees it
+            if self._follower.poll() is not None:
+                self._start_follower()
+            print(json.dumps(str(viewed.run.path.resolve())), file=self._follower.stdin, flush=True)
 
     def spent(self, run: str) -> str:
         """Return what a run cost by now, requests under way at their upper bound; "" for nothing
@@ -243,43 +266,43 @@ class ViewedPlace:
 
     def summary(self, name: str) -> RunSummary:
         """Return a run as the list of runs shows it."""
-        if name in self._sealed:
-            return self._sealed[name]
-        folder = self._folder(name)
-        run = Run(folder)
-        try:
-            manifest = run.manifest
-        except (MedassayError, OSError) as error:
-            return RunSummary(name=name, state="unreadable", reason=str(error))
-        try:
-            summary = self._sealed_summary(name, run, manifest) if run.sealed else None
-            return summary or self._open_summary(name, manifest)
-        except (MedassayError, OSError) as error:
-            return _named(name, manifest, state="unreadable", reason=str(error))
+        run = Run(self._folder(name))
+        with caught() as errors:  # what is wrong with one run must not hide the others
+            return self._sealed_summary(name, run) if run.sealed else self._open_summary(name, run)
+        reason = errors[0]
+        if not isinstance(reason, MedassayError | OSError):
+            reason = IntegrityError(f"damaged, or made by another version ({reason!r:.200})")
+        with caught():
+            return _named(name, run.manifest, state="unreadable", reason=str(reason))
+        return RunSummary(name=name, state="unreadable", reason=str(reason))
 
-    def _sealed_summary(self, name: str, run: Run, manifest: Manifest) -> RunSummary:
-        statistics = run.statistics
-        domains = [name for name in statistics.domains if name != OVERALL]
-        rows = [row for domain in domains for row in statistics.rows(domain)]
-        summary = _named(
-            name,
-            manifest,
-            state="sealed",
-            trials=statistics.n_trials,
-            failed=sum(row.outcomes.get("failed", 0) for row in rows),
-            expected=statistics.n_trials,
-            spent=self.spent(run.id),
-        )
-        self._sealed[name] = summary
-        return summary
+    def _sealed_summary(self, name: str, run: Run) -> RunSummary:
+        state = run_state(run)
+        remembered_state, summary = self._sealed.get(name, ("", None))
+        if summary is None or state != remembered_state:
+            statistics = run.statistics
+            domains = [name for name in statistics.domains if name != OVERALL]
+            rows = [row for domain in domains for row in statistics.rows(domain)]
+            summary = _named(
+                name,
+                run.manifest,
+                state="sealed",
+                trials=statistics.n_trials,
+                failed=sum(row.outcomes.get("failed", 0) for row in rows),
+                expected=statistics.n_trials,
+                spent=self.spent(run.id),
+            )
+            self._sealed[name] = state, summary
+        viewed = self._runs.get(name)
+        return summary if viewed is None else replace(summary, reason=viewed.index.error)
 
-    def _open_summary(self, name: str, manifest: Manifest) -> RunSummary:
+    def _open_summary(self, name: str, run: Run) -> RunSummary:
         viewed = self.open(name)
         index = viewed.index
         failed = count_failed(index)
         return _named(
             name,
-            manifest,
+            run.manifest,
             state="at work" if at_work(viewed.run.path) else "unfinished",
             trials=index.n_trials,
             failed=failed,
@@ -291,8 +314,8 @@ class ViewedPlace:
 
     def summaries(self) -> list[RunSummary]:
         """Return all runs, the newest first."""
-        summary = [self.summary(name) for name in self.names()]
-        return sorted(summary, key=lambda run: (run.created_at, run.name), reverse=True)
+        runs = [self.summary(name) for name in self.names()]
+        return sorted(runs, key=lambda run: (run.created_at, run.name), reverse=True)
 
 
 def _named(name: str, manifest: Manifest, **more: object) -> RunSummary:
@@ -304,6 +327,21 @@ def _named(name: str, manifest: Manifest, **more: object) -> RunSummary:
         created_at=manifest.created_at,
         **more,  # type: ignore[arg-type]
     )
+
+
+def is_whole(run: Path) -> bool:
+    """Return whether a sealed run is here with all its files."""
+    if not (run / SEAL).is_file():
+        return False
+    try:
+        return all((run / name).is_file() for name in sealed_names(run))
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _can_be_addressed(name: str) -> bool:
+    """Return whether a folder's name can stand in an address: other encodings cannot."""
+    return name.isprintable() and name not in (".", "..")
 
 
 def _or(default: T, make: Callable[[], T]) -> T:

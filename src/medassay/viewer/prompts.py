@@ -29,6 +29,7 @@ from medassay.runner.schedule import Cell, Schedule
 from medassay.storage.run import Run
 
 TrialAt = Callable[[TrialPlace], Trial]
+_LONGEST = 500_000  # characters of an answer whose judges' prompts are made again
 _BROKEN = (MedassayError, OSError, LookupError, TypeError, ValueError)
 
 
@@ -53,7 +54,8 @@ class SentPrompts:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._workspace = run.path.resolve().parents[1]
+        self._workspace = run.path.resolve().parent.parent
+        self._case_before: tuple[TrialPlace, Case] | None = None
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -172,12 +174,19 @@ class SentPrompts:
         return RunItems(self._run.path, self._run.manifest.domains)
 
     def _case(self, trial: Trial) -> Case:
+        # All judges of an answer are shown the same, and making it takes its time.
+        if self._case_before is not None and self._case_before[0] == trial.place:
+            return self._case_before[1]
+        if len(trial.value or "") > _LONGEST:
+            raise InputError(f"the answer has more than {_LONGEST:,} characters")
         manifest = self._run.manifest
         entries = [*manifest.models.values(), *manifest.judges]
         speaker = speaker_pattern({name for entry in entries for name in (entry.id, entry.model)})
         text = sanitize_answer(trial.value or "", speaker).text
         item = self.items.get(trial.domain, trial.item)
-        return Case(item=item, text=text, template=trial.template)
+        case = Case(item=item, text=text, template=trial.template)
+        self._case_before = trial.place, case
+        return case
 
 
 def _held_against(prompt: Prompt, prompt_sha256: str) -> SentMessages:

@@ -94,10 +94,14 @@ class TrialFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class FoundTrials(NamedTuple):
-    """A page of trials, and how many there are in all."""
+    """A page of trials, how many there are in all, and which page it is: the last one where a later
+    one was asked for.
+    """
 
     numbers: list[int]
     total: int
+    page: int
+    n_pages: int
 
 
 def read_filter(query: Mapping[str, str]) -> TrialFilter:
@@ -135,6 +139,8 @@ def find_trials(index: RunIndex, wish: TrialFilter) -> FoundTrials:
     conditions, values = conditions_of(index, wish)
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     total = count_trials(index, where, tuple(values), index.version)
+    n_pages = max(1, -(-total // PAGE_SIZE))
+    page = min(wish.number, n_pages)
     direction = "DESC" if wish.down else "ASC"
     # Without an order: as a sealed run has them; of one under way the newest first.
     order = "t.n" if index.sealed else "t.n DESC"
@@ -151,9 +157,9 @@ def find_trials(index: RunIndex, wish: TrialFilter) -> FoundTrials:
         f"SELECT t.n FROM {table}{where} ORDER BY {order} LIMIT ? OFFSET ?",
         *values,
         PAGE_SIZE,
-        PAGE_SIZE * (wish.number - 1),
+        PAGE_SIZE * (page - 1),
     )
-    return FoundTrials([number for (number,) in rows], total)
+    return FoundTrials([number for (number,) in rows], total, page, n_pages)
 
 
 @lru_cache(maxsize=64)
@@ -189,22 +195,30 @@ def conditions_of(index: RunIndex, wish: TrialFilter) -> tuple[list[str], list[A
     for sign, bound in ((">=", wish.least), ("<=", wish.most)):
         if bound:
             pairs.append((f"t.length {sign} ?", int(bound)))
-    if words := words_of(wish.text):
-        pairs.append(("t.n IN (SELECT rowid FROM reply WHERE reply MATCH ?)", words))
+    terms, unwanted = words_of(wish.text)
+    for words, sign in ((terms, "IN"), (unwanted, "NOT IN")):
+        if words:
+            pairs.append((f"t.n {sign} (SELECT rowid FROM reply WHERE reply MATCH ?)", words))
     return [condition for condition, _ in pairs], [value for _, value in pairs]
 
 
-def words_of(text: str) -> str:
-    """Return what somebody typed as a query of SQLite's full-text search, "" for nothing.
+def words_of(text: str) -> tuple[str, str]:
+    """Return what somebody typed as two queries of SQLite's full-text search: what a reply has, and
+    what it has not; each "" for nothing.
 
     Whatever is typed is taken for words: nothing of the query language of the search gets through.
+
+    Raises
+    ------
+    UsageError
+        When something was typed and no word is in it.
 
     Examples
     --------
     >>> words_of('beta blocker "acute heart" -aspirin fur*')
-    '("beta" AND "blocker" AND "acute heart" AND "fur" *) NOT ("aspirin")'
+    ('"beta" AND "blocker" AND "acute heart" AND "fur" *', '"aspirin"')
     >>> words_of('NEAR(a b) OR "')
-    '("NEAR(a" AND "b)" AND "OR")'
+    ('"NEAR(a" AND "b)" AND "OR"', '')
     """
     terms: list[str] = []
     unwanted: list[str] = []
@@ -213,13 +227,11 @@ def words_of(text: str) -> str:
         term = phrase or word or ""
         begins = word is not None and term.endswith("*")
         term = term.rstrip("*")
-        if not any(character.isalnum() for character in term):
-            continue
-        (unwanted if minus else terms).append(f'"{term}"' + (" *" if begins else ""))
-    if not terms:
-        return ""
-    query = f"({' AND '.join(terms)})"
-    return f"{query} NOT ({' OR '.join(unwanted)})" if unwanted else query
+        if any(character.isalnum() for character in term):
+            (unwanted if minus else terms).append(f'"{term}"' + (" *" if begins else ""))
+    if text.strip() and not (terms or unwanted):
+        raise UsageError(f"the address: text '{text:.40}' has no word to search for")
+    return " AND ".join(terms), " OR ".join(unwanted)
 
 
 SORTS: tuple[str, ...] = tuple(sort for sort in get_args(Sort) if sort)

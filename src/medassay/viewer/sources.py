@@ -2,6 +2,7 @@
 one under way its journal.
 """
 
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,22 +14,31 @@ import msgspec
 from medassay.core.records.trial import TrialLine, TrialPlace
 from medassay.errors import IntegrityError
 from medassay.storage.journal import JOURNAL, VERDICTS
-from medassay.viewer.entry import NOWHERE, EntryMaker, Extent, IndexedTrial, ScoreHead, TimingHead
-from medassay.viewer.entry import TrialHead as _TrialHead
+from medassay.viewer.entry import (
+    NOWHERE,
+    Count,
+    EntryMaker,
+    Extent,
+    IndexedTrial,
+    ScoreHead,
+    TimingHead,
+    TrialHead,
+)
 
 T = TypeVar("T")
 TRIALS, SCORES, TIMINGS = "trials.jsonl", "scores.jsonl", "timings.jsonl"
 VERDICT_LINES = f"{VERDICTS}.jsonl"
-_NO_SCORE, _NO_TIMING = ScoreHead(), TimingHead()
+_NO_TIMING = TimingHead()
 
 
 class VerdictHead(TrialLine, frozen=True, kw_only=True):
     """What the index reads of a verdict in a journal."""
 
+    repeat: Count
     judge: str = ""
     outcome: str = ""
     score: float | None = None
-    attempt: int = 0
+    attempt: Count = 0
 
 
 class IndexedVerdict(NamedTuple):
@@ -48,7 +58,7 @@ class Batch:
 
 
 class _TrialPart(msgspec.Struct):
-    record: _TrialHead
+    record: TrialHead
     score: ScoreHead | None = None
     timing: TimingHead | None = None
 
@@ -57,7 +67,7 @@ class _VerdictPart(msgspec.Struct):
     record: VerdictHead
 
 
-_trial = msgspec.json.Decoder(_TrialHead).decode
+_trial = msgspec.json.Decoder(TrialHead).decode
 _score = msgspec.json.Decoder(ScoreHead).decode
 _timing = msgspec.json.Decoder(TimingHead).decode
 _place = msgspec.json.Decoder(TrialLine).decode
@@ -86,23 +96,35 @@ def read_sealed(
             _opened(stack, folder / name, positions.get(name, 0))
             for name in (TRIALS, SCORES, TIMINGS, VERDICT_LINES)
         )
-        if trials is None:
-            return batch
+        if trials is None or scores is None:
+            missing = TRIALS if trials is None else SCORES
+            raise IntegrityError(f"{missing}: missing; a sealed run has it, restore the file")
         waiting = _Verdicts(verdicts, number_of)
         for line, at in _lines(trials):
             if len(batch.trials) == limit:
                 break
-            head = _decoded(_trial, line, TRIALS, at)
-            score, score_at = _beside(scores, SCORES, _score, number_of, _NO_SCORE)
-            timing, _ = _beside(timings, TIMINGS, _timing, number_of, _NO_TIMING)
-            extent = Extent(number_of(TRIALS), at, len(line))
-            extents = (extent, score_at, waiting.of(head.place))
-            batch.trials.append(maker.entry(head, score, timing, extents))
-            batch.positions[TRIALS] = at + len(line)
-        for name, file in ((SCORES, scores), (TIMINGS, timings)):
-            if file is not None:
-                batch.positions[name] = file.tell()
-        batch.positions[VERDICT_LINES] = waiting.at
+            try:
+                head = _decoded(_trial, line, TRIALS, at)
+                score, score_extent = _beside(scores, SCORES, _score, number_of)
+                if score is None or score.place != head.place:
+                    raise IntegrityError(
+                        f"{SCORES} at byte {score_extent.at}: not the score of the trial in"
+                        f" {TRIALS} at byte {at}; restore the files"
+                    )
+                timing, _ = _beside(timings, TIMINGS, _timing, number_of)
+                extents = (Extent(number_of(TRIALS), at, len(line)), score_extent)
+                verdict_extent = waiting.of(head.place)
+            except IntegrityError:
+                if not batch.trials:  # what stands before the damage is shown all the same
+                    raise
+                break
+            batch.trials.append(
+                maker.entry(head, score, timing or _NO_TIMING, (*extents, verdict_extent))
+            )
+            batch.positions |= {TRIALS: at + len(line), SCORES: scores.tell()}
+            batch.positions[VERDICT_LINES] = waiting.at
+            if timings is not None:
+                batch.positions[TIMINGS] = timings.tell()
     return batch
 
 
@@ -121,7 +143,13 @@ class _Verdicts:
         start = self.at
         self._file.seek(start)
         for line in self._file:
-            if _decoded(_place, line, VERDICT_LINES, self.at).place != place:
+            other = _decoded(_place, line, VERDICT_LINES, self.at).place
+            if other < place:
+                raise IntegrityError(
+                    f"{VERDICT_LINES} at byte {self.at}: a verdict on no trial of {TRIALS}; restore"
+                    " the files"
+                )
+            if other != place:
                 break
             self.at += len(line)
         return Extent(self._number, start, self.at - start) if self.at > start else NOWHERE
@@ -146,26 +174,33 @@ def read_journals(
     segments = sorted((folder / JOURNAL).glob("*.jsonl"))
     # What is made from another run, judged again say, has the trials and no journal of them.
     journalled = bool(segments) or not (folder / TRIALS).exists()
+    damage: list[IntegrityError] = []
     for path in segments if journalled else [folder / TRIALS]:
         name = path.relative_to(folder).as_posix()
-        for line, at in _grown(path, name, batch, limit - len(batch.trials)):
-            extent = Extent(number_of(name), at, len(line))
-            part = (
-                _decoded(_trial_part, line, name, at)
-                if journalled
-                else _TrialPart(_decoded(_trial, line, name, at))
-            )
-            score, timing = part.score or _NO_SCORE, part.timing or _NO_TIMING
-            extents = (extent, NOWHERE, NOWHERE)
-            batch.trials.append(maker.entry(part.record, score, timing, extents))
-    if len(batch.trials) >= limit:
-        return batch
-    for path in sorted((folder / VERDICTS).glob("*.jsonl")):
-        name = path.relative_to(folder).as_posix()
-        for line, at in _grown(path, name, batch, limit - len(batch.verdicts)):
-            head = _decoded(_verdict_part, line, name, at).record
-            extent = Extent(number_of(name), at, len(line))
-            batch.verdicts.append(IndexedVerdict(head, extent))
+        try:
+            for line, at in _grown(path, name, batch, limit - len(batch.trials)):
+                part = (
+                    _decoded(_trial_part, line, name, at)
+                    if journalled
+                    else _TrialPart(_decoded(_trial, line, name, at))
+                )
+                extents = (Extent(number_of(name), at, len(line)), NOWHERE, NOWHERE)
+                timing = part.timing or _NO_TIMING
+                batch.trials.append(maker.entry(part.record, part.score, timing, extents))
+        except IntegrityError as error:  # the other segments are read all the same
+            damage.append(error)
+    if len(batch.trials) < limit:
+        for path in sorted((folder / VERDICTS).glob("*.jsonl")):
+            name = path.relative_to(folder).as_posix()
+            try:
+                for line, at in _grown(path, name, batch, limit - len(batch.verdicts)):
+                    head = _decoded(_verdict_part, line, name, at).record
+                    extent = Extent(number_of(name), at, len(line))
+                    batch.verdicts.append(IndexedVerdict(head, extent))
+            except IntegrityError as error:
+                damage.append(error)
+    if damage and not (batch.trials or batch.verdicts):
+        raise damage[0]
     return batch
 
 
@@ -175,7 +210,7 @@ def _grown(path: Path, name: str, batch: Batch, limit: int) -> Iterator[tuple[by
     """
     start = batch.positions.get(name, 0)
     try:
-        if limit <= 0 or path.stat().st_size <= start:
+        if limit <= 0 or _size(path) <= start:
             return
         with path.open("rb") as file:
             file.seek(start)
@@ -194,16 +229,25 @@ def unread_bytes(folder: Path, positions: Mapping[str, int], *, sealed: bool) ->
     if not sealed:
         segments = sorted((folder / JOURNAL).glob("*.jsonl"))
         names = [path.relative_to(folder).as_posix() for path in segments] or names
-    sizes = [(folder / name).stat().st_size for name in names if (folder / name).exists()]
+    sizes = [_size(folder / name) for name in names if (folder / name).exists()]
     return sum(positions.get(name, 0) for name in names), sum(sizes)
 
 
 def _opened(stack: ExitStack, path: Path, offset: int) -> BinaryIO | None:
     if not path.exists():
         return None
+    _size(path)
     file = stack.enter_context(path.open("rb"))
     file.seek(offset)
     return file
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file; a pipe would be waited for without end."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise IntegrityError(f"{path.name}: no plain file")
+    return status.st_size
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
@@ -218,15 +262,16 @@ def _beside(
     name: str,
     decode: Callable[[bytes], T],
     number_of: FileNumber,
-    default: T,
-) -> tuple[T, Extent]:
-    """Return the next line of a file beside the trials, and where it lies."""
+) -> tuple[T | None, Extent]:
+    """Return the next line of a file beside the trials, None where there is none, and where it
+    lies.
+    """
     if file is None:
-        return default, NOWHERE
+        return None, NOWHERE
     at = file.tell()
     line = file.readline()
     if not line:
-        return default, NOWHERE
+        return None, Extent(-1, at, 0)
     return _decoded(decode, line, name, at), Extent(number_of(name), at, len(line))
 
 

@@ -2,8 +2,10 @@
 
 import ipaddress
 import re
+import signal
 import socket
 import ssl
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -89,12 +91,13 @@ def serve_viewer(
     address = origin or address_of(listener, where)
     app, token = guarded_viewer(place, address)
     place.start()
-    say("medassay view: open this link, which works once (Ctrl-C stops)")
-    result(f"{address}/?token={token}")
     try:
         with suppress(KeyboardInterrupt):  # the way to end it
+            say("medassay view: open this link, which works once (Ctrl-C stops)")
+            result(f"{address}/?token={token}")
             _listen(app, listener, where)
     finally:
+        listener.close()
         place.stop()
 
 
@@ -120,10 +123,20 @@ def _listen(app: "ASGIApp", listener: socket.socket, where: ListenAddress) -> No
         ssl_keyfile=where.key,
         timeout_graceful_shutdown=10,
     )
+    server = uvicorn.Server(config)
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    # The end of its terminal ends it as SIGTERM does; uvicorn itself does not hear of it.
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGHUP, end) if in_main else None
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        server.run(sockets=[listener])
     finally:
         listener.close()
+        if in_main:
+            signal.signal(signal.SIGHUP, before)
 
 
 def _check(where: ListenAddress, settings: AppSettings) -> None:

@@ -33,7 +33,9 @@ def _of_code():
     """Yield the sentences that code hands to pages: arguments of calls that show them."""
     shows = {"say", "Problem", "ProfileError", "Forbidden", "_page", "InputError", "GateError"}
     folders = (WEB, WEB.parent / "review" / "form", WEB.parent / "review" / "store")
-    for path in (one for folder in folders for one in sorted(folder.rglob("*.py"))):
+    paths = (one for folder in folders for one in sorted(folder.rglob("*.py")))
+    # The viewer of runs is for those who run them, and speaks English as the terminal does.
+    for path in (one for one in paths if WEB / "viewer" not in one.parents):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -93,6 +95,7 @@ ONLY_FOR_US = (
     "served on this machine",
     "Open it as localhost",
     "nobody administers",
+    "medassay view",
     "on the server; nothing of yours",
 )
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -143,3 +144,58 @@ def test_plain_http_is_served_on_this_machine_only(cli, tmp_path):
     assert (code, "plain HTTP is served on this machine only" in errors) == (3, True)
     code, _, errors = cli("view", tmp_path / "nowhere")
     assert (code, "no workspace and no run" in errors) == (3, True)
+
+
+def test_cookies_of_other_servers_do_not_lock_anybody_out(fetch, cookie):
+    own = f"{cookie['name']}={cookie['value']}"
+    for before, after in (
+        ('prefs={"a": 1}; ', ""),
+        ("foo; a b=c d; ", "; =x"),
+        ('x="a; ', '; a[b]=["x","y"]'),
+        ("expires=x; ", ";;;"),
+    ):
+        assert fetch("/keys", inside=False, cookie=f"{before}{own}{after}")[0] == 200
+    assert fetch("/keys", inside=False, cookie=f"x{own}")[0] == 403
+    assert fetch("/keys", inside=False, cookie=f"{own}x")[0] == 403
+
+
+def test_a_preview_of_the_link_does_not_use_it_up(tmp_path, monkeypatch):
+    from starlette.testclient import TestClient
+
+    from medassay.viewer.place import ViewedPlace
+    from medassay.web.viewer.app import guarded_viewer
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "runs").mkdir()
+    address = "http://127.0.0.1:8766"
+    app, token = guarded_viewer(ViewedPlace(str(tmp_path)), address)
+    client = TestClient(app, base_url=address, client=("127.0.0.1", 5), follow_redirects=False)
+    assert client.head(f"/?token={token}").status_code == 403
+    ahead = {"sec-purpose": "prefetch;prerender"}
+    assert client.get(f"/?token={token}", headers=ahead).status_code == 403
+    assert client.get(f"/?token={token}").status_code == 303
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
+def test_the_command_and_its_reader_end_when_they_are_told(tmp_path, end):
+    (tmp_path / "runs").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "medassay", "view", str(tmp_path), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": "/usr/bin", "PYTHONPATH": "src"},
+        preexec_fn=lambda: signal.signal(end, signal.SIG_DFL),  # noqa: PLW1509
+    )
+    try:
+        process.stdout.readline()
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.send_signal(end)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert "Traceback" not in errors
+    assert children
+    assert not any(Path(f"/proc/{child}").exists() for child in children)

@@ -7,6 +7,8 @@ import sys
 import traceback
 from importlib.resources import files
 
+import msgspec
+from jinja2 import UndefinedError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,6 +17,7 @@ from starlette.routing import Route
 
 from medassay.errors import InputError, IntegrityError, MedassayError, UsageError
 from medassay.report.pages.html import asset
+from medassay.viewer.index import index_folder
 from medassay.viewer.place import ViewedPlace
 from medassay.web.guard import Guard
 from medassay.web.viewer import pages
@@ -57,6 +60,8 @@ def build_viewer(place: ViewedPlace) -> Starlette:
             MedassayError: _told,
             HTTPException: _not_found,
             sqlite3.Error: _index_failed,
+            OSError: _not_readable,
+            **dict.fromkeys((msgspec.ValidationError, UndefinedError), _damaged),
             Exception: _broken,
         },
     )
@@ -92,6 +97,21 @@ def _not_found(request: Request, error: Exception) -> Response:
 def _index_failed(request: Request, error: Exception) -> Response:
     message = f"The index in the cache cannot be used now ({error}). Reload the page."
     return pages.error_page(request, 503, message)
+
+
+def _not_readable(request: Request, error: Exception) -> Response:
+    """Say which file cannot be read or written, and what may be done."""
+    name = getattr(error, "filename", None) or "a file"
+    message = f"{name}: {getattr(error, 'strerror', None) or error}."
+    if str(index_folder().parent) in str(name):
+        message += " Give the cache another place: XDG_CACHE_HOME."
+    return pages.error_page(request, 500, message)
+
+
+def _damaged(request: Request, error: Exception) -> Response:
+    """Say that a record is not as records are."""
+    message = f"A record of this run is damaged, or of another version: {error}."
+    return pages.error_page(request, 500, message)
 
 
 def _broken(request: Request, error: Exception) -> Response:

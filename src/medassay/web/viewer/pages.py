@@ -11,9 +11,10 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
+from medassay.core.catch import caught
 from medassay.core.json import record_as
 from medassay.core.records.answer import OUTCOMES
-from medassay.core.records.statistics import OVERALL
+from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.core.records.trial import TrialPlace
 from medassay.core.records.verdict import StoredVerdict
 from medassay.errors import InputError, UsageError
@@ -127,11 +128,22 @@ def run(request: Request) -> Response:
         manifest=manifest,
         viewed=viewed,
         reading=_reading(viewed),
-        rows=viewed.run.statistics.rows(OVERALL) if viewed.index.sealed else (),
+        rows=_ranking(viewed),
         standings=() if viewed.index.sealed else standings(viewed.index),
         failures=failures_by_kind(viewed.index)[:10],
         live=summary.live,
     )
+
+
+def _ranking(viewed: ViewedRun) -> Sequence[LeaderboardRow]:
+    """Return the rows of a sealed run, none of one whose statistics cannot be read: the list says
+    why.
+    """
+    if not viewed.index.sealed:
+        return ()
+    with caught():
+        return viewed.run.statistics.rows(OVERALL)
+    return ()
 
 
 def trials(request: Request) -> Response:
@@ -149,7 +161,8 @@ def trials(request: Request) -> Response:
         long_list=_LONG_LIST,
         total=page.total,
         rows=trial_rows(index, page.numbers),
-        pages=max(1, -(-page.total // PAGE_SIZE)),
+        number=page.page,
+        pages=page.n_pages,
         judged=bool(viewed.run.manifest.bench),
         scales=viewed.index.maker,
         reading=_reading(viewed),
@@ -236,7 +249,7 @@ def _judged(viewed: ViewedRun, detail: TrialDetail) -> list[_ShownVerdict]:
     for document in detail.verdicts:
         verdict = record_as(document, StoredVerdict, "verdicts.jsonl")
         sent = viewed.prompts.of_judge(verdict, document.get("prompt_sha256", ()), trial_at)
-        seconds, usage = document.get("seconds", ()), document.get("usage", ())
+        seconds, usage = document.get("seconds") or (), document.get("usage") or ()
         judged.append(_ShownVerdict(verdict=verdict, sent=sent, seconds=seconds, usage=usage))
     return judged
 
