@@ -43,6 +43,7 @@ question_id,score
 q1,4
 q2,5
 q3,6"""
+ROOT = Path(__file__).parents[2]
 StandIns = dict[str, "str | Callable[[], str]"]
 
 
@@ -475,6 +476,18 @@ def home(world: World) -> None:
     """Leave the folder empty: the home page begins with `medassay init`."""
 
 
+def publish_a_board(world: World) -> None:
+    """Furnish a run, and beside it the very board.toml of the page."""
+    page = (ROOT / "docs/how-to/publish-a-board.md").read_text(encoding="utf-8")
+    (world.folder / "board.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
+    (world.folder / "logo.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    world.models("m", "n")
+    world.bank("bank", makers.many_items(20))
+    world.plan(models=["m", "n"])
+    world.run()
+    world.stand_ins[r"runs/<id>"] = world.newest
+
+
 WORLDS: dict[str, Callable[[World], None]] = {
     "README.md": readme,
     "beyond-one-machine.md": one_machine,
@@ -490,6 +503,7 @@ WORLDS: dict[str, Callable[[World], None]] = {
     "judges.md": judges,
     "making-banks.md": making_banks,
     "private-items.md": private_items,
+    "publish-a-board.md": publish_a_board,
     "retrieval-and-tools.md": retrieval_and_tools,
     "reviews.md": reviews,
     "suites.md": suites,

@@ -66,7 +66,7 @@ def test_each_cell_is_what_the_statistics_say(tmp_path):
             assert (shade == 4) is (row.rank_lo == 1)
     # A board this small has the matrix below its overall ranking, too.
     assert cells((place / "index.html").read_text()) == shown
-    assert 'href="matrix/index.html"' in (place / "index.html").read_text()
+    assert 'href="./matrix/index.html"' in (place / "index.html").read_text()
 
 
 @pytest.mark.slow
