@@ -5,6 +5,7 @@ from pathlib import Path
 import typer
 
 from medassay.cli.output import out
+from medassay.errors import UnavailableError
 
 _PLACE = typer.Argument(
     ".",
@@ -35,7 +36,14 @@ def command(
     """
     from medassay.viewer.index import remove_unused
     from medassay.viewer.place import ViewedPlace
-    from medassay.web.serve import ListenAddress, checked_origin, serve_viewer
+
+    try:
+        from medassay.web.serve import ListenAddress, checked_origin, serve_viewer
+    except ImportError as error:
+        raise UnavailableError(
+            f"the viewer needs the extra [web] ({error.name} is missing): pip install"
+            " 'medassay[web]'"
+        ) from None
 
     where = ListenAddress(host=host, port=port, certificate=certificate, key=key)
     remove_unused()

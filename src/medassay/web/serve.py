@@ -77,15 +77,8 @@ def serve_viewer(
     InputError
         As `serve_app`.
     """
-    try:
-        import uvicorn  # noqa: F401 -- said before anything starts
+    from medassay.web.viewer.app import guarded_viewer
 
-        from medassay.web.viewer.app import guarded_viewer
-    except ImportError as error:
-        raise UnavailableError(
-            f"the viewer needs the extra [web] ({error.name} is missing): pip install"
-            " 'medassay[web]'"
-        ) from None
     _check(where, AppSettings())
     listener = bound(where)
     address = origin or address_of(listener, where)

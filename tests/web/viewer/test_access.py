@@ -199,3 +199,10 @@ def test_the_command_and_its_reader_end_when_they_are_told(tmp_path, end):
     assert "Traceback" not in errors
     assert children
     assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+def test_without_its_extra_the_command_says_what_to_install(cli, tmp_path, monkeypatch):
+    (tmp_path / "runs").mkdir()
+    monkeypatch.setitem(sys.modules, "medassay.web.serve", None)
+    code, _, errors = cli("view", tmp_path)
+    assert (code, "pip install 'medassay[web]'" in errors) == (3, True)
