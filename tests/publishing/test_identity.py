@@ -4,6 +4,7 @@ import json
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from tests import makers
 
 import medassay
@@ -161,3 +162,36 @@ def test_a_damaged_copy_is_told(run, board, tmp_path):
     report = medassay.verify(site)
     assert not report.ok
     assert "board.json" in report.first_mismatch or "index.html" in report.first_mismatch
+
+
+def test_the_publications_of_a_site_say_whether_they_stand(run, board, tmp_path):
+    site = tmp_path / "site"
+    medassay.publish(run, site, publication="one")
+    medassay.publish(medassay.rescore(run), site, publication="two")
+    set_status(site, "one", "corrected", reason="A key.", following="two")
+    front = (site / "index.html").read_text()
+    assert '<a href="status/one/index.html">corrected</a> since' in front
+    assert 'read instead <a href="p/two/index.html">two</a>' in front
+    assert '<a href="status/two/index.html">current</a></li>' in front
+
+
+def test_a_publication_says_how_it_is_cited(run, board, tmp_path):
+    board.write_text(BOARD.replace("The house of law", "The house of law & {order}"))
+    place = medassay.publish(run, tmp_path / "site", publication="one").parent
+    root = run.seal.root
+    cff = yaml.safe_load((place / "data" / "CITATION.cff").read_text())
+    assert cff["authors"] == [{"name": "The house of law & {order}"}]
+    assert cff["url"] == "https://board.example.org/law/p/one/"
+    assert (cff["license"], cff["version"]) == ("CC-BY-4.0", "one")
+    assert cff["identifiers"][0]["value"] == f"sha256:{root}"
+    bibtex = (place / "data" / "citation.bib").read_text()
+    assert bibtex.startswith("@misc{one,\n")
+    assert r"author = {{The house of law \& \{order\}}}," in bibtex
+    assert root in bibtex
+    datacite = json.loads((place / "data" / "datacite.json").read_text())
+    assert datacite["publisher"] == {"name": "The house of law & {order}"}
+    page = (place / "data" / "index.html").read_text()
+    assert f"publication one of {run.seal.sealed_at[:10]}, data root {root[:16]}" in page
+    for name in ("CITATION.cff", "citation.bib", "datacite.json", "board.json"):
+        assert f'href="{name}"' in page
+    assert medassay.verify(tmp_path / "site").ok

@@ -158,11 +158,12 @@ def front_page(board: Board, entries: Sequence[LedgerEntry]) -> bytes:
     of publications.
     """
     up = f"p/{board.publication}/"
-    names = [event.publication for event in publications_in(entries)[::-1]]
-    state = status_of(entries)[board.publication]
+    states = status_of(entries)
+    publications = [states[event.publication] for event in publications_in(entries)[::-1]]
+    state = states[board.publication]
     board_shown = replace(board, reruns=state.reruns or [])
     _, content = ranking(
-        board_shown, OVERALL, board.modes[0], up=up, publications=names, state=state
+        board_shown, OVERALL, board.modes[0], up=up, publications=publications, state=state
     )
     return content.encode()
 

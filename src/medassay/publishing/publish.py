@@ -30,6 +30,7 @@ from medassay.publishing.shingles import leaking_file
 from medassay.publishing.trend import series_of, write_trend
 from medassay.publishing.withhold import secrets_of, write_public
 from medassay.report.board import VALIDATION, Board
+from medassay.report.citation import citation_files
 from medassay.report.pages.html import asset
 from medassay.report.tables import (
     leaderboard_csv,
@@ -276,6 +277,19 @@ def _copy_code(run: Run, public_run: Run) -> None:
             raise GateError(f"{path.name}: looks like a secret: not published")
 
 
+def _write_tables(folder: Path, board: Board) -> None:
+    """Write the files beside the run's own: tables, and how the publication is cited."""
+    (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
+    (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
+    (folder / "data" / "times.csv").write_text(times_csv(board), encoding="utf-8")
+    for file, text in citation_files(board).items():
+        (folder / "data" / file).write_text(text, encoding="utf-8")
+    for part in board.by_metric:
+        for presentation in presentations_of(part.statistics.document).values():
+            for table, data_file in presentation.files.items():
+                (folder / "data" / table).write_text(data_file.text(part), encoding="utf-8")
+
+
 def _board_file(site: Path, named: Path | str | None) -> Path | None:
     if named is not None:
         return Path(named)
@@ -313,13 +327,7 @@ def _assemble(
     board = board_of(public_run, name, compact=about.compact)
     for file in _ASSETS:
         (folder / file).write_bytes(asset(file))
-    (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
-    (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
-    (folder / "data" / "times.csv").write_text(times_csv(board), encoding="utf-8")
-    for part in board.by_metric:
-        for presentation in presentations_of(part.statistics.document).values():
-            for table, data_file in presentation.files.items():
-                (folder / "data" / table).write_text(data_file.text(part), encoding="utf-8")
+    _write_tables(folder, board)
     for pages in PAGES.values():
         for address, content in pages(board):
             target = folder / address

@@ -116,7 +116,7 @@ class ReportDocument:
 
     def latex(self) -> str:
         """Return the tables as LaTeX; they need the package booktabs."""
-        parts = [f"% {_latex_text(self.title)}. Needs \\usepackage{{booktabs}}."]
+        parts = [f"% {latex_text(self.title)}. Needs \\usepackage{{booktabs}}."]
         for section in self.sections:
             for grid in section.grids:
                 parts += ["", *_latex_table(grid, grid.caption or section.title)]
@@ -141,19 +141,20 @@ def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Itera
 def _latex_table(grid: Grid, caption: str) -> Iterator[str]:
     columns = "l" * grid.names + "r" * (len(grid.heads) - grid.names)
     yield r"\begin{table}"
-    yield rf"\caption{{{_latex_text(caption)}}}"
+    yield rf"\caption{{{latex_text(caption)}}}"
     yield rf"\begin{{tabular}}{{{columns}}}"
     yield r"\toprule"
-    yield " & ".join(map(_latex_text, grid.heads)) + r" \\"
+    yield " & ".join(map(latex_text, grid.heads)) + r" \\"
     yield r"\midrule"
     for row in grid.rows:
-        yield " & ".join(map(_latex_text, row)) + r" \\"
+        yield " & ".join(map(latex_text, row)) + r" \\"
     yield r"\bottomrule"
     yield r"\end{tabular}"
     yield r"\end{table}"
 
 
-def _latex_text(text: str) -> str:
+def latex_text(text: str) -> str:
+    """Return a text as LaTeX shows it, in one line."""
     return _one_line(text).translate(_LATEX)
 
 

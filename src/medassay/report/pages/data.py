@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from medassay.report import citation
 from medassay.report.board import Board
 from medassay.report.pages.html import Page, render
 
@@ -28,4 +29,7 @@ def pages(board: Board) -> Iterator[Page]:
     more = {**board.kind_files}
     if board.reruns:
         more["reruns.json"] = "what earlier audits found of publications of these banks"
-    yield render("data.html", board, "data/", files={**FILES, **more})
+    if board.identity is not None:
+        more |= {"board.json": "what the publisher says of the board", **citation.FILES}
+    cite = citation.citation_text(board)
+    yield render("data.html", board, "data/", files={**FILES, **more}, cite=cite)

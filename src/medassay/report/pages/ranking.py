@@ -27,7 +27,7 @@ def ranking(
     mode: str,
     *,
     up: str | None = None,
-    publications: Sequence[str] = (),
+    publications: Sequence[PublicationStatus] = (),
     state: PublicationStatus | None = None,
 ) -> Page:
     """Return one ranking page.

@@ -84,12 +84,14 @@ def _run(request: Request) -> ViewedRun:
 
 
 def _page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    # Of a run that is not here there are no pages to lead to.
+    run_name = request.path_params.get("run", "")
     text = (
         _templates()
         .get_template(template)
         .render(
             request=request,
-            name=request.path_params.get("run", ""),
+            name=run_name if run_name in _place(request).names() else "",
             place=_place(request),
             **values,
         )
