@@ -262,3 +262,43 @@ def test_a_trial_that_is_not_there_is_named(sealed):
     ):
         index.number_at(place)
     index.close()
+
+
+def test_verdicts_are_there_while_judges_judge(tmp_path, cache):
+    makers.write_bank(tmp_path / "bank", makers.open_items(4))
+    judges = [{**makers.fake(f"j{n}", judge=0.3 + n / 5), "family": f"f{n}"} for n in range(3)]
+    makers.write_models(tmp_path, makers.fake("m", reply="Rule 1 binds courts."), *judges)
+    names = ["j0", "j1", "j2"]
+    plan = makers.write_plan(
+        tmp_path, models=["m"], judges=names, task="open", budget={"calls": 12}
+    )
+    with pytest.raises(IncompleteError):
+        medassay.run(plan, secrets={})
+    [folder] = (tmp_path / "runs").iterdir()
+    run = Run(folder)
+    index = RunIndex(run)
+    index.catch_up()
+    stored = list(run.verdicts())
+    assert len(stored) == 8
+    details = [trial_detail(index, row[0]) for row in index.rows("SELECT n FROM trial")]
+    assert sum(len(detail.verdicts) for detail in details) == 8
+    for detail in details:
+        own = {v.judge: v.score for v in stored if v.place == detail.trial.place}
+        assert {v["judge"]: v["score"] for v in detail.verdicts} == own
+        scores = [score for score in own.values() if score is not None]
+        expected = max(scores) - min(scores) if len(scores) > 1 else None
+        assert detail.row.spread == pytest.approx(expected)
+        assert detail.row.score is None  # that comes once all of them have judged
+    assert index.catch_up() == 0
+    index.close()
+    makers.write_plan(tmp_path, models=["m"], judges=names, task="open")
+    sealed = medassay.run(plan, secrets={})
+    index = RunIndex(sealed)
+    index.catch_up()
+    assert index.n_trials == 4
+    for row in trial_rows(index, find_trials(index, read_filter({})).numbers):
+        detail = trial_detail(index, row.number)
+        assert len(detail.verdicts) == 3
+        scores = [v["score"] for v in detail.verdicts]
+        assert row.spread == pytest.approx(max(scores) - min(scores))
+    index.close()
