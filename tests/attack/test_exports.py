@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from medassay.report.document import _latex_text, markdown_table, markdown_text
+from medassay.report.document import latex_text, markdown_table, markdown_text
 
 # As a reader of Markdown that allows everything would show it.
 READER = MarkdownIt("commonmark", {"html": True, "linkify": False}).enable("table")
@@ -77,11 +77,11 @@ def test_hostile_texts_are_texts_in_markdown(text):
 
 @given(st.text() | MARKS)
 def test_in_latex_nothing_is_left_that_it_acts_on(text):
-    left = _ESCAPES.sub("", _latex_text(text))
+    left = _ESCAPES.sub("", latex_text(text))
     assert not set(left) & set("\\{}$&#%^_~\n"), left
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_are_texts_in_latex(text):
-    left = _ESCAPES.sub("", _latex_text(text))
+    left = _ESCAPES.sub("", latex_text(text))
     assert not set(left) & set("\\{}$&#%^_~\n")
