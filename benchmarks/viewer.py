@@ -185,15 +185,18 @@ def _one(folder, options, *, with_viewer):
     plan = scale.write(place, options.items, options.models)
     (place / "runs").mkdir()
     viewer = Viewer(place, place / "cache") if with_viewer else None
-    stopped = threading.Event()
+    stopped, looking = threading.Event(), None
     if viewer is not None:
         viewer.timed("/")
         time.sleep(3)  # until all of it has started
-        threading.Thread(target=_look, args=(viewer, stopped), daemon=True).start()
+        looking = threading.Thread(target=_look, args=(viewer, stopped), daemon=True)
+        looking.start()
     wall, cpu, _, _ = scale.measured(
         [*scale.command("--quiet", "run", str(plan)), "--workspace", str(place)]
     )
     stopped.set()
+    if looking is not None:
+        looking.join()
     own = 0.0
     if viewer is not None:
         own = viewer.cpu()
@@ -204,7 +207,7 @@ def _one(folder, options, *, with_viewer):
 
 def _look(viewer, stopped):
     """Ask for what an open page asks for, every two seconds."""
-    while not stopped.wait(2):
+    while not stopped.wait(2) and viewer.process.poll() is None:
         _, body = viewer.timed("/")
         for name in {part.split("/")[0] for part in body.decode().split('href="/run/')[1:]}:
             viewer.timed(f"/run/{name}/")

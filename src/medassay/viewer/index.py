@@ -31,7 +31,7 @@ from medassay.viewer.sources import (
     unread_bytes,
 )
 
-_REVISION = 1  # of the tables below: an older index is made anew
+_REVISION = 2  # of the tables below: an older index is made anew
 _AT_ONCE = 5_000  # lines a transaction
 _REMEMBERED = 250_000  # names whose numbers are kept in memory
 _UNUSED_DAYS = 30  # after which an index is removed
@@ -49,7 +49,7 @@ CREATE TABLE trial (
   file INTEGER, at INTEGER, size INTEGER, score_at INTEGER, score_size INTEGER,
   verdict_at INTEGER, verdict_size INTEGER
 );
-CREATE INDEX place ON trial (item, model, domain, setting, mode, repeat);
+CREATE UNIQUE INDEX place ON trial (item, model, domain, setting, mode, repeat);
 CREATE TABLE verdict (
   trial INTEGER, judge TEXT, outcome TEXT, score REAL, attempt INTEGER,
   file INTEGER, at INTEGER, size INTEGER, PRIMARY KEY (trial, judge)
@@ -214,8 +214,7 @@ class RunIndex:
     def _take(self, batch: Batch) -> None:
         state = self.state()
         first, n_trials = int(state.get("last", -1)) + 1, int(state.get("trials", 0))
-        if self.sealed:
-            self._insert(first, batch.trials)
+        if self._insert_new(first, batch.trials):
             n_trials += len(batch.trials)
         else:
             for number, entry in enumerate(batch.trials, first):
@@ -232,6 +231,19 @@ class RunIndex:
             "error": "",
         }
         self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(changes.items()))
+
+    def _insert_new(self, first: int, entries: Sequence[IndexedTrial]) -> bool:
+        """Take trials at once, and return whether all were new; if not, none is taken."""
+        self._db.execute("SAVEPOINT trials")
+        try:
+            self._insert(first, entries)
+        except sqlite3.IntegrityError:  # one was asked again
+            self._db.execute("ROLLBACK TO trials")
+            self._numbers.clear()  # of names that came with them
+            return False
+        finally:
+            self._db.execute("RELEASE trials")
+        return True
 
     def _replace(self, number: int, entry: IndexedTrial) -> int:
         """Take a trial that may have been read before, and return how many more there are now."""
