@@ -1,6 +1,7 @@
 """The index of a run says what its files say, sealed or growing, and nothing is written there."""
 
 import json
+import os
 import sqlite3
 
 import pytest
@@ -199,8 +200,11 @@ def test_a_damaged_index_is_made_anew(sealed):
 
 def test_an_index_that_nobody_uses_is_removed(sealed):
     RunIndex(sealed).close()
+    [path] = cache_folder(sealed).glob("*.sqlite")
+    os.utime(path, (0, 0))
+    RunIndex(sealed).close()  # looked at again
     remove_unused()
-    assert list(cache_folder(sealed).glob("*.sqlite"))
+    assert path.exists()
     remove_unused(days=-1)
     assert not list(cache_folder(sealed).glob("*.sqlite*"))
 

@@ -104,6 +104,7 @@ class RunIndex:
 
     def _connect(self) -> sqlite3.Connection:
         db = _connected(self._path)
+        self._path.touch()  # in use: what is only read would look old to `remove_unused`
         self._inode = self._path.stat().st_ino
         return db
 

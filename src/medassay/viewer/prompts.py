@@ -40,7 +40,7 @@ class SentMessages:
     Attributes
     ----------
     messages : made again from what the run remembers
-    exact : whether their hash is the one in the record: then nothing else was sent
+    exact : whether their hash is the one in the record: then they are what was sent
     reason : why they cannot be shown, or why they may differ; "" where they are exact
     """
 

@@ -77,11 +77,6 @@ class TrialFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return max(1, min(_whole("page", self.page) or 1, MOST_PAGES))
 
     @property
-    def is_empty(self) -> bool:
-        """Return whether all trials are terms."""
-        return not self.narrowed
-
-    @property
     def narrowed(self) -> dict[str, str]:
         """Return what is filtered by."""
         plain = {name: getattr(self, name) for name in self.__struct_fields__}

@@ -155,7 +155,7 @@ def test_one_trial_says_all_that_the_run_knows(pages, visit):
         "judge-beta: what was asked, and the raw reply",
         "You check an answer to a medical question against target facts.",
         '"extra_false_claims"',  # the raw reply
-        "These messages have the hash that the record holds: nothing else was sent.",
+        "These messages have the hash that the record holds: they are the ones that were sent.",
         "Columns of the score",
         "medassay verify RUN --answer",
     ):

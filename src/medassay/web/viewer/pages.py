@@ -166,7 +166,6 @@ def trials(request: Request) -> Response:
         number=page.page,
         pages=page.n_pages,
         judged=bool(viewed.run.manifest.bench),
-        scales=viewed.index.maker,
         reading=_reading(viewed),
         error=index.error,
         live=not index.sealed,
