@@ -486,6 +486,7 @@ def publish_a_board(world: World) -> None:
     world.plan(models=["m", "n"])
     world.run()
     world.stand_ins[r"runs/<id>"] = world.newest
+    world.stand_ins[r"<publication>"] = lambda: next((world.folder / "site" / "p").iterdir()).name
 
 
 WORLDS: dict[str, Callable[[World], None]] = {

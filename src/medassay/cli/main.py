@@ -16,6 +16,7 @@ from medassay.cli import (
     clean,
     compare,
     demo,
+    dispute,
     doctor,
     export,
     forget,
@@ -74,6 +75,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 GROUPS = {
     "audit": audit.app,
     "bank": bank.app,
+    "dispute": dispute.app,
     "import": imports.app,
     "index": index.app,
     "keys": keys.app,

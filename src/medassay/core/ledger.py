@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from medassay.core.records.dispute import DECISIONS, Dispute, DisputeStep
 from medassay.errors import IntegrityError
 
 LEDGER = "log.jsonl"
@@ -46,7 +47,9 @@ class PublishedRerun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublicationStatus(msgspec.Struct, kw_only=True):
-    """What the last entry about a publication says, and the audits of it where there are any."""
+    """What the last entry about a publication says, and the audits of it and open disputes about it
+    where there are any.
+    """
 
     schema_version: int = 1
     publication: str
@@ -55,10 +58,12 @@ class PublicationStatus(msgspec.Struct, kw_only=True):
     next: str | None
     at: str
     reruns: list[PublishedRerun] | msgspec.UnsetType = msgspec.UNSET
+    open_disputes: list[int] | msgspec.UnsetType = msgspec.UNSET
 
 
 class LedgerEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a line of a ledger says: of a publication, or of a change of its status.
+    """What a line of a ledger says: of a publication, of a change of its status, or of a dispute
+    about it (`core/records/dispute.py`).
 
     Attributes
     ----------
@@ -113,6 +118,11 @@ class LedgerEntry:
             raise IntegrityError(f"{LEDGER}: {error}") from None
 
     @property
+    def is_dispute(self) -> bool:
+        """Return whether it is of a dispute."""
+        return self.record["event"] == "dispute"
+
+    @property
     def signer(self) -> str | None:
         """Return the public key of who signed the line."""
         return None if self.signature is None else self.signature["key"]
@@ -123,6 +133,8 @@ def status_of(entries: Sequence[LedgerEntry]) -> dict[str, PublicationStatus]:
     statuses: dict[str, PublicationStatus] = {}
     for entry in entries:
         event = entry.event
+        if entry.is_dispute:
+            continue
         statuses[event.publication] = PublicationStatus(
             publication=event.publication,
             status=event.status,
@@ -134,6 +146,10 @@ def status_of(entries: Sequence[LedgerEntry]) -> dict[str, PublicationStatus]:
         for name in rerun.of:
             status = statuses[name]
             status.reruns = [*(status.reruns or ()), rerun]
+    for dispute in disputes_of(entries):
+        if dispute.closing is None and dispute.publication in statuses:
+            status = statuses[dispute.publication]
+            status.open_disputes = [*(status.open_disputes or ()), dispute.number]
     return statuses
 
 
@@ -161,6 +177,45 @@ def reruns_of(entries: Sequence[LedgerEntry]) -> list[PublishedRerun]:
                 )
             )
     return reruns
+
+
+def disputes_of(entries: Sequence[LedgerEntry]) -> list[Dispute]:
+    """Return the disputes of a site in the order in which they were opened.
+
+    Raises
+    ------
+    IntegrityError
+        When a line answers or closes a dispute that is not open, or opens one out of turn.
+    """
+    disputes: list[Dispute] = []
+    for number, entry in enumerate(entries, 1):
+        if not entry.is_dispute:
+            continue
+        try:
+            step = msgspec.convert(entry.record, DisputeStep)
+        except msgspec.ValidationError as error:
+            raise IntegrityError(f"{LEDGER} line {number}: {error}") from None
+        if step.step == "open" and step.dispute == len(disputes) + 1:
+            disputes.append(Dispute(step.dispute, step.publication))
+        if not 1 <= step.dispute <= len(disputes):
+            raise IntegrityError(f"{LEDGER} line {number}: there is no dispute {step.dispute}")
+        dispute = disputes[step.dispute - 1]
+        is_first = not dispute.steps
+        if is_first != (step.step == "open") or (not is_first and dispute.closing is not None):
+            raise IntegrityError(
+                f"{LEDGER} line {number}: dispute {step.dispute} is not open, or opened twice"
+            )
+        if step.publication != dispute.publication:
+            raise IntegrityError(
+                f"{LEDGER} line {number}: dispute {step.dispute} is of {dispute.publication}"
+            )
+        if (step.step == "close") != (step.decision in DECISIONS):
+            raise IntegrityError(
+                f"{LEDGER} line {number}: decision '{step.decision:.40}'; expected"
+                f" {', '.join(DECISIONS)} where a dispute is closed"
+            )
+        dispute.steps.append((step, entry.hash))
+    return disputes
 
 
 def publications_in(entries: Sequence[LedgerEntry]) -> list[LedgerEvent]:

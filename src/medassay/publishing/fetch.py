@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, status_of
+from medassay.core.ledger import LEDGER, SITE_SUMS
 from medassay.errors import InputError, IntegrityError, Transient
 from medassay.runner.event_loop import run_async
 from medassay.storage.ledger import read_ledger
@@ -80,7 +80,7 @@ def fetch_site(
     return run_async(lambda: _Copy(base, folder, bounds, tell).within())
 
 
-def listed_names(sums: bytes) -> list[str]:
+def listed_names(sums: bytes, file: str = SUMS) -> list[str]:
     r"""Return the file names of a list of sums; each must stay below its folder.
 
     Raises
@@ -98,9 +98,9 @@ def listed_names(sums: bytes) -> list[str]:
         name = line.partition("  ")[2]
         parts = PurePosixPath(name).parts
         if any(len(part.encode()) > 255 for part in parts):
-            raise IntegrityError(f"{SUMS} line {number}: a name of {len(name)} characters")
+            raise IntegrityError(f"{file} line {number}: a name of {len(name)} characters")
         if not parts or name.startswith("/") or ".." in parts or "\0" in name or "\\" in name:
-            raise IntegrityError(f"{SUMS} line {number}: '{name}' is no file of the publication")
+            raise IntegrityError(f"{file} line {number}: '{name}' is no file of this place")
         names.append(name)
     return names
 
@@ -161,14 +161,13 @@ class _Copy:
 
     async def _site(self) -> None:
         entries = read_ledger(self._folder)
-        states = status_of(entries)
-        for name in states:
+        for entry in entries:
+            name = entry.event.publication
             if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,199}", name):
                 raise IntegrityError(f"{LEDGER}: '{name}' is no id of a publication")
-        own_files = [HEAD, SITE_SUMS, "index.html", "log/index.html"]
-        own_files += [f"status/{name}.json" for name in states]
-        own_files += [f"status/{name}/index.html" for name in states]
-        await self._all(own_files)
+        if await self._fetch(SITE_SUMS):
+            own_files = listed_names((self._folder / SITE_SUMS).read_bytes(), SITE_SUMS)
+            await self._all(name for name in own_files if name != LEDGER and name[:2] != "p/")
         for entry in entries:
             if entry.event.is_publication:
                 prefix = f"p/{entry.event.publication}/"
@@ -213,7 +212,7 @@ class _Copy:
                 if reply.headers.get("Content-Encoding", "identity") != "identity":
                     raise Transient(f"{url}: comes packed, though it was asked for as it is")
                 target.parent.mkdir(parents=True, exist_ok=True)
-                listing = name == LEDGER or name.endswith(SUMS)
+                listing = name in (LEDGER, SITE_SUMS) or name.endswith(SUMS)
                 n_left = _LONGEST_LIST if listing else self._bounds.bytes
                 with target.open("wb") as file:
                     async for block in reply.content.iter_chunked(1 << 18):

@@ -75,10 +75,16 @@ def set_status(
         if following == publication:
             raise InputError(f"--next: '{following}' is the publication itself")
         record = {"event": "status", "publication": publication, "status": status}
-        more = {"schema_version": 1, "at": _now(), "reason": reason, "next": following}
-        more["code"] = code_of_today()
-        append_entry(site, {**record, **more}, signer)
-        _write_site(site)
+        enter_step(site, {**record, "reason": reason, "next": following}, signer)
+
+
+def enter_step(site: Path, record: dict[str, Any], signer: Signer | None) -> None:
+    """Enter what became of a publication into the ledger of a locked site, and make the site's own
+    pages anew.
+    """
+    more = {"schema_version": 1, "at": _now(), "code": code_of_today()}
+    append_entry(site, {**record, **more}, signer)
+    _write_site(site)
 
 
 def refuse_key_inside(site: Path, signer: Signer | None) -> None:

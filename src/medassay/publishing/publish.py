@@ -26,6 +26,7 @@ from medassay.publishing.history import record_publication, refuse_foreign, refu
 from medassay.publishing.identity import BOARD_FILE, write_identity
 from medassay.publishing.recompute import verify_run
 from medassay.publishing.reruns import write_reruns
+from medassay.publishing.secret_text import has_secret
 from medassay.publishing.shingles import leaking_file
 from medassay.publishing.trend import series_of, write_trend
 from medassay.publishing.withhold import secrets_of, write_public
@@ -44,13 +45,6 @@ from medassay.storage.signature import Signer
 
 _LONGEST_DOCUMENT = 2**20
 _ASSETS = ("style.css", "script.js", "cells.js", "icon.svg")
-# Each alternative begins with its letters, so that the search skips to them; the boundary before
-# them is looked at then.
-_SECRET = re.compile(
-    rb"(?:sk-(?<=\bsk-)[A-Za-z0-9_-]{20,}|gh(?<=\bgh)[pousr]_[A-Za-z0-9]{30,}"
-    rb"|hf_(?<=\bhf_)[A-Za-z0-9]{30,}|AKIA(?<=\bAKIA)[0-9A-Z]{16}"
-    rb"|AIza(?<=\bAIza)[0-9A-Za-z_-]{35}|xox(?<=\bxox)[abp]-[0-9A-Za-z-]{10,})\b"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +181,7 @@ def _copy_documents(folder: Path, validation: Path | str | None) -> None:
             data.decode("utf-8")
         except UnicodeDecodeError:
             raise InputError(f"{path}: not UTF-8") from None
-        if _SECRET.search(data):
+        if has_secret(data):
             raise GateError(f"{path}: looks like a secret: not published")
         (folder / VALIDATION / path.name).write_bytes(data)
 
@@ -221,7 +215,7 @@ def _refuse_private(run: Run) -> None:
     for name in sealed_names(run.path):
         with (run.path / name).open("rb") as file:
             for number, line in enumerate(file, 1):
-                if _SECRET.search(line):
+                if has_secret(line):
                     raise GateError(f"{name} line {number}: looks like a secret: not published")
 
 
@@ -273,7 +267,7 @@ def _copy_code(run: Run, public_run: Run) -> None:
     """Copy own code beside the public copy of a run, where there is any."""
     copy_kept(run.path, public_run.path)
     for path in (public_run.path / FOLDER).glob("*"):
-        if _SECRET.search(path.read_bytes()):
+        if has_secret(path.read_bytes()):
             raise GateError(f"{path.name}: looks like a secret: not published")
 
 

@@ -5,7 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+import msgspec
+
 from medassay.core.ledger import LedgerEntry
+from medassay.core.records.dispute import DisputeStep
 from medassay.core.records.identity import BoardIdentity
 from medassay.core.wording import listed
 
@@ -16,7 +19,7 @@ _MOST = 100  # entries of a feed, the newest
 
 @dataclass(frozen=True, kw_only=True)
 class FeedEntry:
-    """One publication, or one change of the status of one."""
+    """One publication, one change of the status of one, or one step of a dispute about one."""
 
     id: str
     at: str
@@ -37,7 +40,13 @@ def feed_files(
 def _entry(entry: LedgerEntry, identity: BoardIdentity) -> FeedEntry:
     event = entry.event
     place = f"{identity.address}p/{event.publication}/"
-    if event.is_publication:
+    if entry.is_dispute:
+        step = msgspec.convert(entry.record, DisputeStep)
+        done = {"open": "opened", "answer": "answered", "close": f"closed, {step.decision}"}
+        title = f"{event.publication}: dispute {step.dispute} {done[step.step]}"
+        text = step.claim or step.checked or step.reason
+        place = f"{identity.address}dispute/{step.dispute}/"
+    elif event.is_publication:
         what = "audit" if event.rerun is not None else "publication"
         title = f"{what[0].upper()}{what[1:]} {event.publication}"
         text = f"Question bank {listed(event.banks)}. Data root {event.root}."

@@ -1,5 +1,5 @@
-"""The mutable pages of a site, made anew from its ledger: the log, and the status of each
-publication.
+"""The mutable pages of a site, made anew from its ledger: the log, the status of each publication,
+and the disputes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,11 @@ from medassay.core.ledger import (
     LEDGER,
     LedgerEntry,
     PublicationStatus,
+    disputes_of,
     publications_in,
     status_of,
 )
+from medassay.core.records.dispute import Dispute
 from medassay.core.records.identity import BoardIdentity
 from medassay.report.feeds import ATOM, JSON_FEED, feed_files
 from medassay.report.pages.html import environment
@@ -26,8 +28,9 @@ ADDRESSED = frozenset([UNKNOWN, ATOM, JSON_FEED])  # files that need the address
 def site_files(
     entries: Sequence[LedgerEntry], identity: BoardIdentity | None = None
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield (address, content) of the log page and of every status page and document; where the
-    publisher gave an address, of the feeds and of the page of unknown addresses, too.
+    """Yield (address, content) of the log page, of every status page and document, and of every
+    dispute; where the publisher gave an address, of the feeds and of the page of unknown addresses,
+    too.
 
     Parameters
     ----------
@@ -35,6 +38,7 @@ def site_files(
     """
     states = status_of(entries)
     newest = publications_in(entries)[-1].publication
+    disputes = disputes_of(entries)
     yield (
         "log/index.html",
         _page(
@@ -48,7 +52,7 @@ def site_files(
         ),
     )
     for name, state in states.items():
-        history = [e for e in entries if e.event.publication == name]
+        history = [e for e in entries if e.event.publication == name and not e.is_dispute]
         up = f"../../p/{newest}/"
         demonstration = any(entry.event.demonstration for entry in history)
         status_page = _page(
@@ -56,16 +60,32 @@ def site_files(
             up=up,
             state=state,
             history=history,
+            disputes=[dispute for dispute in disputes if dispute.publication == name],
             demonstration=demonstration,
             identity=identity,
         )
         yield f"status/{name}/index.html", status_page
         yield f"status/{name}.json", status_document(state)
+    if disputes:  # sites without any have no such pages
+        yield from _dispute_pages(disputes, newest, identity)
     if identity is not None and identity.address:
         # A server shows it under any address: only whole addresses lead from there.
         up = f"{identity.address}p/{newest}/"
         yield UNKNOWN, _page("unknown.html", up=up, identity=identity, demonstration=False)
         yield from feed_files(entries, identity)
+
+
+def _dispute_pages(
+    disputes: Sequence[Dispute], newest: str, identity: BoardIdentity | None
+) -> Iterator[tuple[str, bytes]]:
+    shared = {"identity": identity, "demonstration": False}
+    yield (
+        "dispute/index.html",
+        _page("disputes.html", up=f"../p/{newest}/", disputes=disputes[::-1], **shared),
+    )
+    for dispute in disputes:
+        page = _page("dispute.html", up=f"../../p/{newest}/", dispute=dispute, **shared)
+        yield f"dispute/{dispute.number}/index.html", page
 
 
 def status_document(state: PublicationStatus) -> bytes:

@@ -1,4 +1,5 @@
-"""The ledger of a site: one line for every publication and every change of status, chained by hash.
+"""The ledger of a site: one line for every publication, change of status and step of a dispute,
+chained by hash.
 
 A line is `{"hash", "prev", "record"}` in canonical JSON, signed lines also have a `signature`: h₀
 is 64 zeros, hᵢ the SHA-256 of the 32 bytes of hᵢ₋₁ and the canonical record. Whoever kept one hash
@@ -11,7 +12,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -67,7 +68,7 @@ def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
     if not isinstance(record, dict) or canonical(document) != line:
         raise IntegrityError(f"{where}: not a line that was written")
     if not _is_complete(record):
-        raise IntegrityError(f"{where}: neither a publication nor a change of status")
+        raise IntegrityError(f"{where}: neither a publication, a change of status nor a step of a dispute")
     signature = document.pop("signature", None)
     expected = chained(prev, record)
     if document != {"record": record, "prev": prev, "hash": expected}:
@@ -80,7 +81,7 @@ def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
 def _is_complete(record: dict[str, Any]) -> bool:
     """Return whether a record says what every reader of the ledger asks for."""
     try:
-        msgspec.convert(record, _StatusRecord | _PublicationRecord)
+        msgspec.convert(record, _StatusRecord | _PublicationRecord | _DisputeRecord)
     except msgspec.ValidationError:
         return False
     return True
@@ -94,6 +95,15 @@ class _StatusRecord(msgspec.Struct, tag_field="event", tag="status"):
     status: str
     reason: str
     next: str | None = None
+
+
+class _DisputeRecord(msgspec.Struct, tag_field="event", tag="dispute"):
+    """A step of a dispute, as far as every reader of the ledger asks for it."""
+
+    publication: str
+    at: str
+    step: Literal["open", "answer", "close"]
+    dispute: int
 
 
 class _PublicationRecord(msgspec.Struct, tag_field="event", tag="publication"):

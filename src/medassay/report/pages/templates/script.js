@@ -83,6 +83,17 @@
         told.textContent = "The models of this publication were asked again by the audit " + rerun.publication + ": " + rerun.differing + " of " + rerun.trials + (rerun.within ? " answers differ, all rows are within tolerance." : " answers differ, some rows are beyond tolerance.");
         document.getElementById("main").prepend(told);
       });
+      (now.open_disputes || []).forEach(function (number) {
+        var told = document.createElement("p");
+        told.className = "flag";
+        told.setAttribute("role", "status");
+        told.textContent = "A number of this publication is disputed: ";
+        var link = document.createElement("a");
+        link.href = status.href.replace(/status\/[^/]*\/index\.html$/, "dispute/" + number + "/index.html");
+        link.textContent = "dispute " + number;
+        told.appendChild(link);
+        document.getElementById("main").prepend(told);
+      });
       if (now.status === "current") return;
       var banner = document.createElement("p");
       banner.className = "watermark";

@@ -1,0 +1,208 @@
+"""Numbers that somebody holds to be wrong: the claim, what was checked, and the decision become
+lines of a site's ledger, and pages made of them. The publication itself does not change.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from medassay.core.ledger import LEDGER, disputes_of, status_of
+from medassay.core.records.dispute import DECISIONS, DisputedThing
+from medassay.errors import GateError, InputError
+from medassay.publishing.board import DATA, board_of
+from medassay.publishing.history import enter_step, refuse_key_inside
+from medassay.publishing.secret_text import has_secret
+from medassay.report.board import Board, ShownAnswer, ShownCell
+from medassay.report.pages.cell import ANSWERS_A_PAGE
+from medassay.storage.ledger import lock_site, read_ledger
+from medassay.storage.run import Run
+from medassay.storage.signature import Signer
+
+_LONGEST = 4_000  # characters of a text
+_SHORTEST_HASH = 8  # digits of a hash that may stand for it
+
+
+def open_dispute(
+    site: Path,
+    publication: str,
+    claim: str,
+    *,
+    model: str = "",
+    item: str = "",
+    answer: str = "",
+    by: str = "",
+    signer: Signer | None = None,
+) -> int:
+    """Enter a claim that a number is wrong, and return the number of the dispute.
+
+    Parameters
+    ----------
+    model : id of the model that the claim is about
+    item : the item: its id, or domain and id, `cardiology/item-7`
+    answer : SHA-256 of the answer as its page shows it, or its first 8 digits or more
+    by : who claims it, as readers see it
+
+    Raises
+    ------
+    InputError
+        When the site has no such publication, or that one no such model, item or answer; when there
+        is no claim.
+    GateError
+        When a text looks like a secret: it would become public.
+    """
+    _check_text("--claim", claim)
+    _check_text("--by", by, needed=False)
+    if sum(map(bool, (model, item, answer))) > 1:
+        raise InputError("--model, --item, --answer: expected one of them; an answer names all")
+    with _ledger_of(site, signer):
+        entries = read_ledger(site)
+        statuses = status_of(entries)
+        if publication not in statuses:
+            known = ", ".join(sorted(statuses)) or "none"
+            raise InputError(f"{site}: no publication '{publication}'; there are {known}")
+        about = _about(site, publication, model=model, item=item, answer=answer)
+        number = len(disputes_of(entries)) + 1
+        _enter(
+            site,
+            {
+                "step": "open",
+                "dispute": number,
+                "publication": publication,
+                "about": {name: getattr(about, name) for name in about.__struct_fields__},
+                "claim": claim.strip(),
+                "by": by.strip(),
+            },
+            signer,
+        )
+    return number
+
+
+def answer_dispute(site: Path, number: int, checked: str, *, signer: Signer | None = None) -> None:
+    """Enter what was checked of an open dispute, and what came out.
+
+    Raises
+    ------
+    InputError
+        When there is no such dispute, it is closed, or nothing is said.
+    """
+    _check_text("--checked", checked)
+    with _ledger_of(site, signer):
+        publication = _open_one(site, number)
+        step = {"step": "answer", "dispute": number, "publication": publication}
+        _enter(site, {**step, "checked": checked.strip()}, signer)
+
+
+def close_dispute(
+    site: Path,
+    number: int,
+    decision: str,
+    *,
+    reason: str,
+    following: str | None = None,
+    signer: Signer | None = None,
+) -> None:
+    """Enter how an open dispute was decided.
+
+    Parameters
+    ----------
+    decision : `upheld` (the number is wrong), `rejected` or `withdrawn`
+    following : the publication that holds the correction
+
+    Raises
+    ------
+    InputError
+        When there is no such dispute or publication, the dispute is closed, or no reason is given.
+    """
+    if decision not in DECISIONS:
+        raise InputError(f"decision '{decision:.40}': expected one of {', '.join(DECISIONS)}")
+    _check_text("--reason", reason)
+    with _ledger_of(site, signer):
+        publication = _open_one(site, number)
+        statuses = status_of(read_ledger(site))
+        if following is not None and following not in statuses:
+            known = ", ".join(sorted(statuses))
+            raise InputError(f"{site}: no publication '{following}'; there are {known}")
+        step = {"step": "close", "dispute": number, "publication": publication}
+        decided = {"decision": decision, "reason": reason.strip(), "next": following}
+        _enter(site, {**step, **decided}, signer)
+
+
+def _ledger_of(site: Path, signer: Signer | None) -> Any:
+    """Return the lock of a site whose ledger gets one more line."""
+    if not (site / LEDGER).is_file():
+        raise InputError(f"{site}: no site; expected a folder with {LEDGER}")
+    refuse_key_inside(site, signer)
+    return lock_site(site)
+
+
+def _enter(site: Path, step: dict[str, Any], signer: Signer | None) -> None:
+    enter_step(site, {"event": "dispute", **step}, signer)
+
+
+def _check_text(option: str, text: str, *, needed: bool = True) -> None:
+    if needed and not text.strip():
+        raise InputError(f"{option}: empty; readers must learn it")
+    if len(text) > _LONGEST:
+        raise InputError(
+            f"{option}: {len(text):,} characters; expected at most {_LONGEST:,}: put the rest on a"
+            " page, and name its address"
+        )
+    if has_secret(text.encode("utf-8", "replace")):
+        raise GateError(f"{option}: looks like a secret: not published")
+
+
+def _open_one(site: Path, number: int) -> str:
+    """Return the publication of an open dispute."""
+    disputes = {dispute.number: dispute for dispute in disputes_of(read_ledger(site))}
+    if number not in disputes:
+        known = ", ".join(map(str, disputes)) or "none"
+        raise InputError(f"{site}: no dispute {number}; there are {known}")
+    dispute = disputes[number]
+    if dispute.closing is not None:
+        raise InputError(
+            f"{site}: dispute {number} was closed on {dispute.closing.at[:10]} ({dispute.state});"
+            " open another one"
+        )
+    return dispute.publication
+
+
+def _about(
+    site: Path, publication: str, *, model: str, item: str, answer: str
+) -> DisputedThing:
+    """Return what a claim names, with the page that shows it."""
+    place = site / "p" / publication
+    board = board_of(Run(place / DATA), publication)
+    if model:
+        if model not in board.models:
+            raise InputError(
+                f"{publication}: no model '{model}'; there are {', '.join(board.models)}"
+            )
+        return DisputedThing(model=model, page=f"model/{board.slug(model)}/index.html")
+    if not (item or answer):
+        return DisputedThing(page="index.html")
+    found = {}
+    for page, key, shown in _shown_answers(board):
+        name = f"{key.domain}/{shown.line.item}"
+        if answer and len(answer) >= _SHORTEST_HASH and shown.sha256.startswith(answer.lower()):
+            found[shown.sha256] = DisputedThing(
+                model=key.model, item=name, answer=shown.sha256, page=page
+            )
+        elif item and item in (name, shown.line.item):
+            found.setdefault(name, DisputedThing(item=name, page=page))
+    what, advice = ("answer", "give more digits") if answer else ("item", "name its domain, too")
+    if not found:
+        expected = "its sha256 as its page shows it" if answer else "its id as pages show it"
+        raise InputError(f"{publication}: no {what} '{answer or item}'; expected {expected}")
+    if len(found) > 1:
+        raise InputError(f"{publication}: '{answer or item}' are {len(found)} {what}s; {advice}")
+    return next(iter(found.values()))
+
+
+def _shown_answers(board: Board) -> Iterator[tuple[str, ShownCell, ShownAnswer]]:
+    """Yield each answer with its cell and the address at which it is shown."""
+    for key, answers in board.answers():
+        for number, shown in enumerate(answers):
+            page = board.cell_link(key)
+            if not board.compact and number >= ANSWERS_A_PAGE:
+                page = f"{board.cell_path(key)}page-{number // ANSWERS_A_PAGE + 1}/index.html"
+            yield f"{page}#{shown.anchor}", key, shown
