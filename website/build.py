@@ -36,8 +36,8 @@ FROM_ROOT = {
     "benchmarks/RESULTS.md": "method/results.md",
     "benchmarks/coverage.md": "method/coverage.md",
 }
-# Long tables of numbers: found by their place, not by search.
-_UNSEARCHED = ("changelog.md", "method/coverage.md", "method/results.md")
+# Long tables of numbers, and reasons of what is decided: found by their place, not by search.
+_UNSEARCHED = ("changelog.md", "decisions/", "method/coverage.md", "method/results.md")
 # Public names by what one does with them; a test holds that each name stands here once.
 NAMES = {
     "Run and look": [
@@ -104,7 +104,7 @@ def assemble() -> list[Any]:
     PAGES.mkdir(parents=True)
     for source, target in site_pages().items():
         if source.suffix == ".md":
-            head = "---\nsearch:\n  exclude: true\n---\n\n" if target in _UNSEARCHED else ""
+            head = "---\nsearch:\n  exclude: true\n---\n\n" if target.startswith(_UNSEARCHED) else ""
             write(target, head + linked(source.read_text(encoding="utf-8"), source))
         else:
             (PAGES / target).parent.mkdir(parents=True, exist_ok=True)
