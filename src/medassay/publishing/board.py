@@ -22,6 +22,7 @@ from medassay.kinds.catalog import presentations_of, task_of_run
 from medassay.kinds.kind import AnswerView
 from medassay.kinds.shown_answer import parts_shown, whole_item
 from medassay.own_code.kept import FOLDER
+from medassay.publishing.changes import read_changes
 from medassay.publishing.identity import kept_identity
 from medassay.publishing.reruns import read_reruns
 from medassay.publishing.times import from_sealed, shown_times, times_of
@@ -85,6 +86,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         compact=compact,
         identity=kept_identity(run.path.parents[1]),
         trend=read_trend(run.path.parents[1]),
+        changes=read_changes(run.path.parents[1]),
         banks=_banks(run, items),
         rerun=rerun_of(run),
         reruns=read_reruns(run.path.parents[1]),

@@ -22,6 +22,7 @@ from medassay.kinds.catalog import presentations_of
 from medassay.kinds.pages import PAGES
 from medassay.own_code.kept import FOLDER, copy_kept
 from medassay.publishing.board import DATA, board_of
+from medassay.publishing.changes import earlier_publication, write_changes
 from medassay.publishing.history import record_publication, refuse_foreign, refuse_key_inside
 from medassay.publishing.identity import BOARD_FILE, write_identity
 from medassay.publishing.recompute import verify_run
@@ -312,7 +313,11 @@ def _assemble(
             shutil.copyfile(run.path / file, data / file)
         public_run = Run(data)
     write_trend(folder, site, public_run, name, about.reason)
-    write_reruns(folder, read_ledger(site), series_of(public_run))
+    entries = read_ledger(site)
+    write_reruns(folder, entries, series_of(public_run))
+    if (earlier := earlier_publication(entries)) is not None:
+        before = (earlier, Run(site / "p" / earlier / DATA))
+        write_changes(folder, before, (name, public_run), entries, about.reason)
     _copy_documents(folder, about.validation)
     if (board_file := _board_file(site, about.board)) is not None:
         write_identity(folder, board_file)

@@ -12,6 +12,13 @@ from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, LedgerEntry, publicati
 from medassay.core.records.trend import Trend
 from medassay.errors import InputError
 from medassay.publishing.board import DATA
+from medassay.publishing.changes import (
+    CHANGES,
+    changes_between,
+    changes_line,
+    earlier_publication,
+    read_changes,
+)
 from medassay.publishing.fetch import ReadLimits, fetch_site, is_address
 from medassay.publishing.history import (
     front_board,
@@ -144,9 +151,10 @@ def _verify_site(
 
 def _check_trends(folder: Path) -> str:
     """Check that every publication says of the earlier ones what they say: their points in its
-    trend, and the audits among them.
+    trend, the audits among them, and what changed.
     """
     _check_reruns(folder)
+    _check_changes(folder)
     names = [event.publication for event in publications_in(read_ledger(folder))]
     before = Trend()
     for name in names:
@@ -174,6 +182,23 @@ def _check_reruns(folder: Path) -> None:
             expected = reruns_in_series(entries[:position], series_of(Run(place / DATA)))
             if read_reruns(place) != expected:
                 raise Mismatch(f"p/{place.name}/{RERUNS.as_posix()}: not what {LEDGER} says")
+
+
+def _check_changes(folder: Path) -> None:
+    """Check that what each publication says otherwise than the one before it is what both say."""
+    entries = read_ledger(folder)
+    for position, entry in enumerate(entries):
+        name = entry.event.publication
+        place = folder / "p" / name
+        if not entry.event.is_publication or (stored := read_changes(place)) is None:
+            continue  # boards of earlier versions have none, nor has the first of a site
+        earlier = earlier_publication(entries[:position])
+        if earlier is None:
+            raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: nothing was published before it")
+        runs = [(one, Run(folder / "p" / one / DATA)) for one in (earlier, name)]
+        expected = changes_between(*runs, entries[:position], stored.reason)
+        if (place / CHANGES).read_bytes() != changes_line(expected):
+            raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: not what p/{earlier} and p/{name} say")
 
 
 def _verify_publication(folder: Path, *, trust_code: bool) -> VerificationReport:

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from medassay.bank.stats import ItemStats
 from medassay.core.keyed import keyed
 from medassay.core.ledger import PublishedRerun
+from medassay.core.records.changes import PublicationChanges
 from medassay.core.records.identity import BoardIdentity
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.relations import Relations
@@ -194,7 +195,8 @@ class Board:
     the board's kind with their titles, `kind_files` its files with what they hold. `row_types` says
     what a row of each metric tells, `judged_task` by which task judges decide on answers. Where a
     run has several metrics, `by_metric` has a board of each, with the folder of its rankings, and
-    each knows the `whole`. `identity` is what the publisher says of the board.
+    each knows the `whole`. `identity` is what the publisher says of the board,
+    `changes` what it says otherwise than the publication before it.
     """
 
     publication: str
@@ -223,6 +225,7 @@ class Board:
     folder: str = ""
     whole: "Board | None" = None
     identity: BoardIdentity | None = None
+    changes: PublicationChanges | None = None
 
     @property
     def title(self) -> str:

@@ -29,6 +29,8 @@ def pages(board: Board) -> Iterator[Page]:
     more = {**board.kind_files}
     if board.reruns:
         more["reruns.json"] = "what earlier audits found of publications of these banks"
+    if board.changes is not None:
+        more["changes.json"] = "what changed since the publication before"
     if board.identity is not None:
         more |= {"board.json": "what the publisher says of the board", **citation.FILES}
     cite = citation.citation_text(board)

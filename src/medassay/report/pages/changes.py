@@ -1,0 +1,86 @@
+"""What changed since the publication before: who moved and why, and what left."""
+
+from collections.abc import Iterator
+
+from medassay.core.records.changes import ChangedRow, PublicationChanges
+from medassay.core.records.statistics import OVERALL
+from medassay.core.wording import counted, listed
+from medassay.report.board import Board
+from medassay.report.pages.html import Page, render
+
+_MOST_ROWS = 300  # the others are in data/changes.json
+_MOST_ITEMS = 300
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page, of a publication that has one before it."""
+    changes = board.changes
+    if changes is None:
+        return
+    # What moved stands before rows of which only the score is another.
+    rows = sorted(changes.rows, key=lambda row: (row.domain != OVERALL, not row.moved))
+    yield render(
+        "changes.html",
+        board,
+        "changes/",
+        changes=changes,
+        sentence=changes_sentence(changes),
+        rows=[(row, why_text(row, changes)) for row in rows[:_MOST_ROWS]],
+        rows_left_out=max(0, len(rows) - _MOST_ROWS),
+        items=changes.items[:_MOST_ITEMS],
+        items_left_out=max(0, len(changes.items) - _MOST_ITEMS),
+        several_metrics=len({row.metric for row in changes.rows}) > 1,
+    )
+
+
+def changes_sentence(changes: PublicationChanges) -> str:
+    """Return in a sentence how many rows of the overall rankings moved, are new, or left."""
+    overall = [row for row in changes.rows if row.domain == OVERALL]
+    new = sum(row.before is None for row in overall)
+    left = sum(row.after is None for row in overall)
+    moved = sum(row.moved for row in overall) - new - left
+    said = [f"{counted(moved, 'row')} with another range of ranks"] if moved else []
+    said += [f"{counted(new, 'new row')}"] if new else []
+    said += [f"{counted(left, 'row')} that left"] if left else []
+    if not said:
+        return "In the overall ranking no row is new, none left, and no range of ranks is another."
+    return f"In the overall ranking there {'is' if moved + new + left == 1 else 'are'} {listed(said)}."
+
+
+def why_text(row: ChangedRow, changes: PublicationChanges) -> str:
+    """Return why a row is not what it was."""
+    models = {model.model: model for model in changes.models}
+    model = models.get(row.model)
+    if row.before is None:
+        return "new model" if model is not None and model.what == "new" else "not ranked before"
+    if row.after is None:
+        left = model is not None and model.what == "left"
+        return "the model is not in this publication" if left else "not asked here any more"
+    reasons = []
+    if row.items:
+        reasons.append(f"{counted(row.items, 'item')} corrected, added or removed")
+    if row.answers:
+        reasons.append(f"{counted(row.answers, 'answer')} to unchanged items "
+                       f"{'is' if row.answers == 1 else 'are'} other ones")
+    if row.rescored:
+        reasons.append(f"{counted(row.rescored, 'equal answer')} scored otherwise")
+    if model is not None:
+        names = listed([field.name.replace("_", " ") for field in model.fields])
+        reasons.append(f"the model's entry changed: {names}")
+    if row.moved and (beside := _beside(row, changes)):
+        reasons.append(beside)
+    if not reasons:
+        return "its answers and scores are the same; the rows beside it are not"
+    return "; ".join(reasons)
+
+
+def _beside(row: ChangedRow, changes: PublicationChanges) -> str:
+    """Return how many rows of the same ranking are new, or left."""
+    ranking = (row.metric, row.domain, row.mode)
+    beside = [one for one in changes.rows if (one.metric, one.domain, one.mode) == ranking]
+    new = sum(one.before is None for one in beside)
+    left = sum(one.after is None for one in beside)
+    said = [f"{counted(new, 'new row')} in this ranking"] if new else []
+    said += [f"{counted(left, 'row')} left it"] if left else []
+    return ", ".join(said)
+
