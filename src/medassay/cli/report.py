@@ -71,6 +71,7 @@ def command(
     as_published: bool = _AS_PUBLISHED,
 ) -> None:
     """Print the leaderboard of a run, with intervals and ranks."""
+    from medassay.kinds.breakdowns import breakdowns
     from medassay.kinds.results import leaderboard
     from medassay.suite.run import is_suite_folder
 
@@ -98,7 +99,7 @@ def command(
     if to is not None:
         _draw(chosen, to, figure, _rules(chosen, rules))
         return
-    groups = _groups(chosen, by.split(",")) if by else None
+    groups = breakdowns(chosen, by.split(",")) if by else None
     if domain != "all" and domain not in board.domains:
         raise InputError(
             f"--domain: '{domain}' is not in this run; known are {', '.join(board.domains)}"
@@ -143,28 +144,6 @@ def _tell_provisional(folder: Path) -> None:
         ],
     )
     out.tell({"run": run.id, "finished": run.sealed, "rows": rows}, table)
-
-
-def _groups(run: "Run", fields: list[str]) -> "dict[str, list[GroupScore]]":
-    """Return field → the scores of rows by group, metric by metric."""
-    from medassay.bank.run_items import RunItems
-    from medassay.core.records.statistics import OVERALL
-    from medassay.kinds.catalog import task_of_run
-    from medassay.kinds.statistics import parts_of
-    from medassay.summary.breakdown import breakdown
-
-    items = RunItems(run.path, run.manifest.domains)
-    parts = parts_of(items, run.manifest, task_of_run(run.manifest))
-    groups: dict[str, list[GroupScore]] = {}
-    for part in parts:
-        metric = part.task.metric if len(parts) > 1 else ""
-        shown = {row.key for row in run.statistics.rows(OVERALL) if metric in ("", row.metric)}
-        for field, rows in breakdown(run, fields, part.task.scale, part.items, metric).items():
-            # A baseline has no row where there is nothing to choose.
-            groups.setdefault(field, []).extend(
-                row for row in rows if not metric or (row.model, row.setting) in shown
-            )
-    return groups
 
 
 def _parts(

@@ -27,6 +27,7 @@ from medassay.publishing.identity import kept_identity
 from medassay.publishing.reruns import read_reruns
 from medassay.publishing.times import from_sealed, shown_times, times_of
 from medassay.publishing.trend import read_trend
+from medassay.publishing.weak_spots import category_scores, worst_answers
 from medassay.report.board import (
     VALIDATION,
     Board,
@@ -85,6 +86,8 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         kind_files={name: file.about for p in shown for name, file in p.files.items()},
         compact=compact,
         identity=kept_identity(run.path.parents[1]),
+        by_category=[] if front else category_scores(run, items),
+        worst_answers={} if front else worst_answers(run, items),
         trend=read_trend(run.path.parents[1]),
         changes=read_changes(run.path.parents[1]),
         banks=_banks(run, items),

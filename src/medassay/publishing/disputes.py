@@ -13,7 +13,6 @@ from medassay.publishing.board import DATA, board_of
 from medassay.publishing.history import enter_step, refuse_key_inside
 from medassay.publishing.secret_text import has_secret
 from medassay.report.board import Board, ShownAnswer, ShownCell
-from medassay.report.pages.cell import ANSWERS_A_PAGE
 from medassay.storage.ledger import lock_site, read_ledger
 from medassay.storage.run import Run
 from medassay.storage.signature import Signer
@@ -202,7 +201,5 @@ def _shown_answers(board: Board) -> Iterator[tuple[str, ShownCell, ShownAnswer]]
     """Yield each answer with its cell and the address at which it is shown."""
     for key, answers in board.answers():
         for number, shown in enumerate(answers):
-            page = board.cell_link(key)
-            if not board.compact and number >= ANSWERS_A_PAGE:
-                page = f"{board.cell_path(key)}page-{number // ANSWERS_A_PAGE + 1}/index.html"
-            yield f"{page}#{shown.anchor}", key, shown
+            line = shown.line
+            yield board.answer_link(key, line.item, line.repeat, number), key, shown

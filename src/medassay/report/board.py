@@ -31,7 +31,9 @@ from medassay.core.records.trend import Trend
 from medassay.core.records.trial import TrialLine
 from medassay.report.plot.bars import StackedCount
 from medassay.report.times import CostTotal, TimesRow
+from medassay.report.weak_spots import CategoryScore, WorstAnswer
 
+ANSWERS_A_PAGE = 250  # of a cell
 VALIDATION = "validation"  # folder of documents, and of the page that shows them
 
 
@@ -77,11 +79,7 @@ class ShownAnswer:
     @property
     def anchor(self) -> str:
         """Return the answer's id on its page."""
-        repeat, name = self.line.repeat, self.line.item
-        slug = slug_text(name)
-        if slug != name:  # "a b" and "a-b" must not meet
-            slug += "-" + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
-        return slug + (f"-r{repeat}" if repeat else "")
+        return answer_anchor(self.line.item, self.line.repeat)
 
 
 @dataclass(frozen=True)
@@ -197,6 +195,7 @@ class Board:
     run has several metrics, `by_metric` has a board of each, with the folder of its rankings, and
     each knows the `whole`. `identity` is what the publisher says of the board,
     `changes` what it says otherwise than the publication before it.
+    `worst_answers` gives the lowest answers of each (model, setting, mode).
     """
 
     publication: str
@@ -226,6 +225,10 @@ class Board:
     whole: "Board | None" = None
     identity: BoardIdentity | None = None
     changes: PublicationChanges | None = None
+    by_category: Sequence[CategoryScore] = ()
+    worst_answers: Mapping[tuple[str, str, str], Sequence[WorstAnswer]] = field(
+        default_factory=dict
+    )
 
     @property
     def title(self) -> str:
@@ -402,6 +405,18 @@ class Board:
         }
         return f"cell/index.html?{urlencode(names)}"
 
+    def answer_link(self, key: ShownCell, item: str, repeat: int, position: int) -> str:
+        """Return the address of one answer, relative to the publication.
+
+        Parameters
+        ----------
+        position : which answer of its cell it is, from 0
+        """
+        page = self.cell_link(key)
+        if not self.compact and position >= ANSWERS_A_PAGE:
+            page = f"{self.cell_path(key)}page-{position // ANSWERS_A_PAGE + 1}/index.html"
+        return f"{page}#{answer_anchor(item, repeat)}"
+
     def answers_file(self, model: str) -> str:
         """Return the name, in `cell/`, of the file of a model's answers in a compact
         publication.
@@ -422,6 +437,14 @@ class Board:
         # One name for the pair: settings and modes of imports may themselves hold a hyphen.
         place = self.slug(f"{key.setting}\x1f{key.mode}", "cell")
         return f"cell/{self.slug(key.model)}/{self.slug(key.domain, 'domain')}/{place}/"
+
+
+def answer_anchor(item: str, repeat: int) -> str:
+    """Return the id of an answer on its page."""
+    slug = slug_text(item)
+    if slug != item:  # "a b" and "a-b" must not meet
+        slug += "-" + hashlib.sha256(item.encode("utf-8", "replace")).hexdigest()[:8]
+    return slug + (f"-r{repeat}" if repeat else "")
 
 
 def slug_text(text: str) -> str:

@@ -137,6 +137,7 @@ class Relations(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     n_common : items that all ranked rows have
     c : factor by which simultaneous intervals are wider than a standard error
+    kappa : one item of right and wrong answers, which a difference must exceed besides; else 0
     graded : whether scores are more than right and wrong; None in rankings of earlier rules, as
         `n_ranked` and `sentence`
     """
@@ -147,6 +148,7 @@ class Relations(msgspec.Struct, frozen=True, kw_only=True):
     not_common: bool = False
     leader_changes_with_nulls: bool = False
     c: float | None = None
+    kappa: float | None = None
     graded: bool | None = None
     n_ranked: int | None = None
     small_domains: list[SmallDomain] = []

@@ -8,11 +8,10 @@ from itertools import groupby, islice
 
 from medassay.core.records.statistics import LeaderboardRow
 from medassay.core.records.trial import CellKey
-from medassay.report.board import Board
+from medassay.report.board import ANSWERS_A_PAGE, Board
 from medassay.report.judge_graph import drawings
 from medassay.report.pages.html import Page, render
 
-ANSWERS_A_PAGE = 250
 _LINES_AT_ONCE = 10_000
 
 

@@ -1,34 +1,134 @@
-"""One page a model: every domain and setting with score, interval, rank, and the way to its
-answers.
+"""One page a model: what it is, its place in every domain, of whom no difference is shown, its
+trend, where it fails, and the way to its answers.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+from medassay.core.json import record_as
 from medassay.core.records.statistics import OVERALL
-from medassay.report.board import Board, ShownCell
+from medassay.core.records.trend import PublishedPoint
+from medassay.report.board import Board, RankedRow, ShownCell, shown_rows
 from medassay.report.pages.html import Page, render
+from medassay.report.undecided import UndecidedPair, undecided_pairs
+from medassay.report.weak_spots import CategoryScore, WorstAnswer
+
+_FACTS = {
+    "provider": "Provider",
+    "model": "Name at its endpoint",
+    "version": "Version",
+    "family": "Family",
+    "licence": "Licence of the weights",
+    "size": "Billions of parameters",
+    "location": "Answers from",
+    "context": "Context, tokens",
+    "quantisation": "Quantisation",
+    "engine": "Engine",
+    "engine_version": "Engine version",
+}
+_SAMPLING = {"temperature": "Temperature", "top_p": "Top p", "max_tokens": "Tokens of a reply"}
+_UNDECIDED_SHOWN = 30
+_TREND_SHOWN = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """A row of one ranking: with its bar, the address of its answers, and its undecided pairs."""
+
+    domain: str
+    board: Board
+    entry: RankedRow
+    cell: str
+    ranking: str
+    n_ranked: int
+    undecided: list[UndecidedPair]
+
+
+@dataclass
+class _ModelView:
+    """What the page of one model shows."""
+
+    places: list[_Place] = field(default_factory=list)
+    points: list[PublishedPoint] = field(default_factory=list)
+    categories: list[CategoryScore] = field(default_factory=list)
+    worst: list[tuple[str, str, WorstAnswer, str]] = field(default_factory=list)
 
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page of each model."""
+    views = _views(board)
     for model in board.models:
-        rows = []
-        for part in board.by_metric:
-            for domain in (OVERALL, *part.domains):
-                for row in part.rows(domain):
-                    if row.model == model:
-                        key = ShownCell(
-                            domain=domain, model=model, setting=row.setting, mode=row.mode
-                        )
-                        cell = None if domain == OVERALL else part.cell_link(key)
-                        place = part.ranking_path(domain, row.mode)
-                        rows.append((domain, row, cell, place))
-        spec = board.manifest["models"][model]
+        view = views[model]
         yield render(
             "model.html",
             board,
             f"model/{board.slug(model)}/",
             model=model,
-            rows=rows,
-            spec=spec,
+            facts=_facts(board, model),
+            places=view.places,
+            undecided=[place for place in view.places if place.domain == OVERALL],
+            undecided_shown=_UNDECIDED_SHOWN,
+            points=view.points[-_TREND_SHOWN:],
+            categories=view.categories,
+            worst=view.worst,
+            harm=[place.entry.row for place in view.places if _is_marked(place)],
         )
+
+
+def _is_marked(place: _Place) -> bool:
+    harm = place.entry.row.harm
+    return place.domain == OVERALL and harm is not None and harm.marked > 0
+
+
+def _views(board: Board) -> Mapping[str, _ModelView]:
+    """Return model → what its page shows: each ranking is read once, whatever the models."""
+    views: dict[str, _ModelView] = defaultdict(_ModelView)
+    for part in board.by_metric:
+        for domain in (OVERALL, *part.domains):
+            for mode in part.modes:
+                _add_ranking(views, part, domain, mode)
+    points = record_as(board.trend.points, list[PublishedPoint], "data/trend.json")
+    for point in points:
+        views[point.model].points.append(point)
+    for category in board.by_category:
+        views[category.model].categories.append(category)
+    for (model, setting, mode), answers in board.worst_answers.items():
+        for answer in answers:
+            key = ShownCell(domain=answer.domain, model=model, setting=setting, mode=mode)
+            link = board.answer_link(key, answer.item, answer.repeat, answer.position)
+            views[model].worst.append((setting, mode, answer, link))
+    for view in views.values():
+        view.categories.sort(key=lambda one: (one.metric, one.setting, one.mode, one.category))
+    return views
+
+
+def _add_ranking(
+    views: Mapping[str, _ModelView], board: Board, domain: str, mode: str
+) -> None:
+    ranked, others = shown_rows(board.rows(domain, mode))
+    partners = undecided_pairs(board, domain, mode)
+    for entry in (*ranked, *(entry for entries in others.values() for entry in entries)):
+        row = entry.row
+        key = ShownCell(domain=domain, model=row.model, setting=row.setting, mode=mode)
+        views[row.model].places.append(
+            _Place(
+                domain=domain,
+                board=board,
+                entry=entry,
+                cell="" if domain == OVERALL else board.cell_link(key),
+                ranking=board.ranking_path(domain, mode),
+                n_ranked=len(ranked),
+                undecided=partners.get(row.key, []),
+            )
+        )
+
+
+def _facts(board: Board, model: str) -> dict[str, Any]:
+    """Return what a model is and how it was asked, by what it is called."""
+    spec = board.manifest["models"][model]
+    facts = {label: spec.get(name) for name, label in _FACTS.items()}
+    sampling = board.manifest.get("sampling", {}).get(model, {})
+    facts |= {label: sampling.get(name) for name, label in _SAMPLING.items()}
+    return {label: fact for label, fact in facts.items() if fact not in (None, "", "unknown")}

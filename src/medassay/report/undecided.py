@@ -1,0 +1,73 @@
+"""Pairs of which no difference is shown, and about how many items would show one."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from medassay.core.records.relations import Relations, RowPair
+from medassay.core.records.statistics import OVERALL
+from medassay.core.records.trial import RowKey
+from medassay.report.board import Board
+from medassay.statistic.test.planner import items_to_tell
+
+# Right and wrong answers of one domain: each pair takes the planner a third of a second.
+_MOST_PLANNED = 40
+
+
+@dataclass(frozen=True)
+class UndecidedPair:
+    """A row's partner, the difference (row minus partner, on the scale), and about how many items
+    would show which of them is better; None where nobody can say.
+    """
+
+    other: RowKey
+    pair: RowPair
+    items: int | None
+
+
+def undecided_pairs(board: Board, domain: str, mode: str) -> dict[RowKey, list[UndecidedPair]]:
+    """Return row → its partners of which no difference is shown, in the order of the ranking; rows
+    without any are left out.
+
+    Items are told over all domains alone. Boards of many models keep no pairs.
+    """
+    relations = board.relations(domain, mode)
+    order = {row.key: place for place, row in enumerate(board.rows(domain, mode))}
+    better = board.statistics.scale.better
+    pairs = [pair for pair in relations.pairs if pair.reading(better) == "none"]
+    items = _items(board, relations, pairs) if domain == OVERALL else {}
+    partners: dict[RowKey, list[UndecidedPair]] = defaultdict(list)
+    for pair in pairs:
+        needed = items.get((pair.first, pair.second))
+        partners[pair.first].append(UndecidedPair(pair.second, pair, needed))
+        partners[pair.second].append(UndecidedPair(pair.first, pair.turned(), needed))
+    for undecided in partners.values():
+        undecided.sort(key=lambda entry: order.get(entry.other, 0))
+    return dict(partners)
+
+
+def _items(
+    board: Board, relations: Relations, pairs: Sequence[RowPair]
+) -> dict[tuple[RowKey, RowKey], int | None]:
+    """Return pair → about how many items would tell it, the largest differences first; see
+    `summary.pairs.items_to_tell`.
+    """
+    if relations.c is None or relations.kappa is None:  # ranked by an earlier rule
+        return {}
+    # Over several domains n·SE² is no share of items that one alone has right.
+    right_wrong = relations.kappa > 0 and len(board.domains) == 1
+    width = relations.kappa * relations.n_common or 1.0
+    told = sorted(pairs, key=lambda pair: -abs(pair.difference))
+    return {
+        (pair.first, pair.second): None
+        if pair.se is None
+        else items_to_tell(
+            pair.difference,
+            pair.se,
+            relations.n_common,
+            c=relations.c,
+            right_wrong=right_wrong,
+            width=width,
+        )
+        for pair in (told[:_MOST_PLANNED] if right_wrong else told)
+    }
