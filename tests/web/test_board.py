@@ -225,7 +225,7 @@ def test_sorting_and_filtering_leave_ranks_and_come_back_by_address(page, site):
     page.fill("#filter", "model-")
     page.wait_for_selector("output:has-text('shown')")
     assert ranks() == before
-    assert "ranks are those of the whole field" in page.inner_text("output")
+    assert "ranks are those of the whole board" in page.inner_text("output")
     page.goto(page.url)
     assert page.input_value("#filter") == "model-"
     page.fill("#filter", "nobody")

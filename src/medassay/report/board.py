@@ -30,6 +30,7 @@ from medassay.core.records.statistics import (
 from medassay.core.records.trend import Trend
 from medassay.core.records.trial import TrialLine
 from medassay.report.plot.bars import StackedCount
+from medassay.report.row_filters import model_facts
 from medassay.report.times import CostTotal, TimesRow
 from medassay.report.weak_spots import CategoryScore, WorstAnswer
 
@@ -234,6 +235,11 @@ class Board:
     def title(self) -> str:
         """Return the name of the board, "medassay" where its publisher gave none."""
         return "medassay" if self.identity is None else self.identity.title
+
+    @cached_property
+    def model_facts(self) -> Mapping[str, Mapping[str, str]]:
+        """Return model → what its entry states of family, licence, weights, size, location."""
+        return {name: model_facts(spec) for name, spec in self.manifest["models"].items()}
 
     def domain_name(self, domain: str) -> str:
         """Return the plain name of a domain, its id where the publisher gave none."""

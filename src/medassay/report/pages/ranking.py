@@ -9,6 +9,7 @@ from medassay.core.scale import scale_text
 from medassay.report.board import Board, shown_rows
 from medassay.report.pages.html import Page, metric_name, render
 from medassay.report.pages.matrix import few_rows, matrix_path
+from medassay.report.row_filters import row_filters
 
 _PAIRS_SHOWN = 200  # more pairs are in data/pairs.csv
 
@@ -61,6 +62,11 @@ def ranking(
         beside=[_beside(part, mode) for part in board.metrics if part.folder]
         if domain == OVERALL and not board.folder
         else [],
+        filters=row_filters(
+            board.rows(domain, mode),
+            board.manifest["models"],
+            {} if board.identity is None else board.identity.settings,
+        ),
         scripted=any("scripted" in row.flags for row in board.rows(domain, mode)),
     )
 

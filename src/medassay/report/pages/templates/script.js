@@ -11,40 +11,74 @@
   }
   function rows() { return Array.prototype.slice.call(table.tBodies[0].rows).filter(function (r) { return r.dataset.model; }); }
 
+  var texts = ["model", "setting", "family", "licence", "weights", "location"];
+
+  // What a row does not state comes last, whichever way it is sorted.
   function sort(key, down) {
-    var numeric = key !== "model";
-    rows().map(function (row, at) {
-      return { row: row, at: at, value: numeric ? Number(row.dataset[key]) : row.dataset[key].toLowerCase() };
+    var numeric = texts.indexOf(key) < 0;
+    rows().map(function (row) {
+      var at = places.indexOf(row);
+      var value = row.dataset[key];
+      if (value === undefined || value === "") return { row: row, at: at, value: null };
+      return { row: row, at: at, value: numeric ? Number(value) : value.toLowerCase() };
     }).sort(function (a, b) {
-      var order = a.value < b.value ? -1 : a.value > b.value ? 1 : a.at - b.at;
-      return down ? -order : order;
+      if (a.value === null || b.value === null) return (a.value === null) - (b.value === null) || a.at - b.at;
+      var order = a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
+      return (down ? -order : order) || a.at - b.at;
     }).forEach(function (entry) { table.tBodies[0].appendChild(entry.row); });
     table.querySelectorAll("th[data-sort]").forEach(function (head) {
       if (head.dataset.sort === key) head.setAttribute("aria-sort", down ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     });
+    form.querySelector("[data-sort-by]").value = key === "rank" ? "" : (down ? "-" : "") + key;
     query.set("sort", (down ? "-" : "") + key);
     remember();
   }
 
-  function filter(text) {
-    var wanted = text.trim().toLowerCase(), all = rows(), shown = 0;
-    all.forEach(function (row) {
-      row.hidden = wanted !== "" && (row.dataset.model + " " + row.dataset.setting).toLowerCase().indexOf(wanted) < 0;
-      if (!row.hidden) shown += 1;
+  function chosen(row, select) {
+    var value = row.dataset[select.dataset.filter] || "";
+    if (select.value === "none") return value === "";
+    if (select.dataset.filter !== "size") return value === select.value;
+    var ends = select.value.split("-");
+    return value !== "" && Number(value) > Number(ends[0]) && (ends[1] === "" || Number(value) <= Number(ends[1]));
+  }
+
+  function filter() {
+    var wanted = input.value.trim().toLowerCase(), all = rows(), shown = 0, models = {};
+    var selects = Array.prototype.filter.call(form.querySelectorAll("[data-filter]"), function (select) { return select.value; });
+    function matches(row) {
+      return (row.dataset.model + " " + row.dataset.setting).toLowerCase().indexOf(wanted) >= 0
+        && selects.every(function (select) { return chosen(row, select); });
+    }
+    document.querySelectorAll("table.ranking tr[data-model]").forEach(function (row) {
+      row.hidden = !matches(row);
+      if (!row.hidden) models[row.dataset.model] = true;
     });
-    form.querySelector("output").textContent = wanted ? shown + " of " + all.length + " shown; ranks are those of the whole field" : "";
+    document.querySelectorAll("tr[data-matrix]").forEach(function (row) { row.hidden = !models[row.dataset.matrix]; });
+    all.forEach(function (row) { if (!row.hidden) shown += 1; });
+    form.querySelector("output").textContent = wanted || selects.length ? shown + " of " + all.length + " shown; ranks are those of the whole board" : "";
     document.querySelector("p.empty").hidden = shown > 0 || all.length === 0;
-    if (wanted) query.set("q", text); else query.delete("q");
+    if (wanted) query.set("q", input.value); else query.delete("q");
+    form.querySelectorAll("[data-filter]").forEach(function (select) {
+      if (select.value) query.set(select.dataset.filter, select.value); else query.delete(select.dataset.filter);
+    });
     remember();
   }
 
+  var places = []; // rows as the page has them: the order of equal ones
+  var input = form && form.querySelector("input");
   if (table && form && table.tHead) {
+    places = rows();
     form.hidden = false;
-    var input = form.querySelector("input");
     form.addEventListener("submit", function (event) { event.preventDefault(); });
-    input.addEventListener("input", function () { filter(input.value); });
-    form.addEventListener("reset", function () { input.value = ""; filter(""); });
+    form.addEventListener("input", function (event) {
+      if (!event.target.matches("[data-sort-by]")) filter();
+      else sort(event.target.value.replace(/^-/, "") || "rank", event.target.value[0] === "-");
+    });
+    form.addEventListener("reset", function () {
+      form.querySelectorAll("input, [data-filter]").forEach(function (field) { field.value = ""; });
+      filter();
+    });
     table.querySelectorAll("th[data-sort]").forEach(function (head) {
       var button = document.createElement("button");
       button.type = "button";
@@ -58,7 +92,9 @@
       });
     });
     if (query.get("sort")) sort(query.get("sort").replace(/^-/, ""), query.get("sort")[0] === "-");
-    if (query.get("q")) { input.value = query.get("q"); filter(input.value); }
+    input.value = query.get("q") || "";
+    form.querySelectorAll("[data-filter]").forEach(function (select) { select.value = query.get(select.dataset.filter) || ""; });
+    if (location.search) filter();
   }
 
   function open() {
