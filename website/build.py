@@ -104,7 +104,9 @@ def assemble() -> list[Any]:
     PAGES.mkdir(parents=True)
     for source, target in site_pages().items():
         if source.suffix == ".md":
-            head = "---\nsearch:\n  exclude: true\n---\n\n" if target.startswith(_UNSEARCHED) else ""
+            head = (
+                "---\nsearch:\n  exclude: true\n---\n\n" if target.startswith(_UNSEARCHED) else ""
+            )
             write(target, head + linked(source.read_text(encoding="utf-8"), source))
         else:
             (PAGES / target).parent.mkdir(parents=True, exist_ok=True)

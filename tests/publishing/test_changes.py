@@ -8,6 +8,7 @@ from tests.publishing import tampering
 
 import medassay
 from medassay.core.canonical import canonical
+from medassay.core.records.dispute import DisputedThing
 from medassay.publishing.disputes import close_dispute, open_dispute
 from medassay.publishing.history import set_status
 from medassay.publishing.publish import About
@@ -51,7 +52,10 @@ def site(tmp_path_factory):
     publish(folder, "p1", {"a": "A", "b": "B"})
     publish(folder, "p2", {"a": "A", "b": "C", "c": "D"})
     name = f"law/{other[0]['id']}"
-    assert open_dispute(folder / "site", "p2", "Its key is wrong.", item=name) == 1
+    assert (
+        open_dispute(folder / "site", "p2", "Its key is wrong.", about=DisputedThing(item=name))
+        == 1
+    )
     close_dispute(folder / "site", 1, "upheld", reason="It was.")
     publish(folder, "p3", {"a": "A", "c": "D"}, bank="newer", reason="One key was corrected.")
     publish(folder, "p4", {"a": "A", "c": "D"}, bank="newer")
@@ -147,7 +151,10 @@ def test_a_retracted_publication_is_not_what_the_next_is_held_against(tmp_path):
 
 
 def test_withheld_items_and_answers_are_counted_not_compared(tmp_path):
-    items = [dict(item, kind="synthetic") if n < 6 else item for n, item in enumerate(makers.many_items(18))]
+    items = [
+        dict(item, kind="synthetic") if n < 6 else item
+        for n, item in enumerate(makers.many_items(18))
+    ]
     makers.write_bank(tmp_path / "bank", items)
     publish(tmp_path, "one", {"a": "A", "b": "B"})
     publish(tmp_path, "two", {"a": "A", "b": "C"})

@@ -12,6 +12,7 @@ import medassay
 from medassay.cli.main import call
 from medassay.core.canonical import canonical
 from medassay.core.ledger import LEDGER, disputes_of, status_of
+from medassay.core.records.dispute import DisputedThing
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.publishing.disputes import answer_dispute, close_dispute, open_dispute
 from medassay.publishing.history import set_status
@@ -46,7 +47,12 @@ def test_an_answer_is_disputed_checked_and_decided(site):
     before = {p: p.read_bytes() for p in (site / "p").rglob("*") if p.is_file()}
     page, sha256 = an_answer(site)
     claim = "The reply was <b>right</b>:\n\u202eread wrongly."
-    assert open_dispute(site, "one", claim, answer=sha256[:12], by="The maker of n") == 1
+    assert (
+        open_dispute(
+            site, "one", claim, about=DisputedThing(answer=sha256[:12]), by="The maker of n"
+        )
+        == 1
+    )
     assert status_of(read_ledger(site))["one"].open_disputes == [1]
     assert json.loads((site / "status/one.json").read_text())["open_disputes"] == [1]
     assert "Dispute 1</a> is open" in (site / "index.html").read_text()
@@ -73,9 +79,9 @@ def test_an_answer_is_disputed_checked_and_decided(site):
 
 def test_a_model_an_item_and_a_publication_can_be_disputed(site):
     name = json.loads((site / "p/one/data/run/items.jsonl").read_text().splitlines()[0])["id"]
-    open_dispute(site, "one", "Asked with the wrong version.", model="m")
-    open_dispute(site, "one", "Its key is wrong.", item=name)
-    open_dispute(site, "one", "Its key is wrong.", item=f"law/{name}")
+    open_dispute(site, "one", "Asked with the wrong version.", about=DisputedThing(model="m"))
+    open_dispute(site, "one", "Its key is wrong.", about=DisputedThing(item=name))
+    open_dispute(site, "one", "Its key is wrong.", about=DisputedThing(item=f"law/{name}"))
     open_dispute(site, "one", "The title misleads.")
     abouts = [dispute.opening.about for dispute in disputes_of(read_ledger(site))]
     assert abouts[0].page == "model/m/index.html"
@@ -108,7 +114,7 @@ def test_what_cannot_be_opened_leaves_the_site_as_it_was(site, arguments, error,
     before = {p: p.read_bytes() for p in site.rglob("*") if p.is_file()}
     publication, claim, *named = arguments
     with pytest.raises(error, match=text):
-        open_dispute(site, publication, claim, **(named[0] if named else {}))
+        open_dispute(site, publication, claim, about=DisputedThing(**(named[0] if named else {})))
     assert before == {p: p.read_bytes() for p in site.rglob("*") if p.is_file()}
 
 
@@ -121,8 +127,11 @@ def test_only_an_open_dispute_is_answered_or_closed(site):
     with pytest.raises(InputError, match="no publication 'two'"):
         close_dispute(site, 1, "upheld", reason="x", following="two")
     close_dispute(site, 1, "rejected", reason="It is right.")
-    for again in (lambda: answer_dispute(site, 1, "x"), lambda: close_dispute(site, 1, "upheld", reason="x")):
-        with pytest.raises(InputError, match="was closed on .* \\(rejected\\); open another one"):
+    for again in (
+        lambda: answer_dispute(site, 1, "x"),
+        lambda: close_dispute(site, 1, "upheld", reason="x"),
+    ):
+        with pytest.raises(InputError, match=r"was closed on .* \(rejected\); open another one"):
             again()
 
 
@@ -194,5 +203,3 @@ def test_the_commands_and_a_server_tell_the_same(tmp_path, capsys):
         report = medassay.verify(f"http://127.0.0.1:{server.server_port}/")
         server.shutdown()
     assert report.ok, report.first_mismatch
-
-

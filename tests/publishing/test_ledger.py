@@ -378,7 +378,10 @@ def test_a_chained_line_that_says_nothing_readers_know_is_refused_by_name(site, 
     append_entry(site, record)
     code, _, errors = cli("verify", site)
     assert (code, errors.count("\n")) == (6, 1)
-    assert "log.jsonl line 3: neither a publication, a change of status nor a step of a dispute" in errors
+    assert (
+        "log.jsonl line 3: neither a publication, a change of status nor a step of a dispute"
+        in errors
+    )
     assert cli("status", site, "one", "retracted", "--reason", "x")[0] == 6
 
 

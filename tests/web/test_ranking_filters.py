@@ -115,7 +115,10 @@ def test_a_thousand_models_with_all_facts_stay_within_80_kb(tmp_path):
                 "size": (m * 7919) % 700 + 0.5,
             }
         )
-        lines += [f"q{n:02},{name},d,{'A' if (m * 7 + n * 13) % 31 > m % 29 else 'B'},A" for n in range(20)]
+        lines += [
+            f"q{n:02},{name},d,{'A' if (m * 7 + n * 13) % 31 > m % 29 else 'B'},A"
+            for n in range(20)
+        ]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "models.json").write_text(json.dumps({"schema_version": 1, "models": entries}))
     run = medassay.import_predictions(

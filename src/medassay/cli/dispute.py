@@ -7,6 +7,7 @@ import typer
 from medassay.cli import location
 from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
+from medassay.core.records.dispute import DisputedThing
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -44,9 +45,7 @@ def open_(
             folder,
             publication,
             claim,
-            model=model,
-            item=item,
-            answer=answer,
+            about=DisputedThing(model=model, item=item, answer=answer),
             by=by,
             signer=signer,
         )
@@ -92,9 +91,7 @@ def close(
 
     signer = None if key is None else Signer(key)
     with location.changing(site, last=LEDGER) as folder:
-        close_dispute(
-            folder, number, decision, reason=reason, following=following, signer=signer
-        )
+        close_dispute(folder, number, decision, reason=reason, following=following, signer=signer)
     out.tell(
         {"dispute": number, "decision": decision, "reason": reason}, f"dispute {number}: {decision}"
     )

@@ -120,7 +120,7 @@ class LedgerEntry:
     @property
     def is_dispute(self) -> bool:
         """Return whether it is of a dispute."""
-        return self.record["event"] == "dispute"
+        return self.event.event == "dispute"
 
     @property
     def signer(self) -> str | None:

@@ -20,8 +20,9 @@ from medassay.core.canonical import canonical
 from medassay.core.records.item import Bank
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
-from medassay.errors import GateError, InputError, UnavailableError
+from medassay.errors import GateError, InputError
 from medassay.report.tables import harmless
+from medassay.storage.parquet import write_parquet
 
 _PLAIN = (
     *("id", "revision", "domain", "category", "language", "answer_type", "split", "context"),
@@ -119,27 +120,13 @@ def _parquet(bank: Bank, records: Records, folder: Path) -> None:
 
 
 def _write_parquet(records: Records, to: Path) -> None:
-    try:
-        import duckdb
-    except ImportError:
-        raise UnavailableError(
-            "--format parquet and hf need DuckDB: pip install 'medassay[data]'"
-        ) from None
-    lines = to.with_suffix(".rows")
-    with lines.open("wb") as file:
-        for row, record in zip(_rows(records), records, strict=True):
-            file.write(canonical({**row, "options": record.get("options")}) + b"\n")
-    types = {"revision": "BIGINT", "year": "BIGINT", "options": "VARCHAR[]"}
-    columns = ", ".join(f"'{name}': '{types.get(name, 'VARCHAR')}'" for name in _COLUMNS)
-    target = str(to).replace("'", "''")
-    with duckdb.connect(":memory:") as base:
-        base.execute("SET autoinstall_known_extensions = false")
-        base.execute(
-            "COPY (SELECT * FROM read_json(?, format = 'newline_delimited', columns ="
-            f" {{{columns}}}, maximum_object_size = 268435456)) TO '{target}' (FORMAT parquet)",
-            [str(lines)],
-        )
-    lines.unlink()
+    typed = {"revision": "BIGINT", "year": "BIGINT", "options": "VARCHAR[]"}
+    types = {name: typed.get(name, "VARCHAR") for name in _COLUMNS}
+    rows = (
+        {**row, "options": record.get("options")}
+        for row, record in zip(_rows(records), records, strict=True)
+    )
+    write_parquet(rows, types, to, asked_by="--format parquet or hf")
 
 
 def _hugging_face(bank: Bank, records: Records, folder: Path) -> None:

@@ -81,7 +81,9 @@ def read_changes(publication: Path) -> PublicationChanges | None:
     path = publication / CHANGES
     if not path.is_file():
         return None
-    return record_as(parse_record(path.read_bytes(), str(CHANGES)), PublicationChanges, str(CHANGES))
+    return record_as(
+        parse_record(path.read_bytes(), str(CHANGES)), PublicationChanges, str(CHANGES)
+    )
 
 
 def changes_between(
@@ -347,7 +349,7 @@ def _changed_rows(
         yield ChangedRow(
             domain=domain,
             metric=metric,
-            scale=tuple(row.scale),
+            scale=(row.scale[0], row.scale[1]),
             model=model,
             setting=setting,
             mode=mode,

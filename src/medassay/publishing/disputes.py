@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.ledger import LEDGER, disputes_of, status_of
-from medassay.core.records.dispute import DECISIONS, DisputedThing
+from medassay.core.records.dispute import DECISIONS, WHOLE_PUBLICATION, DisputedThing
 from medassay.errors import GateError, InputError
 from medassay.publishing.board import DATA, board_of
 from medassay.publishing.history import enter_step, refuse_key_inside
@@ -26,9 +26,7 @@ def open_dispute(
     publication: str,
     claim: str,
     *,
-    model: str = "",
-    item: str = "",
-    answer: str = "",
+    about: DisputedThing = WHOLE_PUBLICATION,
     by: str = "",
     signer: Signer | None = None,
 ) -> int:
@@ -36,9 +34,9 @@ def open_dispute(
 
     Parameters
     ----------
-    model : id of the model that the claim is about
-    item : the item: its id, or domain and id, `cardiology/item-7`
-    answer : SHA-256 of the answer as its page shows it, or its first 8 digits or more
+    about : what the claim is about: of the model its id; of an item its id, or domain and id,
+        `cardiology/item-7`; of an answer the SHA-256 that its page shows, or its first 8 digits or
+        more; the publication as a whole where nothing is named
     by : who claims it, as readers see it
 
     Raises
@@ -51,7 +49,7 @@ def open_dispute(
     """
     _check_text("--claim", claim)
     _check_text("--by", by, needed=False)
-    if sum(map(bool, (model, item, answer))) > 1:
+    if sum(map(bool, (about.model, about.item, about.answer))) > 1:
         raise InputError("--model, --item, --answer: expected one of them; an answer names all")
     with _ledger_of(site, signer):
         entries = read_ledger(site)
@@ -59,7 +57,7 @@ def open_dispute(
         if publication not in statuses:
             known = ", ".join(sorted(statuses)) or "none"
             raise InputError(f"{site}: no publication '{publication}'; there are {known}")
-        about = _about(site, publication, model=model, item=item, answer=answer)
+        about = _with_page(site, publication, about)
         number = len(disputes_of(entries)) + 1
         _enter(
             site,
@@ -165,10 +163,9 @@ def _open_one(site: Path, number: int) -> str:
     return dispute.publication
 
 
-def _about(
-    site: Path, publication: str, *, model: str, item: str, answer: str
-) -> DisputedThing:
+def _with_page(site: Path, publication: str, about: DisputedThing) -> DisputedThing:
     """Return what a claim names, with the page that shows it."""
+    model, item, answer = about.model, about.item, about.answer
     place = site / "p" / publication
     board = board_of(Run(place / DATA), publication)
     if model:

@@ -7,7 +7,7 @@ whole or not at all, and what was published is never touched again.
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from medassay.bank.run_items import RunItems
@@ -18,11 +18,11 @@ from medassay.core.records.context_config import MOST_UNAVAILABLE
 from medassay.core.records.statistics import LookupCounts
 from medassay.core.records.trial import ToolCalls
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
-from medassay.kinds.catalog import presentations_of
 from medassay.kinds.pages import PAGES
 from medassay.own_code.kept import FOLDER, copy_kept
 from medassay.publishing.board import DATA, board_of
 from medassay.publishing.changes import earlier_publication, write_changes
+from medassay.publishing.data_files import write_archive, write_data
 from medassay.publishing.history import record_publication, refuse_foreign, refuse_key_inside
 from medassay.publishing.identity import BOARD_FILE, write_identity
 from medassay.publishing.recompute import verify_run
@@ -31,14 +31,9 @@ from medassay.publishing.secret_text import has_secret
 from medassay.publishing.shingles import leaking_file
 from medassay.publishing.trend import series_of, write_trend
 from medassay.publishing.withhold import secrets_of, write_public
+from medassay.report.badge import badges
 from medassay.report.board import VALIDATION, Board
-from medassay.report.citation import citation_files
 from medassay.report.pages.html import asset
-from medassay.report.tables import (
-    leaderboard_csv,
-    pairs_csv,
-    times_csv,
-)
 from medassay.runner.merge import join_runs
 from medassay.storage.ledger import lock_site, read_ledger
 from medassay.storage.run import SUMS, Run, file_sha256, refuse_inside, sealed_names
@@ -272,19 +267,6 @@ def _copy_code(run: Run, public_run: Run) -> None:
             raise GateError(f"{path.name}: looks like a secret: not published")
 
 
-def _write_tables(folder: Path, board: Board) -> None:
-    """Write the files beside the run's own: tables, and how the publication is cited."""
-    (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
-    (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
-    (folder / "data" / "times.csv").write_text(times_csv(board), encoding="utf-8")
-    for file, text in citation_files(board).items():
-        (folder / "data" / file).write_text(text, encoding="utf-8")
-    for part in board.by_metric:
-        for presentation in presentations_of(part.statistics.document).values():
-            for table, data_file in presentation.files.items():
-                (folder / "data" / table).write_text(data_file.text(part), encoding="utf-8")
-
-
 def _board_file(site: Path, named: Path | str | None) -> Path | None:
     if named is not None:
         return Path(named)
@@ -326,7 +308,13 @@ def _assemble(
     board = board_of(public_run, name, compact=about.compact)
     for file in _ASSETS:
         (folder / file).write_bytes(asset(file))
-    _write_tables(folder, board)
+    write_data(folder / "data", board, public_run)
+    write_archive(folder / "data", name)
+    for address, badge in badges(board):
+        (folder / address).parent.mkdir(parents=True, exist_ok=True)
+        (folder / address).write_text(badge, encoding="utf-8")
+    names = [path.relative_to(folder / "data") for path in (folder / "data").rglob("*.*")]
+    board = replace(board, data_files=sorted(path.as_posix() for path in names))
     for pages in PAGES.values():
         for address, content in pages(board):
             target = folder / address

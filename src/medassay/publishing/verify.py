@@ -195,8 +195,8 @@ def _check_changes(folder: Path) -> None:
         earlier = earlier_publication(entries[:position])
         if earlier is None:
             raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: nothing was published before it")
-        runs = [(one, Run(folder / "p" / one / DATA)) for one in (earlier, name)]
-        expected = changes_between(*runs, entries[:position], stored.reason)
+        before, now = ((one, Run(folder / "p" / one / DATA)) for one in (earlier, name))
+        expected = changes_between(before, now, entries[:position], stored.reason)
         if (place / CHANGES).read_bytes() != changes_line(expected):
             raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: not what p/{earlier} and p/{name} say")
 

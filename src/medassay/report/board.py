@@ -196,7 +196,8 @@ class Board:
     run has several metrics, `by_metric` has a board of each, with the folder of its rankings, and
     each knows the `whole`. `identity` is what the publisher says of the board,
     `changes` what it says otherwise than the publication before it.
-    `worst_answers` gives the lowest answers of each (model, setting, mode).
+    `data_files` are the files that lie in `data/`; `worst_answers` gives the lowest answers of each
+    (model, setting, mode).
     """
 
     publication: str
@@ -226,6 +227,7 @@ class Board:
     whole: "Board | None" = None
     identity: BoardIdentity | None = None
     changes: PublicationChanges | None = None
+    data_files: Sequence[str] = ()
     by_category: Sequence[CategoryScore] = ()
     worst_answers: Mapping[tuple[str, str, str], Sequence[WorstAnswer]] = field(
         default_factory=dict

@@ -10,6 +10,7 @@ from medassay.core.records.identity import BoardIdentity
 from medassay.core.wording import visible
 from medassay.report.board import Board
 from medassay.report.document import latex_text
+from medassay.report.references import address_of, reference
 
 FILES = {
     "citation.bib": "the publication for BibTeX",
@@ -38,20 +39,8 @@ def citation_files(board: Board) -> dict[str, str]:
 
 def citation_text(board: Board) -> str:
     """Return how a publication is cited in a text."""
-    root = f"data root {board.seal.root[:16]}"
-    if board.identity is None:
-        return f"medassay publication {board.publication}, {board.date}, {root}."
-    identity = board.identity
-    address = _address(board, identity)
-    where = f" {address}" if address else ""
-    return (
-        f"{identity.publisher} ({board.date[:4]}): {identity.title}, publication"
-        f" {board.publication} of {board.date}, {root}.{where}"
-    )
-
-
-def _address(board: Board, identity: BoardIdentity) -> str:
-    return f"{identity.address}p/{board.publication}/" if identity.address else ""
+    where = "" if board.identity is None else address_of(board, board.identity)
+    return f"{reference(board)}.{' ' if where else ''}{where}"
 
 
 def _title(board: Board, identity: BoardIdentity) -> str:
@@ -68,7 +57,7 @@ def _bibtex(board: Board, identity: BoardIdentity) -> str:
         "version": latex_text(board.publication),
         "note": f"Data root sha256 {board.seal.root}",
     }
-    if address := _address(board, identity):
+    if address := address_of(board, identity):
         fields["url"] = address
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
     return "\n".join([f"@misc{{{board.publication},", *lines, "}", ""])
@@ -92,7 +81,7 @@ def _cff(board: Board, identity: BoardIdentity) -> str:
             }
         ],
     }
-    if address := _address(board, identity):
+    if address := address_of(board, identity):
         document["url"] = address
     if identity.licence in _SPDX:
         document["license"] = identity.licence
@@ -116,6 +105,6 @@ def _datacite(board: Board, identity: BoardIdentity) -> str:
             {"alternateIdentifier": board.seal.root, "alternateIdentifierType": "data root sha256"}
         ],
         **({"rightsList": [{"rights": identity.licence}]} if identity.licence else {}),
-        **({"url": address} if (address := _address(board, identity)) else {}),
+        **({"url": address} if (address := address_of(board, identity)) else {}),
     }
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"

@@ -20,6 +20,10 @@ _TIMES = [
     *("cost", "currency", "price_known"),
     *("location", "engine", "quantisation", "gpu", "cpu", "memory_gib"),
 ]
+_OF_CATEGORIES = [
+    *("category", "mode", "model", "setting", "metric", "estimate", "lo", "hi", "interval"),
+    *("second_method", "second_lo", "second_hi", "n", "flags"),
+]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _COLUMNS = [
     "domain",
@@ -96,6 +100,38 @@ def harmless(value: Cell) -> Cell:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def plain(cell: str) -> str:
+    """Return the text that `harmless` made a cell of.
+
+    Examples
+    --------
+    >>> plain("'=1+1"), plain("'tis")
+    ('=1+1', "'tis")
+    """
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+
+
+def categories_csv(board: Board) -> str:
+    """Return the scores of every row by category of the items as one table."""
+    return csv_text(
+        _OF_CATEGORIES,
+        (
+            {
+                **msgspec.structs.asdict(one.estimate),
+                **estimate_cells(one.estimate),
+                "category": one.category,
+                "model": one.model,
+                "setting": one.setting,
+                "mode": one.mode,
+                "metric": one.metric or board.statistics.metric,
+                "interval": one.estimate.interval or "percentile",
+                "flags": " ".join(one.estimate.flags),
+            }
+            for one in board.by_category
+        ),
+    )
 
 
 def leaderboard_csv(board: Board) -> str:

@@ -68,7 +68,9 @@ def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
     if not isinstance(record, dict) or canonical(document) != line:
         raise IntegrityError(f"{where}: not a line that was written")
     if not _is_complete(record):
-        raise IntegrityError(f"{where}: neither a publication, a change of status nor a step of a dispute")
+        raise IntegrityError(
+            f"{where}: neither a publication, a change of status nor a step of a dispute"
+        )
     signature = document.pop("signature", None)
     expected = chained(prev, record)
     if document != {"record": record, "prev": prev, "hash": expected}:

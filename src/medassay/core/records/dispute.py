@@ -37,6 +37,9 @@ class DisputedThing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return self.model or "the publication as a whole"
 
 
+WHOLE_PUBLICATION = DisputedThing()
+
+
 class DisputeStep(msgspec.Struct, frozen=True, kw_only=True):
     """What a line of a ledger says of a dispute.
 
@@ -53,7 +56,7 @@ class DisputeStep(msgspec.Struct, frozen=True, kw_only=True):
     dispute: int
     publication: str
     at: str
-    about: DisputedThing = DisputedThing()
+    about: DisputedThing = WHOLE_PUBLICATION
     claim: str = ""
     by: str = ""
     checked: str = ""

@@ -44,7 +44,9 @@ def changes_sentence(changes: PublicationChanges) -> str:
     said += [f"{counted(left, 'row')} that left"] if left else []
     if not said:
         return "In the overall ranking no row is new, none left, and no range of ranks is another."
-    return f"In the overall ranking there {'is' if moved + new + left == 1 else 'are'} {listed(said)}."
+    return (
+        f"In the overall ranking there {'is' if moved + new + left == 1 else 'are'} {listed(said)}."
+    )
 
 
 def why_text(row: ChangedRow, changes: PublicationChanges) -> str:
@@ -60,8 +62,10 @@ def why_text(row: ChangedRow, changes: PublicationChanges) -> str:
     if row.items:
         reasons.append(f"{counted(row.items, 'item')} corrected, added or removed")
     if row.answers:
-        reasons.append(f"{counted(row.answers, 'answer')} to unchanged items "
-                       f"{'is' if row.answers == 1 else 'are'} other ones")
+        reasons.append(
+            f"{counted(row.answers, 'answer')} to unchanged items "
+            f"{'is' if row.answers == 1 else 'are'} other ones"
+        )
     if row.rescored:
         reasons.append(f"{counted(row.rescored, 'equal answer')} scored otherwise")
     if model is not None:
@@ -83,4 +87,3 @@ def _beside(row: ChangedRow, changes: PublicationChanges) -> str:
     said = [f"{counted(new, 'new row')} in this ranking"] if new else []
     said += [f"{counted(left, 'row')} left it"] if left else []
     return ", ".join(said)
-

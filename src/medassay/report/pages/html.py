@@ -12,11 +12,13 @@ from markupsafe import Markup, escape
 from medassay.core.ranks import p_text
 from medassay.core.records.item import shuffle_text
 from medassay.core.records.leaderboard import unread_share
-from medassay.core.records.statistics import LeaderboardRow
+from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.core.records.target import LETTERS
 from medassay.core.scale import units
 from medassay.core.wording import counted, listed
+from medassay.report.badge import badge_path
 from medassay.report.board import Board, ShownCell
+from medassay.report.references import number_text, page_address, reference
 
 # Controls and format marks, among them all that turn the direction of text.
 _INVISIBLE = ("Cc", "Cf", "Co", "Cs")
@@ -133,12 +135,28 @@ def environment_of(*first: tuple[str, str]) -> jinja2.Environment:
         counted=counted,
         listed=listed,
         cell_key=_cell_key,
+        badge_path=badge_path,
+        number_text=number_text,
+        page_address=page_address,
+        reference=reference,
+        row_text=_row_text,
     )
     return jinja
 
 
 def _cell_key(domain: str, row: LeaderboardRow) -> ShownCell:
     return ShownCell(domain=domain, model=row.model, setting=row.setting, mode=row.mode)
+
+
+def _row_text(board: Board, domain: str, row: LeaderboardRow) -> str:
+    """Return the number of a row in words, as it is cited."""
+    where = "overall" if domain == OVERALL else board.domain_name(domain)
+    n_ranked = sum(one.rank is not None for one in board.rows(domain, row.mode))
+    ranks = "" if row.rank is None else f", rank {row.rank_text()} of {n_ranked}"
+    return (
+        f"{row.model}, {where}, {board.setting_name(row.setting)}, {row.mode},"
+        f" {metric_name(row.metric)} {row.score_text}{ranks}"
+    )
 
 
 def metric_name(metric: str) -> str:

@@ -104,9 +104,7 @@ def _views(board: Board) -> Mapping[str, _ModelView]:
     return views
 
 
-def _add_ranking(
-    views: Mapping[str, _ModelView], board: Board, domain: str, mode: str
-) -> None:
+def _add_ranking(views: Mapping[str, _ModelView], board: Board, domain: str, mode: str) -> None:
     ranked, others = shown_rows(board.rows(domain, mode))
     partners = undecided_pairs(board, domain, mode)
     for entry in (*ranked, *(entry for entries in others.values() for entry in entries)):

@@ -91,6 +91,7 @@
     answers.forEach(function (answer) { show(answer, items[answer.trial.domain + "\u001f" + answer.trial.item] || {}); });
     state.textContent = answers.length + " answers; " + query.get("setting") + ", " + query.get("mode") + ".";
     place.hidden = false;
+    document.dispatchEvent(new Event("answers"));
     if (location.hash.length > 1) {
       var target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
       if (target) target.scrollIntoView();

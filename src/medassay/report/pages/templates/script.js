@@ -97,6 +97,31 @@
     if (location.search) filter();
   }
 
+  // Each answer of a page can be cited: its hash and its address.
+  function offerCitations() {
+    var cite = document.querySelector("details.cite[data-reference]");
+    if (!cite) return;
+    var address = /^https?:/.test(cite.dataset.address) ? cite.dataset.address : location.href.split(/[?#]/)[0];
+    document.querySelectorAll("article[data-sha256]").forEach(function (article) {
+      if (article.querySelector("button.cite")) return;
+      var proof = article.querySelector(".proof:last-of-type"), button = document.createElement("button");
+      if (!proof) return;
+      button.type = "button";
+      button.className = "cite";
+      button.textContent = "Cite this answer";
+      button.addEventListener("click", function () {
+        var told = article.querySelector("p.citation") || article.appendChild(document.createElement("p"));
+        told.className = "citation";
+        told.setAttribute("role", "status");
+        told.textContent = cite.dataset.reference + ", answer sha256 " + article.dataset.sha256 + ". " + address + location.search + "#" + article.id;
+        getSelection().selectAllChildren(told);
+      });
+      proof.append(" · ", button);
+    });
+  }
+  document.addEventListener("answers", offerCitations);
+  offerCitations();
+
   function open() {
     var target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     var details = target && target.closest("details");

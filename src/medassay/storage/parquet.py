@@ -1,0 +1,53 @@
+"""Tables as Parquet, by DuckDB."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.errors import UnavailableError
+
+
+def has_parquet() -> bool:
+    """Return whether Parquet can be written: whether the extra `data` is installed."""
+    try:
+        import duckdb  # noqa: F401 - whether it is there
+    except ImportError:
+        return False
+    return True
+
+
+def write_parquet(
+    rows: Iterable[Mapping[str, Any]], types: Mapping[str, str], to: Path, *, asked_by: str
+) -> None:
+    """Write rows as a Parquet file; equal rows give equal bytes.
+
+    Parameters
+    ----------
+    types : column → type of DuckDB; columns of rows that are not among them are left out
+    asked_by : option that needs it, as an error names it
+
+    Raises
+    ------
+    UnavailableError
+        When DuckDB is not installed.
+    """
+    try:
+        import duckdb
+    except ImportError:
+        raise UnavailableError(f"{asked_by} needs DuckDB: pip install 'medassay[data]'") from None
+    lines = to.with_suffix(".rows")
+    with lines.open("wb") as file:
+        for row in rows:
+            file.write(canonical({name: row.get(name) for name in types}) + b"\n")
+    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
+    target = str(to).replace("'", "''")
+    with duckdb.connect(":memory:") as base:
+        base.execute("SET autoinstall_known_extensions = false")
+        base.execute("SET threads = 1")  # the order of rows, and so the bytes, depend on no timing
+        base.execute(
+            "COPY (SELECT * FROM read_json(?, format = 'newline_delimited', columns ="
+            f" {{{columns}}}, maximum_object_size = 268435456)) TO '{target}' (FORMAT parquet)",
+            [str(lines)],
+        )
+    lines.unlink()
