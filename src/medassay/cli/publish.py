@@ -46,7 +46,9 @@ _COMPACT = typer.Option(
         " cells or 200,000 answers."
     ),
 )
-_REQUIRE_API = typer.Option(False, "--require-api", help="Refuse models that others cannot call.")
+_REQUIRE_API = typer.Option(
+    False, "--require-api", help="Refuse models that others cannot call, and imports."
+)
 _WITH_CODE = typer.Option(False, "--with-code", help="Publish own code that made the numbers, too.")
 _BOARD = typer.Option(
     None,

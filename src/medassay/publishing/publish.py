@@ -54,7 +54,8 @@ class About:
         criticism
     compact : whether one page shows all cells, reading files; None: above 5,000 cells or 200,000
         answers
-    require_api : refuse models that others cannot call
+    require_api : refuse models that others cannot call, and imported ones, of which nobody knows
+        who was asked
     with_code : publish own code that made the numbers, too
     trust_code : compute what it says again before anything is published
     board : the file that says who publishes the board and what for; None: `board.toml` beside the
@@ -114,7 +115,7 @@ def publish(
     _refuse_private(opened)
     _refuse_blind(opened)
     if about.require_api:
-        _refuse_local(opened)
+        _refuse_uncallable(opened)
     name = publication or opened.id
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,199}", name):
         raise InputError(
@@ -248,15 +249,19 @@ def _refuse_beside(site: Path, run: Run) -> None:
             )
 
 
-def _refuse_local(run: Run) -> None:
-    """Refuse models that run on somebody's own machine: readers could not ask them again."""
-    specs = run.manifest.models.items()
-    local = [n for n, s in specs if s.provider != "baseline" and s.location != "external"]
-    if local:
-        raise GateError(
-            f"--require-api: {', '.join(sorted(local))} cannot be called by others; publish without"
-            " them, or without --require-api"
-        )
+def _refuse_uncallable(run: Run) -> None:
+    """Refuse models that readers could not ask again: of somebody's own machine, without an address
+    for others, or imported, so that nobody knows who was asked.
+    """
+    reasons: dict[str, list[str]] = {}
+    for name, spec in sorted(run.manifest.models.items()):
+        if spec.provider == "import":
+            reasons.setdefault("were imported: who was asked is not known", []).append(name)
+        elif spec.provider != "baseline" and (spec.location != "external" or not spec.api):
+            reasons.setdefault("cannot be called by others", []).append(name)
+    if reasons:
+        listed = "; ".join(f"{', '.join(names)} {why}" for why, names in reasons.items())
+        raise GateError(f"--require-api: {listed}; publish without them, or without --require-api")
 
 
 def _copy_code(run: Run, public_run: Run) -> None:

@@ -36,6 +36,7 @@ class RunModel(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     provider: str
     location: str = ""
+    api: bool = True
     family: str | None = None
     model: str = ""
     version: str = ""
