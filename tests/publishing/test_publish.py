@@ -93,17 +93,36 @@ def test_times_and_cost_stand_on_the_run_page_and_in_its_table_only(tmp_path, mo
     assert "EUR" not in (page / "index.html").read_text()
 
 
-def test_models_that_others_cannot_call_are_refused_on_request(tmp_path, mock_server):
+@pytest.mark.parametrize(
+    ("more", "callable_by_others"),
+    [
+        ({"location": "local"}, False),
+        ({"location": "external"}, True),
+        ({"location": "external", "api": False}, False),
+    ],
+)
+def test_models_that_others_cannot_call_are_refused_on_request(
+    tmp_path, mock_server, more, callable_by_others
+):
     makers.write_bank(tmp_path / "bank", makers.many_items(12))
     random = {"id": "random", "provider": "baseline", "model": "random"}
-    for location in ("local", "external"):
-        model = {**makers.endpoint(mock_server("--text", "A")), "location": location}
-        makers.write_models(tmp_path, model, random)
-        plan = makers.write_plan(tmp_path, models=["m", "random"], name=location)
-        run = medassay.run(plan, secrets={})
-        about = About(require_api=True)
-        if location == "external":
-            assert medassay.publish(run, tmp_path / "site", about=about).is_file()
-        else:
-            with pytest.raises(GateError, match="--require-api: m cannot be called"):
-                medassay.publish(run, tmp_path / "site", about=about)
+    model = {**makers.endpoint(mock_server("--text", "A")), **more}
+    makers.write_models(tmp_path, model, random)
+    run = medassay.run(makers.write_plan(tmp_path, models=["m", "random"]), secrets={})
+    about = About(require_api=True)
+    if callable_by_others:
+        assert medassay.publish(run, tmp_path / "site", about=about).is_file()
+    else:
+        with pytest.raises(GateError, match="--require-api: m cannot be called by others"):
+            medassay.publish(run, tmp_path / "site", about=about)
+        assert not (tmp_path / "site/p").exists()
+
+
+def test_imports_are_refused_where_readers_must_be_able_to_ask_again(tmp_path):
+    lines = ["item,model,domain,prediction,key", *(f"q{n},gpt-4o,law,A,A" for n in range(12))]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    columns = {name: name for name in lines[0].split(",")}
+    run = medassay.import_predictions(tmp_path / "t.csv", columns, runs=tmp_path / "runs")
+    with pytest.raises(GateError, match="gpt-4o were imported: who was asked is not known"):
+        medassay.publish(run, tmp_path / "site", about=About(require_api=True))
+    assert medassay.publish(run, tmp_path / "site").is_file()
