@@ -502,6 +502,7 @@ def main() -> None:
     shutil.rmtree(BUILD / "site/assets/stylesheets/classic")  # the other look of the theme
     for page in (BUILD / "site").rglob("*.html"):
         page.write_text(without_indentation(page.read_text(encoding="utf-8")), encoding="utf-8")
+    subprocess.run([sys.executable, HERE / "style_pages.py", BUILD / "site/style"], check=True)
     print(f"the site is in {BUILD / 'site'}")
     if serve:
         subprocess.run(

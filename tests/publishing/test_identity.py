@@ -64,7 +64,7 @@ def test_every_page_says_who_and_what_for(run, board, tmp_path):
     assert 'href="mailto:board@example.org"' in about
     ranking = (site / "p/one/domain/law/index.html").read_text()
     assert "<h1>The law</h1>" in ranking
-    assert '<span class="setting">question alone</span>' in ranking
+    assert "Setting: question alone." in ranking
     assert (site / "p/one/logo.svg").read_text() == LOGO
     kept = json.loads((site / "p/one/data/board.json").read_text())
     assert (kept["title"], kept["schema_version"]) == ("Law & <Medicine>", 1)

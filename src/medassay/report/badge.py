@@ -41,8 +41,8 @@ def badge(board: Board, row: LeaderboardRow, n_ranked: int) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="22" role="img"'
         f' viewBox="0 0 {width:.0f} 22"><title>{title}</title>'
-        f'<rect width="{left + 12:.1f}" height="22" fill="#24292f"/>'
-        f'<rect x="{left + 12:.1f}" width="{right + 12:.1f}" height="22" fill="#0b57b0"/>'
+        f'<rect width="{left + 12:.1f}" height="22" fill="#17202b"/>'
+        f'<rect x="{left + 12:.1f}" width="{right + 12:.1f}" height="22" fill="#0a5c66"/>'
         '<g fill="#fff" font-family="system-ui, sans-serif" font-size="12">'
         f'<text x="6" y="15" textLength="{left:.1f}">{escape(name)}</text>'
         f'<text x="{left + 18:.1f}" y="15" textLength="{right:.1f}">{escape(said)}</text>'

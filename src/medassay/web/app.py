@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 
 from medassay import errors
 from medassay.errors import GateError, InputError, MedassayError, UnavailableError
+from medassay.report.pages.html import asset
 from medassay.review.store.database import Database
 from medassay.review.store.reviews import ChangedElsewhere, Incomplete
 from medassay.web.api import Refusal
@@ -90,6 +91,7 @@ def build_app(database: Database, settings: AppSettings | None = None) -> FastAP
             response_model=None if not is_json else _model(route.answer),
             responses=_REFUSALS if is_json else None,
         )
+    app.add_route("/static/base.css", _base_style)
     static = StaticFiles(directory=str(files("medassay.web") / "static"))
     app.mount("/static", static, name="static")
     app.add_exception_handler(MedassayError, _error_response)
@@ -100,6 +102,11 @@ def build_app(database: Database, settings: AppSettings | None = None) -> FastAP
         app.add_exception_handler(kind, _not_stored)
     app.add_exception_handler(Exception, _broken)
     return app
+
+
+def _base_style(_: Request) -> Response:
+    """Return what the style of the app shares with boards and viewer."""
+    return Response(asset("base.css"), media_type="text/css")
 
 
 def _model(answer: Any) -> Any:

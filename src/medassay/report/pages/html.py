@@ -190,5 +190,8 @@ def render(template: str, board: Board, path: str, *, up: str | None = None, **v
 
 
 def asset(name: str) -> bytes:
-    """Return the bytes of a style sheet or script of the site."""
-    return (files("medassay.report.pages") / "templates" / name).read_bytes()
+    """Return the bytes of a style sheet or script of the site; its style begins with what boards,
+    viewer and review app share.
+    """
+    content = (files("medassay.report.pages") / "templates" / name).read_bytes()
+    return asset("base.css") + content if name == "style.css" else content

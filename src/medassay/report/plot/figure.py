@@ -29,28 +29,28 @@ class _Theme:
 
 
 # Text 4.5:1 and marks 3:1 against their background, in both schemes.
-_LIGHT = _Theme(text="#1b1f24", back="#ffffff", line="#d0d7de", soft="#57606a")
-_DARK = _Theme(text="#e6edf3", back="#0d1117", line="#30363d", soft="#9aa5b1")
+_LIGHT = _Theme(text="#17202b", back="#fcfbf8", line="#d8d6cf", soft="#545e6b")
+_DARK = _Theme(text="#e9ecef", back="#10171e", line="#33404c", soft="#a2adb9")
 _COLOURS = {
     False: [
-        "#0b57b0",
-        "#b3261e",
-        "#1a7f37",
-        "#8a4b00",
-        "#6f42c1",
-        "#00707a",
-        "#8c2f6b",
-        "#57606a",
+        "#0a5c66",
+        "#c2410c",
+        "#6b3fa0",
+        "#8a6100",
+        "#2563a8",
+        "#a02c6b",
+        "#2e7d32",
+        "#545e6b",
     ],
     True: [
-        "#79b8ff",
-        "#ff8c82",
-        "#56d364",
-        "#f0b25a",
-        "#c297ff",
-        "#56d4dd",
-        "#f28fcb",
-        "#9aa5b1",
+        "#7fd0d8",
+        "#ff9a73",
+        "#c3a6ff",
+        "#e3bd5b",
+        "#8ab8f5",
+        "#f394c4",
+        "#7fd18b",
+        "#a2adb9",
     ],
 }
 N_COLOURS = len(_COLOURS[False])  # more would repeat
@@ -85,7 +85,7 @@ class Figure:
             "gridColor": theme.line,
             "domainColor": theme.soft,
             "tickColor": theme.soft,
-            "labelLimit": 220,
+            "labelLimit": 320,
         }
         config = {
             "background": theme.back,

@@ -71,7 +71,7 @@ def heat_map(
         "field": "value",
         "type": "quantitative",
         "title": None,
-        "scale": {"domain": [-1, 0, 1], "range": ["#b3261e", "#f6f8fa", "#0b57b0"]},
+        "scale": {"domain": [-1, 0, 1], "range": ["#c2410c", "#f2f0ea", "#0a5c66"]},
     }
     layers: list[dict[str, Any]] = [
         {
@@ -81,7 +81,7 @@ def heat_map(
     ]
     if len(names) <= _VALUES_UP_TO:
         dark = "datum.value != null && abs(datum.value) > 0.6"
-        ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#1b1f24"}
+        ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#17202b"}
         text = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
         layers.append({"mark": {"type": "text", "fontSize": 10}, "encoding": text})
     undefined = sum(value is None for line in matrix for value in line)
@@ -131,9 +131,9 @@ def score_grid(cells: Sequence[GridCell], *, unit: str) -> Figure:
         "field": "value",
         "type": "quantitative",
         "title": unit,
-        "scale": {"domain": [0, 1], "range": ["#f6f8fa", "#0b57b0"]},
+        "scale": {"domain": [0, 1], "range": ["#f2f0ea", "#0a5c66"]},
     }
-    ink = {"condition": {"test": "datum.value > 0.55", "value": "#ffffff"}, "value": "#1b1f24"}
+    ink = {"condition": {"test": "datum.value > 0.55", "value": "#ffffff"}, "value": "#17202b"}
     text = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
     lowest = min(cells, key=lambda cell: cell.value)
     return Figure(
@@ -148,7 +148,7 @@ def score_grid(cells: Sequence[GridCell], *, unit: str) -> Figure:
             "height": {"step": 26},
             "layer": [
                 {
-                    "mark": {"type": "rect", "stroke": "#8a929b", "strokeWidth": 0.5},
+                    "mark": {"type": "rect", "stroke": "#545e6b", "strokeWidth": 0.5},
                     "encoding": {"x": x, "y": y, "color": colour},
                 },
                 {"mark": {"type": "text", "fontSize": 11}, "encoding": text},
