@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Tests start hundreds of processes: each would compile what it imports anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: all bench check demo docs examples golden interop legacy net review sbom test
+.PHONY: all bench check demo docs every-size examples golden interop legacy net review sbom test
 
 all: check examples test
 
@@ -30,6 +30,9 @@ docs: $(VENV)/.docs  ## Build the documentation site, with the notebooks execute
 
 net: $(VENV)/.web $(VENV)/.scale  ## What earlier code sealed, of every kind, verifies as it did.
 	$(BIN)/python -m pytest -q tests/net
+
+every-size: $(VENV)/.web $(VENV)/.scale  ## Look at every kind of page of boards of 3, 10, 120 and 1,000 models.
+	MEDASSAY_EVERY_SIZE=1 $(BIN)/python -m pytest -q tests/web/test_every_size.py
 
 examples: $(VENV)/.local
 	for example in examples/*.py; do echo $$example; $(BIN)/python $$example || exit 1; done
