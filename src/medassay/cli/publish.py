@@ -58,6 +58,9 @@ _BOARD = typer.Option(
         " beside the folder of the site, where there is one."
     ),
 )
+_LANGUAGE = typer.Option(
+    "en", "--language", help="Of the pages: en, de, or a catalogue of one's own (.json)."
+)
 _KEY = typer.Option(None, help="The private key that signs the log (`medassay keys new`).")
 _YES = typer.Option(False, "--yes", help="Do not ask before anything becomes public.")
 
@@ -69,6 +72,7 @@ def command(
     reason: str = _REASON,
     validation: Path | None = _VALIDATION,
     board: Path | None = _BOARD,
+    language: str = _LANGUAGE,
     compact: bool | None = _COMPACT,
     require_api: bool = _REQUIRE_API,
     with_code: bool = _WITH_CODE,
@@ -104,6 +108,7 @@ def command(
         with_code=with_code,
         trust_code=trust_code,
         board=board,
+        language=language,
     )
     with location.changing(to, last=LEDGER) as folder:
         pages = [

@@ -24,6 +24,7 @@ from medassay.kinds.shown_answer import parts_shown, whole_item
 from medassay.own_code.kept import FOLDER
 from medassay.publishing.changes import read_changes
 from medassay.publishing.identity import kept_identity
+from medassay.publishing.language import kept_texts
 from medassay.publishing.reruns import read_reruns
 from medassay.publishing.times import from_sealed, shown_times, times_of
 from medassay.publishing.trend import read_trend
@@ -90,6 +91,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         worst_answers={} if front else worst_answers(run, items),
         trend=read_trend(run.path.parents[1]),
         changes=read_changes(run.path.parents[1]),
+        texts=kept_texts(run.path.parents[1]),
         banks=_banks(run, items),
         rerun=rerun_of(run),
         reruns=read_reruns(run.path.parents[1]),

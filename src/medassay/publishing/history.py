@@ -30,9 +30,11 @@ from medassay.core.records.statistics import OVERALL
 from medassay.errors import GateError, InputError
 from medassay.publishing.board import DATA, board_of
 from medassay.publishing.identity import kept_identity
+from medassay.publishing.language import kept_texts
 from medassay.report.board import Board
 from medassay.report.pages.ranking import ranking
 from medassay.report.site import ADDRESSED, site_files
+from medassay.report.texts import Texts
 from medassay.runner.manifest import code_of_today
 from medassay.storage.ledger import append_entry, head_line, lock_site, read_ledger
 from medassay.storage.run import SUMS, Run, file_sha256
@@ -177,7 +179,7 @@ def front_page(board: Board, entries: Sequence[LedgerEntry]) -> bytes:
 def _write_site(site: Path, newest: Board | None = None) -> None:
     entries = read_ledger(site)
     _replace(site / "index.html", front_page(front_board(site, entries, newest), entries))
-    pages = dict(site_files(entries, site_identity(site, entries)))
+    pages = dict(site_files(entries, *site_words(site, entries)))
     for address, content in pages.items():
         _replace(site / address, content)
     for name in ADDRESSED - pages.keys():  # of a site whose address is no longer told
@@ -188,9 +190,15 @@ def _write_site(site: Path, newest: Board | None = None) -> None:
 
 def site_sums(site: Path, entries: Sequence[LedgerEntry]) -> bytes:
     """Return the sums of every file of a site that is none of a publication's."""
-    pages = site_files(entries, site_identity(site, entries))
+    pages = site_files(entries, *site_words(site, entries))
     names = [HEAD, "index.html", LEDGER, *(address for address, _ in pages)]
     return "".join(f"{file_sha256(site / name)}  {name}\n" for name in sorted(names)).encode()
+
+
+def site_words(site: Path, entries: Sequence[LedgerEntry]) -> tuple[BoardIdentity | None, Texts]:
+    """Return what the newest publication keeps of its publisher, and the texts of its language."""
+    newest = publications_in(entries)[-1].publication
+    return site_identity(site, entries), kept_texts(site / "p" / newest)
 
 
 def site_identity(site: Path, entries: Sequence[LedgerEntry]) -> BoardIdentity | None:

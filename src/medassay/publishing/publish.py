@@ -25,6 +25,7 @@ from medassay.publishing.changes import earlier_publication, write_changes
 from medassay.publishing.data_files import write_archive, write_data
 from medassay.publishing.history import record_publication, refuse_foreign, refuse_key_inside
 from medassay.publishing.identity import BOARD_FILE, write_identity
+from medassay.publishing.language import chosen_texts, write_language
 from medassay.publishing.recompute import verify_run
 from medassay.publishing.reruns import write_reruns
 from medassay.publishing.secret_text import has_secret
@@ -60,6 +61,7 @@ class About:
     trust_code : compute what it says again before anything is published
     board : the file that says who publishes the board and what for; None: `board.toml` beside the
         folder of the site, where there is one
+    language : of the pages: "en", "de", or the path of a catalogue (`.json`)
     """
 
     reason: str = ""
@@ -69,6 +71,7 @@ class About:
     with_code: bool = False
     trust_code: bool = False
     board: Path | str | None = None
+    language: str = "en"
 
 
 def publish(
@@ -109,6 +112,7 @@ def publish(
     >>> page.relative_to(site).as_posix(), medassay.verify(site).ok
     ('p/first/index.html', True)
     """
+    chosen_texts(about.language)  # a wrong one is told before anything is read
     opened = _run_to_publish(runs)
     _refuse_broken(opened, trust_code=about.trust_code is True)
     items = RunItems(opened.path, opened.manifest.domains)
@@ -308,11 +312,12 @@ def _assemble(
     _copy_documents(folder, about.validation)
     if (board_file := _board_file(site, about.board)) is not None:
         write_identity(folder, board_file)
+    write_language(folder, about.language)
     if about.with_code:
         _copy_code(run, public_run)
     board = board_of(public_run, name, compact=about.compact)
     for file in _ASSETS:
-        (folder / file).write_bytes(asset(file))
+        (folder / file).write_bytes(asset(file, board.texts))
     write_data(folder / "data", board, public_run)
     write_archive(folder / "data", name)
     for address, badge in badges(board):

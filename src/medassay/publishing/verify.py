@@ -24,8 +24,8 @@ from medassay.publishing.history import (
     front_board,
     front_page,
     recorded,
-    site_identity,
     site_sums,
+    site_words,
 )
 from medassay.publishing.recompute import check_sums, verify_run
 from medassay.publishing.report import Mismatch, VerificationReport
@@ -283,7 +283,7 @@ def _check_pages(folder: Path) -> str:
     # Sums vouch for themselves only: where this code made the pages, they are made once more.
     if entries[-1].record.get("code") != code_of_today():
         return f"{len(listed_names)} files, not made anew: other code"
-    pages = dict(site_files(entries, site_identity(folder, entries)))
+    pages = dict(site_files(entries, *site_words(folder, entries)))
     pages["index.html"] = front_page(front_board(folder, entries), entries)
     for name, content in pages.items():
         if (folder / name).read_bytes() != content:

@@ -33,7 +33,7 @@ def badge(board: Board, row: LeaderboardRow, n_ranked: int) -> str:
     name = visible(board.title)
     if len(name) > _MOST:
         name = f"{name[: _MOST - 1]}…"
-    place = f"rank {row.rank_text()} of {n_ranked}"
+    place = board.texts.said(f"rank {row.rank_text()} of {n_ranked}")
     said = f"{'DEMONSTRATION: ' if board.demonstration else ''}{place} · {board.publication}"
     left, right = _WIDTH * len(name), _WIDTH * len(said)
     width = left + right + 24

@@ -31,6 +31,7 @@ from medassay.core.records.trend import Trend
 from medassay.core.records.trial import TrialLine
 from medassay.report.plot.bars import StackedCount
 from medassay.report.row_filters import model_facts
+from medassay.report.texts import ENGLISH, Texts
 from medassay.report.times import CostTotal, TimesRow
 from medassay.report.weak_spots import CategoryScore, WorstAnswer
 
@@ -194,7 +195,8 @@ class Board:
     the board's kind with their titles, `kind_files` its files with what they hold. `row_types` says
     what a row of each metric tells, `judged_task` by which task judges decide on answers. Where a
     run has several metrics, `by_metric` has a board of each, with the folder of its rankings, and
-    each knows the `whole`. `identity` is what the publisher says of the board,
+    each knows the `whole`. `identity` is what the publisher says of the board, `texts` the words of
+    its language,
     `changes` what it says otherwise than the publication before it.
     `data_files` are the files that lie in `data/`; `worst_answers` gives the lowest answers of each
     (model, setting, mode).
@@ -226,6 +228,7 @@ class Board:
     folder: str = ""
     whole: "Board | None" = None
     identity: BoardIdentity | None = None
+    texts: Texts = ENGLISH
     changes: PublicationChanges | None = None
     data_files: Sequence[str] = ()
     by_category: Sequence[CategoryScore] = ()

@@ -8,9 +8,9 @@ def reference(board: Board) -> str:
     """Return what every citation of a publication, or of something in it, begins with."""
     root = f"data root {board.seal.root[:16]}"
     if board.identity is None:
-        return f"medassay publication {board.publication}, {board.date}, {root}"
+        return board.texts.said(f"medassay publication {board.publication}, {board.date}, {root}")
     identity = board.identity
-    return (
+    return board.texts.said(
         f"{identity.publisher} ({board.date[:4]}): {identity.title}, publication"
         f" {board.publication} of {board.date}, {root}"
     )

@@ -20,13 +20,14 @@ from medassay.core.records.dispute import Dispute
 from medassay.core.records.identity import BoardIdentity
 from medassay.report.feeds import ATOM, JSON_FEED, feed_files
 from medassay.report.pages.html import environment
+from medassay.report.texts import ENGLISH, Texts
 
 UNKNOWN = "404.html"
 ADDRESSED = frozenset([UNKNOWN, ATOM, JSON_FEED])  # files that need the address of the site
 
 
 def site_files(
-    entries: Sequence[LedgerEntry], identity: BoardIdentity | None = None
+    entries: Sequence[LedgerEntry], identity: BoardIdentity | None = None, texts: Texts = ENGLISH
 ) -> Iterator[tuple[str, bytes]]:
     """Yield (address, content) of the log page, of every status page and document, and of every
     dispute; where the publisher gave an address, of the feeds and of the page of unknown addresses,
@@ -34,7 +35,7 @@ def site_files(
 
     Parameters
     ----------
-    identity : what the newest publication keeps of its publisher
+    identity, texts : what the newest publication keeps of its publisher, and of its language
     """
     states = status_of(entries)
     newest = publications_in(entries)[-1].publication
@@ -42,6 +43,7 @@ def site_files(
     yield (
         "log/index.html",
         _page(
+            texts,
             "log.html",
             up=f"../p/{newest}/",
             entries=entries,
@@ -56,6 +58,7 @@ def site_files(
         up = f"../../p/{newest}/"
         demonstration = any(entry.event.demonstration for entry in history)
         status_page = _page(
+            texts,
             "status.html",
             up=up,
             state=state,
@@ -67,24 +70,24 @@ def site_files(
         yield f"status/{name}/index.html", status_page
         yield f"status/{name}.json", status_document(state)
     if disputes:  # sites without any have no such pages
-        yield from _dispute_pages(disputes, newest, identity)
+        yield from _dispute_pages(disputes, newest, identity, texts)
     if identity is not None and identity.address:
         # A server shows it under any address: only whole addresses lead from there.
         up = f"{identity.address}p/{newest}/"
-        yield UNKNOWN, _page("unknown.html", up=up, identity=identity, demonstration=False)
+        yield UNKNOWN, _page(texts, "unknown.html", up=up, identity=identity, demonstration=False)
         yield from feed_files(entries, identity)
 
 
 def _dispute_pages(
-    disputes: Sequence[Dispute], newest: str, identity: BoardIdentity | None
+    disputes: Sequence[Dispute], newest: str, identity: BoardIdentity | None, texts: Texts
 ) -> Iterator[tuple[str, bytes]]:
     shared = {"identity": identity, "demonstration": False}
     yield (
         "dispute/index.html",
-        _page("disputes.html", up=f"../p/{newest}/", disputes=disputes[::-1], **shared),
+        _page(texts, "disputes.html", up=f"../p/{newest}/", disputes=disputes[::-1], **shared),
     )
     for dispute in disputes:
-        page = _page("dispute.html", up=f"../../p/{newest}/", dispute=dispute, **shared)
+        page = _page(texts, "dispute.html", up=f"../../p/{newest}/", dispute=dispute, **shared)
         yield f"dispute/{dispute.number}/index.html", page
 
 
@@ -93,5 +96,5 @@ def status_document(state: PublicationStatus) -> bytes:
     return canonical(msgspec.to_builtins(state)) + b"\n"
 
 
-def _page(template: str, **values: Any) -> bytes:
-    return environment().get_template(template).render(**values).encode()
+def _page(texts: Texts, template: str, **values: Any) -> bytes:
+    return environment(texts).get_template(template).render(**values).encode()

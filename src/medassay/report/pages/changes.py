@@ -7,6 +7,7 @@ from medassay.core.records.statistics import OVERALL
 from medassay.core.wording import counted, listed
 from medassay.report.board import Board
 from medassay.report.pages.html import Page, render
+from medassay.report.texts import Texts
 
 _MOST_ROWS = 300  # the others are in data/changes.json
 _MOST_ITEMS = 300
@@ -24,8 +25,8 @@ def pages(board: Board) -> Iterator[Page]:
         board,
         "changes/",
         changes=changes,
-        sentence=changes_sentence(changes),
-        rows=[(row, why_text(row, changes)) for row in rows[:_MOST_ROWS]],
+        sentence=changes_sentence(changes, board.texts),
+        rows=[(row, board.texts.said(why_text(row, changes))) for row in rows[:_MOST_ROWS]],
         rows_left_out=max(0, len(rows) - _MOST_ROWS),
         items=changes.items[:_MOST_ITEMS],
         items_left_out=max(0, len(changes.items) - _MOST_ITEMS),
@@ -33,7 +34,7 @@ def pages(board: Board) -> Iterator[Page]:
     )
 
 
-def changes_sentence(changes: PublicationChanges) -> str:
+def changes_sentence(changes: PublicationChanges, texts: Texts) -> str:
     """Return in a sentence how many rows of the overall rankings moved, are new, or left."""
     overall = [row for row in changes.rows if row.domain == OVERALL]
     new = sum(row.before is None for row in overall)
@@ -43,10 +44,12 @@ def changes_sentence(changes: PublicationChanges) -> str:
     said += [f"{counted(new, 'new row')}"] if new else []
     said += [f"{counted(left, 'row')} that left"] if left else []
     if not said:
-        return "In the overall ranking no row is new, none left, and no range of ranks is another."
-    return (
-        f"In the overall ranking there {'is' if moved + new + left == 1 else 'are'} {listed(said)}."
-    )
+        return texts.said(
+            "In the overall ranking no row is new, none left, and no range of ranks is another."
+        )
+    are = "is" if moved + new + left == 1 else "are"
+    parts = texts.listed([texts.said(part) for part in said])
+    return texts.said(f"In the overall ranking there {are} {parts}.")
 
 
 def why_text(row: ChangedRow, changes: PublicationChanges) -> str:

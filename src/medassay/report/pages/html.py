@@ -15,10 +15,11 @@ from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.core.records.target import LETTERS
 from medassay.core.scale import units
-from medassay.core.wording import counted, listed
 from medassay.report.badge import badge_path
 from medassay.report.board import Board, ShownCell
+from medassay.report.localize import LocalizedLoader
 from medassay.report.references import number_text, page_address, reference
+from medassay.report.texts import ENGLISH, Texts
 
 # Controls and format marks, among them all that turn the direction of text.
 _INVISIBLE = ("Cc", "Cf", "Co", "Cs")
@@ -103,13 +104,13 @@ def hardened(loader: jinja2.BaseLoader) -> jinja2.Environment:
     return jinja
 
 
-@lru_cache(maxsize=1)
-def environment() -> jinja2.Environment:
-    """Return the environment of the site's templates."""
-    return environment_of()
+@lru_cache(maxsize=8)
+def environment(texts: Texts = ENGLISH) -> jinja2.Environment:
+    """Return the environment of the site's templates in a language."""
+    return environment_of(texts=texts)
 
 
-def environment_of(*first: tuple[str, str]) -> jinja2.Environment:
+def environment_of(*first: tuple[str, str], texts: Texts = ENGLISH) -> jinja2.Environment:
     """Return the environment of the site's templates, with others that come first.
 
     Parameters
@@ -118,22 +119,34 @@ def environment_of(*first: tuple[str, str]) -> jinja2.Environment:
     """
     # Kinds have their templates in their folders.
     folders = (*first, ("medassay.report.pages", "templates"), ("medassay", "kinds"))
-    jinja = hardened(jinja2.ChoiceLoader([jinja2.PackageLoader(*folder) for folder in folders]))
+    loader: jinja2.BaseLoader = jinja2.ChoiceLoader(
+        [jinja2.PackageLoader(*folder) for folder in folders]
+    )
+    if texts is not ENGLISH:
+        loader = LocalizedLoader(loader, texts.text, texts.literal)
+    jinja = hardened(loader)
+    plain_format = jinja.filters["format"]
     jinja.filters.update(
-        percent=percent,
+        begun=lambda text: text[:1].upper() + text[1:],
+        day=texts.day,
+        format=lambda form, *values: texts.number(plain_format(form, *values)),
+        grouped=lambda number: texts.grouped(f"{number:,}"),
+        percent=lambda value: texts.number(percent(value)),
+        said=lambda text: texts.said(str(text)),
         short=short,
-        signed=signed,
-        units=units,
+        signed=lambda value, digits: texts.number(signed(value, digits)),
+        units=lambda value, scale: texts.number(units(value, scale)),
         unread=unread_share,
         shuffle_text=shuffle_text,
     )
     jinja.globals.update(
         LETTERS=LETTERS,
-        p_text=p_text,
-        metric_name=metric_name,
+        language=texts.language,
+        p_text=lambda p: texts.number(p_text(p)),
+        metric_name=lambda metric: texts.said(metric_name(metric)),
         pair_name=_pair_name,
-        counted=counted,
-        listed=listed,
+        counted=texts.counted,
+        listed=texts.listed,
         cell_key=_cell_key,
         badge_path=badge_path,
         number_text=number_text,
@@ -150,13 +163,14 @@ def _cell_key(domain: str, row: LeaderboardRow) -> ShownCell:
 
 def _row_text(board: Board, domain: str, row: LeaderboardRow) -> str:
     """Return the number of a row in words, as it is cited."""
-    where = "overall" if domain == OVERALL else board.domain_name(domain)
+    texts = board.texts
+    where = texts.said(OVERALL) if domain == OVERALL else board.domain_name(domain)
     n_ranked = sum(one.rank is not None for one in board.rows(domain, row.mode))
-    ranks = "" if row.rank is None else f", rank {row.rank_text()} of {n_ranked}"
-    return (
-        f"{row.model}, {where}, {board.setting_name(row.setting)}, {row.mode},"
-        f" {metric_name(row.metric)} {row.score_text}{ranks}"
-    )
+    ranks = "" if row.rank is None else texts.said(f"rank {row.rank_text()} of {n_ranked}")
+    score = row.score_text.replace(", ", f"{texts.between} ")
+    metric = texts.said(metric_name(row.metric))
+    names = f"{row.model}, {where}, {board.setting_name(row.setting)}, {row.mode}"
+    return f"{names}, {metric} {texts.number(score)}{', ' if ranks else ''}{ranks}"
 
 
 def metric_name(metric: str) -> str:
@@ -182,16 +196,18 @@ def render(template: str, board: Board, path: str, *, up: str | None = None, **v
     """
     root = "../" * path.count("/") if up is None else up
     content = (
-        environment()
+        environment(board.texts)
         .get_template(template)
         .render(board=board, up=root or "./", path=path, **values)
     )
     return f"{path}index.html", content
 
 
-def asset(name: str) -> bytes:
+def asset(name: str, texts: Texts = ENGLISH) -> bytes:
     """Return the bytes of a style sheet or script of the site; its style begins with what boards,
     viewer and review app share.
     """
     content = (files("medassay.report.pages") / "templates" / name).read_bytes()
+    if name.endswith(".js"):
+        return texts.script(content.decode()).encode()
     return asset("base.css") + content if name == "style.css" else content

@@ -27,7 +27,10 @@ def pages(board: Board) -> Iterator[Page]:
                         "n": relations.n_common,
                     }
                 )
-    texts = {metric_name(part.statistics.metric): leaders_text(part) for part in board.by_metric}
+    texts = {
+        metric_name(part.statistics.metric): board.texts.said(leaders_text(part))
+        for part in board.by_metric
+    }
     said = " ".join(
         f"{metric}: {text}" if len(texts) > 1 else text for metric, text in texts.items()
     )

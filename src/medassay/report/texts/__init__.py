@@ -1,0 +1,255 @@
+"""The words of boards in other languages: English stands in templates and code, and is the key.
+
+A catalogue is a JSON file:
+
+- `language` and `name`: as HTML and people write it, "de" and "Deutsch";
+- `decimal`, `thousands`, `day`: how numbers and dates are written ("," and "." and
+  "{day}.{month}.{year}");
+- `and`: the word before the last of several names;
+- `texts`: text of a template with `{0}` for expressions → its translation (`report/localize.py`);
+- `literals`: words that stand in quotes in a template → their translation;
+- `nouns`: what is counted → one, several;
+- `phrases`: words of the code → their translation; `{name}` stands for anything, so that a
+  sentence is translated by its form; what stands in `{said_…}` is translated, too, and in
+  `{listed_or}` and `{listed_and}` the word before the last name;
+- `scripts`: words of the scripts → their translation.
+
+What a catalogue lacks stays English. Texts of items, replies and publishers are never translated.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medassay.core.small_file import read_small
+from medassay.core.wording import counted, listed
+from medassay.errors import InputError
+
+SHIPPED = ("en", "de")
+_LARGEST = 2_000_000  # bytes of a catalogue
+_HOLE = re.compile(r"\{(\w+)\}")
+_MARKS = re.compile(r"\{\w+\}|\{%.*?%\}")
+_NUMBER = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
+
+
+class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The words of one language; see the module."""
+
+    language: str
+    name: str
+    decimal: str = "."
+    thousands: str = ","
+    day: str = "{year}-{month}-{day}"
+    and_: str = msgspec.field(default="and", name="and")
+    texts: dict[str, str] = {}
+    literals: dict[str, str] = {}
+    nouns: dict[str, tuple[str, str]] = {}
+    phrases: dict[str, str] = {}
+    scripts: dict[str, str] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """What pages are written with in one language.
+
+    Examples
+    --------
+    >>> german = shipped_texts("de")
+    >>> german.counted(2, "item"), german.number("83.8"), german.day("2026-11-26")
+    ('2 Aufgaben', '83,8', '26.11.2026')
+    >>> ENGLISH.counted(2, "item"), ENGLISH.number("83.8"), ENGLISH.day("2026-11-26")
+    ('2 items', '83.8', '2026-11-26')
+    """
+
+    catalogue: Catalogue = field(default_factory=lambda: Catalogue(language="en", name="English"))
+
+    @property
+    def language(self) -> str:
+        """Return the language as HTML names it."""
+        return self.catalogue.language
+
+    def text(self, text: str) -> str | None:
+        """Return the translation of a text of a template, None where there is none."""
+        return self.catalogue.texts.get(text)
+
+    def literal(self, text: str) -> str | None:
+        """Return the translation of words in quotes in a template, None where there is none."""
+        return self.catalogue.literals.get(text)
+
+    def said(self, text: str) -> str:
+        """Return words of the code in this language: by themselves, or by the form that they
+        have.
+
+        Parts between "; " are translated one by one where the whole has no translation.
+        """
+        whole = self._said(text)
+        if whole is not None:
+            return whole
+        if "; " in text and self.catalogue.phrases:
+            return "; ".join(self._said(part) or part for part in text.split("; "))
+        return text
+
+    def _said(self, text: str) -> str | None:
+        if (phrase := self.catalogue.phrases.get(text)) is not None:
+            return phrase
+        for pattern, translation in self._forms:
+            if match := pattern.fullmatch(text):
+                holes = {name: self._held(name, held) for name, held in match.groupdict().items()}
+                return self.number(_filled(translation, holes))
+        return None
+
+    def _held(self, name: str, held: str) -> str:
+        """Return what stands in a hole: a name as it is, words of ours (`said_…`) translated, of
+        several names (`listed_or`, `listed_and`) the word before the last.
+        """
+        if name.startswith("said_"):
+            return self._said(held) or held
+        if name.startswith("listed_"):
+            word = name.removeprefix("listed_")
+            before, _, last = held.rpartition(f" {word} ")
+            return f"{before} {self.catalogue.phrases.get(word, word)} {last}" if before else held
+        return held
+
+    @cached_property
+    def _forms(self) -> list[tuple[re.Pattern[str], str]]:
+        """Return the phrases that have holes, those with the most words of their own first."""
+        forms = sorted(
+            (phrase for phrase in self.catalogue.phrases if _HOLE.search(phrase)),
+            key=lambda phrase: (-len(_HOLE.sub("", phrase)), phrase),
+        )
+        return [(_pattern(phrase), self.catalogue.phrases[phrase]) for phrase in forms]
+
+    def counted(self, number: int, noun: str, plural: str = "") -> str:
+        """Return a number with its noun in the right form."""
+        if (forms := self.catalogue.nouns.get(noun)) is None:
+            return self.grouped(counted(number, noun, plural))
+        return f"{self.grouped(f'{number:,}')} {forms[number != 1]}"
+
+    def listed(self, names: Sequence[str]) -> str:
+        """Return names as one says them."""
+        if self.catalogue.and_ == "and" or len(names) < 2:
+            return listed(names)
+        return f"{', '.join(names[:-1])} {self.catalogue.and_} {names[-1]}"
+
+    def number(self, text: str) -> str:
+        """Return a text with its decimal points as this language writes them."""
+        if self.catalogue.decimal == ".":
+            return text
+        return _NUMBER.sub(lambda m: m[0].replace(".", self.catalogue.decimal), text)
+
+    @property
+    def between(self) -> str:
+        """Return what stands between the ends of an interval."""
+        return ";" if self.catalogue.decimal == "," else ","
+
+    def grouped(self, text: str) -> str:
+        """Return a text with the thousands of its numbers as this language writes them."""
+        if self.catalogue.thousands == ",":
+            return text
+        return re.sub(r"(?<=\d),(?=\d{3})", self.catalogue.thousands, text)
+
+    def day(self, date: str) -> str:
+        """Return a day, given as "2026-11-26" or with a time behind it."""
+        year, month, day = date[:10].split("-")
+        return self.catalogue.day.format(year=year, month=month, day=day)
+
+    def script(self, source: str) -> str:
+        """Return a script with its words in this language."""
+        for words, translation in self.catalogue.scripts.items():
+            source = source.replace(json.dumps(words), json.dumps(translation, ensure_ascii=False))
+        return source
+
+
+def _filled(translation: str, holes: Mapping[str, str]) -> str:
+    return _HOLE.sub(lambda match: holes[match[1]], translation)
+
+
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """Return what finds a phrase with anything in its holes."""
+    parts = _HOLE.split(phrase)
+    source = "".join(
+        f"(?P<{part}>.+?)" if at % 2 else re.escape(part) for at, part in enumerate(parts)
+    )
+    return re.compile(source, re.DOTALL)
+
+
+ENGLISH = Texts()
+
+
+def shipped_texts(language: str) -> Texts:
+    """Return the texts of a language that medassay has.
+
+    Raises
+    ------
+    InputError
+        When it has no such language.
+    """
+    if language == "en":
+        return ENGLISH
+    if language not in SHIPPED:
+        raise InputError(
+            f"--language '{language:.40}': expected {', '.join(SHIPPED)}, or a catalogue of one's"
+            " own, a .json file"
+        )
+    content = (files("medassay.report.texts") / f"{language}.json").read_bytes()
+    return texts_of(json.loads(content), f"{language}.json")
+
+
+def read_texts(path: Path) -> Texts:
+    """Return the texts of somebody's own catalogue.
+
+    Raises
+    ------
+    InputError
+        Naming the file and what is wrong with it.
+    """
+    try:
+        document = json.loads(read_small(path, _LARGEST, str(path)))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: no JSON: {error}") from None
+    return texts_of(document, str(path))
+
+
+def texts_of(document: Mapping[str, Any], where: str) -> Texts:
+    """Return the texts in a catalogue; `where` names it in errors.
+
+    Raises
+    ------
+    InputError
+        Naming the key that is wrong, or the text whose `{0}` its translation lacks.
+    """
+    try:
+        catalogue = msgspec.convert(document, Catalogue, strict=True)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {error}") from None
+    if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", catalogue.language):
+        raise InputError(f"{where}: language '{catalogue.language:.40}'; expected one as 'de'")
+    for kind in ("texts", "literals", "phrases"):
+        for text, translation in getattr(catalogue, kind).items():
+            _check_words(text, translation, f"{where}: {kind}")
+    return Texts(catalogue)
+
+
+def _check_words(text: str, translation: str, where: str) -> None:
+    """Refuse a translation that is more than words: it becomes part of a template, and somebody
+    else may have written it.
+    """
+    if not set(_MARKS.findall(translation)) <= set(_MARKS.findall(text)) or (
+        "{%" in text and sorted(_MARKS.findall(translation)) != sorted(_MARKS.findall(text))
+    ):
+        raise InputError(
+            f"{where}: the translation of '{text:.60}' has other marks than it, of {{…}}"
+        )
+    rest = _MARKS.sub("", translation)
+    if re.search(r'[<>"\\{}]', rest) or not rest.replace("\u00ad", "").isprintable():
+        raise InputError(
+            f"{where}: the translation of '{text:.60}' holds one of < > \" \\ {{ }} or a control;"
+            " expected words alone"
+        )
