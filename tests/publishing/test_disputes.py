@@ -60,7 +60,7 @@ def test_an_answer_is_disputed_checked_and_decided(site):
     close_dispute(site, 1, "upheld", reason="The rule misread it.", following="one")
     (dispute,) = disputes_of(read_ledger(site))
     assert (dispute.state, dispute.opening.about.model) == ("upheld", "n")
-    assert [step.step for step, _ in dispute.steps] == ["open", "answer", "close"]
+    assert [step.step for step, _ in dispute.steps] == ["opened", "answered", "closed"]
     told = (site / "dispute/1/index.html").read_text()
     assert "<b>right" not in told
     assert "&lt;b&gt;right" in told
@@ -156,12 +156,12 @@ def forged(site, **step):
 @pytest.mark.parametrize(
     ("step", "text"),
     [
-        ({"step": "answer", "dispute": 1}, "there is no dispute 1"),
-        ({"step": "open", "dispute": 7}, "there is no dispute 7"),
-        ({"step": "open", "dispute": 1, "about": 3}, "Expected `object`"),
-        ({"step": "open", "dispute": 1, "decision": "upheld"}, "decision 'upheld'"),
+        ({"step": "answered", "dispute": 1}, "there is no dispute 1"),
+        ({"step": "opened", "dispute": 7}, "there is no dispute 7"),
+        ({"step": "opened", "dispute": 1, "about": 3}, "Expected `object`"),
+        ({"step": "opened", "dispute": 1, "decision": "upheld"}, "decision 'upheld'"),
         ({"step": "won", "dispute": 1}, "nor a step of a dispute"),
-        ({"step": "open", "dispute": "1"}, "nor a step of a dispute"),
+        ({"step": "opened", "dispute": "1"}, "nor a step of a dispute"),
     ],
 )
 def test_a_forged_step_is_named(site, step, text):
@@ -174,7 +174,7 @@ def test_a_forged_step_is_named(site, step, text):
 def test_a_closed_dispute_is_not_closed_again_by_forgery(site):
     open_dispute(site, "one", "Wrong.")
     close_dispute(site, 1, "withdrawn", reason="Taken back.")
-    forged(site, step="close", dispute=1, decision="upheld", reason="x")
+    forged(site, step="closed", dispute=1, decision="upheld", reason="x")
     with pytest.raises(IntegrityError, match="is not open, or opened twice"):
         disputes_of(read_ledger(site))
 

@@ -48,10 +48,10 @@ def test_words_in_quotes_nouns_and_scripts_of_a_catalogue_are_used(language):
     for literal in catalogue.literals:
         assert f'"{literal}"' in code, literal
     nouns = set(re.findall(r'counted\((?:[^"{}]|\["\w+"\])*"([^"]+)"', code))
-    assert nouns <= catalogue.nouns.keys()
+    assert nouns - {"items"} <= catalogue.nouns.keys()  # that is a key of a table
     scripts = (asset("script.js") + asset("cells.js")).decode()
     for words in catalogue.scripts:
-        assert json.dumps(words) in scripts, words
+        assert json.dumps(words, ensure_ascii=False) in scripts, words
 
 
 def test_labels_of_the_code_are_translated():

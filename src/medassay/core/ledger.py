@@ -195,13 +195,13 @@ def disputes_of(entries: Sequence[LedgerEntry]) -> list[Dispute]:
             step = msgspec.convert(entry.record, DisputeStep)
         except msgspec.ValidationError as error:
             raise IntegrityError(f"{LEDGER} line {number}: {error}") from None
-        if step.step == "open" and step.dispute == len(disputes) + 1:
+        if step.step == "opened" and step.dispute == len(disputes) + 1:
             disputes.append(Dispute(step.dispute, step.publication))
         if not 1 <= step.dispute <= len(disputes):
             raise IntegrityError(f"{LEDGER} line {number}: there is no dispute {step.dispute}")
         dispute = disputes[step.dispute - 1]
         is_first = not dispute.steps
-        if is_first != (step.step == "open") or (not is_first and dispute.closing is not None):
+        if is_first != (step.step == "opened") or (not is_first and dispute.closing is not None):
             raise IntegrityError(
                 f"{LEDGER} line {number}: dispute {step.dispute} is not open, or opened twice"
             )
@@ -209,7 +209,7 @@ def disputes_of(entries: Sequence[LedgerEntry]) -> list[Dispute]:
             raise IntegrityError(
                 f"{LEDGER} line {number}: dispute {step.dispute} is of {dispute.publication}"
             )
-        if (step.step == "close") != (step.decision in DECISIONS):
+        if (step.step == "closed") != (step.decision in DECISIONS):
             raise IntegrityError(
                 f"{LEDGER} line {number}: decision '{step.decision:.40}'; expected"
                 f" {', '.join(DECISIONS)} where a dispute is closed"

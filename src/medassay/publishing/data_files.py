@@ -6,7 +6,7 @@ import csv
 import io
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,11 @@ from medassay.storage.trial_rows import trial_rows
 
 DICTIONARY = "dictionary.csv"
 ARCHIVE_SUMS = "SHA256SUMS"
+_READ: Mapping[str, Callable[[str], Any]] = {  # of cells that hold no text
+    "number": float,
+    "count": lambda cell: int(float(cell)),
+    "yes or no": lambda cell: cell == "True",
+}
 _OLDEST = (1980, 1, 1, 0, 0, 0)  # the time of all files in an archive: equal data, equal bytes
 
 
@@ -94,13 +99,6 @@ def _typed_rows(text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _typed(name: str, cell: str) -> Any:
-    kind = COLUMNS[name].kind
-    if cell == "" and kind != "text":
-        return None
-    if kind == "number":
-        return float(cell)
-    if kind == "count":
-        return int(float(cell))
-    if kind == "yes or no":
-        return cell == "True"
-    return plain(cell)
+    if (read := _READ.get(COLUMNS[name].kind)) is None:
+        return plain(cell)
+    return None if cell == "" else read(cell)

@@ -62,7 +62,7 @@ def open_dispute(
         _enter(
             site,
             {
-                "step": "open",
+                "step": "opened",
                 "dispute": number,
                 "publication": publication,
                 "about": {name: getattr(about, name) for name in about.__struct_fields__},
@@ -85,7 +85,7 @@ def answer_dispute(site: Path, number: int, checked: str, *, signer: Signer | No
     _check_text("--checked", checked)
     with _ledger_of(site, signer):
         publication = _open_one(site, number)
-        step = {"step": "answer", "dispute": number, "publication": publication}
+        step = {"step": "answered", "dispute": number, "publication": publication}
         _enter(site, {**step, "checked": checked.strip()}, signer)
 
 
@@ -119,7 +119,7 @@ def close_dispute(
         if following is not None and following not in statuses:
             known = ", ".join(sorted(statuses))
             raise InputError(f"{site}: no publication '{following}'; there are {known}")
-        step = {"step": "close", "dispute": number, "publication": publication}
+        step = {"step": "closed", "dispute": number, "publication": publication}
         decided = {"decision": decision, "reason": reason.strip(), "next": following}
         _enter(site, {**step, **decided}, signer)
 

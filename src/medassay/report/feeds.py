@@ -42,8 +42,8 @@ def _entry(entry: LedgerEntry, identity: BoardIdentity) -> FeedEntry:
     place = f"{identity.address}p/{event.publication}/"
     if entry.is_dispute:
         step = msgspec.convert(entry.record, DisputeStep)
-        done = {"open": "opened", "answer": "answered", "close": f"closed, {step.decision}"}
-        title = f"{event.publication}: dispute {step.dispute} {done[step.step]}"
+        decision = f", {step.decision}" if step.decision else ""
+        title = f"{event.publication}: dispute {step.dispute} {step.step}{decision}"
         text = step.claim or step.checked or step.reason
         place = f"{identity.address}dispute/{step.dispute}/"
     elif event.is_publication:

@@ -104,7 +104,7 @@ class _DisputeRecord(msgspec.Struct, tag_field="event", tag="dispute"):
 
     publication: str
     at: str
-    step: Literal["open", "answer", "close"]
+    step: Literal["opened", "answered", "closed"]
     dispute: int
 
 

@@ -45,14 +45,14 @@ class DisputeStep(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    step : `open`, `answer` (what was checked) or `close`
+    step : `opened`, `answered` (what was checked) or `closed`
     dispute : its number on the site, from 1
     about, claim, by : of the opening
     checked : of an answer
     decision, reason, next : of the closing; `next` is the publication that holds the correction
     """
 
-    step: Literal["open", "answer", "close"]
+    step: Literal["opened", "answered", "closed"]
     dispute: int
     publication: str
     at: str
@@ -82,7 +82,7 @@ class Dispute:
     def closing(self) -> DisputeStep | None:
         """Return the decision, None while there is none."""
         last = self.steps[-1][0]
-        return last if last.step == "close" else None
+        return last if last.step == "closed" else None
 
     @property
     def state(self) -> str:

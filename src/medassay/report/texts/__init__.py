@@ -163,7 +163,8 @@ class Texts:
     def script(self, source: str) -> str:
         """Return a script with its words in this language."""
         for words, translation in self.catalogue.scripts.items():
-            source = source.replace(json.dumps(words), json.dumps(translation, ensure_ascii=False))
+            own, other = (json.dumps(text, ensure_ascii=False) for text in (words, translation))
+            source = source.replace(own, other)
         return source
 
 
