@@ -107,7 +107,7 @@ def _attribute(match: re.Match[str], translate: Translate) -> str:
 def _exchanged(text: str, translate: Translate) -> str:
     """Return a text with its expressions in another language, the blanks around it kept."""
     # "[{{ lo }}, {{ hi }}]", too: where points are commas, ends are held apart otherwise.
-    if not _WORD.search(_EXPRESSION.sub("", text)) and not text.startswith("[{{"):
+    if not _WORD.search(_EXPRESSION.sub("", text)) and "[{{" not in text:
         return text
     stripped = text.strip()
     start = text.index(stripped)
