@@ -53,9 +53,11 @@ def test_an_answer_is_disputed_checked_and_decided(site):
         )
         == 1
     )
-    assert status_of(read_ledger(site))["one"].open_disputes == [1]
-    assert json.loads((site / "status/one.json").read_text())["open_disputes"] == [1]
-    assert "Dispute 1</a> is open" in (site / "index.html").read_text()
+    (told,) = status_of(read_ledger(site))["one"].open_disputes
+    assert (told.number, told.model) == (1, "n")
+    (told,) = json.loads((site / "status/one.json").read_text())["open_disputes"]
+    assert (told["number"], told["model"]) == (1, "n")
+    assert "dispute 1</a>." in (site / "index.html").read_text()
     answer_dispute(site, 1, "Both raw replies were read again.")
     close_dispute(site, 1, "upheld", reason="The rule misread it.", following="one")
     (dispute,) = disputes_of(read_ledger(site))
@@ -93,7 +95,8 @@ def test_a_model_an_item_and_a_publication_can_be_disputed(site):
     page = (site / "p/one" / abouts[1].page.partition("#")[0]).read_text()
     assert f'id="{anchor}"' in page
     set_status(site, "one", "corrected", reason="A key was wrong.")
-    assert status_of(read_ledger(site))["one"].open_disputes == [1, 2, 3, 4]
+    told = status_of(read_ledger(site))["one"].open_disputes
+    assert [(one.number, one.model) for one in told] == [(1, "m"), (2, ""), (3, ""), (4, "")]
     assert medassay.verify(site).ok
 
 

@@ -42,9 +42,10 @@ def test_each_answer_says_how_it_is_cited(site, browser):
         article = page.locator("article").first
         article.locator("button.cite").click()
         told = article.locator("p.citation").inner_text()
-        sha256, anchor = (article.get_attribute(name) for name in ("data-sha256", "id"))
+        names = ("data-sha256", "id", "data-answer")
+        sha256, anchor, item = (article.get_attribute(name) for name in names)
     assert told.startswith("The house of law (2026): Law & more, publication one of ")
-    assert f"answer sha256 {sha256}. https://board.example.org/p/one/" in told
+    assert f", {item}, answer sha256 {sha256}. https://board.example.org/p/one/" in told
     assert told.endswith(f"#{anchor}")
     page.close()
     assert medassay.verify(site).ok
@@ -56,7 +57,7 @@ def test_a_number_is_cited_on_the_page_of_its_model(site):
     assert len(cited) == 2
     for one in cited:
         assert re.search(
-            r"data root [0-9a-f]{16}: m, (overall|law), zero_shot, solo, Accuracy", one
+            r"data root [0-9a-f]{16}…: m, (overall|law), zero_shot, solo, Accuracy", one
         )
         assert re.search(r"\d\d\.\d \[\d+\.\d, \d+\.\d\] n=\d+", one)
         assert one.endswith("https://board.example.org/p/one/model/m/")

@@ -46,6 +46,16 @@ class PublishedRerun(msgspec.Struct, frozen=True, kw_only=True):
     within: bool
 
 
+class OpenDispute(msgspec.Struct, frozen=True, kw_only=True):
+    """A dispute that is open: its number, what it is about in words, and the model if it is about
+    one.
+    """
+
+    number: int
+    about: str
+    model: str = ""
+
+
 class PublicationStatus(msgspec.Struct, kw_only=True):
     """What the last entry about a publication says, and the audits of it and open disputes about it
     where there are any.
@@ -58,7 +68,7 @@ class PublicationStatus(msgspec.Struct, kw_only=True):
     next: str | None
     at: str
     reruns: list[PublishedRerun] | msgspec.UnsetType = msgspec.UNSET
-    open_disputes: list[int] | msgspec.UnsetType = msgspec.UNSET
+    open_disputes: list[OpenDispute] | msgspec.UnsetType = msgspec.UNSET
 
 
 class LedgerEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +159,9 @@ def status_of(entries: Sequence[LedgerEntry]) -> dict[str, PublicationStatus]:
     for dispute in disputes_of(entries):
         if dispute.closing is None and dispute.publication in statuses:
             status = statuses[dispute.publication]
-            status.open_disputes = [*(status.open_disputes or ()), dispute.number]
+            about = dispute.opening.about
+            told = OpenDispute(number=dispute.number, about=about.name, model=about.model)
+            status.open_disputes = [*(status.open_disputes or ()), told]
     return statuses
 
 

@@ -6,7 +6,7 @@ from medassay.report.board import Board
 
 def reference(board: Board) -> str:
     """Return what every citation of a publication, or of something in it, begins with."""
-    root = f"data root {board.seal.root[:16]}"
+    root = f"data root {board.seal.root[:16]}…"
     if board.identity is None:
         return board.texts.said(f"medassay publication {board.publication}, {board.date}, {root}")
     identity = board.identity

@@ -13,6 +13,7 @@ from medassay.core.ledger import (
     LedgerEntry,
     PublicationStatus,
     disputes_of,
+    front_of,
     publications_in,
     status_of,
 )
@@ -62,6 +63,7 @@ def site_files(
             "status.html",
             up=up,
             state=state,
+            front=front_of(entries),
             history=history,
             disputes=[dispute for dispute in disputes if dispute.publication == name],
             demonstration=demonstration,

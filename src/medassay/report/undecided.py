@@ -1,6 +1,6 @@
 """Pairs of which no difference is shown, and about how many items would show one."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +10,10 @@ from medassay.core.records.trial import RowKey
 from medassay.report.board import Board
 from medassay.statistic.test.planner import items_to_tell
 
-# Right and wrong answers of one domain: each pair takes the planner a third of a second.
+# Each pair takes the planner some milliseconds, of right and wrong answers of one domain a third of
+# a second.
+ALL_PLANNED_UP_TO = 30  # rows; of more of them each row's pairs that differ most
+PLANNED_EACH = 3
 _MOST_PLANNED = 40
 
 
@@ -29,7 +32,8 @@ def undecided_pairs(board: Board, domain: str, mode: str) -> dict[RowKey, list[U
     """Return row → its partners of which no difference is shown, in the order of the ranking; rows
     without any are left out.
 
-    Items are told over all domains alone. Boards of many models keep no pairs.
+    Items are told over all domains alone, on boards of more than 30 rows for the pairs of each row
+    that differ most. Boards of more than 200 ranked rows keep no pairs.
     """
     relations = board.relations(domain, mode)
     order = {row.key: place for place, row in enumerate(board.rows(domain, mode))}
@@ -58,6 +62,14 @@ def _items(
     right_wrong = relations.kappa > 0 and len(board.domains) == 1
     width = relations.kappa * relations.n_common or 1.0
     told = sorted(pairs, key=lambda pair: -abs(pair.difference))
+    if (relations.n_ranked or 0) > ALL_PLANNED_UP_TO:
+        counts: Counter[RowKey] = Counter()
+        chosen = []
+        for pair in told:
+            if counts[pair.first] < PLANNED_EACH or counts[pair.second] < PLANNED_EACH:
+                chosen.append(pair)
+                counts.update([pair.first, pair.second])
+        told = chosen
     return {
         (pair.first, pair.second): None
         if pair.se is None

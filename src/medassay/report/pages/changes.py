@@ -1,5 +1,6 @@
 """What changed since the publication before: who moved and why, and what left."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from medassay.core.records.changes import ChangedRow, PublicationChanges
@@ -62,8 +63,7 @@ def why_text(row: ChangedRow, changes: PublicationChanges) -> str:
         left = model is not None and model.what == "left"
         return "the model is not in this publication" if left else "not asked here any more"
     reasons = []
-    if row.items:
-        reasons.append(f"{counted(row.items, 'item')} corrected, added or removed")
+    reasons += _item_reasons(row, changes)
     if row.answers:
         reasons.append(
             f"{counted(row.answers, 'answer')} to unchanged items "
@@ -79,6 +79,16 @@ def why_text(row: ChangedRow, changes: PublicationChanges) -> str:
     if not reasons:
         return "its answers and scores are the same; the rows beside it are not"
     return "; ".join(reasons)
+
+
+def _item_reasons(row: ChangedRow, changes: PublicationChanges) -> list[str]:
+    """Return how many items of a ranking were corrected, added and removed."""
+    counts = Counter(item.what for item in changes.items if row.domain in (OVERALL, item.domain))
+    return [
+        f"{counted(counts[what], 'item')} {what}"
+        for what in ("corrected", "added", "removed")
+        if counts[what]
+    ]
 
 
 def _beside(row: ChangedRow, changes: PublicationChanges) -> str:

@@ -14,7 +14,7 @@ from medassay.report.plot.figure import Figure
 from medassay.report.plot.forest import NamedDifference, forest
 
 _MOST_PAIRS = 200  # in one table; more are on the pages of their rows
-_DRAWN = 40
+_DRAWN = 60
 
 
 def pages(board: Board) -> Iterator[Page]:

@@ -12,7 +12,12 @@ from medassay.core.records.statistics import OVERALL
 from medassay.core.records.trend import PublishedPoint
 from medassay.report.board import Board, RankedRow, ShownCell, shown_rows
 from medassay.report.pages.html import Page, render
-from medassay.report.undecided import UndecidedPair, undecided_pairs
+from medassay.report.undecided import (
+    ALL_PLANNED_UP_TO,
+    PLANNED_EACH,
+    UndecidedPair,
+    undecided_pairs,
+)
 from medassay.report.weak_spots import CategoryScore, WorstAnswer
 
 _FACTS = {
@@ -70,6 +75,8 @@ def pages(board: Board) -> Iterator[Page]:
             places=view.places,
             undecided=[place for place in view.places if place.domain == OVERALL],
             undecided_shown=_UNDECIDED_SHOWN,
+            planned_up_to=ALL_PLANNED_UP_TO,
+            planned_each=PLANNED_EACH,
             points=view.points[-_TREND_SHOWN:],
             categories=view.categories,
             worst=view.worst,

@@ -113,7 +113,7 @@
         var told = article.querySelector("p.citation") || article.appendChild(document.createElement("p"));
         told.className = "citation";
         told.setAttribute("role", "status");
-        told.textContent = cite.dataset.reference + ", answer sha256 " + article.dataset.sha256 + ". " + address + location.search + "#" + article.id;
+        told.textContent = cite.dataset.reference + ", " + article.dataset.answer + ", answer sha256 " + article.dataset.sha256 + ". " + address + location.search + "#" + article.id;
         getSelection().selectAllChildren(told);
       });
       proof.append(" · ", button);
@@ -144,16 +144,24 @@
         told.textContent = "The models of this publication were asked again by the audit " + rerun.publication + ": " + rerun.differing + " of " + rerun.trials + (rerun.within ? " answers differ, all rows are within tolerance." : " answers differ, some rows are beyond tolerance.");
         document.getElementById("main").prepend(told);
       });
-      (now.open_disputes || []).forEach(function (number) {
+      (now.open_disputes || []).forEach(function (open) {
+        function linked(words) {
+          var told = document.createElement("span"), link = document.createElement("a");
+          told.className = "flag";
+          told.textContent = words;
+          link.href = status.href.replace(/status\/[^/]*\/index\.html$/, "dispute/" + open.number + "/index.html");
+          link.textContent = "dispute " + open.number;
+          told.appendChild(link);
+          return told;
+        }
         var told = document.createElement("p");
-        told.className = "flag";
         told.setAttribute("role", "status");
-        told.textContent = "A number of this publication is disputed: ";
-        var link = document.createElement("a");
-        link.href = status.href.replace(/status\/[^/]*\/index\.html$/, "dispute/" + number + "/index.html");
-        link.textContent = "dispute " + number;
-        told.appendChild(link);
+        told.appendChild(linked("Disputed in this publication: " + open.about + ", "));
         document.getElementById("main").prepend(told);
+        document.querySelectorAll("tr[data-model], tr[data-matrix], tr[data-changed]").forEach(function (row) {
+          var model = row.dataset.model || row.dataset.matrix || row.dataset.changed;
+          if (open.model && model === open.model) row.querySelector("th").append(" ", linked("disputed: "));
+        });
       });
       if (now.status === "current") return;
       var banner = document.createElement("p");
