@@ -107,7 +107,8 @@ def trend(
             "layer": [
                 {
                     "data": {"values": [{"publication": name} for name in markers]},
-                    "mark": {"type": "rule", "strokeDash": [5, 4]},
+                    # Before the first points of the new series, not through them.
+                    "mark": {"type": "rule", "strokeDash": [5, 4], "xOffset": -18},
                     "encoding": {"x": x},
                 },
                 {
