@@ -163,3 +163,26 @@ def test_withheld_items_and_answers_are_counted_not_compared(tmp_path):
     assert rows_of(document)["b"]["answers"] == 12
     assert "withheld or deleted by law" in page(tmp_path / "site", "two")
     assert medassay.verify(tmp_path / "site").ok
+
+
+def test_items_of_another_bank_are_others_though_their_names_are_equal(tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.many_items(12))
+    makers.write_bank(tmp_path / "other", makers.many_items(12), name="other")
+    publish(tmp_path, "one", {"a": "A", "b": "B"})
+    publish(tmp_path, "two", {"a": "A", "b": "B"}, bank="other")
+    document = changes(tmp_path / "site", "two")
+    counts = [item["what"] for item in document["items"]]
+    assert (counts.count("added"), counts.count("removed"), len(counts)) == (12, 12, 24)
+    assert medassay.verify(tmp_path / "site").ok
+
+
+def test_a_forged_reason_and_a_file_that_is_missing_are_found(site, tmp_path):
+    forged = tampering.copy(site, tmp_path / "site")
+    document = changes(forged, "p3")
+    document["reason"] = "Nothing changed."
+    (forged / "p/p3/data/changes.json").write_bytes(canonical(document) + b"\n")
+    with pytest.raises(Mismatch, match=r"p/p3/data/changes\.json: not what"):
+        _check_changes(forged)
+    (forged / "p/p3/data/changes.json").unlink()
+    with pytest.raises(Mismatch, match=r"p/p3/data/changes\.json: missing"):
+        _check_changes(forged)

@@ -59,7 +59,7 @@ def test_an_answer_is_disputed_checked_and_decided(site):
     assert (told["number"], told["model"]) == (1, "n")
     assert "dispute 1</a>." in (site / "index.html").read_text()
     answer_dispute(site, 1, "Both raw replies were read again.")
-    close_dispute(site, 1, "upheld", reason="The rule misread it.", following="one")
+    close_dispute(site, 1, "upheld", reason="The rule misread it.")
     (dispute,) = disputes_of(read_ledger(site))
     assert (dispute.state, dispute.opening.about.model) == ("upheld", "n")
     assert [step.step for step, _ in dispute.steps] == ["opened", "answered", "closed"]
@@ -206,3 +206,41 @@ def test_the_commands_and_a_server_tell_the_same(tmp_path, capsys):
         report = medassay.verify(f"http://127.0.0.1:{server.server_port}/")
         server.shutdown()
     assert report.ok, report.first_mismatch
+
+
+def test_a_ledger_names_no_folder_outside_of_its_site(site, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    entry = read_ledger(site)[-1]
+    for publication in ("../../../x", "a/b", "", ".hidden", "A"):
+        record = {"event": "status", "at": "2026-01-01T00:00:00Z", "publication": publication}
+        record |= {"status": "retracted", "reason": "x", "next": None}
+        line = {"record": record, "prev": entry.hash, "hash": chained(entry.hash, record)}
+        lines = (site / LEDGER).read_bytes()
+        (site / LEDGER).write_bytes(lines + canonical(line) + b"\n")
+        with pytest.raises(IntegrityError, match="line 2"):
+            open_dispute(site, "one", "Wrong.")
+        (site / LEDGER).write_bytes(lines)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_dispute_of_what_was_never_published_is_damage(site):
+    forged(site, step="opened", dispute=1, publication="two")
+    with pytest.raises(IntegrityError, match="which was not published before"):
+        open_dispute(site, "one", "Wrong.")
+
+
+@pytest.mark.parametrize("claim", ["\u200b\u202e", "\ud800 wrong"])
+def test_a_claim_that_nobody_could_read_is_refused(site, claim):
+    with pytest.raises(InputError, match=r"empty|not UTF-8"):
+        open_dispute(site, "one", claim)
+
+
+def test_the_correction_is_another_publication(site):
+    open_dispute(site, "one", "Wrong.")
+    with pytest.raises(InputError, match="is the publication itself"):
+        close_dispute(site, 1, "upheld", reason="x", following="one")
+
+
+def test_a_web_server_cannot_be_written_to(capsys):
+    assert call(["dispute", "open", "http://127.0.0.1:1/", "one", "--claim", "x"]) == 2
+    assert "a web server can only be read" in capsys.readouterr().err

@@ -101,9 +101,8 @@ def test_sentences_are_translated_by_their_form_with_every_name_in_place(
 
 @given(st.integers(1, 30), st.integers(0, 30), st.integers(0, 30))
 def test_titles_of_ranges_are_translated(lo, more, below):
-    title = range_title(lo, lo + more, lo + more + below)
+    title = range_title(lo, lo + more, lo + more + below).partition(": ")[2]
     assert not ENGLISH_WORDS.search(GERMAN.said(title))
-    assert GERMAN.said(title).partition(":")[0] == title.partition(":")[0]
     assert (
         GERMAN.said(small_domain_text("rare", 2, 2, 0.5)) == "rare: 2 Aufgaben, 50,0 % des Mittels"
     )
@@ -143,8 +142,27 @@ def test_all_templates_stay_as_they_are_in_their_own_words_and_parse_in_german()
         ({"texts": {"Rank": "{% include 'x' %}"}}, "other marks than it"),
         ({"texts": {"Rank": '" onclick='}}, "expected words alone"),
         ({"texts": {"{0} of {1}": "{0} {2}"}}, "other marks than it"),
-        ({"literals": {"Rank": 'x") }} {{ ("'}}, "expected words alone"),
-        ({"literals": {"Rank": "a\\"}}, "expected words alone"),
+        ({"literals": {"Ranking": 'x") }} {{ ("'}}, "other marks|expected words alone"),
+        ({"literals": {"Ranking": "a\\"}}, "expected words alone"),
+        ({"literals": {"current": "retracted"}}, "'current' is none of ours"),
+        ({"literals": {"base.html": "x"}}, "is none of ours"),
+        ({"scripts": {"use strict": "x"}}, "is none of ours"),
+        ({"scripts": {"Reply": '");alert("'}}, "expected words alone"),
+        ({"phrases": {"{a}{b0}{b1}ZZZ": "{a}{b0}{b1}"}}, "is none of ours"),
+        ({"phrases": {"{said_a}": "{said_a}"}}, "is none of ours"),
+        ({"phrases": {"open": "  "}}, "is empty"),
+        ({"texts": {"{0} of {1}": "{0}"}}, "other marks than it"),
+        ({"texts": {"{0} of {1}": "{0} {0} {1}"}}, "other marks than it"),
+        ({"texts": {"{0} of {1}": "{0} 99 {1}"}}, "other numbers than it"),
+        ({"texts": {"At most": "\ud800"}}, "expected words alone"),
+        ({"nouns": {"item": ["9 models", "x"]}}, "other numbers than it"),
+        ({"decimal": "9"}, "expected one of"),
+        ({"decimal": ""}, "expected one of"),
+        ({"thousands": "\\1"}, "another mark than for decimals"),
+        ({"decimal": ",", "thousands": ","}, "another mark than for decimals"),
+        ({"day": "{day}.{month}"}, "each once"),
+        ({"day": "{day:>999999999}{month}{year}"}, "each once"),
+        ({"day": "{year}{month}{day}7"}, "each once"),
         ({"phrases": {"{x} better": "{x.__class__}"}}, "other marks|expected words alone"),
         ({"phrases": {"open": "a\u202eb"}}, "expected words alone"),
         ({"language": "../de"}, "expected one as 'de'"),

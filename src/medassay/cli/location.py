@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from medassay.core.ledger import LEDGER
+from medassay.errors import UsageError
 
 
 def read(place: str) -> Path:
@@ -29,6 +30,11 @@ def changing(place: str, *, last: str = "") -> Iterator[Path]:
     if "://" not in place:
         yield Path(place)
         return
+    if place.lower().startswith(("http://", "https://")):
+        raise UsageError(
+            f"{place}: a web server can only be read; expected a folder, or an address in an object"
+            " store"
+        )
     from medassay.cli.output import out
     from medassay.runner.engine.lease import await_dead, held
     from medassay.storage.object_store import Mirror

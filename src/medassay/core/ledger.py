@@ -2,6 +2,7 @@
 publication.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from medassay.errors import IntegrityError
 LEDGER = "log.jsonl"
 SITE_SUMS = "log/SITE.sha256"
 HEAD = "log/head.json"  # what an outsider keeps: size, root and last hash of the ledger
+PUBLICATION_ID = re.compile(r"[a-z0-9][a-z0-9.-]{0,199}")
 STATES = ("current", "superseded", "corrected", "retracted")
 
 
@@ -200,7 +202,10 @@ def disputes_of(entries: Sequence[LedgerEntry]) -> list[Dispute]:
         When a line answers or closes a dispute that is not open, or opens one out of turn.
     """
     disputes: list[Dispute] = []
+    published: set[str] = set()
     for number, entry in enumerate(entries, 1):
+        if entry.event.is_publication:
+            published.add(entry.event.publication)
         if not entry.is_dispute:
             continue
         try:
@@ -216,6 +221,11 @@ def disputes_of(entries: Sequence[LedgerEntry]) -> list[Dispute]:
         if is_first != (step.step == "opened") or (not is_first and dispute.closing is not None):
             raise IntegrityError(
                 f"{LEDGER} line {number}: dispute {step.dispute} is not open, or opened twice"
+            )
+        if step.publication not in published:
+            raise IntegrityError(
+                f"{LEDGER} line {number}: dispute {step.dispute} is of {step.publication}, which"
+                " was not published before"
             )
         if step.publication != dispute.publication:
             raise IntegrityError(

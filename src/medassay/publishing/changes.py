@@ -98,7 +98,7 @@ def changes_between(
     ----------
     earlier, later : the ids of the publications, each with its public run
     entries : the ledger before the later publication
-    reason : why bank or methodology changed, in the words of the publisher
+    reason : why bank or methodology changed, in the words of the publisher; kept where they did
     """
     (earlier_name, earlier_run), (later_name, later_run) = earlier, later
     items, hidden = _items(earlier_run, later_run, entries)
@@ -109,7 +109,7 @@ def changes_between(
         earlier=_root(earlier_name, earlier_run),
         later=_root(later_name, later_run),
         same_series=same_series,
-        reason=reason,
+        reason="" if same_series else reason,
         banks=_banks(earlier_run, later_run),
         models=_models(earlier_run, later_run),
         further=_further(earlier_run, later_run),
@@ -196,21 +196,28 @@ def _items(
     for dispute in disputes_of(entries):
         if dispute.state == "upheld" and dispute.opening.about.item:
             upheld[dispute.opening.about.item].append(dispute.number)
-    before, after = (
-        {(item["domain"], item["id"]): item for item in read_jsonl(run.path / "items.jsonl")}
-        for run in (earlier, later)
-    )
+    before, after = (_items_by_bank(run) for run in (earlier, later))
     changed, hidden = [], 0
     for key in sorted(before | after):
         what, fields = _item_change(before.get(key), after.get(key))
         hidden += what == "hidden"
         if what not in ("same", "hidden"):
-            domain, name = key
+            domain, name, _ = key
             disputes = upheld.get(f"{domain}/{name}", [])
             changed.append(
                 ChangedItem(domain=domain, item=name, what=what, fields=fields, disputes=disputes)
             )
     return changed, hidden
+
+
+def _items_by_bank(run: Run) -> dict[tuple[str, str, str], ItemObject]:
+    """Return (domain, id, name of the bank) → item: those of two banks are never the same."""
+    names = {bank.version: bank.name for bank in run.manifest.banks}
+    domains = run.manifest.domains
+    return {
+        (item["domain"], item["id"], names.get(domains[item["domain"]], "")): item
+        for item in read_jsonl(run.path / "items.jsonl")
+    }
 
 
 def _item_change(before: ItemObject | None, after: ItemObject | None) -> tuple[str, list[str]]:

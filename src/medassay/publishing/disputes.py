@@ -119,6 +119,8 @@ def close_dispute(
         if following is not None and following not in statuses:
             known = ", ".join(sorted(statuses))
             raise InputError(f"{site}: no publication '{following}'; there are {known}")
+        if following == publication:
+            raise InputError(f"--next: '{following}' is the publication itself")
         step = {"step": "closed", "dispute": number, "publication": publication}
         decided = {"decision": decision, "reason": reason.strip(), "next": following}
         _enter(site, {**step, **decided}, signer)
@@ -137,7 +139,11 @@ def _enter(site: Path, step: dict[str, Any], signer: Signer | None) -> None:
 
 
 def _check_text(option: str, text: str, *, needed: bool = True) -> None:
-    if needed and not text.strip():
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{option}: not UTF-8") from None
+    if needed and not "".join(filter(str.isprintable, text)).strip():
         raise InputError(f"{option}: empty; readers must learn it")
     if len(text) > _LONGEST:
         raise InputError(

@@ -161,10 +161,6 @@ class _Copy:
 
     async def _site(self) -> None:
         entries = read_ledger(self._folder)
-        for entry in entries:
-            name = entry.event.publication
-            if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,199}", name):
-                raise IntegrityError(f"{LEDGER}: '{name}' is no id of a publication")
         if await self._fetch(SITE_SUMS):
             own_files = listed_names((self._folder / SITE_SUMS).read_bytes(), SITE_SUMS)
             await self._all(name for name in own_files if name != LEDGER and name[:2] != "p/")

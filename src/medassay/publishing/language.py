@@ -49,7 +49,7 @@ def kept_texts(publication: Path) -> Texts:
     document: dict[str, Any] = read_document(publication / LANGUAGE)
     try:
         if "catalogue" in document:
-            return texts_of(document["catalogue"], LANGUAGE.as_posix())
+            return texts_of(document["catalogue"], LANGUAGE.as_posix(), kept=True)
         return shipped_texts(str(document.get("language")))
     except InputError as error:
         raise IntegrityError(str(error)) from None

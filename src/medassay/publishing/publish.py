@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from medassay.bank.run_items import RunItems
-from medassay.core.ledger import publications_in
+from medassay.core.ledger import PUBLICATION_ID, publications_in
 from medassay.core.plan_file import read_toml
 from medassay.core.private import open_to_all
 from medassay.core.records.context_config import MOST_UNAVAILABLE
@@ -121,7 +121,7 @@ def publish(
     if about.require_api:
         _refuse_uncallable(opened)
     name = publication or opened.id
-    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,199}", name):
+    if not PUBLICATION_ID.fullmatch(name):
         raise InputError(
             f"publication id '{name}': expected a-z, 0-9, dot and hyphen, at most 200; give one"
             " with --id"

@@ -190,13 +190,20 @@ def _check_changes(folder: Path) -> None:
     for position, entry in enumerate(entries):
         name = entry.event.publication
         place = folder / "p" / name
-        if not entry.event.is_publication or (stored := read_changes(place)) is None:
-            continue  # boards of earlier versions have none, nor has the first of a site
+        if not entry.event.is_publication:
+            continue
         earlier = earlier_publication(entries[:position])
+        if read_changes(place) is None:
+            # Boards of earlier versions have none, nor has the first of a site.
+            if earlier is not None and entry.record.get("code") == code_of_today():
+                raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: missing")
+            continue
         if earlier is None:
             raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: nothing was published before it")
+        markers = read_trend(place).markers
+        reason = next((marker.reason for marker in markers if marker.publication == name), "")
         before, now = ((one, Run(folder / "p" / one / DATA)) for one in (earlier, name))
-        expected = changes_between(before, now, entries[:position], stored.reason)
+        expected = changes_between(before, now, entries[:position], reason)
         if (place / CHANGES).read_bytes() != changes_line(expected):
             raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: not what p/{earlier} and p/{name} say")
 

@@ -18,7 +18,7 @@ import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
-from medassay.core.ledger import LEDGER, LedgerEntry
+from medassay.core.ledger import LEDGER, PUBLICATION_ID, LedgerEntry
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.storage.merkle import MerkleTree
 from medassay.storage.signature import Signer, signed
@@ -83,10 +83,11 @@ def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
 def _is_complete(record: dict[str, Any]) -> bool:
     """Return whether a record says what every reader of the ledger asks for."""
     try:
-        msgspec.convert(record, _StatusRecord | _PublicationRecord | _DisputeRecord)
+        entry = msgspec.convert(record, _StatusRecord | _PublicationRecord | _DisputeRecord)
     except msgspec.ValidationError:
         return False
-    return True
+    # It names folders: a ledger may come from anywhere.
+    return PUBLICATION_ID.fullmatch(entry.publication) is not None
 
 
 class _StatusRecord(msgspec.Struct, tag_field="event", tag="status"):

@@ -74,8 +74,8 @@ def why_text(row: ChangedRow, changes: PublicationChanges) -> str:
     if model is not None:
         names = listed([field.name.replace("_", " ") for field in model.fields])
         reasons.append(f"the model's entry changed: {names}")
-    if row.moved and (beside := _beside(row, changes)):
-        reasons.append(beside)
+    if row.moved:
+        reasons += _beside(row, changes)
     if not reasons:
         return "its answers and scores are the same; the rows beside it are not"
     return "; ".join(reasons)
@@ -91,7 +91,7 @@ def _item_reasons(row: ChangedRow, changes: PublicationChanges) -> list[str]:
     ]
 
 
-def _beside(row: ChangedRow, changes: PublicationChanges) -> str:
+def _beside(row: ChangedRow, changes: PublicationChanges) -> list[str]:
     """Return how many rows of the same ranking are new, or left."""
     ranking = (row.metric, row.domain, row.mode)
     beside = [one for one in changes.rows if (one.metric, one.domain, one.mode) == ranking]
@@ -99,4 +99,4 @@ def _beside(row: ChangedRow, changes: PublicationChanges) -> str:
     left = sum(one.after is None for one in beside)
     said = [f"{counted(new, 'new row')} in this ranking"] if new else []
     said += [f"{counted(left, 'row')} left it"] if left else []
-    return ", ".join(said)
+    return said

@@ -1,5 +1,6 @@
 """The ranking: overall and for each domain, one page a mode."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -87,8 +88,11 @@ def _beside(board: Board, mode: str) -> dict[str, Any]:
 
 def metric_text(board: Board) -> str:
     """Return the metric with its unit, as a caption begins."""
-    scale, metric = board.statistics.scale, board.statistics.metric
-    name = metric_name(metric)
+    scale, said = board.statistics.scale, board.texts.said
+    name = said(metric_name(board.statistics.metric))
     if scale.is_share:
         return f"{name} in %"
-    return f"{name}, {scale_text(scale.ends, scale.better)}"
+    words = scale_text(scale.ends, scale.better)
+    for english in ("lower is better", "from", "to"):
+        words = re.sub(rf"\b{english}\b", said(english), words)
+    return f"{name}, {words}"

@@ -21,7 +21,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,12 @@ from medassay.core.wording import counted, listed
 from medassay.errors import InputError
 
 SHIPPED = ("en", "de")
+_DAY = re.compile(r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)")
 _LARGEST = 2_000_000  # bytes of a catalogue
 _HOLE = re.compile(r"\{(\w+)\}")
 _MARKS = re.compile(r"\{\w+\}|\{%.*?%\}")
+_DECIMAL = (".", ",", "٫")
+_THOUSANDS = (",", ".", " ", "\u00a0", "\u202f", "'", "’", "")
 _NUMBER = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 
 
@@ -153,12 +156,13 @@ class Texts:
         """Return a text with the thousands of its numbers as this language writes them."""
         if self.catalogue.thousands == ",":
             return text
-        return re.sub(r"(?<=\d),(?=\d{3})", self.catalogue.thousands, text)
+        return re.sub(r"(?<=\d),(?=\d{3})", lambda _: self.catalogue.thousands, text)
 
     def day(self, date: str) -> str:
         """Return a day, given as "2026-11-26" or with a time behind it."""
-        year, month, day = date[:10].split("-")
-        return self.catalogue.day.format(year=year, month=month, day=day)
+        if not (match := _DAY.match(date)):
+            return date
+        return _filled(self.catalogue.day, match.groupdict())
 
     def script(self, source: str) -> str:
         """Return a script with its words in this language."""
@@ -199,8 +203,13 @@ def shipped_texts(language: str) -> Texts:
             f"--language '{language:.40}': expected {', '.join(SHIPPED)}, or a catalogue of one's"
             " own, a .json file"
         )
+    return Texts(_shipped(language))
+
+
+@lru_cache(maxsize=len(SHIPPED))
+def _shipped(language: str) -> Catalogue:
     content = (files("medassay.report.texts") / f"{language}.json").read_bytes()
-    return texts_of(json.loads(content), f"{language}.json")
+    return msgspec.json.decode(content, type=Catalogue)
 
 
 def read_texts(path: Path) -> Texts:
@@ -211,6 +220,8 @@ def read_texts(path: Path) -> Texts:
     InputError
         Naming the file and what is wrong with it.
     """
+    if not path.is_file():
+        raise InputError(f"{path}: no file; expected a catalogue of texts")
     try:
         document = json.loads(read_small(path, _LARGEST, str(path)))
     except (ValueError, RecursionError) as error:
@@ -218,39 +229,85 @@ def read_texts(path: Path) -> Texts:
     return texts_of(document, str(path))
 
 
-def texts_of(document: Mapping[str, Any], where: str) -> Texts:
+def texts_of(document: Any, where: str, *, kept: bool = False) -> Texts:
     """Return the texts in a catalogue; `where` names it in errors.
+
+    Its words become parts of templates and scripts, and somebody else may have written it: they are
+    checked to be words, and to say what the text says.
+
+    Parameters
+    ----------
+    kept : whether a publication kept it, perhaps for an earlier version: what this one does not
+        know is left out then
 
     Raises
     ------
     InputError
-        Naming the key that is wrong, or the text whose `{0}` its translation lacks.
+        Naming the entry that is wrong, and what was expected.
     """
     try:
         catalogue = msgspec.convert(document, Catalogue, strict=True)
     except msgspec.ValidationError as error:
         raise InputError(f"{where}: {error}") from None
+    _check_forms(catalogue, where)
+    known = _shipped(SHIPPED[1])
+    of_ours = {}
+    for kind in ("literals", "nouns", "phrases", "scripts"):
+        entries, ours = getattr(catalogue, kind), getattr(known, kind)
+        unknown = sorted(entries.keys() - ours.keys())
+        if unknown and not kept:
+            raise InputError(
+                f"{where}: {kind}: '{unknown[0]:.60}' is none of ours; they are those of"
+                f" {SHIPPED[1]}.json"
+            )
+        of_ours[kind] = {key: entry for key, entry in entries.items() if key in ours}
+    checked = msgspec.structs.replace(catalogue, **of_ours)
+    for kind in ("texts", "literals", "phrases", "scripts"):
+        for text, translation in getattr(checked, kind).items():
+            _check_words(text, translation, f"{where}: {kind}")
+    for noun, forms in checked.nouns.items():
+        for form in forms:
+            _check_words(noun, form, f"{where}: nouns")
+    return Texts(checked)
+
+
+def _check_forms(catalogue: Catalogue, where: str) -> None:
+    """Refuse what would write numbers, dates or lists otherwise than a language does."""
     if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", catalogue.language):
         raise InputError(f"{where}: language '{catalogue.language:.40}'; expected one as 'de'")
-    for kind in ("texts", "literals", "phrases"):
-        for text, translation in getattr(catalogue, kind).items():
-            _check_words(text, translation, f"{where}: {kind}")
-    return Texts(catalogue)
+    if catalogue.decimal not in _DECIMAL:
+        raise InputError(f"{where}: decimal '{catalogue.decimal:.10}'; expected one of . , ٫")
+    if catalogue.thousands not in _THOUSANDS or catalogue.thousands == catalogue.decimal:
+        raise InputError(
+            f"{where}: thousands '{catalogue.thousands:.10}'; expected . , ' ’ a blank or nothing,"
+            " and another mark than for decimals"
+        )
+    rest = _HOLE.sub("", catalogue.day)
+    parts = sorted(_HOLE.findall(catalogue.day))
+    if parts != ["day", "month", "year"] or re.search(r'[\d<>"\\{}]', rest) or len(rest) > 20:
+        raise InputError(
+            f"{where}: day '{catalogue.day:.40}'; expected {{year}}, {{month}} and {{day}}, each"
+            " once, and marks between them"
+        )
+    _check_words("and", catalogue.and_, f"{where}: and")
+    _check_words("name", catalogue.name, f"{where}: name")
 
 
 def _check_words(text: str, translation: str, where: str) -> None:
-    """Refuse a translation that is more than words: it becomes part of a template, and somebody
-    else may have written it.
-    """
-    if not set(_MARKS.findall(translation)) <= set(_MARKS.findall(text)) or (
-        "{%" in text and sorted(_MARKS.findall(translation)) != sorted(_MARKS.findall(text))
+    """Refuse a translation that is more, or less, than the words of its text."""
+    if _MARKS.findall(translation) != _MARKS.findall(text) and (
+        "{%" in text or sorted(_MARKS.findall(translation)) != sorted(_MARKS.findall(text))
     ):
         raise InputError(
             f"{where}: the translation of '{text:.60}' has other marks than it, of {{…}}"
         )
-    rest = _MARKS.sub("", translation)
+    rest, own = _MARKS.sub("", translation), _MARKS.sub("", text)
     if re.search(r'[<>"\\{}]', rest) or not rest.replace("\u00ad", "").isprintable():
         raise InputError(
             f"{where}: the translation of '{text:.60}' holds one of < > \" \\ {{ }} or a control;"
             " expected words alone"
         )
+    if sorted(re.findall(r"\d+", rest)) != sorted(re.findall(r"\d+", own)):
+        raise InputError(f"{where}: the translation of '{text:.60}' has other numbers than it")
+    if own.strip() and not rest.strip():
+        raise InputError(f"{where}: the translation of '{text:.60}' is empty")
