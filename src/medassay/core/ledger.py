@@ -162,8 +162,8 @@ def status_of(entries: Sequence[LedgerEntry]) -> dict[str, PublicationStatus]:
         if dispute.closing is None and dispute.publication in statuses:
             status = statuses[dispute.publication]
             about = dispute.opening.about
-            told = OpenDispute(number=dispute.number, about=about.name, model=about.model)
-            status.open_disputes = [*(status.open_disputes or ()), told]
+            open_dispute = OpenDispute(number=dispute.number, about=about.name, model=about.model)
+            status.open_disputes = [*(status.open_disputes or ()), open_dispute]
     return statuses
 
 

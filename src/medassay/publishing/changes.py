@@ -135,9 +135,13 @@ def _banks(earlier: Run, later: Run) -> list[ChangedBank]:
         if versions[0] == versions[1]:
             continue
         text = new.get("changes", "") if new else ""
-        told = old.get("changes", "") if old else ""
+        changes_before = old.get("changes", "") if old else ""
         # Each version adds a part to the end of the list.
-        text = text.removeprefix(told).strip() if told and text.startswith(told) else ""
+        text = (
+            text.removeprefix(changes_before).strip()
+            if changes_before and text.startswith(changes_before)
+            else ""
+        )
         changed.append(ChangedBank(name=name, before=versions[0], after=versions[1], text=text))
     return changed
 
@@ -243,7 +247,7 @@ class _Answer(TrialLine, frozen=True, kw_only=True):
     tombstone: str = ""
 
 
-class _Score(msgspec.Struct):
+class _ScoreLine(msgspec.Struct):
     score: float | None = None
 
 
@@ -295,7 +299,7 @@ def _compared_answers(earlier: Run, later: Run, items: Sequence[ChangedItem]) ->
 def _cells(run: Run, left_out: set[ItemKey]) -> Iterator[tuple[CellKey, _CellAnswers, int]]:
     """Yield each cell with its answers, without those to some items, and how many are withheld."""
     answers = read_as(run.path / "trials.jsonl", _Answer)
-    scores = read_as(run.path / "scores.jsonl", _Score)
+    scores = read_as(run.path / "scores.jsonl", _ScoreLine)
     for cell, lines in groupby(zip(answers, scores, strict=True), key=lambda line: line[0].cell):
         cell_answers = _CellAnswers(array("Q"), array("Q"), array("d"))
         hidden = 0
@@ -304,9 +308,9 @@ def _cells(run: Run, left_out: set[ItemKey]) -> Iterator[tuple[CellKey, _CellAns
                 continue
             is_hidden = bool(answer.commitment or answer.tombstone)
             hidden += is_hidden
-            said = bytes(answer.text) or bytes(answer.value)
+            reply = bytes(answer.text) or bytes(answer.value)
             failed = b"failed" if answer.outcome == "failed" else b""
-            content = _hash64(said, failed)
+            content = _hash64(reply, failed)
             cell_answers.places.append(_hash64(answer.item.encode(), str(answer.repeat).encode()))
             cell_answers.contents.append(0 if is_hidden else content)
             cell_answers.scores.append(math.nan if score.score is None else score.score)

@@ -55,8 +55,8 @@ def open_dispute(
         entries = read_ledger(site)
         statuses = status_of(entries)
         if publication not in statuses:
-            known = ", ".join(sorted(statuses)) or "none"
-            raise InputError(f"{site}: no publication '{publication}'; there are {known}")
+            listed = ", ".join(sorted(statuses)) or "none"
+            raise InputError(f"{site}: no publication '{publication}'; there are {listed}")
         about = _with_page(site, publication, about)
         number = len(disputes_of(entries)) + 1
         _enter(
@@ -117,8 +117,8 @@ def close_dispute(
         publication = _open_one(site, number)
         statuses = status_of(read_ledger(site))
         if following is not None and following not in statuses:
-            known = ", ".join(sorted(statuses))
-            raise InputError(f"{site}: no publication '{following}'; there are {known}")
+            listed = ", ".join(sorted(statuses))
+            raise InputError(f"{site}: no publication '{following}'; there are {listed}")
         if following == publication:
             raise InputError(f"--next: '{following}' is the publication itself")
         step = {"step": "closed", "dispute": number, "publication": publication}
@@ -158,8 +158,8 @@ def _open_one(site: Path, number: int) -> str:
     """Return the publication of an open dispute."""
     disputes = {dispute.number: dispute for dispute in disputes_of(read_ledger(site))}
     if number not in disputes:
-        known = ", ".join(map(str, disputes)) or "none"
-        raise InputError(f"{site}: no dispute {number}; there are {known}")
+        listed = ", ".join(map(str, disputes)) or "none"
+        raise InputError(f"{site}: no dispute {number}; there are {listed}")
     dispute = disputes[number]
     if dispute.closing is not None:
         raise InputError(
@@ -182,27 +182,31 @@ def _with_page(site: Path, publication: str, about: DisputedThing) -> DisputedTh
         return DisputedThing(model=model, page=f"model/{board.slug(model)}/index.html")
     if not (item or answer):
         return DisputedThing(page="index.html")
-    found = {}
-    for page, key, shown in _shown_answers(board):
-        name = f"{key.domain}/{shown.line.item}"
-        if answer and len(answer) >= _SHORTEST_HASH and shown.sha256.startswith(answer.lower()):
-            found[shown.sha256] = DisputedThing(
-                model=key.model, item=name, answer=shown.sha256, page=page
+    things = {}
+    for page, key, answer_shown in _shown_answers(board):
+        name = f"{key.domain}/{answer_shown.line.item}"
+        if (
+            answer
+            and len(answer) >= _SHORTEST_HASH
+            and answer_shown.sha256.startswith(answer.lower())
+        ):
+            things[answer_shown.sha256] = DisputedThing(
+                model=key.model, item=name, answer=answer_shown.sha256, page=page
             )
-        elif item and item in (name, shown.line.item):
-            found.setdefault(name, DisputedThing(item=name, page=page))
+        elif item and item in (name, answer_shown.line.item):
+            things.setdefault(name, DisputedThing(item=name, page=page))
     what, advice = ("answer", "give more digits") if answer else ("item", "name its domain, too")
-    if not found:
+    if not things:
         expected = "its sha256 as its page shows it" if answer else "its id as pages show it"
         raise InputError(f"{publication}: no {what} '{answer or item}'; expected {expected}")
-    if len(found) > 1:
-        raise InputError(f"{publication}: '{answer or item}' are {len(found)} {what}s; {advice}")
-    return next(iter(found.values()))
+    if len(things) > 1:
+        raise InputError(f"{publication}: '{answer or item}' are {len(things)} {what}s; {advice}")
+    return next(iter(things.values()))
 
 
 def _shown_answers(board: Board) -> Iterator[tuple[str, ShownCell, ShownAnswer]]:
     """Yield each answer with its cell and the address at which it is shown."""
     for key, answers in board.answers():
-        for number, shown in enumerate(answers):
-            line = shown.line
-            yield board.answer_link(key, line.item, line.repeat, number), key, shown
+        for number, answer in enumerate(answers):
+            line = answer.line
+            yield board.answer_link(key, line.item, line.repeat, number), key, answer

@@ -31,9 +31,10 @@ def write_language(publication: Path, language: str) -> None:
     texts = chosen_texts(language)
     if texts is ENGLISH:
         return
-    own = language.endswith(".json")
-    kept = {"catalogue": msgspec.to_builtins(texts.catalogue)} if own else {"language": language}
-    (publication / LANGUAGE).write_bytes(canonical({"schema_version": 1, **kept}) + b"\n")
+    document: dict[str, Any] = {"language": language}
+    if language.endswith(".json"):
+        document = {"catalogue": msgspec.to_builtins(texts.catalogue)}
+    (publication / LANGUAGE).write_bytes(canonical({"schema_version": 1, **document}) + b"\n")
 
 
 def kept_texts(publication: Path) -> Texts:
@@ -49,7 +50,7 @@ def kept_texts(publication: Path) -> Texts:
     document: dict[str, Any] = read_document(publication / LANGUAGE)
     try:
         if "catalogue" in document:
-            return texts_of(document["catalogue"], LANGUAGE.as_posix(), kept=True)
+            return texts_of(document["catalogue"], LANGUAGE.as_posix(), of_publication=True)
         return shipped_texts(str(document.get("language")))
     except InputError as error:
         raise IntegrityError(str(error)) from None

@@ -202,7 +202,7 @@ def _check_changes(folder: Path) -> None:
             raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: nothing was published before it")
         markers = read_trend(place).markers
         reason = next((marker.reason for marker in markers if marker.publication == name), "")
-        before, now = ((one, Run(folder / "p" / one / DATA)) for one in (earlier, name))
+        before, now = ((each, Run(folder / "p" / each / DATA)) for each in (earlier, name))
         expected = changes_between(before, now, entries[:position], reason)
         if (place / CHANGES).read_bytes() != changes_line(expected):
             raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: not what p/{earlier} and p/{name} say")

@@ -51,7 +51,7 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
     Answers at the better end of the scale are none.
     """
     parts = parts_of(items, run.manifest, task_of_run(run.manifest))
-    asked = {
+    scale_and_harm = {
         (item.domain, item.id): (part.task.scale, item.harm)
         for part in parts
         for item in part.items
@@ -62,9 +62,9 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
     for line in read_scores(run.path):
         position, key = positions[line.cell], (line.domain, line.item)
         positions[line.cell] += 1
-        if line.score is None or key not in asked:
+        if line.score is None or key not in scale_and_harm:
             continue
-        scale, harm = asked[key]
+        scale, harm = scale_and_harm[key]
         sign = 1.0 if scale.better == "high" else -1.0
         if line.score * sign >= (scale.hi if scale.better == "high" else -scale.lo):
             continue

@@ -34,17 +34,18 @@ def badge(board: Board, row: LeaderboardRow, n_ranked: int) -> str:
     if len(name) > _MOST:
         name = f"{name[: _MOST - 1]}…"
     place = board.texts.said(f"rank {row.rank_text()} of {n_ranked}")
-    said = f"{'DEMONSTRATION: ' if board.demonstration else ''}{place} · {board.publication}"
-    left, right = _WIDTH * len(name), _WIDTH * len(said)
-    width = left + right + 24
-    title = escape(f"{name}: {visible(row.model)}, {said}")
+    words = f"{'DEMONSTRATION: ' if board.demonstration else ''}{place} · {board.publication}"
+    name_width, place_width = _WIDTH * len(name), _WIDTH * len(words)
+    width = name_width + place_width + 24
+    title = escape(f"{name}: {visible(row.model)}, {words}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="22" role="img"'
         f' viewBox="0 0 {width:.0f} 22"><title>{title}</title>'
-        f'<rect width="{left + 12:.1f}" height="22" fill="#17202b"/>'
-        f'<rect x="{left + 12:.1f}" width="{right + 12:.1f}" height="22" fill="#0a5c66"/>'
+        f'<rect width="{name_width + 12:.1f}" height="22" fill="#17202b"/>'
+        f'<rect x="{name_width + 12:.1f}" width="{place_width + 12:.1f}" height="22" fill="#0a5c66"/>'
         '<g fill="#fff" font-family="system-ui, sans-serif" font-size="12">'
-        f'<text x="6" y="15" textLength="{left:.1f}">{escape(name)}</text>'
-        f'<text x="{left + 18:.1f}" y="15" textLength="{right:.1f}">{escape(said)}</text>'
+        f'<text x="6" y="15" textLength="{name_width:.1f}">{escape(name)}</text>'
+        f'<text x="{name_width + 18:.1f}" y="15" textLength="{place_width:.1f}">'
+        f"{escape(words)}</text>"
         "</g></svg>\n"
     )

@@ -36,13 +36,13 @@ def texts_in(source: str) -> list[str]:
     >>> texts_in('<p title="Rank">Mean of {{ n }} domains{% if x %}, alike{% endif %}.</p>')
     ['Rank', 'Mean of {0} domains', ', alike']
     """
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
 
     def note(text: str) -> None:
-        found[text] = None
+        texts[text] = None
 
     localized(source, note)
-    return list(found)
+    return list(texts)
 
 
 def localized(source: str, translate: Translate, literal: Translate = lambda _: None) -> str:
@@ -117,8 +117,8 @@ def _exchanged(text: str, translate: Translate) -> str:
     translation = translate(" ".join(key.split()))
     if translation is None:
         return text
-    said = re.sub(r"\{(\d+)\}", lambda m: expressions[int(m[1])], translation)
-    return text[:start] + said + text[start + len(stripped) :]
+    source = re.sub(r"\{(\d+)\}", lambda m: expressions[int(m[1])], translation)
+    return text[:start] + source + text[start + len(stripped) :]
 
 
 class LocalizedLoader(jinja2.BaseLoader):

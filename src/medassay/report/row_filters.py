@@ -62,17 +62,17 @@ def row_filters(
     facts = [{**model_facts(models.get(row.model, {})), "setting": row.setting} for row in rows]
     filters = []
     for name, label in _LABELS.items():
-        found = {fact.get(name, "") for fact in facts}
+        values = {fact.get(name, "") for fact in facts}
         if name == "size":
             options = [
                 (band, text)
                 for band, text in _SIZES.items()
-                if any(size and in_band(float(size), band) for size in found)
+                if any(size and in_band(float(size), band) for size in values)
             ]
         else:
-            texts = {value: setting_names.get(value, value) for value in found if value}
+            texts = {value: setting_names.get(value, value) for value in values if value}
             options = sorted(texts.items(), key=lambda option: option[1].lower())
-        if "" in found:
+        if "" in values:
             options.append(("none", "not stated"))
         if len(options) > 1:
             filters.append(RowFilter(name, label, options))

@@ -119,17 +119,17 @@ def categories_csv(board: Board) -> str:
         _OF_CATEGORIES,
         (
             {
-                **msgspec.structs.asdict(one.estimate),
-                **estimate_cells(one.estimate),
-                "category": one.category,
-                "model": one.model,
-                "setting": one.setting,
-                "mode": one.mode,
-                "metric": one.metric or board.statistics.metric,
-                "interval": one.estimate.interval or "percentile",
-                "flags": " ".join(one.estimate.flags),
+                **msgspec.structs.asdict(score.estimate),
+                **estimate_cells(score.estimate),
+                "category": score.category,
+                "model": score.model,
+                "setting": score.setting,
+                "mode": score.mode,
+                "metric": score.metric or board.statistics.metric,
+                "interval": score.estimate.interval or "percentile",
+                "flags": " ".join(score.estimate.flags),
             }
-            for one in board.by_category
+            for score in board.by_category
         ),
     )
 

@@ -61,15 +61,15 @@ def _items(
     # Over several domains n·SE² is no share of items that one alone has right.
     right_wrong = relations.kappa > 0 and len(board.domains) == 1
     width = relations.kappa * relations.n_common or 1.0
-    told = sorted(pairs, key=lambda pair: -abs(pair.difference))
+    planned = sorted(pairs, key=lambda pair: -abs(pair.difference))
     if (relations.n_ranked or 0) > ALL_PLANNED_UP_TO:
         counts: Counter[RowKey] = Counter()
         chosen = []
-        for pair in told:
+        for pair in planned:
             if counts[pair.first] < PLANNED_EACH or counts[pair.second] < PLANNED_EACH:
                 chosen.append(pair)
                 counts.update([pair.first, pair.second])
-        told = chosen
+        planned = chosen
     return {
         (pair.first, pair.second): None
         if pair.se is None
@@ -81,5 +81,5 @@ def _items(
             right_wrong=right_wrong,
             width=width,
         )
-        for pair in (told[:_MOST_PLANNED] if right_wrong else told)
+        for pair in (planned[:_MOST_PLANNED] if right_wrong else planned)
     }

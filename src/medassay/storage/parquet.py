@@ -1,6 +1,7 @@
 """Tables as Parquet, by DuckDB."""
 
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,9 @@ from medassay.errors import UnavailableError
 def has_parquet() -> bool:
     """Return whether Parquet can be written: whether the extra `data` is installed."""
     try:
-        import duckdb  # noqa: F401 - whether it is there
-    except ImportError:
+        return find_spec("duckdb") is not None
+    except ValueError:  # it was taken out of this process
         return False
-    return True
 
 
 def write_parquet(

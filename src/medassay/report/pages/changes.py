@@ -38,19 +38,19 @@ def pages(board: Board) -> Iterator[Page]:
 def changes_sentence(changes: PublicationChanges, texts: Texts) -> str:
     """Return in a sentence how many rows of the overall rankings moved, are new, or left."""
     overall = [row for row in changes.rows if row.domain == OVERALL]
-    new = sum(row.before is None for row in overall)
-    left = sum(row.after is None for row in overall)
-    moved = sum(row.moved for row in overall) - new - left
-    said = [f"{counted(moved, 'row')} with another range of ranks"] if moved else []
-    said += [f"{counted(new, 'new row')}"] if new else []
-    said += [f"{counted(left, 'row')} that left"] if left else []
-    if not said:
+    n_new = sum(row.before is None for row in overall)
+    n_left = sum(row.after is None for row in overall)
+    n_moved = sum(row.moved for row in overall) - n_new - n_left
+    parts = [f"{counted(n_moved, 'row')} with another range of ranks"] if n_moved else []
+    parts += [f"{counted(n_new, 'new row')}"] if n_new else []
+    parts += [f"{counted(n_left, 'row')} that left"] if n_left else []
+    if not parts:
         return texts.said(
             "In the overall ranking no row is new, none left, and no range of ranks is another."
         )
-    are = "is" if moved + new + left == 1 else "are"
-    parts = texts.listed([texts.said(part) for part in said])
-    return texts.said(f"In the overall ranking there {are} {parts}.")
+    are = "is" if n_moved + n_new + n_left == 1 else "are"
+    names = texts.listed([texts.said(part) for part in parts])
+    return texts.said(f"In the overall ranking there {are} {names}.")
 
 
 def why_text(row: ChangedRow, changes: PublicationChanges) -> str:
@@ -60,8 +60,8 @@ def why_text(row: ChangedRow, changes: PublicationChanges) -> str:
     if row.before is None:
         return "new model" if model is not None and model.what == "new" else "not ranked before"
     if row.after is None:
-        left = model is not None and model.what == "left"
-        return "the model is not in this publication" if left else "not asked here any more"
+        is_gone = model is not None and model.what == "left"
+        return "the model is not in this publication" if is_gone else "not asked here any more"
     reasons = []
     reasons += _item_reasons(row, changes)
     if row.answers:
@@ -94,9 +94,8 @@ def _item_reasons(row: ChangedRow, changes: PublicationChanges) -> list[str]:
 def _beside(row: ChangedRow, changes: PublicationChanges) -> list[str]:
     """Return how many rows of the same ranking are new, or left."""
     ranking = (row.metric, row.domain, row.mode)
-    beside = [one for one in changes.rows if (one.metric, one.domain, one.mode) == ranking]
-    new = sum(one.before is None for one in beside)
-    left = sum(one.after is None for one in beside)
-    said = [f"{counted(new, 'new row')} in this ranking"] if new else []
-    said += [f"{counted(left, 'row')} left it"] if left else []
-    return said
+    rows = [other for other in changes.rows if (other.metric, other.domain, other.mode) == ranking]
+    n_new = sum(other.before is None for other in rows)
+    n_left = sum(other.after is None for other in rows)
+    reasons = [f"{counted(n_new, 'new row')} in this ranking"] if n_new else []
+    return reasons + ([f"{counted(n_left, 'row')} left it"] if n_left else [])

@@ -46,10 +46,10 @@ def pages(board: Board) -> Iterator[Page]:
 
 def _files(board: Board) -> Mapping[str, tuple[str, list[str]]]:
     """Return file → what it holds, and the names of the same table in other forms."""
-    known = {**FILES, **board.kind_files}
+    abouts = {**FILES, **board.kind_files}
     present = set(board.data_files)
     files = {}
-    for name, about in known.items():
+    for name, about in abouts.items():
         if name in present:
             other = name.replace(".csv", ".parquet")
             files[name] = about, [other] if other != name and other in present else []

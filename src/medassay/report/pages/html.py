@@ -165,7 +165,7 @@ def _row_text(board: Board, domain: str, row: LeaderboardRow) -> str:
     """Return the number of a row in words, as it is cited."""
     texts = board.texts
     where = texts.said(OVERALL) if domain == OVERALL else board.domain_name(domain)
-    n_ranked = sum(one.rank is not None for one in board.rows(domain, row.mode))
+    n_ranked = sum(other.rank is not None for other in board.rows(domain, row.mode))
     ranks = "" if row.rank is None else texts.said(f"rank {row.rank_text()} of {n_ranked}")
     score = row.score_text.replace(", ", f"{texts.between} ")
     metric = texts.said(metric_name(row.metric))

@@ -39,7 +39,7 @@ _TREND_SHOWN = 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _ModelPlace:
     """A row of one ranking: with its bar, the address of its answers, and its undecided pairs."""
 
     domain: str
@@ -55,7 +55,7 @@ class _Place:
 class _ModelView:
     """What the page of one model shows."""
 
-    places: list[_Place] = field(default_factory=list)
+    places: list[_ModelPlace] = field(default_factory=list)
     points: list[PublishedPoint] = field(default_factory=list)
     categories: list[CategoryScore] = field(default_factory=list)
     worst: list[tuple[str, str, WorstAnswer, str]] = field(default_factory=list)
@@ -84,7 +84,7 @@ def pages(board: Board) -> Iterator[Page]:
         )
 
 
-def _is_marked(place: _Place) -> bool:
+def _is_marked(place: _ModelPlace) -> bool:
     harm = place.entry.row.harm
     return place.domain == OVERALL and harm is not None and harm.marked > 0
 
@@ -118,7 +118,7 @@ def _add_ranking(views: Mapping[str, _ModelView], board: Board, domain: str, mod
         row = entry.row
         key = ShownCell(domain=domain, model=row.model, setting=row.setting, mode=mode)
         views[row.model].places.append(
-            _Place(
+            _ModelPlace(
                 domain=domain,
                 board=board,
                 entry=entry,

@@ -88,11 +88,11 @@ def _beside(board: Board, mode: str) -> dict[str, Any]:
 
 def metric_text(board: Board) -> str:
     """Return the metric with its unit, as a caption begins."""
-    scale, said = board.statistics.scale, board.texts.said
-    name = said(metric_name(board.statistics.metric))
+    scale, texts = board.statistics.scale, board.texts
+    name = texts.said(metric_name(board.statistics.metric))
     if scale.is_share:
         return f"{name} in %"
     words = scale_text(scale.ends, scale.better)
     for english in ("lower is better", "from", "to"):
-        words = re.sub(rf"\b{english}\b", said(english), words)
+        words = re.sub(rf"\b{english}\b", texts.said(english), words)
     return f"{name}, {words}"

@@ -92,9 +92,9 @@ class Texts:
 
         Parts between "; " are translated one by one where the whole has no translation.
         """
-        whole = self._said(text)
-        if whole is not None:
-            return whole
+        translation = self._said(text)
+        if translation is not None:
+            return translation
         if "; " in text and self.catalogue.phrases:
             return "; ".join(self._said(part) or part for part in text.split("; "))
         return text
@@ -167,8 +167,10 @@ class Texts:
     def script(self, source: str) -> str:
         """Return a script with its words in this language."""
         for words, translation in self.catalogue.scripts.items():
-            own, other = (json.dumps(text, ensure_ascii=False) for text in (words, translation))
-            source = source.replace(own, other)
+            english, translated = (
+                json.dumps(text, ensure_ascii=False) for text in (words, translation)
+            )
+            source = source.replace(english, translated)
         return source
 
 
@@ -229,7 +231,7 @@ def read_texts(path: Path) -> Texts:
     return texts_of(document, str(path))
 
 
-def texts_of(document: Any, where: str, *, kept: bool = False) -> Texts:
+def texts_of(document: Any, where: str, *, of_publication: bool = False) -> Texts:
     """Return the texts in a catalogue; `where` names it in errors.
 
     Its words become parts of templates and scripts, and somebody else may have written it: they are
@@ -237,8 +239,8 @@ def texts_of(document: Any, where: str, *, kept: bool = False) -> Texts:
 
     Parameters
     ----------
-    kept : whether a publication kept it, perhaps for an earlier version: what this one does not
-        know is left out then
+    of_publication : whether a publication kept it, perhaps for an earlier version: what this one
+        does not know is left out then
 
     Raises
     ------
@@ -250,12 +252,12 @@ def texts_of(document: Any, where: str, *, kept: bool = False) -> Texts:
     except msgspec.ValidationError as error:
         raise InputError(f"{where}: {error}") from None
     _check_forms(catalogue, where)
-    known = _shipped(SHIPPED[1])
+    shipped = _shipped(SHIPPED[1])
     of_ours = {}
     for kind in ("literals", "nouns", "phrases", "scripts"):
-        entries, ours = getattr(catalogue, kind), getattr(known, kind)
+        entries, ours = getattr(catalogue, kind), getattr(shipped, kind)
         unknown = sorted(entries.keys() - ours.keys())
-        if unknown and not kept:
+        if unknown and not of_publication:
             raise InputError(
                 f"{where}: {kind}: '{unknown[0]:.60}' is none of ours; they are those of"
                 f" {SHIPPED[1]}.json"
@@ -301,13 +303,13 @@ def _check_words(text: str, translation: str, where: str) -> None:
         raise InputError(
             f"{where}: the translation of '{text:.60}' has other marks than it, of {{…}}"
         )
-    rest, own = _MARKS.sub("", translation), _MARKS.sub("", text)
+    rest, original = _MARKS.sub("", translation), _MARKS.sub("", text)
     if re.search(r'[<>"\\{}]', rest) or not rest.replace("\u00ad", "").isprintable():
         raise InputError(
             f"{where}: the translation of '{text:.60}' holds one of < > \" \\ {{ }} or a control;"
             " expected words alone"
         )
-    if sorted(re.findall(r"\d+", rest)) != sorted(re.findall(r"\d+", own)):
+    if sorted(re.findall(r"\d+", rest)) != sorted(re.findall(r"\d+", original)):
         raise InputError(f"{where}: the translation of '{text:.60}' has other numbers than it")
-    if own.strip() and not rest.strip():
+    if original.strip() and not rest.strip():
         raise InputError(f"{where}: the translation of '{text:.60}' is empty")
