@@ -256,3 +256,21 @@ def test_a_bar_without_an_interval_is_drawn_without_a_line():
     [row] = figure.rows
     assert (row["lo"], row["score"], row["hi"]) == (None, 50, None)
     assert "<svg" in figure.svg()
+
+
+@pytest.mark.parametrize("n_rows", [8, 9, 40, 41])
+def test_more_lines_than_colours_get_a_panel_each(n_rows):
+    from medassay.report.plot.trend import SeriesPoint, trend
+
+    points = [
+        SeriesPoint(place=place, row=f"m{n:02}", series="s", score=n / 50, lo=None, hi=None)
+        for n in range(n_rows)
+        for place in ("one", "two")
+    ]
+    figure = trend(points, [], unit="Accuracy in %", factor=100)
+    assert ("facet" in figure.spec) == (n_rows > 8)
+    assert len({row["row"] for row in figure.rows}) == min(n_rows, 40)
+    assert ("in the table alone: m00." in figure.caption) == (n_rows == 41)
+    svg = figure.svg()
+    assert all(f">m{n:02}<" in svg for n in range(n_rows - min(n_rows, 40), n_rows))
+    assert "Accuracy in %" in svg

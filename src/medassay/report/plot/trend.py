@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from medassay.report.plot.figure import SHAPES, Figure
 
 _HEIGHT, _LABEL = 280, 13  # pixels of the figure, and of a line of text
-_MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
+_MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart: each gets a panel
+_MAX_PANELS, _PANELS_A_LINE = 40, 4
 _NAMED = 12  # rows that are not drawn, named in the caption
 
 
@@ -43,7 +45,8 @@ def trend(
     unit: str,
     factor: float = 1.0,
 ) -> Figure:
-    """Return the trend of the models with the highest latest scores.
+    """Return the trend of the models with the highest latest scores: of up to 8 in one panel, of
+    more in a panel each, on one scale.
 
     Parameters
     ----------
@@ -55,7 +58,9 @@ def trend(
     latest: dict[str, float] = {}
     for point in points:
         latest[point.row] = point.score
-    rows_shown = sorted(latest, key=lambda row: (-latest[row], row))[:_MAX_SERIES]
+    in_panels = len(latest) > _MAX_SERIES
+    rows_shown = sorted(latest, key=lambda row: (-latest[row], row))
+    rows_shown = rows_shown[: _MAX_PANELS if in_panels else _MAX_SERIES]
     line_points = [
         replace(p, score=factor * p.score, lo=_times(factor, p.lo), hi=_times(factor, p.hi))
         for p in points
@@ -83,7 +88,6 @@ def trend(
         "scale": {"domain": order},
     }
     y = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
-    colour = {"field": "row", "type": "nominal", "legend": None}
     return Figure(
         name="trend",
         title="Scores over publications",
@@ -101,46 +105,97 @@ def trend(
             "hi": "to",
         },
         rows=rows,
-        spec={
-            "width": {"step": max(60, 480 // max(1, len(order)))},
-            "height": _HEIGHT,
+        spec=_panels(rows_shown, markers, x, y, unit)
+        if in_panels
+        else _one_panel(line_points, order, markers, x, y),
+    )
+
+
+def _one_panel(
+    points: Sequence[SeriesPoint],
+    order: Sequence[str],
+    markers: Sequence[str],
+    x: dict[str, Any],
+    y: dict[str, Any],
+) -> dict[str, Any]:
+    """Return all lines in one panel, named at their ends."""
+    colour = {"field": "row", "type": "nominal", "legend": None}
+    return {
+        "width": {"step": max(60, 480 // max(1, len(order)))},
+        "height": _HEIGHT,
+        "layer": [
+            _marker_lines(markers, x),
+            {
+                "mark": "line",
+                "encoding": {"x": x, "y": y, "color": colour, "detail": {"field": "line"}},
+            },
+            {
+                "mark": {"type": "rule", "opacity": 0.7},
+                "encoding": {
+                    "x": x,
+                    "y": {**y, "field": "lo"},
+                    "y2": {"field": "hi"},
+                    "color": colour,
+                },
+            },
+            {
+                "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": colour,
+                    "shape": {**colour, "scale": {"range": SHAPES}},
+                },
+            },
+            {
+                "data": {"values": end_labels(points, "publication", _HEIGHT)},
+                "mark": {"type": "text", "align": "left", "dx": 9},
+                "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
+            },
+        ],
+    }
+
+
+def _panels(
+    rows: Sequence[str],
+    markers: Sequence[str],
+    x: dict[str, Any],
+    y: dict[str, Any],
+    unit: str,
+) -> dict[str, Any]:
+    """Return a panel for each row, the highest latest score first."""
+    lines = {"x": x, "y": {**y, "title": None}}
+    return {
+        "facet": {"field": "row", "type": "nominal", "title": unit, "sort": list(rows)},
+        "columns": _PANELS_A_LINE,
+        "spec": {
+            "width": 130,
+            "height": 90,
             "layer": [
-                {
-                    "data": {"values": [{"publication": name} for name in markers]},
-                    # Before the first points of the new series, not through them.
-                    "mark": {"type": "rule", "strokeDash": [5, 4], "xOffset": -18},
-                    "encoding": {"x": x},
-                },
-                {
-                    "mark": "line",
-                    "encoding": {"x": x, "y": y, "color": colour, "detail": {"field": "line"}},
-                },
+                _marker_lines(markers, x),
+                {"mark": "line", "encoding": {**lines, "detail": {"field": "line"}}},
                 {
                     "mark": {"type": "rule", "opacity": 0.7},
                     "encoding": {
-                        "x": x,
-                        "y": {**y, "field": "lo"},
+                        **lines,
+                        "y": {**lines["y"], "field": "lo"},
                         "y2": {"field": "hi"},
-                        "color": colour,
                     },
                 },
-                {
-                    "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
-                    "encoding": {
-                        "x": x,
-                        "y": y,
-                        "color": colour,
-                        "shape": {**colour, "scale": {"range": SHAPES}},
-                    },
-                },
-                {
-                    "data": {"values": end_labels(line_points, "publication", _HEIGHT)},
-                    "mark": {"type": "text", "align": "left", "dx": 9},
-                    "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
-                },
+                {"mark": {"type": "point", "size": 40, "filled": True}, "encoding": lines},
             ],
         },
-    )
+    }
+
+
+def _marker_lines(markers: Sequence[str], x: dict[str, Any]) -> dict[str, Any]:
+    """Return a dashed line before each publication that began a new series."""
+    return {
+        "data": {"values": [{"publication": name} for name in markers]},
+        # Before the first points of the new series, not through them.
+        "mark": {"type": "rule", "strokeDash": [5, 4], "xOffset": -12},
+        "encoding": {"x": x},
+    }
 
 
 def _times(factor: float, end: float | None) -> float | None:
@@ -163,7 +218,7 @@ def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:
         named = ", ".join(left_out[:_NAMED])
         more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
         text += (
-            f" Drawn are the {_MAX_SERIES} with the highest latest scores; in the table alone:"
+            f" Drawn are the {_MAX_PANELS} with the highest latest scores; in the table alone:"
             f" {named}{more}."
         )
     return text
