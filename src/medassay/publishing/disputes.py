@@ -2,18 +2,17 @@
 lines of a site's ledger, and pages made of them. The publication itself does not change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from medassay.core.ledger import LEDGER, disputes_of, status_of
+from medassay.core.ledger import LedgerEntry, disputes_of
 from medassay.core.records.dispute import DECISIONS, WHOLE_PUBLICATION, DisputedThing
 from medassay.errors import GateError, InputError
 from medassay.publishing.board import DATA, board_of
-from medassay.publishing.history import enter_step, refuse_key_inside
+from medassay.publishing.history import enter_step, ledger_to_change, refuse_unpublished
 from medassay.publishing.secret_text import has_secret
 from medassay.report.board import Board, ShownAnswer, ShownCell
-from medassay.storage.ledger import lock_site, read_ledger
 from medassay.storage.run import Run
 from medassay.storage.signature import Signer
 
@@ -51,12 +50,8 @@ def open_dispute(
     _check_text("--by", by, needed=False)
     if sum(map(bool, (about.model, about.item, about.answer))) > 1:
         raise InputError("--model, --item, --answer: expected one of them; an answer names all")
-    with _ledger_of(site, signer):
-        entries = read_ledger(site)
-        statuses = status_of(entries)
-        if publication not in statuses:
-            listed = ", ".join(sorted(statuses)) or "none"
-            raise InputError(f"{site}: no publication '{publication}'; there are {listed}")
+    with ledger_to_change(site, signer) as entries:
+        refuse_unpublished(site, entries, publication)
         about = _with_page(site, publication, about)
         number = len(disputes_of(entries)) + 1
         _enter(
@@ -83,8 +78,8 @@ def answer_dispute(site: Path, number: int, checked: str, *, signer: Signer | No
         When there is no such dispute, it is closed, or nothing is said.
     """
     _check_text("--checked", checked)
-    with _ledger_of(site, signer):
-        publication = _open_one(site, number)
+    with ledger_to_change(site, signer) as entries:
+        publication = _open_one(site, entries, number)
         step = {"step": "answered", "dispute": number, "publication": publication}
         _enter(site, {**step, "checked": checked.strip()}, signer)
 
@@ -113,25 +108,12 @@ def close_dispute(
     if decision not in DECISIONS:
         raise InputError(f"decision '{decision:.40}': expected one of {', '.join(DECISIONS)}")
     _check_text("--reason", reason)
-    with _ledger_of(site, signer):
-        publication = _open_one(site, number)
-        statuses = status_of(read_ledger(site))
-        if following is not None and following not in statuses:
-            listed = ", ".join(sorted(statuses))
-            raise InputError(f"{site}: no publication '{following}'; there are {listed}")
-        if following == publication:
-            raise InputError(f"--next: '{following}' is the publication itself")
+    with ledger_to_change(site, signer) as entries:
+        publication = _open_one(site, entries, number)
+        refuse_unpublished(site, entries, publication, following)
         step = {"step": "closed", "dispute": number, "publication": publication}
         decided = {"decision": decision, "reason": reason.strip(), "next": following}
         _enter(site, {**step, **decided}, signer)
-
-
-def _ledger_of(site: Path, signer: Signer | None) -> Any:
-    """Return the lock of a site whose ledger gets one more line."""
-    if not (site / LEDGER).is_file():
-        raise InputError(f"{site}: no site; expected a folder with {LEDGER}")
-    refuse_key_inside(site, signer)
-    return lock_site(site)
 
 
 def _enter(site: Path, step: dict[str, Any], signer: Signer | None) -> None:
@@ -154,9 +136,9 @@ def _check_text(option: str, text: str, *, needed: bool = True) -> None:
         raise GateError(f"{option}: looks like a secret: not published")
 
 
-def _open_one(site: Path, number: int) -> str:
+def _open_one(site: Path, entries: Sequence[LedgerEntry], number: int) -> str:
     """Return the publication of an open dispute."""
-    disputes = {dispute.number: dispute for dispute in disputes_of(read_ledger(site))}
+    disputes = {dispute.number: dispute for dispute in disputes_of(entries)}
     if number not in disputes:
         listed = ", ".join(map(str, disputes)) or "none"
         raise InputError(f"{site}: no dispute {number}; there are {listed}")

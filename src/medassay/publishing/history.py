@@ -5,7 +5,8 @@ holds their sums, so that a copy of the site can be checked whole.
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,19 +66,43 @@ def set_status(
         raise InputError(f"status '{status}': expected one of {', '.join(STATES)}")
     if not reason.strip():
         raise InputError("--reason: empty; readers must learn why")
+    with ledger_to_change(site, signer) as entries:
+        refuse_unpublished(site, entries, publication, following)
+        record = {"event": "status", "publication": publication, "status": status}
+        enter_step(site, {**record, "reason": reason, "next": following}, signer)
+
+
+@contextmanager
+def ledger_to_change(site: Path, signer: Signer | None) -> Iterator[list[LedgerEntry]]:
+    """Yield the ledger of a site, which is locked meanwhile.
+
+    Raises
+    ------
+    InputError
+        When there is no site.
+    GateError
+        When the key lies in it.
+    """
     if not (site / LEDGER).is_file():
         raise InputError(f"{site}: no site; expected a folder with {LEDGER}")
     refuse_key_inside(site, signer)
     with lock_site(site):
-        statuses = status_of(read_ledger(site))
-        for name in (publication, following):
-            if name is not None and name not in statuses:
-                listed = ", ".join(sorted(statuses)) or "none"
-                raise InputError(f"{site}: no publication '{name}'; there are {listed}")
-        if following == publication:
-            raise InputError(f"--next: '{following}' is the publication itself")
-        record = {"event": "status", "publication": publication, "status": status}
-        enter_step(site, {**record, "reason": reason, "next": following}, signer)
+        yield read_ledger(site)
+
+
+def refuse_unpublished(
+    site: Path, entries: Sequence[LedgerEntry], publication: str, following: str | None = None
+) -> None:
+    """Refuse a publication that a site does not have, and one to read instead that is the same or
+    that it does not have.
+    """
+    statuses = status_of(entries)
+    for name in (publication, following):
+        if name is not None and name not in statuses:
+            listed = ", ".join(sorted(statuses)) or "none"
+            raise InputError(f"{site}: no publication '{name}'; there are {listed}")
+    if following == publication:
+        raise InputError(f"--next: '{following}' is the publication itself")
 
 
 def enter_step(site: Path, record: dict[str, Any], signer: Signer | None) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from medassay.report.plot.figure import N_COLOURS, SHAPES, Figure
-from medassay.report.plot.trend import LinePoint, end_labels
+from medassay.report.plot.figure import N_COLOURS, Figure
+from medassay.report.plot.trend import LinePoint, end_labels, interval_layers
 
 _HEIGHT = 280  # pixels
 
@@ -50,29 +50,7 @@ def checkpoint_curve(points: Sequence[LinePoint], *, series: str) -> Figure:
             "height": _HEIGHT,
             "layer": [
                 {"mark": "line", "encoding": {"x": x, "y": y, "color": colour}},
-                {
-                    "mark": {"type": "rule", "opacity": 0.7},
-                    "encoding": {
-                        "x": x,
-                        "y": {**y, "field": "lo"},
-                        "y2": {"field": "hi"},
-                        "color": colour,
-                    },
-                },
-                {
-                    "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
-                    "encoding": {
-                        "x": x,
-                        "y": y,
-                        "color": colour,
-                        "shape": {**colour, "scale": {"range": SHAPES}},
-                    },
-                },
-                {
-                    "data": {"values": end_labels(line_points, "step", _HEIGHT)},
-                    "mark": {"type": "text", "align": "left", "dx": 9},
-                    "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
-                },
+                *interval_layers(x, y, colour, end_labels(line_points, "step", _HEIGHT)),
             ],
         },
     )

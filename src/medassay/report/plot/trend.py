@@ -1,6 +1,6 @@
 """Scores over publications. A line never crosses a change of bank or methodology."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -129,29 +129,7 @@ def _one_panel(
                 "mark": "line",
                 "encoding": {"x": x, "y": y, "color": colour, "detail": {"field": "line"}},
             },
-            {
-                "mark": {"type": "rule", "opacity": 0.7},
-                "encoding": {
-                    "x": x,
-                    "y": {**y, "field": "lo"},
-                    "y2": {"field": "hi"},
-                    "color": colour,
-                },
-            },
-            {
-                "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "color": colour,
-                    "shape": {**colour, "scale": {"range": SHAPES}},
-                },
-            },
-            {
-                "data": {"values": end_labels(points, "publication", _HEIGHT)},
-                "mark": {"type": "text", "align": "left", "dx": 9},
-                "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
-            },
+            *interval_layers(x, y, colour, end_labels(points, "publication", _HEIGHT)),
         ],
     }
 
@@ -222,6 +200,42 @@ def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:
             f" {named}{more}."
         )
     return text
+
+
+def interval_layers(
+    x: Mapping[str, Any],
+    y: Mapping[str, Any],
+    colour: Mapping[str, Any],
+    labels: Sequence[Mapping[str, str | float]],
+) -> list[dict[str, Any]]:
+    """Return what stands on lines: intervals, points with a shape for each row, and its name beside
+    the last one.
+    """
+    return [
+        {
+            "mark": {"type": "rule", "opacity": 0.7},
+            "encoding": {
+                "x": x,
+                "y": {**y, "field": "lo"},
+                "y2": {"field": "hi"},
+                "color": colour,
+            },
+        },
+        {
+            "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
+            "encoding": {
+                "x": x,
+                "y": y,
+                "color": colour,
+                "shape": {**colour, "scale": {"range": SHAPES}},
+            },
+        },
+        {
+            "data": {"values": labels},
+            "mark": {"type": "text", "align": "left", "dx": 9},
+            "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
+        },
+    ]
 
 
 def end_labels(points: Sequence[LinePoint], axis: str, height: int) -> list[dict[str, str | float]]:
