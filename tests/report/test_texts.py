@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import tarfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import makers
+from tests.net.fixtures import PACKS
 
 import medassay
 from medassay.core.ranks import range_title, ranking_sentence, small_domain_text
@@ -19,7 +22,11 @@ from medassay.publishing.publish import About
 from medassay.report.dictionary import COLUMNS
 from medassay.report.localize import localized, texts_in
 from medassay.report.pages.data import FILES
+from medassay.report.pages.figures import figure_in
 from medassay.report.pages.html import asset
+from medassay.report.plot.bars import StackedCount, stacked
+from medassay.report.plot.matrix import GridCell, score_grid
+from medassay.report.plot.trend import _caption
 from medassay.report.texts import ENGLISH, SHIPPED, shipped_texts, texts_of
 
 GERMAN = shipped_texts("de")
@@ -106,6 +113,15 @@ def test_titles_of_ranges_are_translated(lo, more, below):
     assert (
         GERMAN.said(small_domain_text("rare", 2, 2, 0.5)) == "rare: 2 Aufgaben, 50,0 % des Mittels"
     )
+
+
+def test_the_point_of_a_name_is_not_the_point_of_a_number():
+    needed = ("gpt-3.5", "m-1,000", 12_345)
+    german = GERMAN.said(ranking_sentence(["gpt-3.5", "m-1,000"], [], needed=needed))
+    assert german.count("gpt-3.5") == german.count("m-1,000") == 2
+    assert "12.300" in german  # rounded
+    text = small_domain_text("v1.5", 2000, 1000, 0.025)
+    assert GERMAN.said(text) == "v1.5: 2000 Aufgaben in 1000 Gruppen, 2,5 % des Mittels"
 
 
 def test_names_are_not_translated_though_they_are_words_of_ours():
@@ -198,20 +214,93 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_a_german_board_is_german_on_every_page_and_verifies(folder):
-    english = re.compile(
-        r"\b(the|with|which|shown|answers(?!\.)|interval|models|of|and|from|items(?!\.)|score|ranking)\b"
-    )
-    for path in (folder / "de").rglob("*.html"):
+# Words that German has not, where they are no names of files.
+ENGLISH_ON_PAGES = re.compile(
+    r"\b(the|with|which|shown|answers|interval|models|of|and|from|items|scores?|ranking"
+    r"|wrong|cases?|difference|publications?|pairs?)\b(?!\.(?:csv|json|parquet))"
+)
+
+
+def words_of(page):
+    """Return the words of a page that are ours: without what models, items and publishers say."""
+    words = re.sub(r"<(pre|code|script|style|bdi)\b.*?</\1>", " ", page, flags=re.S)
+    words = re.sub(r'<(\w+)\b[^>]* (?:dir="auto"|lang="en")[^>]*>.*?</\1>', " ", words, flags=re.S)
+    # Names of cases, of fields of records, of answers that a graph of judges knows.
+    words = re.sub(r"case-\d+|date and source|>(right|wrong)<", " ", words)
+    return re.sub(r"<[^>]+>", " ", words)
+
+
+def assert_german(site):
+    """Assert that no page and no figure of a site has a word of English."""
+    for path in site.rglob("*.html"):
         page = path.read_text()
         assert '<html lang="de">' in page, path
-        words = re.sub(r"<(pre|code|script|style)\b.*?</\1>|<bdi>.*?</bdi>", " ", page, flags=re.S)
-        words = re.sub(r'<p dir="auto" lang="en">.*?</p>|<td[^>]* dir="auto">.*?</td>', " ", words)
-        words = re.sub(r"<figure.*?</figure>", " ", words, flags=re.S)  # drawn in English
-        words = re.sub(r"<[^>]+>", " ", words)
-        found = {word[0] for word in english.finditer(words)}
-        assert not found, (path, found, words[words.find(min(found)) - 80 :][:200])
+        words = words_of(page)
+        english = {word[0] for word in ENGLISH_ON_PAGES.finditer(words)}
+        assert not english, (path, english, words[words.find(min(english)) - 80 :][:200])
+    for path in site.rglob("figure/*.svg"):
+        texts = re.findall(r"<(?:text|title|desc)[^>]*>([^<]*)<", path.read_text())
+        words = " ".join(texts).replace("date and source", "")
+        assert words
+        assert not ENGLISH_ON_PAGES.search(words), (path, words)
+
+
+def test_a_german_board_is_german_on_every_page_and_verifies(folder):
+    assert_german(folder / "de")
     assert medassay.verify(folder / "de").ok
+
+
+@pytest.mark.parametrize("name", ["diagnoses", "records", "tools"])
+def test_pages_and_figures_of_every_kind_are_german(name, tmp_path):
+    with tarfile.open(PACKS / f"{name}.tar.xz") as pack:
+        pack.extractall(tmp_path, filter="data")
+    runs = [seal.parent for seal in tmp_path.glob("*/seal.json")]
+    assert runs
+    for run in runs:
+        site = tmp_path / f"site-{run.name}"
+        medassay.publish(run, site, publication="eins", about=About(language="de"))
+        for cell in site.glob("p/eins/c*/"):  # names of items are words of English there
+            shutil.rmtree(cell)
+        assert_german(site)
+
+
+def test_a_figure_in_another_language_has_its_words_and_numbers_and_keeps_names():
+    counts = [
+        StackedCount(place=str(year), part=f"part {part}", n=1_100 + part)
+        for year in (2020, 2021)
+        for part in range(10)
+    ]
+    english = stacked(counts, over="year", by="category")
+    german = figure_in(GERMAN, english)
+    assert figure_in(ENGLISH, english) is english
+    assert german.caption == "22.090 Aufgaben. Die 7 größten von 10 sind unterschieden."
+    drawing = german.svg()
+    for words in (
+        "Aufgaben nach Kategorie und Jahr",
+        ">Jahr<",
+        ">3 andere<",
+        ">part 9<",
+        ">2.000<",
+    ):
+        assert words in drawing
+    cells = [
+        GridCell(row="one", column="3.5", value=0.25),
+        GridCell(row="3.5", column="b", value=1),
+    ]
+    grid = figure_in(GERMAN, score_grid(cells, unit="JSON similarity"))
+    assert [(row["row"], row["column"], row["shown"]) for row in grid.rows] == [
+        ("one", "3.5", "0,25"),
+        ("3.5", "b", "1,00"),
+    ]
+    assert grid.caption == "Am niedrigsten: 3.5 von one, 0,25."
+
+
+@given(st.integers(1, 9), st.integers(0, 3), st.integers(0, 60), NAMES)
+def test_captions_of_trends_are_translated_by_their_form(n, changes, left_out, name):
+    rows = [f"{name} {number}" for number in range(left_out)]
+    german = GERMAN.said(_caption(n, changes, rows))
+    assert not re.search(r"\b(publication|changed|and|times|once|more|Drawn)\b", german)
+    assert all(row in german for row in rows[:12])
 
 
 def test_numbers_for_people_have_commas_and_numbers_for_software_points(folder):

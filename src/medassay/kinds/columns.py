@@ -146,7 +146,7 @@ def _pages(key: str, board: Board) -> Iterator[Page]:
         slug = board.slug(mode, "mode")
         figure = _figure(key, None, board.statistics, mode)
         if figure is not None:
-            yield from figure_pages(figure, f"{key}-{slug}")
+            yield from figure_pages(figure, f"{key}-{slug}", board.texts)
         yield render(
             "columns.html",
             board,
@@ -156,5 +156,5 @@ def _pages(key: str, board: Board) -> Iterator[Page]:
             title=key.replace("_", " ").capitalize(),
             rows=_rows(key, board.statistics, OVERALL, mode),
             names=board.statistics.document[key]["columns"],
-            figure=None if figure is None else figure_context(figure, f"{key}-{slug}"),
+            figure=figure and figure_context(figure, f"{key}-{slug}", board.texts),
         )

@@ -20,7 +20,7 @@ from medassay.kinds.diagnoses.row import DiagnosesRow, DiagnosesSummary, ErrorGr
 from medassay.kinds.diagnoses.tasks import case_scores
 from medassay.kinds.kind import DataFile, Presentation
 from medassay.report.board import Board, ShownCase
-from medassay.report.pages.figures import figure_context, figure_pages
+from medassay.report.pages.figures import figure_context, figure_in, figure_pages
 from medassay.report.pages.html import Page, neutral, render
 from medassay.report.plot.bars import Bar, bars
 from medassay.report.plot.figure import Figure, drawable
@@ -33,6 +33,7 @@ from medassay.report.plot.points import (
     quadrant,
     violin_swarm,
 )
+from medassay.report.texts import ENGLISH, Texts
 from medassay.storage.run import Run
 
 NAMES = {
@@ -80,8 +81,8 @@ def _overview(board: Board, mode: str) -> Iterator[Page]:
     placed = {}
     for name, figure in figures.items():
         if figure is not None:
-            yield from figure_pages(figure, f"ddx-{name}-{slug}")
-            placed[name] = figure_context(figure, f"ddx-{name}-{slug}")
+            yield from figure_pages(figure, f"ddx-{name}-{slug}", board.texts)
+            placed[name] = figure_context(figure, f"ddx-{name}-{slug}", board.texts)
     yield render(
         "diagnoses/page.html",
         board,
@@ -220,8 +221,8 @@ def _prompt(board: Board, row: DiagnosesRow) -> Iterator[Page]:
     density = None
     if many is not None:
         name = f"ddx-cases-{anchor_of(board, cases[0])}"
-        yield from figure_pages(many, name)
-        density = figure_context(many, name)
+        yield from figure_pages(many, name, board.texts)
+        density = figure_context(many, name, board.texts)
     yield render(
         "diagnoses/prompt.html",
         board,
@@ -302,7 +303,7 @@ def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> LinkedPlane | 
         f"{up}{board.case_path(c.key.domain, c.name)}index.html#{anchor_of(board, c)}"
         for c in placed
     ]
-    figure = case_figure(placed, places)
+    figure = figure_in(board.texts, case_figure(placed, places, board.texts))
     return {
         "figure": figure,
         "light": _figure_markup(figure, dark=False),
@@ -335,10 +336,11 @@ def _density(cases: Sequence[ShownCase]) -> Figure | None:
     return case_density(points, x="severity", y="semantics", names=names, limit=limit)
 
 
-def case_figure(cases: Sequence[ShownCase], links: Sequence[str]) -> Figure:
+def case_figure(cases: Sequence[ShownCase], links: Sequence[str], texts: Texts = ENGLISH) -> Figure:
     """Return the plane of the cases of one model-prompt.
 
-    `links` are the addresses of the cases, in their order.
+    `links` are the addresses of the cases, in their order, `texts` the language in which a reader
+    hears what each lists.
     """
     heads = {case.name.rpartition("-")[0] for case in cases}
     start = len(heads.pop()) + 1 if len(heads) == 1 and "" not in heads else 0
@@ -353,7 +355,7 @@ def case_figure(cases: Sequence[ShownCase], links: Sequence[str]) -> Figure:
                 x=case.x,
                 y=case.y,
                 label=case.name[start:] + (f" r{repeat}" if repeat else ""),
-                says=f"{case.name}: {case.golden}. Listed: {listed or 'nothing'}",
+                says=texts.said(f"{case.name}: {case.golden}. Listed: {listed or 'nothing'}"),
                 case=case.name,
                 href=link,
             )

@@ -41,8 +41,8 @@ def pages(board: Board) -> Iterator[Page]:
         for role in ROLES:
             figure = positions_figure(rows, role)
             if figure is not None:
-                yield from figure_pages(figure, f"likelihood-{role}-{slug}")
-                placed[role] = figure_context(figure, f"likelihood-{role}-{slug}")
+                yield from figure_pages(figure, f"likelihood-{role}-{slug}", board.texts)
+                placed[role] = figure_context(figure, f"likelihood-{role}-{slug}", board.texts)
         names = list(dict.fromkeys(n for row in rows for n in row.likelihood.metrics))
         settings = [SETTING.findall(name) for name in names]
         yield render(

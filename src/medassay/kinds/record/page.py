@@ -17,7 +17,6 @@ from medassay.core.records.health_record import (
     SIMILARITY,
 )
 from medassay.core.records.statistics import OVERALL
-from medassay.core.wording import listed
 from medassay.kinds.kind import AnswerView, DataFile, Presentation
 from medassay.kinds.record import columns
 from medassay.kinds.record.board import record_view, shows_record
@@ -32,6 +31,7 @@ from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.forest import NamedDifference, forest
 from medassay.report.plot.matrix import GridCell, score_grid
+from medassay.report.texts import ENGLISH, Texts
 
 SAID = {
     SIMILARITY: "JSON similarity",
@@ -65,12 +65,15 @@ def pages(board: Board) -> Iterator[Page]:
         slug = board.slug(mode, "mode")
         pairs = [_page_order(pair) for pair in thinking.get(mode, [])]
         gains = [(pair.model, pair.differences) for pair in pairs]
-        figures = {"fields": fields_figure(rows), "thinking": thinking_figure(gains, gained)}
+        figures = {
+            "fields": fields_figure(rows),
+            "thinking": thinking_figure(gains, gained, board.texts),
+        }
         placed = {}
         for name, figure in figures.items():
             if figure is not None:
-                yield from figure_pages(figure, f"record-{name}-{slug}")
-                placed[name] = figure_context(figure, f"record-{name}-{slug}")
+                yield from figure_pages(figure, f"record-{name}-{slug}", board.texts)
+                placed[name] = figure_context(figure, f"record-{name}-{slug}", board.texts)
         yield render(
             "record/page.html",
             board,
@@ -89,11 +92,11 @@ def pages(board: Board) -> Iterator[Page]:
             scripted=any("scripted" in row.flags for row in rows),
             stopped=list(_stopped(board, mode)),
             details=DRUG_DETAILS,
-            small=_too_small(rows),
+            small=_too_small(rows, board.texts),
         )
 
 
-def _too_small(rows: Sequence[RecordRow]) -> str:
+def _too_small(rows: Sequence[RecordRow], texts: Texts) -> str:
     """Return what of drugs a bank has too little of to show an error, with the number there is; ""
     where there is nothing.
     """
@@ -105,8 +108,10 @@ def _too_small(rows: Sequence[RecordRow]) -> str:
         "stopped drug": max(n["stopped"] for n in counted),
         "changed dose": max(n["changed"] for n in counted),
     }
-    few = [f"{name} ({n})" for name, n in sizes.items() if n < _FEWEST]
-    return f"Too few in these reports to show an error: {listed(few)}." if few else ""
+    few = [f"{texts.said(name)} ({n})" for name, n in sizes.items() if n < _FEWEST]
+    if not few:
+        return ""
+    return texts.said(f"Too few in these reports to show an error: {texts.listed(few)}.")
 
 
 def fields_figure(rows: Sequence[RecordRow]) -> Figure | None:
@@ -134,7 +139,9 @@ def field_name(field: str) -> str:
 
 
 def thinking_figure(
-    pairs: Sequence[tuple[str, Mapping[str, ThinkingDifference]]], names: Sequence[str]
+    pairs: Sequence[tuple[str, Mapping[str, ThinkingDifference]]],
+    names: Sequence[str],
+    texts: Texts = ENGLISH,
 ) -> Figure | None:
     """Return what thinking first adds to the numbers named, model by model, at most forty rows;
     None where there are no pairs.
@@ -142,10 +149,11 @@ def thinking_figure(
     Parameters
     ----------
     pairs : model, and its differences by number
+    texts : the language in which the numbers are named
     """
     shares = [
         NamedDifference(
-            name=f"{model}: {SAID.get(name, name)}",
+            name=f"{model}: {texts.said(SAID.get(name, name))}",
             diff=difference.difference,
             lo=difference.lo,
             hi=difference.hi,

@@ -19,8 +19,8 @@ def pages(board: Board) -> Iterator[Page]:
         figure: dict[str, Any] = {"figure": None, "file": None}
         if bank.counts and len({count.place for count in bank.counts}) <= _MOST_GROUPS:
             stacked_bars = stacked(bank.counts, over=bank.over, by=bank.by)
-            yield from figure_pages(stacked_bars, f"bank-{slug}")
-            figure = figure_context(stacked_bars, f"bank-{slug}")
+            yield from figure_pages(stacked_bars, f"bank-{slug}", board.texts)
+            figure = figure_context(stacked_bars, f"bank-{slug}", board.texts)
         yield render(
             "bank.html", board, f"bank/{slug}/", bank=bank.card, shown=bank, fields=_SHOWN, **figure
         )

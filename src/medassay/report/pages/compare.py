@@ -34,7 +34,7 @@ def _pages(board: Board) -> Iterator[Page]:
         folder = f"{board.folder}compare/{track}"
         drawing = pairs_figure(board.statistics, mode)
         if pairs:
-            yield from figure_pages(drawing, name)
+            yield from figure_pages(drawing, name, board.texts)
         places = {row: f"{folder}{_slug(board, row)}/" for row in _rows(board, mode, pairs)}
         common: dict[str, Any] = {
             "mode": mode,
@@ -51,7 +51,7 @@ def _pages(board: Board) -> Iterator[Page]:
             row=None,
             drawn=min(_DRAWN, len(pairs)),
             **common,
-            **figure_context(drawing, name),
+            **figure_context(drawing, name, board.texts),
         )
         for row, place in places.items():
             own_pairs = [

@@ -4,7 +4,7 @@ ways.
 
 from collections.abc import Iterator, Sequence
 
-from medassay.core.records.statistics import OVERALL, LeaderboardRow, ScoreScale, ToolsEffect
+from medassay.core.records.statistics import OVERALL, LeaderboardRow, ToolsEffect
 from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
@@ -22,9 +22,9 @@ def pages(board: Board) -> Iterator[Page]:
 
 
 def _page(board: Board, rows: Sequence[ToolsEffect]) -> Iterator[Page]:
-    figure = tools_figure(rows, board.statistics.scale)
+    figure = _figure(rows, board)
     name = f"{board.figure_prefix}tools-minus-solo"
-    yield from figure_pages(figure, name)
+    yield from figure_pages(figure, name, board.texts)
     yield render(
         "tools.html",
         board,
@@ -34,17 +34,18 @@ def _page(board: Board, rows: Sequence[ToolsEffect]) -> Iterator[Page]:
         drawn=min(_DRAWN, len(rows)),
         scale=board.statistics.scale.ends,
         used=tool_rows(board),
-        **figure_context(figure, name),
+        **figure_context(figure, name, board.texts),
     )
 
 
-def tools_figure(rows: Sequence[ToolsEffect], scale: ScoreScale) -> Figure:
+def _figure(rows: Sequence[ToolsEffect], board: Board) -> Figure:
     """Return the differences domain by domain, those over all domains first."""
+    scale = board.statistics.scale
     first = sorted(rows, key=lambda row: (row.domain != OVERALL, row.domain))
     return forest(
         [
             NamedDifference(
-                name=f"{row.domain}: {row.model} · {row.setting}",
+                name=f"{_where(row.domain, board)}: {row.model} · {row.setting}",
                 diff=row.diff,
                 different=row.different,
                 # One item varies in no draw: the point stands for itself.
@@ -56,6 +57,10 @@ def tools_figure(rows: Sequence[ToolsEffect], scale: ScoreScale) -> Figure:
         unit="tools minus solo, " + ("points of 100" if scale.is_share else "units of the score"),
         factor=100 if scale.is_share else 1,
     )
+
+
+def _where(domain: str, board: Board) -> str:
+    return board.texts.said(domain) if domain == OVERALL else domain
 
 
 def tool_rows(board: Board) -> list[LeaderboardRow]:

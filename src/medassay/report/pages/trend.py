@@ -68,6 +68,6 @@ def _figures(board: Board, published: Sequence[PublishedPoint]) -> Iterator[dict
         name = f"{board.figure_prefix}{name}"
         yield {
             "mode": f"{metric_name(metric)}, {mode}" if several else mode,
-            "pages": list(figure_pages(drawing, name)),
-            **figure_context(drawing, name),
+            "pages": list(figure_pages(drawing, name, board.texts)),
+            **figure_context(drawing, name, board.texts),
         }

@@ -106,13 +106,16 @@ def stacked(
     step : pixels from bar to bar, for labels that need room
     """
     total = sum(count.n for count in counts)
-    counts, joined = _with_own_colours(counts)
+    n_parts = len({count.part for count in counts})
+    counts, rest = _with_own_colours(counts)
+    joined = f" The {N_COLOURS - 1} largest of {n_parts} are told apart." if rest else ""
     return Figure(
         name="stacked",
         title=f"Items by {by} and {over}",
         description=f"Numbers of items of each {by}, stacked for each {over}.",
-        caption=f"{counted(total, 'item')}." + (f" {joined}" if joined else ""),
+        caption=f"{counted(total, 'item')}.{joined}",
         columns={over: over, by: by, "n": "items"},
+        words=(rest,) if rest else (),
         rows=[{over: count.place, by: count.part, "n": count.n} for count in counts],
         spec={
             "height": 260,
@@ -139,8 +142,8 @@ def stacked(
 
 
 def _with_own_colours(counts: Sequence[StackedCount]) -> tuple[list[StackedCount], str]:
-    """Return counts of which each part can have a colour of its own, and a sentence on those that
-    were joined.
+    """Return counts of which each part can have a colour of its own, and the name of those that
+    were joined, "" where none was.
     """
     sizes: Counter[str] = Counter()
     for count in counts:
@@ -153,7 +156,7 @@ def _with_own_colours(counts: Sequence[StackedCount]) -> tuple[list[StackedCount
     for count in counts:
         sums[count.place, count.part if count.part in largest else rest] += count.n
     joined = [StackedCount(place=place, part=part, n=n) for (place, part), n in sums.items()]
-    return joined, f"The {len(largest)} largest of {len(sizes)} are told apart."
+    return joined, rest
 
 
 def before_after(changes: Sequence[ScoreChange], *, unit: str, factor: float = 1.0) -> Figure:
@@ -173,6 +176,7 @@ def before_after(changes: Sequence[ScoreChange], *, unit: str, factor: float = 1
         description="A line from the score before to the score after for each row.",
         caption=f"{risen} of {counted(len(changes), 'row')} rose.",
         columns={"row": "row", "when": "when", "score": "score"},
+        words=("before", "after"),
         rows=bar_rows,
         spec={
             "width": 240,

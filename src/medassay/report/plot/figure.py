@@ -7,7 +7,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,8 @@ class Figure:
 
     `rows` are its data, `columns` their names in the table that stands beside it; `caption` says
     the finding, `description` what can be seen; `spec` is Vega-Lite without data and colours.
+    `words` are values of the data that are words of ours, and not names; `locale` is how numbers
+    are written, as d3-format knows it, empty for English.
     """
 
     name: str
@@ -75,6 +77,8 @@ class Figure:
     columns: Mapping[str, str]
     rows: Sequence[Mapping[str, Any]]
     spec: Mapping[str, Any]
+    words: Sequence[str] = ()
+    locale: Mapping[str, Any] = field(default_factory=dict)
 
     def specification(self, *, dark: bool = False) -> dict[str, Any]:
         """Return the whole Vega-Lite specification, data and colours among it."""
@@ -109,6 +113,7 @@ class Figure:
             "title": {"color": theme.text, "fontSize": 13},
             "area": {"color": _COLOURS[dark][0]},
             "range": {"category": _COLOURS[dark]},
+            **({"locale": {"number": self.locale}} if self.locale else {}),
         }
         return {
             "$schema": _SCHEMA,

@@ -241,6 +241,7 @@ def quadrant(
         description=f"Points by {x} and {y}; the axes cross at 0.",
         caption=f"{len(points)} point{'s' if len(points) != 1 else ''}; lines are 95 % intervals.",
         columns={"label": "point", x: x, y: y},
+        words=names,
         rows=rows,
         spec=plane.spec(
             title,
@@ -291,6 +292,7 @@ def case_quadrant(
         description=f"Cases by {x} and {y}; the axes cross at 0.",
         caption="Cases at the same place are set around it.",
         columns={"label": "case", x: x, y: y},
+        words=names,
         rows=list(_around(points, x, y, 2 * limit / _SIDE)),
         spec=plane.spec(
             title,
@@ -345,6 +347,7 @@ def case_density(
         description=f"Cases by {x} and {y}, counted in squares; the axes cross at 0.",
         caption=f"{len(points)} cases; the darker or brighter a square, the more lie in it.",
         columns={x: x, y: y},
+        words=names,
         rows=[{x: across, y: up} for across, up in points],
         spec=plane.spec(
             "",

@@ -10,8 +10,9 @@ A catalogue is a JSON file:
 - `literals`: words that stand in quotes in a template → their translation;
 - `nouns`: what is counted → one, several;
 - `phrases`: words of the code → their translation; `{name}` stands for anything, so that a
-  sentence is translated by its form; what stands in `{said_…}` is translated, too, and in
-  `{listed_or}` and `{listed_and}` the word before the last name;
+  sentence is translated by its form. What stands in `{said_…}` is translated, too, in
+  `{listed_or}` and `{listed_and}` the word before the last name; in a hole that is called as one
+  of `_NUMBERS`, numbers are written as the language does, in every other they are part of a name;
 - `scripts`: words of the scripts → their translation.
 
 What a catalogue lacks stays English. Texts of items, replies and publishers are never translated.
@@ -39,6 +40,8 @@ _HOLE = re.compile(r"\{(\w+)\}")
 _MARKS = re.compile(r"\{\w+\}|\{%.*?%\}")
 _DECIMAL = (".", ",", "٫")
 _THOUSANDS = (",", ".", " ", "\u00a0", "\u202f", "'", "’", "")
+# Holes of phrases in which numbers stand. In others "3.5" may be part of the name of a model.
+_NUMBERS = {"h", "items", "k", "m", "n", "nats", "share", "start", "total", "value", "weights"}
 _NUMBER = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 
 
@@ -105,13 +108,16 @@ class Texts:
         for pattern, translation in self._forms:
             if match := pattern.fullmatch(text):
                 holes = {name: self._held(name, held) for name, held in match.groupdict().items()}
-                return self.number(_filled(translation, holes))
+                return _filled(translation, holes)
         return None
 
     def _held(self, name: str, held: str) -> str:
-        """Return what stands in a hole: a name as it is, words of ours (`said_…`) translated, of
-        several names (`listed_or`, `listed_and`) the word before the last.
+        """Return what stands in a hole: a name as it is, a number as the language writes it, words
+        of ours (`said_…`) translated, of several names (`listed_or`, `listed_and`) the word before
+        the last.
         """
+        if name in _NUMBERS:
+            return self.grouped(self.number(held))
         if name.startswith("said_"):
             return self._said(held) or held
         if name.startswith("listed_"):
