@@ -12,8 +12,9 @@ from tests.context.services import Services
 from medassay.context.retrieval.index import Index
 from medassay.context.tools import pubmed
 from medassay.context.tools.loop import converse
+from medassay.context.tools.result import ToolResult
 from medassay.context.tools.schema import TOOLS, tool_schema
-from medassay.context.tools.toolbox import Toolbox, ToolResult
+from medassay.context.tools.toolbox import Toolbox
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.completion import Completion, ToolCall
 from medassay.core.records.context_config import TOOL_NAMES, ToolRules

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from medassay.context.tools.loop import converse
+from medassay.context.tools.result import ToolResult
 from medassay.context.tools.schema import tool_schema
-from medassay.context.tools.toolbox import ToolResult
 from medassay.core.canonical import canonical
 from medassay.core.records.context_config import ToolRules
 from medassay.core.records.model import ModelSpec, Sampling

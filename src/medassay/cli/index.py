@@ -19,7 +19,7 @@ from medassay.errors import IncompleteError, InputError, Interrupted, OverBudget
 if TYPE_CHECKING:
     from medassay.context.retrieval.build import Parameters, Progress
     from medassay.context.retrieval.corpus import Readers
-    from medassay.model.embeddings import Books
+    from medassay.model.books import Books
     from medassay.runner.progress import Stop
 
 _EVERY = 5.0  # seconds between messages

@@ -7,7 +7,6 @@ from medassay.model.baseline import Baseline
 from medassay.model.fake import Fake
 from medassay.model.local import LocalModel
 from medassay.model.replay import Replay
-from medassay.model.vendor import Vendor
 from medassay.model.vllm_weights import Vllm
 
 
@@ -17,12 +16,18 @@ def _openai_compatible(spec: ModelSpec, secrets: dict[str, str]) -> Chat:
     return OpenAICompatible(spec, secrets)
 
 
+def _vendor(spec: ModelSpec, secrets: dict[str, str]) -> Chat:
+    from medassay.model.vendor import Vendor  # as aiohttp
+
+    return Vendor(spec, secrets)
+
+
 PROVIDERS: dict[str, Callable[[ModelSpec, dict[str, str]], Chat]] = {
-    "anthropic": Vendor,
+    "anthropic": _vendor,
     "baseline": Baseline,
     "fake": Fake,
-    "google": Vendor,
-    "mistral": Vendor,
+    "google": _vendor,
+    "mistral": _vendor,
     "openai_compatible": _openai_compatible,
     "replay": Replay,
     "transformers": LocalModel,

@@ -6,38 +6,19 @@ import asyncio
 import json
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
-
-import stamina
-import stamina.instrumentation
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.completion import Usage
 from medassay.core.records.model import ModelSpec
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Permanent, Transient
+from medassay.model.books import Books
 from medassay.model.openai_compatible import OpenAICompatible
+from medassay.model.retry import retries
 
 _BATCH = 64  # texts of a request
 _MOST_SENDS = 6
 _FARTHEST = 1e9  # length of a vector
-# A retry is not news: what failed in the end is told.
-stamina.instrumentation.set_on_retry_hooks([])
-
-
-class Books(Protocol):
-    """Where requests are booked before they are sent, and settled when it is known what they
-    used.
-    """
-
-    async def reserve(self, spec: ModelSpec, most: Usage, key: str, retry: int) -> Any:
-        """Return a booking; raise `OverBudget` where a bound forbids it."""
-
-    def settle(self, booking: Any, usage: Usage, *, calls: int | None = None) -> None:
-        """Replace a booking by what the request used."""
-
-    def keep(self, booking: Any) -> None:
-        """Let a booking stand: nobody knows what the request used."""
 
 
 class EndpointEmbedder(OpenAICompatible):
@@ -72,9 +53,7 @@ class EndpointEmbedder(OpenAICompatible):
             {"input": list(texts), "model": self._spec.sent_name, **self._spec.extra_body}
         )
         sends = 0
-        async for attempt in stamina.retry_context(
-            on=Transient, attempts=_MOST_SENDS, timeout=None, wait_initial=0.4, wait_max=30.0
-        ):
+        async for attempt in retries(Transient, attempts=_MOST_SENDS):
             with attempt:
                 async with self._at_once:
                     sends += 1

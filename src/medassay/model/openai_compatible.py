@@ -21,9 +21,10 @@ from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.prompt import Prompt, message_text
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Moderated, Permanent, Transient
-from medassay.model.connection import caused_by, elsewhere, open_session, refuse_redirect
+from medassay.model.connection import caused_by, elsewhere, refuse_redirect
 from medassay.model.echo import UNREADABLE, Echo
 from medassay.model.failure import failure
+from medassay.model.session import open_session
 
 _FINISH: dict[str, Finish] = {
     "stop": "stop",

@@ -17,8 +17,9 @@ from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.prompt import Message, MessageCall, Prompt, message_text, pictures_in
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Moderated, Permanent, Transient
-from medassay.model.connection import caused_by, elsewhere, open_client
+from medassay.model.connection import caused_by, elsewhere
 from medassay.model.failure import failure
+from medassay.model.session import open_client
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import (

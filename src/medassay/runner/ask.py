@@ -12,9 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-import stamina
-import stamina.instrumentation
-
 from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.core.records.completion import Completion, Reply, ReplyColumns, Usage
@@ -23,13 +20,11 @@ from medassay.core.records.plan import EngineRules
 from medassay.core.records.prompt import Prompt
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, OverBudget, Permanent, Transient
+from medassay.model.retry import retries
 from medassay.runner.breaker import SUCCESS, CircuitBreaker, RecentEnds, Relay
 from medassay.runner.budget import Booking, Budget, estimated_tokens
 from medassay.runner.gate import Gate
 from medassay.storage.response import ResponseStore, request_key
-
-# A retry is not news: progress counts what failed in the end.
-stamina.instrumentation.set_on_retry_hooks([])
 
 MOST_SENDS = 6  # the first and five retries
 # Where nobody takes the connection: a server that is not there, or restarts.
@@ -277,14 +272,7 @@ class Asker:
         if last.retry_after is None:
             await asyncio.sleep(0.2)
         sends = 1
-        async for attempt in stamina.retry_context(
-            on=_backoff,
-            attempts=None,  # how many, `_may_retry` says
-            timeout=None,
-            wait_initial=0.4,
-            wait_max=30.0,
-            wait_jitter=0.4,
-        ):
+        async for attempt in retries(_backoff, wait_jitter=0.4):  # how many, `_may_retry` says
             with attempt:
                 others_heard = self._successes[model] > successes
                 if not self._may_retry(last, sends, began, others_heard=others_heard):
@@ -544,7 +532,7 @@ def _ended(error: Transient) -> Permanent:
 
 
 def _backoff(error: Exception) -> bool | float:
-    """Tell stamina whether to go on, and for how long to wait where the server said so."""
+    """Tell whether to go on, and for how long to wait where the server said so."""
     if not isinstance(error, Transient):
         return False
     return True if error.retry_after is None else error.retry_after

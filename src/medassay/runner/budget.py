@@ -210,7 +210,7 @@ class Budget:
         return await self._book(spec, most_of(spec, prompt), key, retry)
 
     async def reserve(self, spec: ModelSpec, most: Usage, key: str, retry: int) -> Booking:
-        """Return the booking of a request that is no prompt; see `model.embeddings.Books`."""
+        """Return the booking of a request that is no prompt; see `model.books.Books`."""
         price = spec.known_price
         reserved = used(None if price is None else price.dearest, most)
         booking = await self._book(spec, reserved, key, retry)

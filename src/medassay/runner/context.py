@@ -26,7 +26,7 @@ from medassay.core.records.manifest_object import SearchedIndex
 from medassay.core.records.plan import Plan
 from medassay.core.records.trial import Setting
 from medassay.errors import InputError, IntegrityError, Interrupted
-from medassay.model.embeddings import Books
+from medassay.model.books import Books
 from medassay.model.spec import ModelsSource
 from medassay.runner.event_loop import run_async
 from medassay.runner.progress import ProgressFactory, Silent, Stop

@@ -4,14 +4,17 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from medassay.errors import InputError, MedassayError
-from medassay.model.embeddings import Books, EndpointEmbedder
+from medassay.model.books import Books
 from medassay.model.spec import ModelsSource, load_models, source_name
+
+if TYPE_CHECKING:
+    from medassay.model.embeddings import EndpointEmbedder
 
 EMBEDDED, FAKE, ENDPOINT = "embedded:minilm", "fake", "endpoint:"
 Vectors = NDArray[np.float32]
@@ -65,6 +68,8 @@ def find_embedder(
             f" known are {endpoints or 'none'}"
         )
     names = [spec.api_key_env, *spec.headers_env.values()]
+    from medassay.model.embeddings import EndpointEmbedder  # aiohttp is slow to import
+
     endpoint = EndpointEmbedder(spec, {n: secrets[n] for n in names if n in secrets})
     endpoint.books = books
     return _OfEndpoint(endpoint)
@@ -73,7 +78,7 @@ def find_embedder(
 class _OfEndpoint:
     """An endpoint's vectors, made unit length."""
 
-    def __init__(self, endpoint: EndpointEmbedder) -> None:
+    def __init__(self, endpoint: "EndpointEmbedder") -> None:
         self._endpoint = endpoint
         self.id = endpoint.id
 

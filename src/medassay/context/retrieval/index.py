@@ -22,7 +22,7 @@ from medassay.context.retrieval.words import WordCounts
 from medassay.core.json import parse_json
 from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError, IntegrityError
-from medassay.model.embeddings import Books
+from medassay.model.books import Books
 from medassay.model.spec import ModelsSource
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from medassay.core.canonical import sha256_hex
 from medassay.core.catch import caught
 from medassay.core.entry_point import entry_points, load, package_hash, package_of
 from medassay.errors import InputError
-from medassay.model.embeddings import Books
+from medassay.model.books import Books
 from medassay.model.spec import ModelsSource
 
 _SIZE = 1000  # characters of a passage, as previews assume

@@ -11,11 +11,11 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from medassay.context.tools.toolbox import Status, Toolbox, ToolResult
+from medassay.context.tools.result import Status, ToolResult
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_json, record_as
 from medassay.core.records.completion import Completion, Reply, ReplyColumns, ToolCall, Usage
@@ -25,6 +25,9 @@ from medassay.core.records.prompt import CalledFunction, Message, MessageCall, P
 from medassay.core.records.trial import ToolCalls, TracedCall
 from medassay.errors import Permanent
 from medassay.storage.response import request_key
+
+if TYPE_CHECKING:  # its clients are slow to import
+    from medassay.context.tools.toolbox import Toolbox
 
 _LIMIT = "limit"  # the status of a call that was not made
 
@@ -89,7 +92,7 @@ class ToolTrace:
 class ToolLoop:
     """Holds the conversations of a run."""
 
-    def __init__(self, toolbox: Toolbox, asker: AsksModels) -> None:
+    def __init__(self, toolbox: "Toolbox", asker: AsksModels) -> None:
         self._toolbox = toolbox
         self._asker = asker
         self._constant = canonical({"tools": toolbox.id})

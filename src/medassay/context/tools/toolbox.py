@@ -5,13 +5,13 @@ it went.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from medassay.context.retrieval.index import Index
 from medassay.context.retrieval.own import OwnRetriever
 from medassay.context.tools import arxiv, pubmed, web
 from medassay.context.tools.fetch import Fetcher, need_extractor
+from medassay.context.tools.result import Status, ToolResult
 from medassay.context.tools.schema import MOST_RESULTS, TOOLS, tool_schema
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.json import storable
@@ -27,19 +27,7 @@ from medassay.errors import (
     UnavailableError,
 )
 
-Status = Literal["ok", "failed", "unavailable"]
 _LONGEST_QUERY = 1000  # characters
-
-
-@dataclass(frozen=True, kw_only=True)
-class ToolResult:
-    """What a call gave: a text for the model, whether it went well, and the key under which it is
-    stored.
-    """
-
-    text: str
-    status: Status
-    key: str = ""
 
 
 # What a search gives: an object for each result, with texts under its keys, or a number
