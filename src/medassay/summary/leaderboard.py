@@ -118,18 +118,9 @@ def leaderboard_document(
             domains.setdefault(OVERALL, []).extend(domains[only][-len(rows) :])
             fields[mode][OVERALL] = fields[mode][only]
     plan = manifest.plan
-    provenance = ProvenanceBreakdown(scores, manifest, task)
-    apart = {}
-    if provenance.both:
-        keys = sorted({key for mode in scores.modes for key in scores.rows(mode)})
-        groups = {
-            OVERALL: scores.domains,
-            **{name: [name] for name in scores.domains},
-        }
-        apart = {"by_kind": provenance.document(groups, unranked_rows(manifest, keys, scores))}
     differences = _both_modes(scores, manifest, task)
     return {
-        **apart,
+        **_by_provenance(scores, manifest, task),
         **({"tools_minus_solo": differences} if differences else {}),
         "schema_version": 1,
         "run": manifest.run,
@@ -146,6 +137,18 @@ def leaderboard_document(
         "fields": fields,
         **{summary.key: summary.document(over_all) for summary in summaries},
     }
+
+
+def _by_provenance(scores: RunScores, manifest: Manifest, task: Task) -> dict[str, Any]:
+    """Return the key `by_kind`: every row on public and on synthetic items; nothing where a run has
+    items of one alone.
+    """
+    provenance = ProvenanceBreakdown(scores, manifest, task)
+    if not provenance.both:
+        return {}
+    keys = sorted({key for mode in scores.modes for key in scores.rows(mode)})
+    groups = {OVERALL: scores.domains, **{name: [name] for name in scores.domains}}
+    return {"by_kind": provenance.document(groups, unranked_rows(manifest, keys, scores))}
 
 
 @dataclass

@@ -66,18 +66,6 @@ def trend(
         for p in points
         if p.row in rows_shown
     ]
-    rows = [
-        {
-            "publication": point.place,
-            "row": point.row,
-            "series": point.series,
-            "line": f"{point.row} {point.series}",
-            "score": point.score,
-            "lo": point.lo,
-            "hi": point.hi,
-        }
-        for point in line_points
-    ]
     order = list(dict.fromkeys(point.place for point in points))
     x = {
         "field": "publication",
@@ -104,11 +92,23 @@ def trend(
             "lo": "from",
             "hi": "to",
         },
-        rows=rows,
+        rows=[_data_row(point) for point in line_points],
         spec=_panels(rows_shown, markers, x, y, unit)
         if in_panels
         else _one_panel(line_points, order, markers, x, y),
     )
+
+
+def _data_row(point: SeriesPoint) -> dict[str, Any]:
+    return {
+        "publication": point.place,
+        "row": point.row,
+        "series": point.series,
+        "line": f"{point.row} {point.series}",
+        "score": point.score,
+        "lo": point.lo,
+        "hi": point.hi,
+    }
 
 
 def _one_panel(
