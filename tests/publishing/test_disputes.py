@@ -83,7 +83,7 @@ def test_a_model_an_item_and_a_publication_can_be_disputed(site):
     name = json.loads((site / "p/one/data/run/items.jsonl").read_text().splitlines()[0])["id"]
     open_dispute(site, "one", "Asked with the wrong version.", about=DisputedThing(model="m"))
     open_dispute(site, "one", "Its key is wrong.", about=DisputedThing(item=name))
-    open_dispute(site, "one", "Its key is wrong.", about=DisputedThing(item=f"law/{name}"))
+    open_dispute(site, "one", "Its key is old.", about=DisputedThing(item=f"law/{name}"))
     open_dispute(site, "one", "The title misleads.")
     abouts = [dispute.opening.about for dispute in disputes_of(read_ledger(site))]
     assert abouts[0].page == "model/m/index.html"
@@ -193,7 +193,8 @@ def test_the_commands_and_a_server_tell_the_same(tmp_path, capsys):
     closing = ["dispute", "close", str(site), "1", "--decision", "upheld", "--reason", "Yes."]
     assert call(closing) == 0
     assert "medassay status" in capsys.readouterr().err
-    assert call(closing) == 3
+    assert call(closing) == 0  # once more: nothing new
+    assert call([*closing[:-1], "No."]) == 3
     titles = [item["title"] for item in json.loads((site / "feed.json").read_text())["items"]]
     assert titles[:3] == [
         "one: dispute 1 closed, upheld",
@@ -244,3 +245,41 @@ def test_the_correction_is_another_publication(site):
 def test_a_web_server_cannot_be_written_to(capsys):
     assert call(["dispute", "open", "http://127.0.0.1:1/", "one", "--claim", "x"]) == 2
     assert "a web server can only be read" in capsys.readouterr().err
+
+
+STEPS = {
+    "open": lambda site: open_dispute(site, "one", "A key is wrong.", by="Somebody"),
+    "answer": lambda site: answer_dispute(site, 1, "It was looked at."),
+    "close": lambda site: close_dispute(site, 1, "rejected", reason="It is right."),
+    "status": lambda site: set_status(site, "one", "corrected", reason="A key was wrong."),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_that_was_cut_off_is_finished_by_giving_it_once_more(site, monkeypatch, name):
+    if name in ("answer", "close"):
+        STEPS["open"](site)
+
+    def full(path, content):
+        raise OSError(28, "No space left on device", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("medassay.publishing.history._replace", full)
+        with pytest.raises(OSError, match="No space"):
+            STEPS[name](site)
+    entries = read_ledger(site)
+    report = medassay.verify(site)
+    assert not report.ok
+    assert "give it once more" in str(report)
+    STEPS[name](site)
+    assert read_ledger(site) == entries
+    assert medassay.verify(site).ok
+
+
+def test_a_step_on_top_of_another_is_a_step_of_its_own(site):
+    assert STEPS["open"](site) == 1
+    STEPS["answer"](site)
+    assert STEPS["open"](site) == 2  # said again after something else was said
+    STEPS["close"](site)
+    with pytest.raises(InputError, match="was closed on"):
+        close_dispute(site, 1, "rejected", reason="Another reason.")

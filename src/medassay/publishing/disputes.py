@@ -4,13 +4,17 @@ lines of a site's ledger, and pages made of them. The publication itself does no
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from medassay.core.ledger import LedgerEntry, disputes_of
-from medassay.core.records.dispute import DECISIONS, WHOLE_PUBLICATION, DisputedThing
+from medassay.core.records.dispute import DECISIONS, WHOLE_PUBLICATION, Dispute, DisputedThing
 from medassay.errors import GateError, InputError
 from medassay.publishing.board import DATA, board_of
-from medassay.publishing.history import enter_step, ledger_to_change, refuse_unpublished
+from medassay.publishing.history import (
+    enter_step,
+    is_last_step,
+    ledger_to_change,
+    refuse_unpublished,
+)
 from medassay.publishing.secret_text import has_secret
 from medassay.report.board import Board, ShownAnswer, ShownCell
 from medassay.storage.run import Run
@@ -53,19 +57,18 @@ def open_dispute(
     with ledger_to_change(site, signer) as entries:
         refuse_unpublished(site, entries, publication)
         about = _with_page(site, publication, about)
-        number = len(disputes_of(entries)) + 1
-        _enter(
-            site,
-            {
-                "step": "opened",
-                "dispute": number,
-                "publication": publication,
-                "about": {name: getattr(about, name) for name in about.__struct_fields__},
-                "claim": claim.strip(),
-                "by": by.strip(),
-            },
-            signer,
-        )
+        step = {
+            "event": "dispute",
+            "step": "opened",
+            "publication": publication,
+            "about": {name: getattr(about, name) for name in about.__struct_fields__},
+            "claim": claim.strip(),
+            "by": by.strip(),
+        }
+        number = len(disputes_of(entries))
+        if not is_last_step(entries, {**step, "dispute": number}):
+            number += 1
+        enter_step(site, {**step, "dispute": number}, signer)
     return number
 
 
@@ -79,9 +82,11 @@ def answer_dispute(site: Path, number: int, checked: str, *, signer: Signer | No
     """
     _check_text("--checked", checked)
     with ledger_to_change(site, signer) as entries:
-        publication = _open_one(site, entries, number)
-        step = {"step": "answered", "dispute": number, "publication": publication}
-        _enter(site, {**step, "checked": checked.strip()}, signer)
+        dispute = _dispute(site, entries, number)
+        _refuse_closed(site, dispute)
+        step = {"event": "dispute", "step": "answered", "dispute": number}
+        more = {"publication": dispute.publication, "checked": checked.strip()}
+        enter_step(site, {**step, **more}, signer)
 
 
 def close_dispute(
@@ -109,15 +114,14 @@ def close_dispute(
         raise InputError(f"decision '{decision:.40}': expected one of {', '.join(DECISIONS)}")
     _check_text("--reason", reason)
     with ledger_to_change(site, signer) as entries:
-        publication = _open_one(site, entries, number)
-        refuse_unpublished(site, entries, publication, following)
-        step = {"step": "closed", "dispute": number, "publication": publication}
+        dispute = _dispute(site, entries, number)
+        refuse_unpublished(site, entries, dispute.publication, following)
+        step = {"event": "dispute", "step": "closed", "dispute": number}
         decided = {"decision": decision, "reason": reason.strip(), "next": following}
-        _enter(site, {**step, **decided}, signer)
-
-
-def _enter(site: Path, step: dict[str, Any], signer: Signer | None) -> None:
-    enter_step(site, {"event": "dispute", **step}, signer)
+        step |= {"publication": dispute.publication, **decided}
+        if not is_last_step(entries, step):
+            _refuse_closed(site, dispute)
+        enter_step(site, step, signer)
 
 
 def _check_text(option: str, text: str, *, needed: bool = True) -> None:
@@ -136,19 +140,21 @@ def _check_text(option: str, text: str, *, needed: bool = True) -> None:
         raise GateError(f"{option}: looks like a secret: not published")
 
 
-def _open_one(site: Path, entries: Sequence[LedgerEntry], number: int) -> str:
-    """Return the publication of an open dispute."""
+def _dispute(site: Path, entries: Sequence[LedgerEntry], number: int) -> Dispute:
+    """Return the dispute of a number."""
     disputes = {dispute.number: dispute for dispute in disputes_of(entries)}
     if number not in disputes:
         listed = ", ".join(map(str, disputes)) or "none"
         raise InputError(f"{site}: no dispute {number}; there are {listed}")
-    dispute = disputes[number]
+    return disputes[number]
+
+
+def _refuse_closed(site: Path, dispute: Dispute) -> None:
     if dispute.closing is not None:
         raise InputError(
-            f"{site}: dispute {number} was closed on {dispute.closing.at[:10]} ({dispute.state});"
-            " open another one"
+            f"{site}: dispute {dispute.number} was closed on {dispute.closing.at[:10]}"
+            f" ({dispute.state}); open another one"
         )
-    return dispute.publication
 
 
 def _with_page(site: Path, publication: str, about: DisputedThing) -> DisputedThing:

@@ -5,7 +5,7 @@ holds their sums, so that a copy of the site can be checked whole.
 """
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +40,8 @@ from medassay.runner.manifest import code_of_today
 from medassay.storage.ledger import append_entry, head_line, lock_site, read_ledger
 from medassay.storage.run import SUMS, Run, file_sha256
 from medassay.storage.signature import Signer
+
+_OF_EVERY_LINE = ("schema_version", "at", "code")
 
 
 def set_status(
@@ -108,10 +110,22 @@ def refuse_unpublished(
 def enter_step(site: Path, record: dict[str, Any], signer: Signer | None) -> None:
     """Enter what became of a publication into the ledger of a locked site, and make the site's own
     pages anew.
+
+    A step that is the last line already makes the pages alone: a command that was interrupted
+    between the two is given once more.
     """
-    more = {"schema_version": 1, "at": _now(), "code": code_of_today()}
-    append_entry(site, {**record, **more}, signer)
+    if not is_last_step(read_ledger(site), record):
+        more = {"schema_version": 1, "at": _now(), "code": code_of_today()}
+        append_entry(site, {**record, **more}, signer)
     _write_site(site)
+
+
+def is_last_step(entries: Sequence[LedgerEntry], record: Mapping[str, Any]) -> bool:
+    """Return whether the last line of a ledger says what a step says, whenever it was entered."""
+    if not entries:
+        return False
+    entered = {k: v for k, v in entries[-1].record.items() if k not in _OF_EVERY_LINE}
+    return entered == record
 
 
 def refuse_key_inside(site: Path, signer: Signer | None) -> None:

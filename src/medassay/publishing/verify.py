@@ -50,6 +50,9 @@ UNSEEN = (
     " others beside them"
 )
 
+# Ledger first, pages after it: a command that was cut off between leaves this, and nothing else.
+_ONCE_MORE = "; if a command was interrupted here, give it once more: it makes the pages anew"
+
 
 def verify(
     place: Run | str | Path, *, since: str = "", signed_by: str = "", trust_code: bool = False
@@ -242,7 +245,7 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
     for name, state in status_of(entries).items():
         path = folder / "status" / f"{name}.json"
         if not path.is_file() or path.read_bytes() != status_document(state):
-            raise Mismatch(f"status/{name}.json: not what {LEDGER} says")
+            raise Mismatch(f"status/{name}.json: not what {LEDGER} says{_ONCE_MORE}")
     return f"{len(entries)} lines, last hash {entries[-1].hash}"
 
 
@@ -270,7 +273,7 @@ def _check_pages(folder: Path) -> str:
     entries = read_ledger(folder)
     head = folder / HEAD
     if not head.is_file() or head.read_bytes() != head_line(entries):
-        raise Mismatch(f"{HEAD}: not what {LEDGER} says")
+        raise Mismatch(f"{HEAD}: not what {LEDGER} says{_ONCE_MORE}")
     sums = folder / SITE_SUMS
     if not sums.is_file():
         raise Mismatch(f"{SITE_SUMS}: missing")
