@@ -11,6 +11,7 @@ import pytest
 import medassay
 from medassay.core.records.relations import RowPair
 from medassay.exchange.predictions import import_predictions
+from medassay.report.pages.compare import pairs_figure
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +59,15 @@ def test_a_row_s_page_says_what_the_board_says(site):
     record = msgspec.convert(pair, RowPair)
     assert record.turned().turned() == record
     assert record.turned().lo == -pair["hi"]
+
+
+def test_pairs_stand_in_the_order_of_the_ranking_the_higher_row_first(site):
+    run, publication = site
+    ranked = [row.model for row in run.statistics.rows("overall") if row.rank is not None]
+    own = (publication / "compare" / f"{ranked[5]}-zero-shot" / "index.html").read_text()
+    others = [model for model in ranked if model != ranked[5]]
+    assert re.findall(r'data-pair="[\w-]+ − ([\w-]+)"', own) == others
+    drawing = pairs_figure(run.statistics, "solo")
+    expected = [f"{ranked[0]} − {other}" for other in ranked[1:61]]
+    assert [row["pair"] for row in drawing.rows] == expected
+    assert any(row["diff"] > 0 for row in drawing.rows)

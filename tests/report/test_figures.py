@@ -214,7 +214,7 @@ def test_the_report_draws_what_the_board_shows(tmp_path, cli):
     assert cli("report", run.path, "--figure", "pie", "--to", tmp_path / "g.svg")[0] == 3
     assert cli("report", run.path, "--figure", "bars")[0] == 2
     page = (tmp_path / "site/p/x/compare/index.html").read_text()
-    assert 'data-pair="bad − good"' in page
+    assert 'data-pair="good − bad"' in page
 
 
 def test_without_the_extra_pages_say_what_draws_figures(tmp_path, monkeypatch):

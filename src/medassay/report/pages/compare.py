@@ -7,6 +7,7 @@ from typing import Any
 
 from medassay.core.records.relations import RowPair
 from medassay.core.records.statistics import OVERALL, Statistics
+from medassay.core.records.trial import RowKey
 from medassay.report.board import Board
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
@@ -27,19 +28,20 @@ def pages(board: Board) -> Iterator[Page]:
 
 def _pages(board: Board) -> Iterator[Page]:
     for mode in board.modes:
-        relations = board.relations(OVERALL, mode)
-        pairs = relations.pairs
+        pairs = pairs_by_rank(board.statistics, mode)
+        pairs_of = _by_row(pairs)
         track = "" if mode == board.modes[0] else f"{board.slug(mode, 'mode')}/"
         name = f"{board.figure_prefix}forest-{board.slug(mode, 'mode')}"
         folder = f"{board.folder}compare/{track}"
         drawing = pairs_figure(board.statistics, mode)
         if pairs:
             yield from figure_pages(drawing, name, board.texts)
-        places = {row: f"{folder}{_slug(board, row)}/" for row in _rows(board, mode, pairs)}
+        rows = [row.key for row in board.rows(OVERALL, mode) if row.key in pairs_of]
+        places = {row: f"{folder}{_slug(board, row)}/" for row in rows}
         common: dict[str, Any] = {
             "mode": mode,
             "total": len(pairs),
-            "relations": relations,
+            "relations": board.relations(OVERALL, mode),
             "places": places,
             "scale": board.statistics.scale.ends,
         }
@@ -54,20 +56,29 @@ def _pages(board: Board) -> Iterator[Page]:
             **figure_context(drawing, name, board.texts),
         )
         for row, place in places.items():
-            own_pairs = [
-                pair if pair.first == row else pair.turned()
-                for pair in pairs
-                if row in (pair.first, pair.second)
-            ]
-            yield render("compare.html", board, place, pairs=own_pairs, row=row, **common)
+            yield render("compare.html", board, place, pairs=pairs_of[row], row=row, **common)
 
 
-def _rows(board: Board, mode: str, pairs: Sequence[RowPair]) -> Iterator[tuple[str, str]]:
-    """Yield the rows that have pairs, in the order of their ranks."""
-    paired = {row for pair in pairs for row in (pair.first, pair.second)}
-    for row in board.rows(OVERALL, mode):
-        if row.key in paired:
-            yield row.key
+def pairs_by_rank(statistics: Statistics, mode: str) -> list[RowPair]:
+    """Return the pairs over all domains as the ranking orders their rows: the row that stands
+    higher first.
+    """
+    place = {row.key: at for at, row in enumerate(statistics.rows(OVERALL, mode))}
+    pairs = [
+        pair if place[pair.first] < place[pair.second] else pair.turned()
+        for pair in statistics.relations(OVERALL, mode).pairs
+    ]
+    return sorted(pairs, key=lambda pair: (place[pair.first], place[pair.second]))
+
+
+def _by_row(pairs: Sequence[RowPair]) -> dict[RowKey, list[RowPair]]:
+    """Return the pairs of each row, itself first, in the order of the others' ranks."""
+    pairs_of: dict[RowKey, list[RowPair]] = {}
+    for pair in pairs:
+        pairs_of.setdefault(pair.second, []).append(pair.turned())
+    for pair in pairs:
+        pairs_of.setdefault(pair.first, []).append(pair)
+    return pairs_of
 
 
 def _slug(board: Board, row: tuple[str, str]) -> str:
@@ -75,11 +86,11 @@ def _slug(board: Board, row: tuple[str, str]) -> str:
 
 
 def pairs_figure(statistics: Statistics, mode: str) -> Figure:
-    """Return the forest of a run's first pairs over all domains."""
+    """Return the forest of a run's first pairs over all domains, by rank."""
     scale = statistics.scale
-    pairs = statistics.relations(OVERALL, mode).pairs
+    pairs = pairs_by_rank(statistics, mode)[:_DRAWN]
     return forest(
-        [_named_difference(pair, scale.better) for pair in pairs[:_DRAWN]],
+        [_named_difference(pair, scale.better) for pair in pairs],
         unit="points of 100" if scale.is_share else "units of the score",
         factor=100 if scale.is_share else 1,
     )

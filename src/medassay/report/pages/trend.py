@@ -46,11 +46,12 @@ def _figures(board: Board, published: Sequence[PublishedPoint]) -> Iterator[dict
     """Yield what shows the points of one metric, mode by mode."""
     scale, metric = board.statistics.scale, board.statistics.metric
     several = bool(board.metrics)
+    names = _row_names(board, published)
     for mode in board.modes:  # solo and tools are two series
         points = [
             SeriesPoint(
                 place=point.publication,
-                row=f"{point.model} · {point.setting}",
+                row=names[point.model, point.setting],
                 series=f"{point.series} {point.sampling}",
                 score=point.score,
                 lo=point.lo,
@@ -71,3 +72,13 @@ def _figures(board: Board, published: Sequence[PublishedPoint]) -> Iterator[dict
             "pages": list(figure_pages(drawing, name, board.texts)),
             **figure_context(drawing, name, board.texts),
         }
+
+
+def _row_names(board: Board, published: Sequence[PublishedPoint]) -> dict[tuple[str, str], str]:
+    """Return row → its name in the figure: the model, with its setting where there are several."""
+    rows = {(point.model, point.setting) for point in published}
+    settings = {setting: board.setting_name(setting) for _, setting in rows}
+    if len(set(settings.values())) < len(settings):  # a publisher may call two alike
+        settings = {setting: setting for setting in settings}
+    alone = len(settings) == 1
+    return {row: row[0] if alone else f"{row[0]} · {settings[row[1]]}" for row in rows}
