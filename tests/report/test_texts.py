@@ -124,6 +124,15 @@ def test_the_point_of_a_name_is_not_the_point_of_a_number():
     assert GERMAN.said(text) == "v1.5: 2000 Aufgaben in 1000 Gruppen, 2,5 % des Mittels"
 
 
+def test_reasons_are_translated_one_by_one_and_a_name_with_a_semicolon_stays_whole():
+    why = "1 item corrected; 1 new row in this ranking"
+    assert GERMAN.said(why) == "1 Aufgabe berichtigt; 1 neue Zeile in dieser Rangliste"
+    assert GERMAN.said("methodology a → b; question bank c → d").startswith("Verfahren a → b; Frag")
+    assert GERMAN.said("a; b better") == "a; b besser"
+    assert GERMAN.said("Distribution of a score of mine") == "Verteilung: a score of mine"
+    assert GERMAN.grouped("6,049 of 121,016") == "6049 of 121.016"
+
+
 def test_names_are_not_translated_though_they_are_words_of_ours():
     sentence = ranking_sentence(["open", "model"], ["text"])
     assert "open oder model" in GERMAN.said(sentence)

@@ -6,13 +6,14 @@ from medassay.report.board import Board
 
 def reference(board: Board) -> str:
     """Return what every citation of a publication, or of something in it, begins with."""
+    day = board.texts.day(board.date)
     root = f"data root {board.seal.root[:16]}…"
     if board.identity is None:
-        return board.texts.said(f"medassay publication {board.publication}, {board.date}, {root}")
+        return board.texts.said(f"medassay publication {board.publication}, {day}, {root}")
     identity = board.identity
     return board.texts.said(
         f"{identity.publisher} ({board.date[:4]}): {identity.title}, publication"
-        f" {board.publication} of {board.date}, {root}"
+        f" {board.publication} of {day}, {root}"
     )
 
 

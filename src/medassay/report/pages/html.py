@@ -79,8 +79,14 @@ def signed(value: float | None, digits: int) -> str:
     """
     if value is None:
         return "–"
-    text = f"{value:.{digits}f}"
-    return text.replace("-", "−") if float(text) else text.removeprefix("-")
+    return true_minus(f"{value:.{digits}f}")
+
+
+def true_minus(text: str) -> str:
+    """Return a number as it is printed, with a true minus sign, and none before a zero."""
+    if not text.startswith("-"):
+        return text
+    return f"−{text[1:]}" if float(text) else text[1:]
 
 
 def short(value: float | None) -> str:
@@ -134,8 +140,9 @@ def environment_of(*first: tuple[str, str], texts: Texts = ENGLISH) -> jinja2.En
         percent=lambda value: texts.number(percent(value)),
         said=lambda text: texts.said(str(text)),
         short=short,
+        shown_number=lambda value: texts.number(str(value)) if type(value) is float else value,
         signed=lambda value, digits: texts.number(signed(value, digits)),
-        units=lambda value, scale: texts.number(units(value, scale)),
+        units=lambda value, scale: texts.number(true_minus(units(value, scale))),
         unread=unread_share,
         shuffle_text=shuffle_text,
     )

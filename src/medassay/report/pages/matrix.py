@@ -15,7 +15,7 @@ _SHADES = 4
 @dataclass(frozen=True)
 class MatrixCell:
     """A row in one domain, and how dark it is: 4 where no model is shown to be better, less the
-    further down its range of ranks begins, 0 where it has no rank.
+    further down its range of ranks begins, 0 where it has no rank or no row is told from another.
     """
 
     row: LeaderboardRow
@@ -65,8 +65,11 @@ def matrix_rows(board: Board, mode: str) -> list[MatrixRow]:
     for domain in board.domains:
         ranking = board.rows(domain, mode)
         n_ranked = sum(row.rank is not None for row in ranking)
+        # Where nothing is shown of any pair, all ranges begin at 1, and no row stands out.
+        shaded = any(row.rank_lo not in (None, 1) for row in ranking) or n_ranked == 1
         for row in ranking:
-            cells.setdefault(row.key, {})[domain] = MatrixCell(row, shade_of(row, n_ranked))
+            shade = shade_of(row, n_ranked) if shaded else 0
+            cells.setdefault(row.key, {})[domain] = MatrixCell(row, shade)
     return [MatrixRow(row, cells.get(row.key, {})) for row in board.rows(OVERALL, mode)]
 
 

@@ -146,6 +146,7 @@ def _panels(
     return {
         "facet": {"field": "row", "type": "nominal", "title": unit, "sort": list(rows)},
         "columns": _PANELS_A_LINE,
+        "resolve": {"axis": {"x": "independent"}},  # no axis where the last line has no panel
         "spec": {
             "width": 130,
             "height": 90,

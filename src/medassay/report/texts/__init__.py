@@ -42,6 +42,7 @@ _DECIMAL = (".", ",", "٫")
 _THOUSANDS = (",", ".", " ", "\u00a0", "\u202f", "'", "’", "")
 # Holes of phrases in which numbers stand. In others "3.5" may be part of the name of a model.
 _NUMBERS = {"h", "items", "k", "m", "n", "nats", "share", "start", "total", "value", "weights"}
+_GROUPED = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _NUMBER = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 
 
@@ -96,30 +97,45 @@ class Texts:
         Parts between "; " are translated one by one where the whole has no translation.
         """
         translation = self._said(text)
-        if translation is not None:
+        if translation is not None or not self.catalogue.phrases:
+            return translation or text
+        parts = text.split("; ")
+        translations = [self._said(part) for part in parts]
+        if None in translations and (translation := self._said(text, strict=False)) is not None:
             return translation
-        if "; " in text and self.catalogue.phrases:
-            return "; ".join(self._said(part) or part for part in text.split("; "))
-        return text
+        return "; ".join(told or part for told, part in zip(translations, parts, strict=True))
 
-    def _said(self, text: str) -> str | None:
+    def _said(self, text: str, *, strict: bool = True) -> str | None:
+        """Return the translation of a phrase, or of the first form that a text has.
+
+        Parameters
+        ----------
+        strict : whether the words of ours in a form (`said_…`) must have a translation, too, and no
+            hole reaches over "; ": "1 item {said_what}" is no form of "1 item corrected; 1 new row"
+        """
         if (phrase := self.catalogue.phrases.get(text)) is not None:
             return phrase
-        for pattern, translation in self._forms:
+        for form, pattern in self._forms:
+            if strict and "; " in text and "; " not in form:
+                continue
             if match := pattern.fullmatch(text):
-                holes = {name: self._held(name, held) for name, held in match.groupdict().items()}
-                return _filled(translation, holes)
+                translation = self.catalogue.phrases[form]
+                contents = match.groupdict()
+                holes = {name: self._held(name, held) for name, held in contents.items()}
+                if None not in holes.values() or not strict:
+                    filled = {name: text or contents[name] for name, text in holes.items()}
+                    return _filled(translation, filled)
         return None
 
-    def _held(self, name: str, held: str) -> str:
+    def _held(self, name: str, held: str) -> str | None:
         """Return what stands in a hole: a name as it is, a number as the language writes it, words
-        of ours (`said_…`) translated, of several names (`listed_or`, `listed_and`) the word before
-        the last.
+        of ours (`said_…`) translated, None where they have no translation; of several names
+        (`listed_or`, `listed_and`) the word before the last.
         """
         if name in _NUMBERS:
             return self.grouped(self.number(held))
         if name.startswith("said_"):
-            return self._said(held) or held
+            return self.grouped(held) if held.isdecimal() else self._said(held)
         if name.startswith("listed_"):
             word = name.removeprefix("listed_")
             before, _, last = held.rpartition(f" {word} ")
@@ -127,13 +143,15 @@ class Texts:
         return held
 
     @cached_property
-    def _forms(self) -> list[tuple[re.Pattern[str], str]]:
-        """Return the phrases that have holes, those with the most words of their own first."""
+    def _forms(self) -> list[tuple[str, re.Pattern[str]]]:
+        """Return the phrases that have holes, those with the most words of their own first, with
+        what finds each.
+        """
         forms = sorted(
             (phrase for phrase in self.catalogue.phrases if _HOLE.search(phrase)),
             key=lambda phrase: (-len(_HOLE.sub("", phrase)), phrase),
         )
-        return [(_pattern(phrase), self.catalogue.phrases[phrase]) for phrase in forms]
+        return [(phrase, _pattern(phrase)) for phrase in forms]
 
     def counted(self, number: int, noun: str, plural: str = "") -> str:
         """Return a number with its noun in the right form."""
@@ -159,10 +177,17 @@ class Texts:
         return ";" if self.catalogue.decimal == "," else ","
 
     def grouped(self, text: str) -> str:
-        """Return a text with the thousands of its numbers as this language writes them."""
+        """Return a text with the thousands of its numbers as this language writes them; a mark that
+        is none of English stands from 10,000 on.
+        """
         if self.catalogue.thousands == ",":
             return text
-        return re.sub(r"(?<=\d),(?=\d{3})", lambda _: self.catalogue.thousands, text)
+
+        def marked(match: re.Match[str]) -> str:
+            mark = self.catalogue.thousands if len(match[0]) > len("9,999") else ""
+            return match[0].replace(",", mark)
+
+        return _GROUPED.sub(marked, text)
 
     def day(self, date: str) -> str:
         """Return a day, given as "2026-11-26" or with a time behind it."""

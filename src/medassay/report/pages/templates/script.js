@@ -115,6 +115,7 @@
         told.setAttribute("role", "status");
         told.textContent = cite.dataset.reference + ", " + article.dataset.answer + ", answer sha256 " + article.dataset.sha256 + ". " + address + location.search + "#" + article.id;
         getSelection().selectAllChildren(told);
+        told.scrollIntoView({ block: "nearest" });
       });
       proof.append(" · ", button);
     });
