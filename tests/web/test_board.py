@@ -206,7 +206,9 @@ def test_beside_every_score_stands_the_share_of_unread_replies(site):
     folder = site / "p/compact"
     rows = json.loads((folder / "data/run/statistics.json").read_text())["domains"]["overall"]
     shares = [f"{100 * row['unread_rate']:.1f} %" for row in rows]
-    shown = re.findall(r'class="number unread"[^>]*>([^<]*)</td>', (folder / "index.html").read_text())
+    shown = re.findall(
+        r'class="number unread"[^>]*>([^<]*)</td>', (folder / "index.html").read_text()
+    )
     assert sorted(shown) == sorted(shares)
     assert set(shares) > {"0.0 %"}
 

@@ -1,12 +1,13 @@
 """One page a question bank: card, limits, statistics, item flow, examples, history."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from medassay.report.board import Board
+from medassay.report.board import Board, ShownBank
 from medassay.report.pages.figures import figure_context, figure_pages
 from medassay.report.pages.html import Page, render
-from medassay.report.plot.bars import stacked
+from medassay.report.plot.bars import StackedCount, stacked
 
 _SHOWN = ("domain", "category", "year", "language", "answer_type", "form")
 _MOST_GROUPS = 40
@@ -18,9 +19,17 @@ def pages(board: Board) -> Iterator[Page]:
         slug = board.slug(bank.card["version"], "bank")
         figure: dict[str, Any] = {"figure": None, "file": None}
         if bank.counts and len({count.place for count in bank.counts}) <= _MOST_GROUPS:
-            stacked_bars = stacked(bank.counts, over=bank.over, by=bank.by)
+            stacked_bars = stacked(_named(bank, board), over=bank.over, by=bank.by)
             yield from figure_pages(stacked_bars, f"bank-{slug}", board.texts)
             figure = figure_context(stacked_bars, f"bank-{slug}", board.texts)
         yield render(
             "bank.html", board, f"bank/{slug}/", bank=bank.card, shown=bank, fields=_SHOWN, **figure
         )
+
+
+def _named(bank: ShownBank, board: Board) -> list[StackedCount]:
+    """Return the counts of a bank's items with domains called as the publisher calls them."""
+    names = [board.domain_name(count.place) for count in bank.counts]
+    if bank.over != "domain" or len(set(names)) < len({count.place for count in bank.counts}):
+        return list(bank.counts)
+    return [replace(count, place=name) for count, name in zip(bank.counts, names, strict=True)]

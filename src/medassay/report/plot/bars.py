@@ -115,7 +115,8 @@ def stacked(
         description=f"Numbers of items of each {by}, stacked for each {over}.",
         caption=f"{counted(total, 'item')}.{joined}",
         columns={over: over, by: by, "n": "items"},
-        words=(rest,) if rest else (),
+        # Forms of items are words of ours; other parts are names that a bank gives.
+        words=[*filter(None, [rest]), *(sorted({c.part for c in counts}) if by == "form" else ())],
         rows=[{over: count.place, by: count.part, "n": count.n} for count in counts],
         spec={
             "height": 260,
@@ -135,7 +136,12 @@ def stacked(
                     "stack": "zero",
                     "axis": {"tickMinStep": 1, "format": ",d"},
                 },
-                "color": {"field": by, "type": "nominal", "title": by},
+                "color": {
+                    "field": by,
+                    "type": "nominal",
+                    "title": by,
+                    **({} if len({count.part for count in counts}) > 1 else {"legend": None}),
+                },
             },
         },
     )
