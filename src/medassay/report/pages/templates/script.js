@@ -69,7 +69,10 @@
   var input = form && form.querySelector("input");
   if (table && form && table.tHead) {
     places = rows();
-    form.hidden = false;
+    var box = form.closest("details");
+    box.hidden = false;
+    // On a phone the ranking comes first, unless an address asks for a part of it.
+    if (matchMedia("(max-width: 760px)").matches && !location.search) box.open = false;
     form.addEventListener("submit", function (event) { event.preventDefault(); });
     form.addEventListener("input", function (event) {
       if (!event.target.matches("[data-sort-by]")) filter();
