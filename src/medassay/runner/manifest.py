@@ -5,6 +5,7 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypedDict
@@ -281,12 +282,6 @@ def surroundings(*, packaged: bool = False) -> ManifestObject:
     ----------
     packaged : whether weights that come as a package are asked: then their hash is told
     """
-    packages = {}
-    for name in _PACKAGES:
-        try:
-            packages[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     # Through none of them anything is asked; that they were set may explain what could not be
     # reached.
     proxies: ManifestObject = {"proxies": proxies_set()} if proxies_set() else {}
@@ -295,7 +290,7 @@ def surroundings(*, packaged: bool = False) -> ManifestObject:
         **({"weights": packaged_weights()} if packaged else {}),
         "code": code_of_today(),
         "python": platform.python_version(),
-        "packages": packages,
+        "packages": dict(_packages()),
         "machine": {
             "system": f"{platform.system()} {platform.machine()}",
             "cpu": _cpu(),
@@ -306,8 +301,24 @@ def surroundings(*, packaged: bool = False) -> ManifestObject:
     }
 
 
+@cache
+def _packages() -> dict[str, str]:
+    """Return the versions of the packages that may matter to a result and are installed."""
+    packages = {}
+    for name in _PACKAGES:
+        try:
+            packages[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return packages
+
+
+@cache
 def _commit() -> str | None:
-    """Return the commit of a checkout, with "+" when files differ from it; None when installed."""
+    """Return the commit of a checkout, with "+" when files differ from it; None when installed.
+
+    It is looked at once: what is committed while a process runs is not the code that it runs.
+    """
     folder = Path(__file__).resolve().parents[3]
     if not (folder / ".git").exists() or shutil.which("git") is None:
         return None
@@ -326,6 +337,7 @@ def _cpu() -> str:
     )
 
 
+@cache
 def _gpu() -> str | None:
     if shutil.which("nvidia-smi") is None:
         return None

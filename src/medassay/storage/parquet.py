@@ -1,12 +1,16 @@
 """Tables as Parquet, by DuckDB."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medassay.core.canonical import canonical
 from medassay.errors import UnavailableError
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def has_parquet() -> bool:
@@ -32,22 +36,29 @@ def write_parquet(
     UnavailableError
         When DuckDB is not installed.
     """
-    try:
-        import duckdb
-    except ImportError:
-        raise UnavailableError(f"{asked_by} needs DuckDB: pip install 'medassay[data]'") from None
+    if not has_parquet():
+        raise UnavailableError(f"{asked_by} needs DuckDB: pip install 'medassay[data]'")
     lines = to.with_suffix(".rows")
     with lines.open("wb") as file:
         for row in rows:
             file.write(canonical({name: row.get(name) for name in types}) + b"\n")
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
     target = str(to).replace("'", "''")
-    with duckdb.connect(":memory:") as base:
-        base.execute("SET autoinstall_known_extensions = false")
-        base.execute("SET threads = 1")  # the order of rows, and so the bytes, depend on no timing
+    with _database().cursor() as base:
         base.execute(
             "COPY (SELECT * FROM read_json(?, format = 'newline_delimited', columns ="
             f" {{{columns}}}, maximum_object_size = 268435456)) TO '{target}' (FORMAT parquet)",
             [str(lines)],
         )
     lines.unlink()
+
+
+@cache
+def _database() -> "duckdb.DuckDBPyConnection":
+    """Return an empty database in memory: to start one takes ten times as long as a small table."""
+    import duckdb
+
+    base = duckdb.connect(":memory:")
+    base.execute("SET autoinstall_known_extensions = false")
+    base.execute("SET threads = 1")  # the order of rows, and so the bytes, depend on no timing
+    return base
