@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import makers
+from tests.growth import growth
 from tests.net.fixtures import PACKS
 
 import medassay
@@ -131,6 +132,15 @@ def test_reasons_are_translated_one_by_one_and_a_name_with_a_semicolon_stays_who
     assert GERMAN.said("a; b better") == "a; b besser"
     assert GERMAN.said("Distribution of a score of mine") == "Verteilung: a score of mine"
     assert GERMAN.grouped("6,049 of 121,016") == "6049 of 121.016"
+
+
+def test_a_hostile_reason_takes_time_that_grows_with_its_length():
+    assert GERMAN.reason("wrong") == "falsch"
+    assert GERMAN.reason("judge failed: a; b") == "Bewerter fehlgeschlagen: a; b"
+    assert GERMAN.reason("3 of 1000 missing") == "3 von 1000 fehlen"
+    assert ENGLISH.reason("wrong") == "wrong"
+    for piece in ("x against ", "judge failed: ", "1 of ", " of 1 missing"):
+        assert growth(GERMAN.reason, piece, 500) < 24  # linear: 8
 
 
 def test_names_are_not_translated_though_they_are_words_of_ours():

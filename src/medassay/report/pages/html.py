@@ -138,6 +138,7 @@ def environment_of(*first: tuple[str, str], texts: Texts = ENGLISH) -> jinja2.En
         format=lambda form, *values: texts.number(plain_format(form, *values)),
         grouped=lambda number: texts.grouped(f"{number:,}"),
         percent=lambda value: texts.number(percent(value)),
+        reason=lambda text: texts.reason(str(text)),
         said=lambda text: texts.said(str(text)),
         short=short,
         shown_number=lambda value: texts.number(str(value)) if type(value) is float else value,

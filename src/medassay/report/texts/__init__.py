@@ -43,6 +43,8 @@ _THOUSANDS = (",", ".", " ", "\u00a0", "\u202f", "'", "’", "")
 # Holes of phrases in which numbers stand. In others "3.5" may be part of the name of a model.
 _NUMBERS = {"h", "items", "k", "m", "n", "nats", "share", "start", "total", "value", "weights"}
 _GROUPED = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_REASONS = ("judge failed: {judges}", "{n} of {total} missing")  # why a score is what it is
+_Form = tuple[str, re.Pattern[str]]  # a phrase with holes, and what finds it
 _NUMBER = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 
 
@@ -105,6 +107,16 @@ class Texts:
             return translation
         return "; ".join(told or part for told, part in zip(translations, parts, strict=True))
 
+    def reason(self, text: str) -> str:
+        """Return why a score is what it is in this language.
+
+        Every answer has one, and somebody's code or judge may have written it: it is compared with
+        the few forms of reasons alone, which takes no longer the more often their words occur.
+        """
+        if (phrase := self.catalogue.phrases.get(text)) is not None:
+            return phrase
+        return self._formed(text, self._reasons, strict=False) or text
+
     def _said(self, text: str, *, strict: bool = True) -> str | None:
         """Return the translation of a phrase, or of the first form that a text has.
 
@@ -115,7 +127,11 @@ class Texts:
         """
         if (phrase := self.catalogue.phrases.get(text)) is not None:
             return phrase
-        for form, pattern in self._forms:
+        return self._formed(text, self._forms, strict=strict)
+
+    def _formed(self, text: str, forms: Sequence[_Form], *, strict: bool = True) -> str | None:
+        """Return the translation of the first form that a text has."""
+        for form, pattern in forms:
             if strict and "; " in text and "; " not in form:
                 continue
             if match := pattern.fullmatch(text):
@@ -143,7 +159,11 @@ class Texts:
         return held
 
     @cached_property
-    def _forms(self) -> list[tuple[str, re.Pattern[str]]]:
+    def _reasons(self) -> list[_Form]:
+        return [(form, pattern) for form, pattern in self._forms if form in _REASONS]
+
+    @cached_property
+    def _forms(self) -> list[_Form]:
         """Return the phrases that have holes, those with the most words of their own first, with
         what finds each.
         """
