@@ -41,7 +41,7 @@ _MARKS = re.compile(r"\{\w+\}|\{%.*?%\}")
 _DECIMAL = (".", ",", "٫")
 _THOUSANDS = (",", ".", " ", "\u00a0", "\u202f", "'", "’", "")
 # Holes of phrases in which numbers stand. In others "3.5" may be part of the name of a model.
-_NUMBERS = {"h", "items", "k", "m", "n", "nats", "share", "start", "total", "value", "weights"}
+_NUMBERS = {"h", "items", "k", "m", "n", "nats", "share", "start", "total", "value"}
 _GROUPED = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _REASONS = ("judge failed: {judges}", "{n} of {total} missing")  # why a score is what it is
 _Form = tuple[str, re.Pattern[str]]  # a phrase with holes, and what finds it
@@ -148,7 +148,7 @@ class Texts:
         of ours (`said_…`) translated, None where they have no translation; of several names
         (`listed_or`, `listed_and`) the word before the last.
         """
-        if name in _NUMBERS:
+        if name in _NUMBERS or name == "weights":
             return self.grouped(self.number(held))
         if name.startswith("said_"):
             return self.grouped(held) if held.isdecimal() else self._said(held)
@@ -230,10 +230,11 @@ def _filled(translation: str, holes: Mapping[str, str]) -> str:
 
 
 def _pattern(phrase: str) -> re.Pattern[str]:
-    """Return what finds a phrase with anything in its holes."""
+    """Return what finds a phrase with numbers in the holes of numbers and anything in others."""
     parts = _HOLE.split(phrase)
     source = "".join(
-        f"(?P<{part}>.+?)" if at % 2 else re.escape(part) for at, part in enumerate(parts)
+        f"(?P<{part}>{r'-?[0-9.,]+' if part in _NUMBERS else '.+?'})" if at % 2 else re.escape(part)
+        for at, part in enumerate(parts)
     )
     return re.compile(source, re.DOTALL)
 
