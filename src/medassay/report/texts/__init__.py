@@ -148,7 +148,7 @@ class Texts:
         of ours (`said_…`) translated, None where they have no translation; of several names
         (`listed_or`, `listed_and`) the word before the last.
         """
-        if name in _NUMBERS or name == "weights":
+        if name in _NUMBERS or name == "weights":  # those are names and numbers
             return self.grouped(self.number(held))
         if name.startswith("said_"):
             return self.grouped(held) if held.isdecimal() else self._said(held)
