@@ -108,7 +108,7 @@ def test_a_corrected_and_a_removed_item_are_named_with_reason_and_dispute(site):
     assert "One key was corrected." in text
     assert "A key was &lt;wrong&gt;." in text
     assert 'upheld <a href="../../../dispute/1/index.html">dispute 1</a>' in text
-    assert "their difference is no progress" in text
+    assert "The question bank changed, the methodology did not</strong>" in text
 
 
 def test_the_same_again_says_that_nothing_moved(site):
