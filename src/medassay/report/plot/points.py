@@ -87,22 +87,6 @@ def violin_swarm(
         }
         for point in points
     ]
-    y = {
-        "field": value,
-        "type": "quantitative",
-        "title": value,
-        "scale": {"domain": list(extent), "nice": False},
-    }
-    density = {
-        "density": value,
-        "groupby": ["group"],
-        "bandwidth": bandwidth,
-        "resolve": "independent",
-        "as": [value, "density"],
-    }
-    hidden = {"type": "quantitative", "axis": None}
-    middle = {"datum": 0, **hidden, "scale": {"domain": [-3, 3]}}
-    many = {"filter": "datum.many"}
     return Figure(
         name="violin_swarm",
         title=f"Distribution of {value}",
@@ -126,41 +110,64 @@ def violin_swarm(
             "spec": {
                 "width": 110,
                 "height": 280,
-                "layer": [
-                    {
-                        "transform": [many, density],
-                        "mark": {"type": "area", "orient": "horizontal", "opacity": 0.35},
-                        "encoding": {
-                            "y": y,
-                            "x": {"field": "density", **hidden, "stack": "center"},
-                        },
-                    },
-                    {
-                        "transform": [{"filter": "isValid(datum.jitter)"}],
-                        "mark": {"type": "point", "size": 18, "filled": True, "opacity": 0.8},
-                        "encoding": {
-                            "y": y,
-                            "x": {"field": "jitter", **hidden, "scale": {"domain": [-3, 3]}},
-                        },
-                    },
-                    *(
-                        {
-                            "transform": [many],
-                            "mark": {
-                                "type": "tick",
-                                "orient": "horizontal",
-                                "thickness": 2,
-                                "size": size,
-                            },
-                            "encoding": {"y": {**y, "aggregate": of}, "x": middle},
-                        }
-                        for of, size in (("q1", 26), ("median", 52), ("q3", 26))
-                    ),
-                ],
+                "layer": _violin_layers(value, bandwidth, extent),
                 "resolve": {"scale": {"x": "independent"}},
             },
         },
     )
+
+
+def _violin_layers(
+    value: str, bandwidth: float, extent: tuple[float, float]
+) -> list[dict[str, Any]]:
+    """Return the density of a group, its points, and ticks at its quartiles."""
+    y = {
+        "field": value,
+        "type": "quantitative",
+        "title": value,
+        "scale": {"domain": list(extent), "nice": False},
+    }
+    density = {
+        "density": value,
+        "groupby": ["group"],
+        "bandwidth": bandwidth,
+        "resolve": "independent",
+        "as": [value, "density"],
+    }
+    hidden = {"type": "quantitative", "axis": None}
+    middle = {"datum": 0, **hidden, "scale": {"domain": [-3, 3]}}
+    many = {"filter": "datum.many"}
+    return [
+        {
+            "transform": [many, density],
+            "mark": {"type": "area", "orient": "horizontal", "opacity": 0.35},
+            "encoding": {
+                "y": y,
+                "x": {"field": "density", **hidden, "stack": "center"},
+            },
+        },
+        {
+            "transform": [{"filter": "isValid(datum.jitter)"}],
+            "mark": {"type": "point", "size": 18, "filled": True, "opacity": 0.8},
+            "encoding": {
+                "y": y,
+                "x": {"field": "jitter", **hidden, "scale": {"domain": [-3, 3]}},
+            },
+        },
+        *(
+            {
+                "transform": [many],
+                "mark": {
+                    "type": "tick",
+                    "orient": "horizontal",
+                    "thickness": 2,
+                    "size": size,
+                },
+                "encoding": {"y": {**y, "aggregate": of}, "x": middle},
+            }
+            for of, size in (("q1", 26), ("median", 52), ("q3", 26))
+        ),
+    ]
 
 
 def quadrant(
@@ -194,7 +201,33 @@ def quadrant(
         )
     ]
     plane = _Plane(x, y, limit)
-    whiskers = [
+    return Figure(
+        name="quadrant",
+        title=title or f"{y} against {x}",
+        description=f"Points by {x} and {y}; the axes cross at 0.",
+        caption=f"{len(points)} point{'s' if len(points) != 1 else ''}; lines are 95 % intervals.",
+        columns={"label": "point", x: x, y: y},
+        words=names,
+        rows=rows,
+        spec=plane.spec(
+            title,
+            names,
+            [
+                *_whiskers(plane, x, y),
+                _leaders(plane),
+                {
+                    "mark": {"type": "point", "size": 60, "filled": True},
+                    "encoding": {"x": plane.across, "y": plane.up},
+                },
+                *_labels(plane),
+            ],
+        ),
+    )
+
+
+def _whiskers(plane: "_Plane", x: str, y: str) -> list[dict[str, Any]]:
+    """Return both intervals of each point that has them."""
+    return [
         {
             "transform": [{"filter": f"isValid(datum['{x}_lo'])"}],
             "mark": "rule",
@@ -214,7 +247,11 @@ def quadrant(
             },
         },
     ]
-    leaders = {
+
+
+def _leaders(plane: "_Plane") -> dict[str, Any]:
+    """Return a thin line from each point to its label."""
+    return {
         "mark": {"type": "rule", "strokeWidth": 0.5, "strokeDash": [2, 2]},
         "encoding": {
             "x": plane.across,
@@ -223,7 +260,11 @@ def quadrant(
             "y2": {"field": "label_y"},
         },
     }
-    labels = [
+
+
+def _labels(plane: "_Plane") -> list[dict[str, Any]]:
+    """Return the names of the points, to the right and to the left of them."""
+    return [
         {
             "transform": [{"filter": f"datum.align == '{align}'"}],
             "mark": {"type": "text", "align": align, "baseline": "middle"},
@@ -235,28 +276,6 @@ def quadrant(
         }
         for align in ("left", "right")
     ]
-    return Figure(
-        name="quadrant",
-        title=title or f"{y} against {x}",
-        description=f"Points by {x} and {y}; the axes cross at 0.",
-        caption=f"{len(points)} point{'s' if len(points) != 1 else ''}; lines are 95 % intervals.",
-        columns={"label": "point", x: x, y: y},
-        words=names,
-        rows=rows,
-        spec=plane.spec(
-            title,
-            names,
-            [
-                *whiskers,
-                leaders,
-                {
-                    "mark": {"type": "point", "size": 60, "filled": True},
-                    "encoding": {"x": plane.across, "y": plane.up},
-                },
-                *labels,
-            ],
-        ),
-    )
 
 
 def _coordinate(name: str, value: float, ends: tuple[float, float] | None) -> dict[str, float]:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from medassay.report.plot.figure import SHAPES, Figure
-from medassay.report.plot.trend import LinePoint, end_labels
+from medassay.report.plot.figure import Figure
+from medassay.report.plot.trend import LinePoint, end_labels, interval_layers
 
 _MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
 _HEIGHT = 300  # pixels
@@ -56,30 +56,7 @@ def positions(points: Sequence[PositionPoint], *, unit: str) -> Figure:
             "height": _HEIGHT,
             "layer": [
                 {"mark": "line", "encoding": {"x": x, "y": y, "color": colour}},
-                {
-                    "transform": [{"filter": "isValid(datum.lo)"}],
-                    "mark": {"type": "rule", "opacity": 0.6},
-                    "encoding": {
-                        "x": x,
-                        "y": {**y, "field": "lo"},
-                        "y2": {"field": "hi"},
-                        "color": colour,
-                    },
-                },
-                {
-                    "mark": {"type": "point", "size": 50, "filled": True, "opacity": 1},
-                    "encoding": {
-                        "x": x,
-                        "y": y,
-                        "color": colour,
-                        "shape": {**colour, "scale": {"range": SHAPES}},
-                    },
-                },
-                {
-                    "data": {"values": end_labels(line_points, "at", _HEIGHT)},
-                    "mark": {"type": "text", "align": "left", "dx": 9},
-                    "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
-                },
+                *interval_layers(x, y, colour, end_labels(line_points, "at", _HEIGHT)),
             ],
         },
     )

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from medassay.report.plot.figure import SHAPES, Figure
-from medassay.report.plot.trend import LinePoint, end_labels
+from medassay.report.plot.figure import Figure
+from medassay.report.plot.trend import LinePoint, end_labels, interval_layers
 
 _HEIGHT = 260  # pixels
 _MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
@@ -78,27 +78,7 @@ def review_trend(points: Sequence[MonthPoint], *, aspect: str) -> Figure:
             "encoding": {"x": x},
             "layer": [
                 {"mark": "line", "encoding": {"y": y, "color": colour}},
-                {
-                    "mark": {"type": "rule", "opacity": 0.7},
-                    "encoding": {
-                        "y": {**y, "field": "lo"},
-                        "y2": {"field": "hi"},
-                        "color": colour,
-                    },
-                },
-                {
-                    "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
-                    "encoding": {
-                        "y": y,
-                        "color": colour,
-                        "shape": {**colour, "scale": {"range": SHAPES}},
-                    },
-                },
-                {
-                    "data": {"values": end_labels(line_points, "month", _HEIGHT)},
-                    "mark": {"type": "text", "align": "left", "dx": 9},
-                    "encoding": {"y": {**y, "field": "y"}, "text": {"field": "row"}},
-                },
+                *interval_layers(x, y, colour, end_labels(line_points, "month", _HEIGHT)),
             ],
         },
     )

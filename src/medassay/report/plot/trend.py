@@ -214,6 +214,7 @@ def interval_layers(
     """
     return [
         {
+            "transform": [{"filter": "isValid(datum.lo)"}],  # not every point has an interval
             "mark": {"type": "rule", "opacity": 0.7},
             "encoding": {
                 "x": x,
