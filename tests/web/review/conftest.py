@@ -114,22 +114,54 @@ def own_postgres():
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def address(request, tmp_path_factory):
-    """Return the address of an empty database of each kind."""
-    if request.param == "sqlite":
-        return str(tmp_path_factory.mktemp("review") / "review.sqlite")
-    return request.getfixturevalue("postgres")()
+def kind(request):
+    """Return a kind of database: a test runs on each."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def new_address(request, tmp_path_factory):
+    """Return a function that gives the address of an empty database of a kind."""
+
+    def address_on(kind):
+        if kind == "sqlite":
+            return str(tmp_path_factory.mktemp("review") / "review.sqlite")
+        return request.getfixturevalue("postgres")()
+
+    return address_on
 
 
 @pytest.fixture(scope="module")
-def desk(address):
+def address(kind, new_address):
+    """Return the address of an empty database."""
+    return new_address(kind)
+
+
+@pytest.fixture(scope="session")
+def open_desk(new_address):
+    """Return a function that gives the desk of a kind of database.
+
+    A server takes a second of computing to start, so that all files of tests share one of a kind.
+    """
+    opened = {}
+
+    def desk_on(kind):
+        if kind not in opened:
+            address = new_address(kind)
+            opened[kind] = Desk(open_database(address), Server(address))
+        return opened[kind]
+
+    yield desk_on
+    for desk in opened.values():
+        desk.server.stop()
+        desk.database.close()
+
+
+@pytest.fixture(scope="module")
+def desk(kind, open_desk):
     """Return an open database, the server on it, and what furnishes studies."""
-    database = open_database(address)
-    made = Desk(database, Server(address))
-    yield made
-    made.server.stop()
+    yield open_desk(kind)
     close_connections()
-    database.close()
 
 
 @pytest.fixture

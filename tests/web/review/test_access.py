@@ -90,7 +90,7 @@ ASKED = """async ([routes, token]) => {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("address", ["sqlite"], indirect=True)  # rights are no matter of databases
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)  # rights are no matter of databases
 def test_every_forbidden_page_and_post_gives_403_and_is_logged(desk, visit):
     study = desk.study(n=2)
     own = {"ada": "reviewer", "judy": "adjudicator", "coco": "coordinator", "max": "maintainer"}

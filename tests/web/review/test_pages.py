@@ -24,11 +24,11 @@ GRAPH = {
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """Return the address of an SQLite database: what a page does in a browser does not depend on
-    the kind; test_access, test_flow and test_roles run on both.
+def kind():
+    """Return SQLite: what a page does in a browser does not depend on the kind of database;
+    test_access, test_flow and test_roles run on both.
     """
-    return str(tmp_path_factory.mktemp("review") / "review.sqlite")
+    return "sqlite"
 
 
 def stored_reviews(desk, study):

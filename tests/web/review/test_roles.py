@@ -24,7 +24,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # others' reviews while a study is open.
 OTHERS_REVIEWS = {"auditor"}
 # Rights do not depend on the kind of database, and these ask thousands of times.
-ON_ONE_DATABASE = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+ON_ONE_DATABASE = pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
 
 
 def _filled(path, number="1"):

@@ -370,7 +370,7 @@ def test_an_auditor_sees_their_own_study_beside_busy_ones(desk):
 
 
 def test_closing_and_taking_ask_once_more(desk):
-    study = desk.study(n=1)
+    study = desk.study(n=1, people={"coco": "coordinator", "taken": "reviewer"})
     coco, root = desk.client("coco"), desk.client("root")
     page = coco.get(f"/s/{study}/close")
     assert "Type the name of the study" in page.text
@@ -381,14 +381,14 @@ def test_closing_and_taking_ask_once_more(desk):
     with desk.database.read() as db:
         assert db.get_one(Study, study).closed_at is None
     assert coco.post(f"/s/{study}/close", confirm=study).status == 303
-    taken = {"email": "ada@example.org", "study": study, "role": "reviewer"}
+    taken = {"email": "taken@example.org", "study": study, "role": "reviewer"}
     root.get("/admin/users")
     for do, said in (("revoke", "no longer be reviewer"), ("disable", "signed out at once")):
         reply = root.post("/admin/users", do=do, **taken)
         assert said in reply.text
         assert 'name="confirm" value="yes"' in reply.text
     with desk.database.read() as db:
-        account = accounts.account_of(db, "ada@example.org")
+        account = accounts.account_of(db, "taken@example.org")
         assert not account.disabled
     assert (
         "The role was taken." in root.post("/admin/users", do="revoke", confirm="yes", **taken).text
