@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 import zlib
+from functools import cache
 
 import pytest
 from tests.conftest import absent
@@ -27,12 +28,16 @@ def _heard(event, arguments):
         CONNECTED.append(arguments[1])
 
 
-sys.addaudithook(_heard)
+@cache
+def _watch():
+    # A hook cannot be taken back and costs at every event: only the process that needs it has one.
+    sys.addaudithook(_heard)
 
 
 @pytest.fixture
 def connections():
     """Return the addresses that anything in this process connects to during a test."""
+    _watch()
     CONNECTED.clear()
     _WATCHING[0] = True
     yield CONNECTED

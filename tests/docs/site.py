@@ -11,12 +11,11 @@ ROOT = Path(__file__).parents[2]
 
 def build(folder):
     """Build the site from a copy of the repository's pages, and return its folder."""
-    for name in ("docs", "examples", "website", "src"):
+    for name in ("docs", "examples", "website"):
         shutil.copytree(
-            ROOT / name,
-            folder / name,
-            ignore=shutil.ignore_patterns("build", "__pycache__", ".import_linter_cache"),
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("build", "__pycache__")
         )
+    (folder / "src").symlink_to(ROOT / "src")  # a copy would be compiled anew
     (folder / "benchmarks").mkdir()
     for path in (*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md")):
         shutil.copyfile(path, folder / path.relative_to(ROOT))

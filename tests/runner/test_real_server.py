@@ -30,18 +30,9 @@ QUESTIONS = [
     ("Why is aspirin avoided in children with fever?", "Because of Reye's syndrome."),
     ("What is the first step in anaphylaxis?", "Adrenaline into the muscle of the thigh."),
     ("How is an opioid overdose reversed?", "With naloxone, and help for breathing."),
-    ("What is a normal resting heart rate in adults?", "60 to 100 beats a minute."),
-    ("Which vaccine protects against cervical cancer?", "That against human papillomavirus."),
-    ("What raises the risk of a deep vein thrombosis?", "Surgery, immobility, cancer, pregnancy."),
     ("How is type 1 diabetes treated?", "With insulin."),
-    ("What does a high TSH suggest?", "An underactive thyroid."),
-    ("When are antibiotics useless?", "In infections by viruses."),
-    ("What is given for a heart attack at once?", "Aspirin, and quick opening of the artery."),
-    ("How is dehydration in children treated first?", "With oral rehydration solution."),
-    ("Name two signs of sepsis.", "Fever, fast heart rate, confusion, low blood pressure."),
-    ("Why are statins given?", "To lower cholesterol and the risk of a heart attack."),
-    ("What must be checked before giving metformin?", "The function of the kidneys."),
 ]
+CHOICES = 8  # questions with options beside the open ones
 TOKENS = 12
 
 
@@ -109,11 +100,11 @@ def recorded(server):
 
 
 def sheet_of(folder):
-    """Write the sheet of a newcomer as Excel does in Germany: 24 choice questions, 16 open ones."""
+    """Write the sheet of a newcomer as Excel does in Germany: choice questions and open ones."""
     rows = ["Nr;Frage;A;B;C;D;Richtig;Musterantwort"]
-    for n in range(24):
+    for n in range(CHOICES):
         rows.append(f"{n};Was hebt die Wirkung von Opioiden auf ({n})?;Ruhe;Naloxon;Öl;Tee;B;")
-    for n, (question, answer) in enumerate(QUESTIONS, 24):
+    for n, (question, answer) in enumerate(QUESTIONS, CHOICES):
         rows.append(f'{n};{question};;;;;;"{answer}"')
     (folder / "fragen.csv").write_bytes(("\r\n".join(rows) + "\r\n").encode("cp1252"))
 
@@ -139,7 +130,7 @@ def test_a_german_sheet_becomes_a_published_board_in_five_commands(tmp_path, rec
     run("verify", "site")
 
     # No text ends a reply, and none is cut without a mark.
-    assert len(kept) == 40
+    assert len(kept) == CHOICES + len(QUESTIONS)
     assert not any("stop" in body for body, _ in kept)
     cut = sum(
         reply["choices"][0]["finish_reason"] == "length"
@@ -154,7 +145,10 @@ def test_a_german_sheet_becomes_a_published_board_in_five_commands(tmp_path, rec
         for row in medassay.leaderboard(sealed).domains["overall"]
         if row["model"] == name
     }
-    assert {metric: row["n"] for metric, row in rows.items()} == {"accuracy": 24, "chrf": 16}
+    assert {metric: row["n"] for metric, row in rows.items()} == {
+        "accuracy": CHOICES,
+        "chrf": len(QUESTIONS),
+    }
     assert sum(row["cut_off"] for row in rows.values()) == cut
     assert "replies were cut at max_tokens" in out
     trials = [json.loads(line) for line in (place / "trials.jsonl").read_text().splitlines()]

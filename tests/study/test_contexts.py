@@ -299,7 +299,7 @@ def test_the_demo_asks_real_models_in_every_setting(tmp_path, capsys, monkeypatc
     for file in (files("medassay.cli") / "demo_rag").iterdir():
         text = file.read_text(encoding="utf-8")
         text = text.replace("seed = ", "sample = 2\nseed = ")
-        text = re.sub(r'"max_tokens": \d+', '"max_tokens": 8', text)
+        text = re.sub(r'"max_tokens": \d+', '"max_tokens": 4', text)
         if file.name == "open.toml":  # the quiz is asked in all of them
             text = re.sub("settings = .*", 'settings = ["zero_shot"]', text)
         text = re.sub(

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from tests import makers
-from tests.web.test_board import served
+from tests.web.looking import served
 
 import medassay
 from medassay.publishing.publish import About

@@ -7,32 +7,12 @@ import json
 import pytest
 from tests import makers
 from tests.context.services import Services
+from tests.web.looking import NARROW, UNNAMED
 
 import medassay
 
 pytestmark = pytest.mark.browser
 N = 24
-
-# A column whose cells hold eight characters or more must be that wide; a head must hold its longest
-# word; nothing runs out of its cell.
-NARROW = """() => [...document.querySelectorAll('th, td')].flatMap(cell => {
-  const words = cell.innerText.trim(), isHead = cell.closest('thead') !== null;
-  if (!cell.getClientRects().length || (!isHead && words.length < 8)) return [];
-  const style = getComputedStyle(cell), pen = document.createElement('canvas').getContext('2d');
-  pen.font = style.font;
-  const width = word => pen.measureText(word).width;
-  const inside = cell.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-  const needed = isHead ? Math.max(...words.split(/\\s+/).map(width)) : 8 * width('0');
-  return inside + 1 < needed || cell.scrollWidth > cell.clientWidth + 1 ? [`${cell.closest('table').className}: ${Math.round(inside)} of ${Math.round(needed)} px for "${words.slice(0, 40)}"`] : [];
-})"""
-
-UNNAMED = """() => [...document.querySelectorAll('tbody td')].filter(cell => {
-  if (!cell.getClientRects().length || !/^[−–+-]?[0-9⚠]/.test(cell.innerText.trim())) return false;
-  const row = cell.closest('tr');
-  if (getComputedStyle(row).display !== 'flex') return false;  // its head stands above it
-  if (row.cells.length === 2 && row.cells[0].tagName === 'TH') return false;  // its row's name stands beside it
-  return ['none', 'normal', ''].includes(getComputedStyle(cell, '::before').content);
-}).map(cell => `${cell.closest('table').className}: ${cell.innerText.slice(0, 40)}`)"""
 
 
 @pytest.fixture(scope="module")

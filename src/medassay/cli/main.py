@@ -6,9 +6,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from medassay.cli import (
     audit,
@@ -171,7 +174,7 @@ def call(arguments: list[str]) -> int:
     """Return the exit code of one call of the command line."""
     try:
         remaining = take_global_flags(arguments)
-        result = app(args=remaining, prog_name="medassay", standalone_mode=False)
+        result = _command_line()(args=remaining, prog_name="medassay", standalone_mode=False)
         sys.stdout.flush()  # a full disk or a closed pipe is heard here, not at exit
         return _stopped() if result == Interrupted.exit_code else int(result or 0)
     except typer.Exit as error:
@@ -186,6 +189,14 @@ def call(arguments: list[str]) -> int:
         if out.debug:
             sys.stderr.write(visible(secrets.redact(traceback.format_exc())))
         return _report_error(error)
+
+
+@cache
+def _command_line() -> "TyperGroup":
+    """Return the tree of commands: notebooks and tests call many in one process."""
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    return group
 
 
 def _stopped() -> int:

@@ -3,7 +3,7 @@
 import json
 import lzma
 from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,6 +16,15 @@ from medassay.core.records.verdict import Grader
 from medassay.prompt.own_template import holes_in
 
 LANGUAGES = ("en", "de", "es")
+
+
+@lru_cache(maxsize=256)
+def _template(source: str) -> jinja2.Template:
+    # Compiling takes milliseconds, and every run and study makes its graders anew.
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(source)
 
 
 class GraderText:
@@ -46,13 +55,6 @@ class GraderText:
             for language in self._languages
         }
 
-    @cached_property
-    def _templates(self) -> dict[str, jinja2.Template]:
-        environment = jinja2.Environment(
-            undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        return {name: environment.from_string(text) for name, text in self.sources.items()}
-
     @property
     def texts(self) -> bytes:
         """Return all texts joined: what an id is the hash of."""
@@ -70,10 +72,10 @@ class GraderText:
 
     def render(self, language: str, **values: Any) -> str:
         """Return the text of a language filled with what is given."""
-        templates = self._templates
-        template = templates.get(language) or templates.get("") or templates.get("en")
-        template = template or next(iter(templates.values()))
-        return template.render(**values)
+        sources = self.sources
+        languages = (language, "", "en", next(iter(sources)))
+        source = next(sources[name] for name in languages if name in sources)
+        return _template(source).render(**values)
 
     def prompt(
         self,

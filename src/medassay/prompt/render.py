@@ -26,6 +26,14 @@ HOLES = (
 )
 
 
+@lru_cache(maxsize=256)
+def _template(text: str) -> jinja2.Template:
+    # Names that a template asks for and nobody gives are errors before any call.
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+    environment.globals.clear()  # a template reads its item; copying globals took half the time
+    return environment.from_string(text)
+
+
 class PromptPart:
     """A text with holes in its languages, English where there is no other.
 
@@ -33,10 +41,7 @@ class PromptPart:
     """
 
     def __init__(self, name: str, texts: Mapping[str, str], more: bytes = b"") -> None:
-        # Names that a template asks for and nobody gives are errors before any call.
-        environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
-        environment.globals.clear()  # a template reads its item; copying globals took half the time
-        self._texts = {lang: environment.from_string(text) for lang, text in texts.items()}
+        self._texts = {lang: _template(text) for lang, text in texts.items()}
         # Where a template has no hole for what is given, that stands before it.
         self._holes = {language for language, text in texts.items() if _HOLE in text}
         joined = "\x1f".join(f"{lang}\x1f{texts[lang]}" for lang in sorted(texts))

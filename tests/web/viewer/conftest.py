@@ -45,13 +45,14 @@ def workspace(tmp_path_factory):
 @pytest.fixture(scope="session")
 def shown(workspace, tmp_path_factory):
     """Return a viewer of the workspace."""
+    # The place of the cache is read when a run is opened; other tests keep the usual one.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         viewer = Shown(workspace)
         for name in viewer.place.names():
             viewer.place.open(name).index.catch_up()
-        yield viewer
-        viewer.stop()
+    yield viewer
+    viewer.stop()
 
 
 @pytest.fixture(scope="session")

@@ -105,6 +105,7 @@ def hardened(loader: jinja2.BaseLoader) -> jinja2.Environment:
         finalize=neutral,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,  # what is installed does not change while it runs
     )
     jinja.filters["visible"] = visible
     return jinja
