@@ -52,6 +52,13 @@ def pytest_collection_finish():
     gc.set_threshold(20_000)
 
 
+def pytest_sessionfinish():
+    # What a last look for circles finds is told; pytest then looks five times more, through all that
+    # a whole suite has loaded, for most of a minute.
+    gc.collect()
+    gc.freeze()
+
+
 def absent(reason):
     """Skip, or fail where everything must be there (MEDASSAY_STRICT=1, as in CI)."""
     if os.environ.get("MEDASSAY_STRICT") == "1":

@@ -5,8 +5,6 @@ A published site is for everybody.
 
 import os
 import stat
-import subprocess
-import sys
 
 import pytest
 
@@ -21,34 +19,30 @@ def modes(folder):
     return {p.relative_to(folder.parent).as_posix(): stat.S_IMODE(p.lstat().st_mode) for p in found}
 
 
-def call(folder, umask, *arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "medassay", *map(str, arguments)],
-        cwd=folder,
-        umask=umask,
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"XDG_CACHE_HOME": str(folder / "cache")},
-    )
-    assert done.returncode in (0, 4), done.stderr
-
-
 # The most and the least that a umask leaves to others.
 @pytest.fixture(params=[0o000, 0o077], ids=["000", "077"])
-def umask(request):
-    return request.param
+def call(request, cli, tmp_path, monkeypatch):
+    """Run commands under a umask."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    before = os.umask(request.param)
+
+    def run(*arguments):
+        code, _, errors = cli(*arguments)
+        assert code in (0, 4), errors
+
+    yield run
+    os.umask(before)
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_runs_replies_journals_and_logs(tmp_path, umask, shared):
+def test_runs_replies_journals_and_logs(tmp_path, call, shared):
     makers.write_bank(tmp_path / "bank", makers.law_items())
     # One item fails, so that the journal stays.
     failing = makers.law_items()[0]["id"]
     makers.write_models(tmp_path, makers.fake(reply="A", fail_items=[failing]))
     makers.write_plan(tmp_path)
     more = ["--shared"] if shared else []
-    call(tmp_path, umask, "run", "plan.toml", "--log", "events.log", *more)
+    call("run", "plan.toml", "--log", "events.log", *more)
     folder, file = (0o2770, 0o660) if shared else (0o700, 0o600)
     found = modes(tmp_path / "responses") | modes(next((tmp_path / "runs").iterdir()))
     found["events.log"] = modes(tmp_path)[f"{tmp_path.name}/events.log"]
@@ -63,26 +57,26 @@ def test_runs_replies_journals_and_logs(tmp_path, umask, shared):
     assert found[run] == found[f"{run}/journal"] == folder
 
 
-def test_the_database_of_reviews_and_keys(tmp_path, umask):
+def test_the_database_of_reviews_and_keys(tmp_path, call):
     old = tmp_path / "review.sqlite"
-    call(tmp_path, umask, "review", "import", "demo", "--study", "demo")
+    call("review", "import", "demo", "--study", "demo")
     assert stat.S_IMODE(old.stat().st_mode) == 0o600
     old.chmod(0o644)  # as earlier versions left it
-    call(tmp_path, umask, "review", "user", "list")
+    call("review", "user", "list")
     assert stat.S_IMODE(old.stat().st_mode) == 0o600
-    call(tmp_path, umask, "review", "user", "list", "--shared")
+    call("review", "user", "list", "--shared")
     assert stat.S_IMODE(old.stat().st_mode) == 0o660
-    call(tmp_path, umask, "keys", "new", "site.key")
+    call("keys", "new", "site.key")
     assert stat.S_IMODE((tmp_path / "site.key").stat().st_mode) == 0o600
 
 
-def test_a_site_is_for_everybody(tmp_path, umask):
+def test_a_site_is_for_everybody(tmp_path, call):
     makers.write_bank(tmp_path / "bank", makers.law_items())
     makers.write_models(tmp_path, makers.fake(reply="A"))
     makers.write_plan(tmp_path)
-    call(tmp_path, umask, "run", "plan.toml")
+    call("run", "plan.toml")
     run = next((tmp_path / "runs").iterdir())
-    call(tmp_path, umask, "publish", run, "--to", "site")
+    call("publish", run, "--to", "site")
     for name, mode in modes(tmp_path / "site").items():
         if name == "site/.lock":
             continue

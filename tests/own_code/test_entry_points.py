@@ -10,6 +10,8 @@ from tests import makers
 from tests.commands import result_of, start_command
 from tests.runner.mixed_plans import text_items
 
+from medassay.core.entry_point import entry_points
+
 MODULE = """
 from medassay.core.records.completion import Completion
 
@@ -88,6 +90,17 @@ def package(tmp_path):
     return os.environ | {"PYTHONPATH": path}
 
 
+@pytest.fixture
+def command(package, tmp_path, cli, monkeypatch):
+    """Run commands in this process, as one in which the package is installed."""
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    monkeypatch.setenv("PYTHONPATH", package["PYTHONPATH"])  # of the processes of own code
+    entry_points.cache_clear()
+    yield cli
+    sys.modules.pop("hello_eval", None)
+    entry_points.cache_clear()
+
+
 def medassay(package, folder, *arguments):
     script = "import os, sys; os.chdir(sys.argv.pop(1)); from medassay.cli.main import main; main()"
     done = subprocess.run(
@@ -134,18 +147,18 @@ def test_provider_bank_task_scorer_and_parser_of_a_package(package, tmp_path, ta
     assert "hello-eval 1.2" in (tmp_path / "site/index.html").read_text()
 
 
-def test_a_grader_of_a_package(package, tmp_path):
+def test_a_grader_of_a_package(command, tmp_path):
     judge = {"id": "judge", "provider": "fake", "script": {"reply": "x"}}
     makers.workspace(
         tmp_path, makers.open_items(2), GREETER, task={"grader": "half"}, judges=["judge"]
     )
     makers.write_models(tmp_path, GREETER, judge)
-    code, _, errors = medassay(package, tmp_path, "run", "plan.toml", "--trust-code")
+    code, _, errors = command("run", "plan.toml", "--trust-code")
     assert code == 0, errors
     assert [score["score"] for score in sealed(tmp_path)[0]] == [0.5, 0.5]
 
 
-def test_a_retriever_of_a_package_is_searched_once(package, tmp_path):
+def test_a_retriever_of_a_package_is_searched_once(command, tmp_path):
     makers.workspace(
         tmp_path,
         text_items(3),
@@ -154,13 +167,13 @@ def test_a_retriever_of_a_package_is_searched_once(package, tmp_path):
         settings=["zero_shot", "rag"],
         retrieval={"retriever": "mine", "k": 2},
     )
-    code, _, errors = medassay(package, tmp_path, "run", "plan.toml", "--plan")
+    code, _, errors = command("run", "plan.toml", "--plan")
     assert code == 0, errors
-    code, _, errors = medassay(package, tmp_path, "run", "plan.toml")
+    code, _, errors = command("run", "plan.toml")
     assert code == 3
     assert "retriever 'mine' (hello-eval 1.2 mine" in errors
     assert "--trust-code" in errors
-    code, _, errors = medassay(package, tmp_path, "run", "plan.toml", "--trust-code")
+    code, _, errors = command("run", "plan.toml", "--trust-code")
     assert code == 0, errors
     _, run = sealed(tmp_path)
     trials = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
@@ -168,15 +181,15 @@ def test_a_retriever_of_a_package_is_searched_once(package, tmp_path):
     assert first == [["mine", 0], ["mine", 1]]
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["retrieval"]["method"] == "retriever mine"
-    assert medassay(package, tmp_path, "verify", run)[0] == 0
+    assert command("verify", run)[0] == 0
     passages = next((tmp_path / "retrieved").glob("passages-*"))
     before = passages.read_bytes()
     (tmp_path / "site-packages/hello_eval.py").touch()
-    assert medassay(package, tmp_path, "run", "plan.toml", "--trust-code", "--fresh")[0] == 0
+    assert command("run", "plan.toml", "--trust-code", "--fresh")[0] == 0
     assert passages.read_bytes() == before
 
 
-def test_a_retriever_that_returns_something_else_is_named(package, tmp_path):
+def test_a_retriever_that_returns_something_else_is_named(command, tmp_path):
     module = tmp_path / "site-packages/hello_eval.py"
     module.write_text(
         module.read_text().replace("for query in queries]", "for query in queries][1:]")
@@ -189,29 +202,29 @@ def test_a_retriever_that_returns_something_else_is_named(package, tmp_path):
         settings=["rag"],
         retrieval={"retriever": "mine"},
     )
-    code, _, errors = medassay(package, tmp_path, "run", "plan.toml", "--trust-code")
+    code, _, errors = command("run", "plan.toml", "--trust-code")
     assert code == 3
     assert "retriever 'mine': returned" in errors
 
 
-def test_names_that_no_package_adds_are_told_with_those_that_are(package, tmp_path):
+def test_names_that_no_package_adds_are_told_with_those_that_are(command, package, tmp_path):
     plan = makers.workspace(tmp_path, text_items(1), GREETER, task={"scorer": "goodbye"})
-    code, _, errors = medassay(package, tmp_path, "run", plan)
+    code, _, errors = command("run", plan)
     assert code == 3
     assert "no installed package has an entry point of that name" in errors
     assert "known: hello" in errors
     makers.write_models(tmp_path, {**GREETER, "provider": "nobody"})
-    code, _, errors = medassay(package, tmp_path, "run", plan, "--trust-code")
+    code, _, errors = command("run", plan, "--trust-code")
     assert code == 3
     assert "greeter" in errors
     process = start_command("bank", "list", env=package)
     assert "hello-eval 1.2" in result_of(process)[1]
 
 
-def test_a_package_that_cannot_be_imported_is_named(package, tmp_path):
+def test_a_package_that_cannot_be_imported_is_named(command, tmp_path):
     (tmp_path / "site-packages/hello_eval.py").write_text("import nowhere_at_all\n")
     plan = makers.workspace(tmp_path, text_items(1), GREETER)
-    code, _, errors = medassay(package, tmp_path, "run", plan)
+    code, _, errors = command("run", plan)
     assert code == 3
     assert (
         "entry point 'greeter' of medassay.providers (hello-eval 1.2): cannot be imported" in errors
@@ -230,7 +243,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("how", WORDS)
-def test_a_hostile_provider_fails_its_own_trials(package, tmp_path, how):
+def test_a_hostile_provider_fails_its_own_trials(command, tmp_path, how):
     body, why = WORDS[how]
     module = tmp_path / "site-packages/hello_eval.py"
     module.write_text(
@@ -241,7 +254,7 @@ def test_a_hostile_provider_fails_its_own_trials(package, tmp_path, how):
         )
     )
     makers.workspace(tmp_path, text_items(3), GREETER, task="text")
-    code, _, errors = medassay(package, tmp_path, "run", "plan.toml", "--accept-failures")
+    code, _, errors = command("run", "plan.toml", "--accept-failures")
     assert code == 0, errors
     _, run = sealed(tmp_path)
     trials = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
@@ -249,11 +262,11 @@ def test_a_hostile_provider_fails_its_own_trials(package, tmp_path, how):
     assert why in trials[1]["reason"]
 
 
-def test_a_provider_that_cannot_be_made_is_named(package, tmp_path):
+def test_a_provider_that_cannot_be_made_is_named(command, tmp_path):
     module = tmp_path / "site-packages/hello_eval.py"
     module.write_text(module.read_text().replace("self.spec = spec", "raise ValueError('no url')"))
     makers.workspace(tmp_path, text_items(1), GREETER, task="text")
-    code, _, errors = medassay(package, tmp_path, "run", "plan.toml")
+    code, _, errors = command("run", "plan.toml")
     assert code == 3
     assert "provider 'greeter' cannot be made (ValueError: no url)" in errors
 
@@ -268,7 +281,7 @@ BANKS = {
 
 
 @pytest.mark.parametrize("how", BANKS)
-def test_a_hostile_reader_of_banks_is_one_clear_error(package, tmp_path, how):
+def test_a_hostile_reader_of_banks_is_one_clear_error(command, tmp_path, how):
     body, why = BANKS[how]
     module = tmp_path / "site-packages/hello_eval.py"
     text = module.read_text().replace(
@@ -276,9 +289,7 @@ def test_a_hostile_reader_of_banks_is_one_clear_error(package, tmp_path, how):
     )
     module.write_text(text)
     (tmp_path / "q.txt").write_text("How are you?\n")
-    code, _, errors = medassay(
-        package, tmp_path, "bank", "import", "lines", "q.txt", "--to", "bank"
-    )
+    code, _, errors = command("bank", "import", "lines", "q.txt", "--to", "bank")
     assert code == 3, errors
     assert why in errors
     assert not (tmp_path / "bank").exists()

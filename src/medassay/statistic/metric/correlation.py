@@ -159,18 +159,11 @@ def pearson_intervals(
             r = (products - sums_first * sums_first.T / size) / np.sqrt(varies * varies.T)
         defined = (distinct >= FEWEST) & (varies > _CONSTANT) & (varies.T > _CONSTANT)
         draws[at] = np.where(defined, np.clip(r, -1.0, 1.0), np.nan)
-    lost = np.isnan(draws).mean(axis=0)
-    tail = (1 - level) / 2
-    ends = []
-    for share in (tail, 1 - tail):
-        interval_ends = np.full((k, k), np.nan)
-        has_interval = lost <= _MOST_LOST
-        if has_interval.any():
-            interval_ends[has_interval] = np.nanquantile(draws[:, has_interval], share, axis=0)
-        ends.append(
-            tuple(tuple(None if np.isnan(v) else float(v) for v in row) for row in interval_ends)
-        )
-    return ends[0], ends[1]
+    lower, upper = (
+        tuple(ends[at : at + k] for at in range(0, k * k, k))
+        for ends in ends_of(draws.reshape(n_resamples, k * k), level)
+    )
+    return lower, upper
 
 
 @dataclass(frozen=True)
@@ -252,11 +245,16 @@ def ends_of(
     """Return the percentile ends of each column of draws, None where more than a twentieth of the
     draws are NaN.
     """
-    has_interval = np.isnan(draws).mean(axis=0) <= _MOST_LOST
+    lost = np.isnan(draws).mean(axis=0)
+    tail = (1 - level) / 2
     ends = np.full((2, draws.shape[1]), np.nan)
-    if has_interval.any():
-        tail = (1 - level) / 2
-        ends[:, has_interval] = np.nanquantile(draws[:, has_interval], [tail, 1 - tail], axis=0)
+    # With a NaN among them, NumPy goes through the columns one by one.
+    for find, columns in (
+        (np.quantile, lost == 0),
+        (np.nanquantile, (lost > 0) & (lost <= _MOST_LOST)),
+    ):
+        if columns.any():
+            ends[:, columns] = find(draws[:, columns], [tail, 1 - tail], axis=0)
     lo, hi = (tuple(None if np.isnan(v) else float(v) for v in row) for row in ends)
     return lo, hi
 
