@@ -7,7 +7,9 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast, overload
+
+import msgspec
 
 from medassay.bank.check import build_item, check_record
 from medassay.bank.delimited import USUAL, TableForm, encoding_name
@@ -21,6 +23,12 @@ from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+OtherRow = TypeVar("OtherRow", bound=msgspec.Struct)
+Document = TypeVar("Document")
+Records = Iterable[Mapping[str, Any]]
+Cell = str | int | float | bool | None  # of a table, or of a JSON object that stands for its row
 
 YEAR = 2026  # of the loaders; a loader whose items change gets a new number
 
@@ -54,8 +62,8 @@ class BankBuilder:
     def choice(
         self,
         name: str,
-        question: str | None,
-        options: Sequence[str | float | None],
+        question: Cell,
+        options: Sequence[Cell],
         key: int | None,
         **more: Any,
     ) -> None:
@@ -72,7 +80,7 @@ class BankBuilder:
             self.add(cast(ItemObject, {"id": name, **record, **more}))
 
     def text(
-        self, name: str, question: str | None, reference: str | None, *, least: int = 1, **more: Any
+        self, name: str, question: Cell, reference: Cell, *, least: int = 1, **more: Any
     ) -> None:
         """Add an open item whose answer is compared with a reference text, or count why it cannot
         be one.
@@ -189,6 +197,20 @@ def read_json(path: Path) -> Any:
     return parse_json(path.read_bytes(), path.name)
 
 
+def read_document(path: Path, kind: type[Document]) -> Document:
+    """Return the JSON document in `path` as a record.
+
+    Raises
+    ------
+    InputError
+        Where it is no JSON, or a field is absent or of another type.
+    """
+    try:
+        return msgspec.convert(read_json(path), kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path.name}: {error}") from None
+
+
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of a JSON list, JSON Lines or CSV file (told apart by the content)."""
     if path.suffix == ".csv":
@@ -242,18 +264,54 @@ def read_csv(
         ) from None
 
 
-def letter_index(letter: str | None) -> int | None:
+def letter_index(letter: Cell) -> int | None:
     """Return 0 for "A", 1 for "b" …; None for anything else."""
     text = str(letter or "").strip().upper()
     return LETTERS.index(text) if len(text) == 1 and text in LETTERS else None
 
 
-def whole_number(value: str | float | None) -> int | None:
+def whole_number(value: Cell) -> int | None:
     """Return `value` as an integer, None where it is none."""
     try:
         return int(str(value).strip())
     except ValueError:
         return None
+
+
+@overload
+def rows_of(path: Path, records: Records, layout: type[Row], /) -> Iterator[Row]: ...
+
+
+@overload
+def rows_of(
+    path: Path, records: Records, first: type[Row], second: type[OtherRow], /
+) -> Iterator[Row | OtherRow]: ...
+
+
+def rows_of(
+    path: Path, records: Records, /, *layouts: type[msgspec.Struct]
+) -> Iterator[msgspec.Struct]:
+    """Yield each record of a file as the first of the layouts whose columns it has.
+
+    A layout is a `msgspec.Struct` with a field for each column; a field with a default stands for a
+    column that may be absent, and columns without a field are not read.
+
+    Raises
+    ------
+    InputError
+        Where a record has the columns of no layout, or a value of another type than its column.
+    """
+    columns = {layout: _required(layout) for layout in layouts}
+    for number, record in enumerate(records, 1):
+        at = need_columns(path, record, *columns.values())
+        try:
+            yield msgspec.convert(record, layouts[at])
+        except msgspec.ValidationError as error:
+            raise InputError(f"{path.name} record {number}: {error}") from None
+
+
+def _required(layout: type[msgspec.Struct]) -> set[str]:
+    return {field.encode_name for field in msgspec.structs.fields(layout) if field.required}
 
 
 def need_columns(path: Path, record: Collection[str], *layouts: set[str]) -> int:

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from medassay.bank.builder import need_columns, read_csv
+import msgspec
+
+from medassay.bank.builder import read_csv, rows_of
 from medassay.core.canonical import canonical
 from medassay.core.records.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis, Golden
 from medassay.core.records.item_object import ItemObject
@@ -21,16 +23,6 @@ from medassay.errors import InputError
 from medassay.kinds.diagnoses.grader import match_label
 from medassay.kinds.diagnoses.parser import clean_name
 
-_LABELS = {
-    "patient_id",
-    "model_name",
-    "golden_diagnosis",
-    "rank",
-    "differential_diagnosis",
-    "differential_diagnosis_severity_name",
-    "differential_diagnosis_semantic_relationship_name",
-}
-_RAW = {"GT", "Diagnosis 1"}
 # diagnoses_PUMCH_ADM_gpt4: the bench is in capitals, the model has a small letter somewhere.
 _FILE = re.compile(
     r"diagnoses_(?P<bench>(?:[A-Z0-9]+_)*?[A-Z0-9]+)_(?P<model>(?:[a-z]|[^_]*[a-z]).*)\Z"
@@ -40,6 +32,30 @@ _LONGEST_NAME = 300
 _LONGEST = 200_000  # characters of a reply
 _MOST_RANK = 1000
 _NOTHING = ("", "null", "none", "nan", "na", "n/a")
+
+
+class _LabelledDiagnosis(msgspec.Struct):
+    """A row of a table of labels."""
+
+    patient_id: str
+    model_name: str
+    golden_diagnosis: str
+    rank: str
+    name: str = msgspec.field(name="differential_diagnosis")
+    severity: str = msgspec.field(name="differential_diagnosis_severity_name")
+    relation: str = msgspec.field(name="differential_diagnosis_semantic_relationship_name")
+    bench_name: str = ""
+    prompt_name: str = ""
+    golden_severity: str = msgspec.field(name="golden_diagnosis_severity", default="")
+
+
+class _RawReply(msgspec.Struct):
+    golden: str = msgspec.field(name="GT")
+    reply: str = msgspec.field(name="Diagnosis 1")
+
+
+class _GivenRank(msgspec.Struct):
+    score: str = msgspec.field(name="Score")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +121,8 @@ def list_files(path: Path) -> list[Path]:
 
 
 def _is_labels(file: Path) -> bool:
-    for row in read_csv(file):
-        return need_columns(file, row, _LABELS, _RAW) == 0
+    for row in rows_of(file, read_csv(file), _LabelledDiagnosis, _RawReply):
+        return isinstance(row, _LabelledDiagnosis)
     raise InputError(f"{file.name}: no rows below the header")
 
 
@@ -129,29 +145,33 @@ def _labelled(files: Sequence[Path]) -> Lists:
     items: dict[tuple[str, str], ItemObject] = {}
     listed: dict[tuple[str, str, str, str], list[Diagnosis]] = {}
     owner: dict[tuple[str, str, str, str], str] = {}
-    rows = ((file, row) for file in files for row in enumerate(read_csv(file), 2))
+    rows = (
+        (file, row)
+        for file in files
+        for row in enumerate(rows_of(file, read_csv(file), _LabelledDiagnosis), 2)
+    )
     for file, (number, row) in rows:
         where = f"{file.name} row {number}"
-        domain = _checked_name(row.get("bench_name") or "ddx", "bench_name", where)
+        domain = _checked_name(row.bench_name or "ddx", "bench_name", where)
         item: ItemObject = {
-            "id": f"patient-{_text(row, 'patient_id', where)}",
+            "id": f"patient-{_checked_name(row.patient_id, 'patient_id', where)}",
             "domain": domain,
             "kind": "public",
             "answer_type": "open",
-            "diagnoses": [_text(row, "golden_diagnosis", where)],
+            "diagnoses": [_checked_name(row.golden_diagnosis, "golden_diagnosis", where)],
         }
-        severity = _severity(row.get("golden_diagnosis_severity") or "", where)
+        severity = _severity(row.golden_severity, where)
         if severity is not None:
             item |= {"severity": severity}
         key = (domain, str(item["id"]))
         if items.setdefault(key, item) != item:
             raise InputError(
-                f"{where}: case '{row['patient_id']}' has another golden diagnosis or severity in"
+                f"{where}: case '{row.patient_id}' has another golden diagnosis or severity in"
                 " an earlier row or table"
             )
         model, prompt = (
-            _text(row, "model_name", where),
-            _checked_name(row.get("prompt_name") or "zero_shot", "prompt_name", where),
+            _checked_name(row.model_name, "model_name", where),
+            _checked_name(row.prompt_name or "zero_shot", "prompt_name", where),
         )
         place = (domain, model, prompt, key[1])
         if owner.setdefault(place, file.name) != file.name:
@@ -160,19 +180,19 @@ def _labelled(files: Sequence[Path]) -> Lists:
                 " case, too; expected one"
             )
         names = listed.setdefault(place, [])
-        name = clean_name(row["differential_diagnosis"])
+        name = clean_name(row.name)
         if not name:  # a blank name is dropped; a list may be empty
             continue
-        rank = _rank(row["rank"], where)
+        rank = _rank(row.rank, where)
         if rank in {label.rank for label in names}:
             raise InputError(f"{where}: a second row for rank {rank} of this list")
         names.append(
             Diagnosis(
                 rank=rank,
                 name=name,
-                relation=_relation(row["differential_diagnosis_semantic_relationship_name"], where),
+                relation=_relation(row.relation, where),
                 relation_by="given",
-                severity=_severity(row["differential_diagnosis_severity_name"], where),
+                severity=_severity(row.severity, where),
                 severity_by="given",
             )
         )
@@ -202,10 +222,9 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
         domain = _checked_name(named["bench"].lower() if named else "ddx", "bench", file.name)
         model = named["model"] if named else file.stem
         positions = _given_ranks(file)
-        for number, row in enumerate(read_csv(file)):
+        for number, row in enumerate(rows_of(file, read_csv(file), _RawReply)):
             where = f"{file.name} row {number + 2}"
-            need_columns(file, row, _RAW)
-            golden = _golden(row["GT"], where)
+            golden = _golden(row.golden, where)
             key = (domain, f"row-{number:04}")
             if not golden:
                 without.add(key)
@@ -221,7 +240,7 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
                 item["rationale"] = f"Also recorded: {'; '.join(golden[1:])}."
             if items.setdefault(key, item) != item or key in without:
                 raise InputError(f"{where}: GT differs from that of the same row in another file")
-            reply = row["Diagnosis 1"]
+            reply = row.reply
             if len(reply) > _LONGEST:
                 raise InputError(f"{where}: {len(reply)} characters; expected at most {_LONGEST}")
             lists.append(
@@ -249,15 +268,10 @@ def _given_ranks(file: Path) -> list[int | None]:
     if beside == file or not beside.is_file():
         return []
     positions: list[int | None] = []
-    for row in read_csv(beside):
-        need_columns(beside, row, {"Score"})
-        match = re.fullmatch(r"P([0-9])", row["Score"].strip().strip('"'))
+    for row in rows_of(beside, read_csv(beside), _GivenRank):
+        match = re.fullmatch(r"P([0-9])", row.score.strip().strip('"'))
         positions.append(int(match[1]) if match else None)
     return positions
-
-
-def _text(row: Mapping[str, str], column: str, where: str) -> str:
-    return _checked_name(row[column] or "", column, where)
 
 
 def _checked_name(text: str, column: str, where: str) -> str:

@@ -13,14 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from medassay.bank.builder import read_records
+import msgspec
+
+from medassay.bank.builder import Cell, read_records
 from medassay.bank.check import build_item, check_record
-from medassay.bank.loaders.healthbench import DOMAIN, record_of
+from medassay.bank.loaders.healthbench import DOMAIN, Conversation, record_of
 from medassay.bank.run_items import RunItems
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash, sha256_hex
+from medassay.core.json import storable
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.item_object import ItemObject
@@ -43,9 +46,7 @@ from medassay.storage.run import Run, create_run
 
 _LONGEST = 2_000_000  # characters of one answer's verdicts
 _UNREADABLE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
+    msgspec.ValidationError,
     MemoryError,
     RecursionError,
     SyntaxError,
@@ -64,6 +65,27 @@ class JudgedAnswer:
     verdict: Verdict
     model: str = ""
     where: str = ""
+
+
+class _Said(msgspec.Struct):
+    criteria_met: bool
+    explanation: Cell = ""
+
+
+class _Response(msgspec.Struct):
+    points: int | float
+    response_dict: _Said
+
+
+class _ModelTurn(msgspec.Struct):
+    role: Literal["assistant"]
+    content: str | None  # null is no answer
+
+
+class _Line(Conversation, kw_only=True):
+    responses: str | list[_Response]
+    prompt_response: list[_ModelTurn] | None = None
+    score: Cell = None
 
 
 def import_healthbench(
@@ -138,70 +160,64 @@ def read_healthbench(path: Path) -> Iterator[JudgedAnswer]:
     for number, row in enumerate(read_records(path), 1):
         where = f"{path.name} row {number}"
         try:
-            record = record_of(row)
-            responses = _as_list(row["responses"])
-            turns = row.get("prompt_response") or []
-            text = "\n\n".join(_turn_text(turn) for turn in turns)
-            met = [
-                _criterion_verdict(response, row["rubrics"][at])
-                for at, response in enumerate(responses)
-            ]
-        except _UNREADABLE:
+            line = msgspec.convert(row, _Line)
+            responses = _responses(line)
+        except _UNREADABLE as error:
             raise InputError(
                 f"{where}: expected prompt, prompt_id, example_tags, rubrics (criterion, points,"
-                " tags), prompt_response and responses with points and response_dict.criteria_met"
+                " tags), prompt_response and responses with points and response_dict.criteria_met;"
+                f" {error}"
             ) from None
-        if record is None or len(met) != len(row["rubrics"]):
+        record = record_of(line)
+        if record is None or len(responses) != len(line.rubrics):
             raise InputError(
-                f"{where}: {len(met)} verdicts for {len(row['rubrics'])} criteria; expected one for"
-                " each, a question, and a criterion with points above 0"
+                f"{where}: {len(responses)} verdicts for {len(line.rubrics)} criteria; expected one"
+                " for each, a question, and a criterion with points above 0"
             )
         record |= {"kind": "public", "source": "HealthBench"}
         check_record(record, where, {DOMAIN})
-        by_id = {f"c{at}": criterion for at, criterion in enumerate(met, 1)}
-        verdicts = [CriterionVerdict(id=c["id"], **by_id[c["id"]]) for c in record["criteria"]]
+        verdicts = [
+            _verdict_of(f"c{at}", response.response_dict)
+            for at, response in enumerate(responses, 1)
+            if response.points  # one without points is no criterion of the item
+        ]
         judged = JudgedAnswer(
             item=build_item(record),
-            text=text,
+            text="\n\n".join(turn.content or "" for turn in line.prompt_response or ()),
             verdict=Verdict(valid=True, body=CriteriaBody(criteria=verdicts)),
             where=where,
         )
-        _check_score(judged, row.get("score"), where)
+        _check_score(judged, line.score, where)
         yield judged
 
 
-def _check_score(judged: JudgedAnswer, stored: Any, where: str) -> None:
+def _check_score(judged: JudgedAnswer, stored: Cell, where: str) -> None:
     """Refuse a file whose own score is not what its verdicts give."""
     score = CriteriaGrader().score(judged.item, judged.verdict)
-    is_number = isinstance(stored, int | float) and not isinstance(stored, bool)
-    if is_number and score is not None and not math.isclose(stored, score, abs_tol=1e-6):
+    if not isinstance(stored, int | float) or isinstance(stored, bool) or score is None:
+        return
+    if not math.isclose(stored, score, abs_tol=1e-6):
         raise InputError(f"{where}: score {stored}, but its verdicts give {score:.10g}")
 
 
-def _as_list(value: Any) -> Any:
-    """Return a list that may be written as text: published files hold Python literals."""
-    if isinstance(value, str) and len(value) > _LONGEST:
-        raise ValueError(f"{len(value)} characters of verdicts")
-    return ast.literal_eval(value) if isinstance(value, str) else value
+def _verdict_of(criterion: str, said: _Said) -> CriterionVerdict:
+    why = storable(str(said.explanation))
+    return CriterionVerdict(id=criterion, met=said.criteria_met, why=why)
 
 
-def _turn_text(turn: Any) -> str:
-    """Return what a turn of the model says; null is no answer."""
-    content = turn["content"]
-    if turn["role"] != "assistant" or not isinstance(content, str | None):
-        raise TypeError(f"{turn!r:.40} is no text of a model")
-    return content or ""
-
-
-def _criterion_verdict(value: Any, rubric: Any) -> dict[str, Any]:
-    """Return what was said of one criterion; the points beside it must be those of the rubric."""
-    if value["points"] != rubric["points"]:
-        raise ValueError("verdicts in another order than criteria")
-    met = value["response_dict"]["criteria_met"]
-    if not isinstance(met, bool):
-        raise TypeError("criteria_met is neither true nor false")
-    why = str(value["response_dict"].get("explanation", ""))
-    return {"met": met, "why": why.encode("utf-8", "replace").decode()}
+def _responses(line: _Line) -> list[_Response]:
+    """Return what was said of each criterion, which published files may hold as the text of a
+    Python literal; the points beside it must be those of the rubric.
+    """
+    responses = line.responses
+    if isinstance(responses, str):
+        if len(responses) > _LONGEST:
+            raise ValueError(f"{len(responses)} characters of verdicts")
+        responses = msgspec.convert(ast.literal_eval(responses), list[_Response])
+    for response, rubric in zip(responses, line.rubrics, strict=False):
+        if response.points != rubric.points:
+            raise ValueError("verdicts in another order than criteria")
+    return responses
 
 
 def _fill(

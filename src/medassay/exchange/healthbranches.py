@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from medassay.bank.builder import need_columns, read_csv
+import msgspec
+
+from medassay.bank.builder import read_csv, rows_of
 from medassay.bank.check import build_item
 from medassay.bank.loaders.healthbranches import load
 from medassay.bank.run_items import RunItems
@@ -34,13 +36,23 @@ from medassay.runner.write import write_scores
 from medassay.storage.run import Run, create_run
 
 QUESTIONS, PREDICTIONS = "questions.csv", "raw_predictions.csv"
-_COLUMNS = {"row", "run", "condition_setting", "model", "raw_prediction"}
 _MAIN = "quiz"  # the run whose settings stand without its name
 _SETTINGS = {"zero_shot": "zero_shot", "zero_shot_rag": "rag"}
 _CATEGORY = re.compile(r"[\w-]([\w -]{0,78}[\w-])?")
 _LONGEST = 100_000  # characters of a reply
 
 Key = tuple[str, str, str, str]  # domain, model, setting, item
+
+
+class _Row(msgspec.Struct):
+    row: str
+
+
+class _Prediction(_Row):
+    run: str
+    condition_setting: str
+    model: str
+    raw_prediction: str
 
 
 def import_healthbranches(
@@ -127,32 +139,31 @@ def _categories(folder: Path) -> dict[str, str]:
 
 
 def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Item, str]]:
-    settings_asked = set()
-    for row in read_csv(folder / QUESTIONS):
-        need_columns(folder / QUESTIONS, row, {"row"})
-        settings_asked.add(row["row"])
+    asked = {
+        question.row for question in rows_of(folder / QUESTIONS, read_csv(folder / QUESTIONS), _Row)
+    }
     predictions: dict[Key, tuple[Item, str]] = {}
-    for number, row in enumerate(read_csv(folder / PREDICTIONS), 2):
-        need_columns(folder / PREDICTIONS, row, _COLUMNS)
+    rows = rows_of(folder / PREDICTIONS, read_csv(folder / PREDICTIONS), _Prediction)
+    for number, row in enumerate(rows, 2):
         where = f"{PREDICTIONS} row {number}"
-        setting = _SETTINGS.get(row["condition_setting"])
-        if setting is None or not row["model"]:
+        setting = _SETTINGS.get(row.condition_setting)
+        if setting is None or not row.model:
             settings_known = ", ".join(_SETTINGS)
             raise InputError(
                 f"{where}: expected a model and a condition_setting of {settings_known}"
             )
-        item = items.get(row["row"])
-        if row["row"] not in settings_asked:
-            raise InputError(f"{where}: row '{row['row']}' is not among those of {QUESTIONS}")
+        item = items.get(row.row)
+        if row.row not in asked:
+            raise InputError(f"{where}: row '{row.row}' is not among those of {QUESTIONS}")
         if item is None:  # its options cannot be read
             continue
-        if len(row["raw_prediction"]) > _LONGEST:
+        if len(row.raw_prediction) > _LONGEST:
             raise InputError(f"{where}: 'raw_prediction' is longer than {_LONGEST} characters")
-        setting_name = setting if row["run"] == _MAIN else f"{setting}:{row['run']}"
-        key = (item.domain, row["model"], setting_name, item.id)
+        setting_name = setting if row.run == _MAIN else f"{setting}:{row.run}"
+        key = (item.domain, row.model, setting_name, item.id)
         if key in predictions:
-            raise InputError(f"{where}: a second prediction of {row['model']} for row {row['row']}")
-        predictions[key] = (item, row["raw_prediction"])
+            raise InputError(f"{where}: a second prediction of {row.model} for row {row.row}")
+        predictions[key] = (item, row.raw_prediction)
     if not predictions:
         raise InputError(f"{PREDICTIONS}: no predictions")
     return predictions

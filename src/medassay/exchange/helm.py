@@ -5,18 +5,78 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest
 from medassay.exchange.prediction import (
     Prediction,
     PredictionFile,
     lenient_json,
+    log_record,
     number_or_none,
 )
 
 STATS, SPEC, STATE = "per_instance_stats.json", "run_spec.json", "scenario_state.json"
 _FIRST = ("exact_match", "quasi_exact_match", "medcalc_bench_accuracy", "ehr_sql_precision")
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+class _Adapter(msgspec.Struct):
+    model: str
+
+
+class _Spec(msgspec.Struct):
+    name: str
+    adapter_spec: _Adapter
+
+
+class _StatName(msgspec.Struct):
+    name: str
+    perturbation: Any = None
+
+
+class _Stat(msgspec.Struct):
+    name: _StatName
+    mean: Any = None
+
+
+class _Instance(msgspec.Struct):
+    """What was measured of one answer."""
+
+    instance_id: str | int
+    stats: list[_Stat]
+    train_trial_index: int = 0
+    perturbation: Any = None
+
+
+class _Text(msgspec.Struct):
+    text: str = ""
+
+
+class _Reference(msgspec.Struct):
+    output: _Text
+    tags: list[str] = []
+
+
+class _Asked(msgspec.Struct):
+    id: str | int
+    input: _Text
+    references: list[_Reference] = []
+    perturbation: Any = None
+
+
+class _Result(msgspec.Struct):
+    completions: list[_Text] = []
+
+
+class _RequestState(msgspec.Struct):
+    instance: _Asked
+    result: _Result | None = None
+    train_trial_index: int = 0
+
+
+class _State(msgspec.Struct):
+    request_states: list[_RequestState]
 
 
 def recognises(path: Path) -> bool:
@@ -40,16 +100,14 @@ def read(path: Path, *, metric: str = "") -> PredictionFile:
     folder = path.parent if path.name == STATS else path
     if not recognises(folder):
         raise InputError(f"{folder}: no {STATS} with {SPEC}; expected a run folder of HELM")
-    spec = lenient_json((folder / SPEC).read_bytes(), SPEC)
-    stats = lenient_json((folder / STATS).read_bytes(), STATS)
-    try:
-        domain, model = str(spec["name"]).partition(":")[0], str(spec["adapter_spec"]["model"])
-        names = list(dict.fromkeys(s["name"]["name"] for row in stats for s in row["stats"]))
-    except _UNREADABLE:
-        raise InputError(
-            f"{folder}: no run of HELM; expected {SPEC} with name and adapter_spec.model, and"
-            f" {STATS} with a list of stats for each instance"
-        ) from None
+    expected = (
+        f"{folder}: no run of HELM; expected {SPEC} with name and adapter_spec.model, and {STATS}"
+        " with a list of stats for each instance"
+    )
+    spec = log_record(lenient_json((folder / SPEC).read_bytes(), SPEC), _Spec, expected)
+    documents = lenient_json((folder / STATS).read_bytes(), STATS)
+    stats = log_record(documents, list[_Instance], expected)
+    names = list(dict.fromkeys(stat.name.name for row in stats for stat in row.stats))
     metric_taken = metric or next((name for name in _FIRST if name in names), "")
     if metric_taken not in names:
         raise InputError(
@@ -63,37 +121,34 @@ def read(path: Path, *, metric: str = "") -> PredictionFile:
     source = ImportSource(file=folder, digest=digest, task="closed", limits=limits)
     return PredictionFile(
         source=source,
-        predictions=_predictions(folder, stats, metric_taken, domain=domain, model=model),
+        predictions=_predictions(folder, stats, metric_taken, spec),
         remembered={"harness": "helm", "version": "unknown", "metric": metric_taken},
     )
 
 
 def _predictions(
-    folder: Path, stats: list[dict[str, Any]], metric: str, *, domain: str, model: str
+    folder: Path, stats: list[_Instance], metric: str, spec: _Spec
 ) -> Generator[Prediction, None, None]:
     replies = _texts_by_instance(folder)
     for number, row in enumerate(stats, 1):
-        where = f"{STATS} instance {number}"
-        if row.get("perturbation"):
+        if row.perturbation:
             continue
-        try:
-            values = [s for s in row["stats"] if s["name"]["name"] == metric]
-            values = [s for s in values if not s["name"].get("perturbation")]
-            mean = values[0]["mean"] if values else None
-            name, trial = str(row["instance_id"]), int(row.get("train_trial_index", 0))
-        except _UNREADABLE:
-            raise InputError(
-                f"{where}: expected instance_id, train_trial_index and stats"
-            ) from None
-        question, reference, text = replies.get((name, trial), (None, None, ""))
+        means = [
+            stat.mean
+            for stat in row.stats
+            if stat.name.name == metric and not stat.name.perturbation
+        ]
+        place = (str(row.instance_id), row.train_trial_index)
+        question, reference, text = replies.get(place, (None, None, ""))
+        where = f"{STATS} instance {number}"
         yield Prediction(
             where=where,
-            domain=domain,
-            model=model,
-            item=name,
-            repeat=trial,
+            domain=spec.name.partition(":")[0],
+            model=spec.adapter_spec.model,
+            item=place[0],
+            repeat=place[1],
             text=text,
-            score=number_or_none(mean, where),
+            score=number_or_none(means[0] if means else None, where),
             question=question,
             reference=reference,
         )
@@ -104,25 +159,18 @@ def _texts_by_instance(folder: Path) -> dict[tuple[str, int], tuple[str | None, 
     path = folder / STATE
     if not path.is_file():
         return {}
-    document = lenient_json(path.read_bytes(), STATE)
+    expected = f"{path}: expected request_states with instance and result"
+    document = log_record(lenient_json(path.read_bytes(), STATE), _State, expected)
     replies: dict[tuple[str, int], tuple[str | None, str | None, str]] = {}
-    try:
-        for state in document["request_states"]:
-            instance = state["instance"]
-            if instance.get("perturbation"):
-                continue
-            right = [
-                r["output"]["text"]
-                for r in instance.get("references", [])
-                if "correct" in r.get("tags", [])
-            ]
-            completions = (state.get("result") or {}).get("completions") or [{}]
-            key = (str(instance["id"]), int(state.get("train_trial_index", 0)))
-            replies[key] = (
-                str(instance["input"]["text"]),
-                "; ".join(right) or None,
-                str(completions[0].get("text", "")).strip(),
-            )
-    except _UNREADABLE:
-        raise InputError(f"{path}: expected request_states with instance and result") from None
+    for state in document.request_states:
+        instance = state.instance
+        if instance.perturbation:
+            continue
+        right = [r.output.text for r in instance.references if "correct" in r.tags]
+        completions = state.result.completions if state.result else []
+        replies[str(instance.id), state.train_trial_index] = (
+            instance.input.text,
+            "; ".join(right) or None,
+            completions[0].text.strip() if completions else "",
+        )
     return replies

@@ -2,9 +2,11 @@
 
 import sys
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest
@@ -13,6 +15,7 @@ from medassay.exchange.prediction import (
     PredictionFile,
     UnfinishedLog,
     lenient_json,
+    log_record,
     number_or_none,
 )
 
@@ -26,6 +29,58 @@ else:  # the zipfile of older Pythons cannot unpack zstd
 
 _LONGEST = 64 * 2**20  # bytes of one member, unpacked
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # correct, partial, incorrect, no answer
+
+
+class _Eval(msgspec.Struct):
+    task: str
+    model: str
+    packages: dict[str, str] | None = None
+
+
+class _Header(msgspec.Struct):
+    eval: _Eval
+    status: Any = None
+    results: Any = None
+
+
+class _ScoreName(msgspec.Struct):
+    name: str
+    scorer: str | None = None
+
+
+class _Results(msgspec.Struct):
+    scores: list[_ScoreName] | None = None
+
+
+class _Part(msgspec.Struct):
+    """A part of a message; one that is a picture has no text."""
+
+    text: str | None = None
+
+
+_Content = str | list[str | _Part] | None
+
+
+class _Message(msgspec.Struct):
+    content: _Content = None
+
+
+class _Score(msgspec.Struct):
+    value: Any
+
+
+class _Output(msgspec.Struct):
+    completion: str | None = None
+
+
+class _Sample(msgspec.Struct):
+    id: str | int
+    epoch: int
+    input: str | list[_Message]
+    choices: list[str] | None = None
+    scores: dict[str, _Score] | None = None
+    output: _Output | None = None
+    target: _Content = None
 
 
 def recognises(path: Path) -> bool:
@@ -52,25 +107,20 @@ def read(path: Path, *, scorer: str = "") -> PredictionFile:
         When it is no finished log, or has no such score.
     """
     digest = file_digest(path)
-    header = _header(path)
-    spec = header.get("eval")
-    if not isinstance(spec, dict) or not all(
-        isinstance(spec.get(k), str) for k in ("task", "model")
-    ):
-        raise InputError(f"{path}: no log of Inspect; expected 'eval' with task and model")
-    if header.get("status") != "success":
-        raise UnfinishedLog(path, f"its status is '{header.get('status')}'")
+    expected = f"{path}: no log of Inspect; expected 'eval' with task and model"
+    header = log_record(_header(path), _Header, expected)
+    spec = header.eval
+    if header.status != "success":
+        raise UnfinishedLog(path, f"its status is '{header.status}'")
     # A scorer that gives several values has a score of each name; samples file them under the
     # scorer.
-    try:
-        scores = (header.get("results") or {}).get("scores") or []
-        names = {str(s["name"]): str(s.get("scorer") or s["name"]) for s in scores}
-    except (AttributeError, LookupError, TypeError):
-        raise InputError(f"{path}: no log of Inspect; expected results with scores") from None
+    expected = f"{path}: no log of Inspect; expected results with scores"
+    results = log_record(header.results or {}, _Results, expected)
+    names = {score.name: score.scorer or score.name for score in results.scores or ()}
     if not names or (scorer and scorer not in names):
         listed = ", ".join(names) or "none"
         raise InputError(f"{path}: no score '{scorer}'; the log has {listed}")
-    version = (spec.get("packages") or {}).get("inspect_ai", "unknown")
+    version = (spec.packages or {}).get("inspect_ai", "unknown")
     limits = f"Imported from Inspect {version}: asked, answered and scored there."
     source = ImportSource(file=path, digest=digest, task="closed", limits=limits)
     scorer_taken = scorer or next(iter(names))
@@ -139,32 +189,29 @@ def _samples(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _predictions(
-    path: Path, spec: dict[str, Any], name: str, scorer: str
+    path: Path, spec: _Eval, name: str, scorer: str
 ) -> Generator[Prediction, None, None]:
     scored = n_asked = 0
-    for where, sample in _samples(path):
-        try:
-            score = (sample.get("scores") or {}).get(scorer)
-            value = None if score is None else score["value"]
-            if isinstance(value, dict):
-                value = value.get(name)
-            n_asked += 1
-            scored += value is not None
-            yield Prediction(
-                where=where,
-                domain=spec["task"],
-                model=spec["model"],
-                item=str(sample["id"]),
-                repeat=int(sample["epoch"]) - 1,
-                text=str((sample.get("output") or {}).get("completion") or ""),
-                score=_value(value, where),
-                question=_question(sample),
-                reference=_text(sample.get("target")),
-            )
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise InputError(
-                f"{where}: no sample of Inspect; expected id, epoch, output and scores"
-            ) from None
+    for where, document in _samples(path):
+        expected = f"{where}: no sample of Inspect; expected id, epoch, output and scores"
+        sample = log_record(document, _Sample, expected)
+        score = (sample.scores or {}).get(scorer)
+        value = None if score is None else score.value
+        if isinstance(value, dict):
+            value = value.get(name)
+        n_asked += 1
+        scored += value is not None
+        yield Prediction(
+            where=where,
+            domain=spec.task,
+            model=spec.model,
+            item=str(sample.id),
+            repeat=sample.epoch - 1,
+            text=(sample.output and sample.output.completion) or "",
+            score=_value(value, where),
+            question=_question(sample),
+            reference=_text(sample.target),
+        )
     if n_asked and not scored:
         raise InputError(f"{path.name}: none of {n_asked} samples has score '{name}'")
 
@@ -183,19 +230,16 @@ def _value(value: Any, where: str) -> float | None:
     return number_or_none(value, where)
 
 
-def _question(sample: dict[str, Any]) -> str:
-    question = sample["input"]
+def _question(sample: _Sample) -> str:
+    question = sample.input
     if not isinstance(question, str):
-        question = "\n\n".join(_text(message.get("content")) or "" for message in question)
-    choices = sample.get("choices") or []
+        question = "\n\n".join(_text(message.content) or "" for message in question)
+    choices = sample.choices or []
     return "\n".join([question, *(f"{chr(65 + n)}) {choice}" for n, choice in enumerate(choices))])
 
 
-def _text(content: Any) -> str | None:
+def _text(content: _Content) -> str | None:
     """Return text that may come in parts."""
     if content is None or isinstance(content, str):
         return content
-    if isinstance(content, Sequence):
-        parts = [p if isinstance(p, str) else str(p.get("text") or "") for p in content]
-        return "; ".join(parts)
-    return str(content)
+    return "; ".join(part if isinstance(part, str) else part.text or "" for part in content)

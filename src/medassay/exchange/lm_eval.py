@@ -9,6 +9,8 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest
 from medassay.exchange.prediction import (
@@ -19,7 +21,28 @@ from medassay.exchange.prediction import (
 )
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d{2}-\d{2}T[\d.:-]+)\.jsonl\Z")
-_UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+_UNREADABLE = (msgspec.ValidationError, LookupError, TypeError, ValueError)
+
+
+class _Sample(msgspec.Struct):
+    """One answer; the values of its metrics stand beside, each under its name."""
+
+    doc_id: Any
+    target: Any
+    arguments: dict[str, Any] | list[Any]
+    filter: str
+    metrics: list[str]
+    filtered_resps: Any
+    doc: Any = None  # the row of the dataset that was asked, without the template of a model
+
+    @property
+    def requests(self) -> list[Sequence[Any]]:
+        """Return the (context, continuation) of every request."""
+        arguments = self.arguments
+        requests = arguments.values() if isinstance(arguments, dict) else arguments
+        return [
+            list(request.values()) if isinstance(request, dict) else request for request in requests
+        ]
 
 
 def recognises(path: Path) -> bool:
@@ -111,23 +134,24 @@ def _predictions(
     for number, row in enumerate(_rows(file), 1):
         where = f"{file.name} row {number}"
         try:
-            filter_wanted = filter_wanted or row["filter"]
-            if row["filter"] != filter_wanted:
+            sample = msgspec.convert(row, _Sample)
+            filter_wanted = filter_wanted or sample.filter
+            if sample.filter != filter_wanted:
                 continue
-            names = row["metrics"]
-            chosen = metric or names[0]
-            if chosen not in names:
-                raise InputError(f"{where}: no metric '{chosen}'; it has {', '.join(names)}")
+            chosen = metric or sample.metrics[0]
+            if chosen not in sample.metrics:
+                listed = ", ".join(sample.metrics)
+                raise InputError(f"{where}: no metric '{chosen}'; it has {listed}")
             yield Prediction(
                 where=where,
                 domain=task["task"] if task else file.stem,
                 model=model,
-                item=f"{row['doc_id']}",
-                text=_answer(row),
+                item=str(sample.doc_id),
+                text=_answer(sample),
                 score=number_or_none(row[chosen], where),
-                question=_first_request(row),
-                reference=str(row["target"]),
-                content=_document(row),
+                question=str(sample.requests[0][0]),
+                reference=str(sample.target),
+                content=json.dumps(sample.doc, sort_keys=True) if sample.doc else "",
             )
         except _UNREADABLE:
             raise InputError(
@@ -145,31 +169,9 @@ def _rows(file: Path) -> Iterator[Any]:
             yield lenient_json(line, f"{file.name} row {number}")
 
 
-def _requests(row: dict[str, Any]) -> list[Sequence[Any]]:
-    """Return the (context, continuation) of every request."""
-    arguments = row["arguments"]
-    requests = arguments.values() if isinstance(arguments, dict) else arguments
-    return [
-        list(request.values()) if isinstance(request, dict) else request for request in requests
-    ]
-
-
-def _document(row: dict[str, Any]) -> str:
-    """Return the row of the dataset that was asked, without the template of a model.
-
-    Empty in a log that has none.
-    """
-    return json.dumps(row["doc"], sort_keys=True) if row.get("doc") else ""
-
-
-def _first_request(row: dict[str, Any]) -> str:
-    return str(_requests(row)[0][0])
-
-
-def _answer(row: dict[str, Any]) -> str:
+def _answer(sample: _Sample) -> str:
     """Return what was answered: the reply, or the continuation of the highest likelihood."""
-    replies = row["filtered_resps"]
-    requests = _requests(row)
+    replies, requests = sample.filtered_resps, sample.requests
     if len(requests) > 1 and all(isinstance(r, list | tuple) for r in replies):
         best = max(range(len(replies)), key=lambda n: float(replies[n][0]))
         return str(requests[best][1]).strip()

@@ -5,13 +5,17 @@ import math
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from medassay.core.canonical import short_hash
 from medassay.core.json import storable
 from medassay.core.records.model import ModelSpec
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource
+
+T = TypeVar("T")
 
 
 class UnfinishedLog(InputError):
@@ -70,6 +74,20 @@ class PredictionFile:
     scored: bool = True
     remembered: Mapping[str, Any] = field(default_factory=dict)
     entries: Mapping[str, ModelSpec] = field(default_factory=dict)
+
+
+def log_record(value: Any, kind: type[T], expected: str) -> T:
+    """Return a part of another tool's log as a record.
+
+    Raises
+    ------
+    InputError
+        Saying what was expected, and which field is wrong.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{expected}: {error}") from None
 
 
 def lenient_json(data: bytes, where: str) -> Any:

@@ -2,11 +2,18 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, need_columns, read_csv
+import msgspec
+
+from medassay.bank.builder import BankBuilder, read_csv, rows_of
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
-_COLUMNS = {"dataset", "encounter_id", "dialogue", "note"}
+
+class _Visit(msgspec.Struct):
+    dataset: str
+    encounter_id: str
+    dialogue: str
+    note: str
 
 
 def load(root: Path) -> Bank:
@@ -30,13 +37,12 @@ def load(root: Path) -> Bank:
         raise InputError(f"{root}: holds no .csv of ACI-Bench")
     for path in paths:
         dev = not root.is_file() and "test" not in path.stem.lower()
-        for row in read_csv(path):
-            need_columns(path, row, _COLUMNS)
+        for visit in rows_of(path, read_csv(path), _Visit):
             draft.text(
-                f"aci-{row['encounter_id']}",
-                row["dialogue"],
-                row["note"],
-                category=row["dataset"],
+                f"aci-{visit.encounter_id}",
+                visit.dialogue,
+                visit.note,
+                category=visit.dataset,
                 split="dev" if dev else "test",
             )
     return draft.bank()

@@ -2,16 +2,30 @@
 
 from pathlib import Path
 
+import msgspec
+
 from medassay.bank.builder import (
     BankBuilder,
+    Cell,
     find_file,
-    need_columns,
     read_records,
+    rows_of,
     whole_number,
 )
 from medassay.core.records.item import Bank
 
-_COLUMNS = {"question", "op1", "op2", "op3", "op4", "cop"}
+
+class _Question(msgspec.Struct):
+    question: Cell
+    op1: Cell
+    op2: Cell
+    op3: Cell
+    op4: Cell
+    cop: Cell
+    unique_id: Cell = None
+    exam_id: Cell = None
+    category: Cell = None
+    year: Cell = None
 
 
 def load_en(root: Path) -> Bank:
@@ -34,16 +48,15 @@ def _load(root: Path, language: str) -> Bank:
     path = find_file(
         root, f"CareQA_{language}.json*", f"*CareQA_{language}*.json*", f"*_{language}*.csv"
     )
-    for number, row in enumerate(read_records(path)):
-        need_columns(path, row, _COLUMNS)
-        key = whole_number(row["cop"])
+    for number, row in enumerate(rows_of(path, read_records(path), _Question)):
+        key = whole_number(row.cop)
         draft.choice(
-            f"careqa-{language}-{row.get('unique_id') or row.get('exam_id') or number}",
-            row["question"],
-            [row[f"op{i}"] for i in range(1, 5)],
+            f"careqa-{language}-{row.unique_id or row.exam_id or number}",
+            row.question,
+            [row.op1, row.op2, row.op3, row.op4],
             None if key is None else key - 1,
-            domain=str(row.get("category") or "careqa"),
+            domain=str(row.category or "careqa"),
             language=language,
-            year=whole_number(row.get("year")),
+            year=whole_number(row.year),
         )
     return draft.bank()

@@ -5,14 +5,26 @@ From documentation (the set is on a hub only).
 
 from pathlib import Path
 
+import msgspec
+
 from medassay.bank.builder import (
     BankBuilder,
+    Cell,
     find_file,
-    need_columns,
     read_records,
+    rows_of,
     whole_number,
 )
 from medassay.core.records.item import Bank
+
+
+class _Question(msgspec.Struct):
+    question: Cell
+    answer: Cell
+    unique_id: Cell = None
+    exam_id: Cell = None
+    category: Cell = None
+    year: Cell = None
 
 
 def load(root: Path) -> Bank:
@@ -25,13 +37,12 @@ def load(root: Path) -> Bank:
         limits="Most references are a few words long: BLEU without smoothing gives them nothing.",
     )
     path = find_file(root, "CareQA_en_open.json*", "*open*.json*", "*open*.csv")
-    for number, row in enumerate(read_records(path)):
-        need_columns(path, row, {"question", "answer"})
+    for number, row in enumerate(rows_of(path, read_records(path), _Question)):
         draft.text(
-            f"careqa-open-{row.get('unique_id') or row.get('exam_id') or number}",
-            row["question"],
-            row["answer"],
-            category=str(row.get("category") or "") or None,
-            year=whole_number(row.get("year")),
+            f"careqa-open-{row.unique_id or row.exam_id or number}",
+            row.question,
+            row.answer,
+            category=str(row.category or "") or None,
+            year=whole_number(row.year),
         )
     return draft.bank()

@@ -2,9 +2,35 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, find_file, read_json, whole_number
+import msgspec
+
+from medassay.bank.builder import BankBuilder, Cell, find_file, read_document, whole_number
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
+
+
+class _Answer(msgspec.Struct):
+    aid: Cell
+    atext: Cell
+
+
+class _Question(msgspec.Struct):
+    qid: Cell
+    qtext: Cell
+    ra: Cell
+    answers: list[_Answer]
+    image: Cell = None
+
+
+class _Exam(msgspec.Struct):
+    data: list[_Question]
+    category: Cell = None
+    year: Cell = None
+
+
+class _Exams(msgspec.Struct):
+    exams: dict[str, _Exam]
+    language: str | None = None
 
 
 def load_en(root: Path) -> Bank:
@@ -26,28 +52,25 @@ def _load(root: Path, language: str, *names: str) -> Bank:
         limits="The English text is machine-translated." if language == "en" else "",
     )
     path = find_file(root, *names)
-    document = read_json(path)
-    if not isinstance(document, dict) or "exams" not in document:
-        raise InputError(f"{path.name}: expected an object with 'exams'")
-    if document.get("language", language) != language:
+    document = read_document(path, _Exams)
+    if (document.language or language) != language:
         raise InputError(
-            f"{path.name}: its language is '{document['language']}', expected '{language}'"
+            f"{path.name}: its language is '{document.language}', expected '{language}'"
         )
-    for name, exam in document["exams"].items():
-        for question in exam["data"]:
-            if question.get("image"):
+    for name, exam in document.exams.items():
+        for question in exam.data:
+            if question.image:
                 draft.drop("needs a picture")
                 continue
-            answers = question["answers"]
-            numbers = [whole_number(answer["aid"]) for answer in answers]
-            right = whole_number(question["ra"])
+            numbers = [whole_number(answer.aid) for answer in question.answers]
+            right = whole_number(question.ra)
             draft.choice(
-                f"headqa-{language}-{name}-{question['qid']}",
-                question["qtext"],
-                [answer["atext"] for answer in answers],
+                f"headqa-{language}-{name}-{question.qid}",
+                question.qtext,
+                [answer.atext for answer in question.answers],
                 numbers.index(right) if right in numbers else None,
-                domain=str(exam.get("category") or "exam"),
+                domain=str(exam.category or "exam"),
                 language=language,
-                year=whole_number(exam.get("year")),
+                year=whole_number(exam.year),
             )
     return draft.bank()

@@ -5,18 +5,40 @@ One JSON object a line: `prompt_id`, `prompt` (turns, the last one the user's), 
 of a conversation become the item's context, as text: here every model is asked one question.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from medassay.bank.builder import BankBuilder, find_file, need_columns, read_records
+import msgspec
+
+from medassay.bank.builder import BankBuilder, find_file, read_records, rows_of
 from medassay.core.records.item import Bank
 from medassay.core.records.item_object import CriterionObject, ItemObject
-from medassay.errors import InputError
 
 DOMAIN = "healthbench"
-_COLUMNS = {"prompt", "prompt_id", "rubrics", "example_tags"}
 _SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System"}
+
+
+class Turn(msgspec.Struct):
+    """What one of the two says."""
+
+    role: str
+    content: str
+
+
+class Rubric(msgspec.Struct):
+    """A criterion of a physician, with the points that it gives or takes."""
+
+    criterion: str
+    points: int | float
+    tags: list[str]
+
+
+class Conversation(msgspec.Struct):
+    """One line of a published file."""
+
+    prompt: list[Turn]
+    prompt_id: str
+    rubrics: list[Rubric]
+    example_tags: list[str]
 
 
 def load(root: Path) -> Bank:
@@ -31,61 +53,41 @@ def load(root: Path) -> Bank:
         ),
     )
     path = find_file(root, "*healthbench*.jsonl", "*oss_eval*.jsonl", "judge_responses.jsonl")
-    for number, row in enumerate(read_records(path), 1):
-        need_columns(path, row, _COLUMNS)
-        try:
-            record = record_of(row)
-        except (AttributeError, LookupError, TypeError, ValueError):
-            raise InputError(
-                f"{path.name} record {number}: expected prompt (turns with role and content) and "
-                "rubrics (criterion, points, tags)"
-            ) from None
-        if record is None:
+    for row in rows_of(path, read_records(path), Conversation):
+        if (record := record_of(row)) is None:
             draft.drop("no question or no criterion that gives points")
         else:
             draft.add(record)
     return draft.bank()
 
 
-def record_of(row: Mapping[str, Any]) -> ItemObject | None:
-    """Return the item of one line; None if it has no question of a user or nothing to reach.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        Where the line has another form.
-    """
-    turns = [(_text(turn["role"]), _text(turn["content"])) for turn in row["prompt"]]
+def record_of(row: Conversation) -> ItemObject | None:
+    """Return the item of one line; None if it has no question of a user or nothing to reach."""
     criteria: list[CriterionObject] = [
         {
             "id": f"c{number}",
-            "text": _text(rubric["criterion"]),
-            "points": rubric["points"],
-            "tags": [_text(tag) for tag in rubric["tags"]],
+            "text": rubric.criterion,
+            "points": rubric.points,
+            "tags": list(rubric.tags),
         }
-        for number, rubric in enumerate(row["rubrics"], 1)
-        if rubric["points"]
+        for number, rubric in enumerate(row.rubrics, 1)
+        if rubric.points
     ]
-    reachable = any(c["points"] > 0 for c in criteria)
-    if not turns or turns[-1][0] != "user" or not turns[-1][1].strip() or not reachable:
+    reachable = any(rubric.points > 0 for rubric in row.rubrics)
+    asked = row.prompt[-1] if row.prompt else None
+    if asked is None or asked.role != "user" or not asked.content.strip() or not reachable:
         return None
-    themes = [tag.partition(":")[2] for tag in row["example_tags"] if tag.startswith("theme:")]
-    earlier = "\n\n".join(f"{_SPEAKERS.get(who, who)}: {text}" for who, text in turns[:-1])
+    themes = [tag.partition(":")[2] for tag in row.example_tags if tag.startswith("theme:")]
     item: ItemObject = {
-        "id": _text(row["prompt_id"]),
+        "id": row.prompt_id,
         "domain": DOMAIN,
         "answer_type": "open",
-        "question": turns[-1][1],
+        "question": asked.content,
         "criteria": criteria,
     }
-    if earlier:
-        item |= {"context": earlier}
+    earlier = (f"{_SPEAKERS.get(t.role, t.role)}: {t.content}" for t in row.prompt[:-1])
+    if context := "\n\n".join(earlier):
+        item |= {"context": context}
     if themes:
         item |= {"category": themes[0]}
     return item
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is no text")
-    return value

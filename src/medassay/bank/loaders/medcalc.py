@@ -2,17 +2,22 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, find_file, need_columns, read_csv
+import msgspec
+
+from medassay.bank.builder import BankBuilder, find_file, read_csv, rows_of
 from medassay.core.records.item import Bank
 
-_COLUMNS = {
-    "Calculator Name",
-    "Output Type",
-    "Patient Note",
-    "Question",
-    "Lower Limit",
-    "Upper Limit",
-}
+
+class _Calculation(msgspec.Struct):
+    calculator: str = msgspec.field(name="Calculator Name")
+    output_type: str = msgspec.field(name="Output Type")
+    note: str = msgspec.field(name="Patient Note")
+    question: str = msgspec.field(name="Question")
+    lower: str = msgspec.field(name="Lower Limit")
+    upper: str = msgspec.field(name="Upper Limit")
+    number: str = msgspec.field(name="Row Number", default="")
+    category: str = msgspec.field(name="Category", default="")
+    note_id: str = msgspec.field(name="Note ID", default="")
 
 
 def load(root: Path) -> Bank:
@@ -25,27 +30,26 @@ def load(root: Path) -> Bank:
         limits="An early version: the authors corrected some answers later.",
     )
     path = find_file(root, "test_data*.csv", "*.csv")
-    for number, row in enumerate(read_csv(path)):
-        need_columns(path, row, _COLUMNS)
-        if row["Output Type"] == "date":
+    for number, row in enumerate(rows_of(path, read_csv(path), _Calculation)):
+        if row.output_type == "date":
             draft.drop("answer is a date")
             continue
         try:
-            lo, hi = float(row["Lower Limit"]), float(row["Upper Limit"])
+            lo, hi = float(row.lower), float(row.upper)
         except ValueError:
             draft.drop("limits are no numbers")
             continue
         # Limits are the answer times 0.95 and 1.05, which swaps them below zero.
         draft.add(
             {
-                "id": f"medcalc-{row.get('Row Number') or number}",
+                "id": f"medcalc-{row.number or number}",
                 "domain": "medcalc",
-                "category": row.get("Category") or "",
-                "condition": row["Calculator Name"],
-                "context": row["Patient Note"],
-                "question": row["Question"],
+                "category": row.category,
+                "condition": row.calculator,
+                "context": row.note,
+                "question": row.question,
                 "range": {"lo": min(lo, hi), "hi": max(lo, hi)},
-                "cluster": row.get("Note ID") or "",
+                "cluster": row.note_id,
             }
         )
     return draft.bank()

@@ -7,10 +7,27 @@ Replies are of unknown doctors in public forums: what they advised was checked b
 
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, find_file, need_columns, read_records
+import msgspec
+
+from medassay.bank.builder import BankBuilder, Cell, find_file, read_records, rows_of
 from medassay.core.records.item import Bank
 
 _TRAIN = "Tests are of the published train split: a model may have learned them."
+
+
+class _Turns(msgspec.Struct):
+    utterance: list[Cell] | None = None
+
+
+class _Dialogue(msgspec.Struct):
+    description: Cell
+    utterances: _Turns | list[Cell] | None
+
+
+class _Question(msgspec.Struct):
+    src: Cell
+    tgt: Cell
+    id: Cell = None
 
 
 def load_raw(root: Path) -> Bank:
@@ -25,14 +42,14 @@ def load_raw(root: Path) -> Bank:
         limits=_TRAIN,
     )
     path = find_file(root, "*train*.json*", "*.json*")
-    for number, row in enumerate(read_records(path)):
-        need_columns(path, row, {"description", "utterances"})
-        utterances = row["utterances"]
-        turns = utterances.get("utterance") if isinstance(utterances, dict) else utterances
-        if not isinstance(turns, list) or len(turns) < 2:
+    for number, dialogue in enumerate(rows_of(path, read_records(path), _Dialogue)):
+        turns = dialogue.utterances
+        if isinstance(turns, _Turns):
+            turns = turns.utterance
+        if turns is None or len(turns) < 2:
             draft.drop("no reply of a doctor")
             continue
-        draft.text(f"meddialog-{number}", row["description"], turns[1])
+        draft.text(f"meddialog-{number}", dialogue.description, turns[1])
     return draft.bank()
 
 
@@ -45,7 +62,6 @@ def load_qsumm(root: Path) -> Bank:
         title="MedDialog, summary of the question",
     )
     path = find_file(root, "*icliniq*test*.json*", "*test*.json*", "*.json*")
-    for number, row in enumerate(read_records(path)):
-        need_columns(path, row, {"src", "tgt"})
-        draft.text(f"qsumm-{row.get('id') or number}", row["src"], row["tgt"])
+    for number, row in enumerate(rows_of(path, read_records(path), _Question)):
+        draft.text(f"qsumm-{row.id or number}", row.src, row.tgt)
     return draft.bank()

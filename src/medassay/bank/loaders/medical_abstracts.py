@@ -5,7 +5,9 @@ Verified on data.
 
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, find_file, need_columns, read_csv, whole_number
+import msgspec
+
+from medassay.bank.builder import BankBuilder, find_file, read_csv, rows_of, whole_number
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.item import Bank
 
@@ -16,6 +18,18 @@ CLASSES = (
     "cardiovascular diseases",
     "general pathological conditions",
 )
+
+
+class _Abstract(msgspec.Struct):
+    condition_label: str
+    medical_abstract: str
+
+
+class _HubAbstract(msgspec.Struct):
+    condition_label: str = msgspec.field(name="class")
+    medical_abstract: str = msgspec.field(name="text")
+
+
 _QUESTION = "Which class of conditions is this medical text about?"
 
 
@@ -35,17 +49,16 @@ def load(root: Path) -> Bank:
         limits="Some abstracts occur twice with two labels: no model can reach 100 %."
         + (" Tests are of the train split: a model may have learned them." if train else ""),
     )
-    for number, row in enumerate(rows[: len(rows) // 10] if train else rows):
-        at = need_columns(path, row, {"condition_label", "medical_abstract"}, {"class", "text"})
-        label, text = (("condition_label", "medical_abstract"), ("class", "text"))[at]
-        key = whole_number(row[label])
+    rows = rows[: len(rows) // 10] if train else rows
+    for number, row in enumerate(rows_of(path, rows, _Abstract, _HubAbstract)):
+        key, text = whole_number(row.condition_label), row.medical_abstract.strip()
         draft.choice(
             f"abstract-{number:05}",
             _QUESTION,
             list(CLASSES),
             None if key is None else key - 1,
             domain="medical_abstracts",
-            context=row[text].strip(),
-            cluster=sha256_hex(row[text].strip().encode())[:12],
+            context=text,
+            cluster=sha256_hex(text.encode())[:12],
         )
     return draft.bank()

@@ -1,21 +1,43 @@
 """MedMCQA (Indian entrance exams). Verified on data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+
+import msgspec
 
 from medassay.bank.builder import (
     BankBuilder,
+    Cell,
     find_file,
     letter_index,
-    need_columns,
     read_records,
+    rows_of,
     whole_number,
 )
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
-_LETTERED = {"question", "options", "answer_idx"}
-_ORIGINAL = {"question", "opa", "opb", "opc", "opd", "cop"}
+
+class _Lettered(msgspec.Struct):
+    question: Cell
+    options: dict[str, Cell]
+    answer_idx: Cell
+    id: Cell = None
+    realidx: Cell = None
+    subject_name: Cell = None
+
+
+class _Original(msgspec.Struct):
+    question: Cell
+    opa: Cell
+    opb: Cell
+    opc: Cell
+    opd: Cell
+    cop: Cell
+    id: Cell = None
+    realidx: Cell = None
+    subject_name: Cell = None
+    choice_type: Cell = "single"
 
 
 def load(root: Path) -> Bank:
@@ -25,30 +47,29 @@ def load(root: Path) -> Bank:
     """
     draft = BankBuilder("medmcqa", licence="MIT", source="MedMCQA, validation set", title="MedMCQA")
     path = find_file(root, "dev.json*", "validation*.json*", "test.jsonl", "*.json*")
-    rows = list(read_records(path))
+    rows = list(rows_of(path, read_records(path), _Lettered, _Original))
     if not rows:
         raise InputError(f"{path.name}: no records")
-    layout = need_columns(path, rows[0], _LETTERED, _ORIGINAL)
-    first = _first_option(path, rows) if layout else 0
+    original = [row for row in rows if isinstance(row, _Original)]
+    first = _first_option(path, original) if original else 0
     for number, row in enumerate(rows):
-        need_columns(path, row, (_LETTERED, _ORIGINAL)[layout])
-        name = f"medmcqa-{row.get('realidx', row.get('id', number))}"
-        if layout == 0:
-            options, key = list(row["options"].values()), letter_index(row["answer_idx"])
-        elif row.get("choice_type", "single") == "multi":
+        name = f"medmcqa-{next(n for n in (row.realidx, row.id, number) if n is not None)}"
+        if isinstance(row, _Lettered):
+            options, key = list(row.options.values()), letter_index(row.answer_idx)
+        elif row.choice_type == "multi":
             draft.drop("several options may be right")
             continue
         else:
-            options = [row["opa"], row["opb"], row["opc"], row["opd"]]
-            chosen = whole_number(row["cop"])
+            options = [row.opa, row.opb, row.opc, row.opd]
+            chosen = whole_number(row.cop)
             key = None if chosen is None else chosen - first
-        subject = str(row.get("subject_name") or "")
-        draft.choice(name, row["question"], options, key, domain="medmcqa", category=subject)
+        subject = str(row.subject_name or "")
+        draft.choice(name, row.question, options, key, domain="medmcqa", category=subject)
     return draft.bank()
 
 
-def _first_option(path: Path, rows: Sequence[Mapping[str, str | int]]) -> int:
-    chosen = {whole_number(row.get("cop")) for row in rows}
+def _first_option(path: Path, rows: Sequence[_Original]) -> int:
+    chosen = {whole_number(row.cop) for row in rows}
     if 0 in chosen and 4 in chosen:
         raise InputError(f"{path.name}: column 'cop' holds both 0 and 4; expected 0–3 or 1–4")
     if 4 in chosen:

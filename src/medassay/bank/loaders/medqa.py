@@ -2,18 +2,41 @@
 
 from pathlib import Path
 
+import msgspec
+
 from medassay.bank.builder import (
     BankBuilder,
+    Cell,
     find_file,
     letter_index,
-    need_columns,
     read_records,
+    rows_of,
     whole_number,
 )
 from medassay.core.records.item import Bank
 
-_LETTERED = {"question", "options", "answer_idx"}  # original, and copies with `realidx`
-_HUB = {"sent1", "ending0", "ending1", "ending2", "ending3", "label"}
+
+class _Lettered(msgspec.Struct):
+    """A question of the original, or of copies with `realidx`."""
+
+    question: Cell
+    options: dict[str, Cell]
+    answer_idx: Cell
+    meta_info: Cell = None
+    id: Cell = None
+    realidx: Cell = None
+
+
+class _OfHub(msgspec.Struct):
+    sent1: Cell
+    ending0: Cell
+    ending1: Cell
+    ending2: Cell
+    ending3: Cell
+    label: Cell
+    sent2: Cell = None
+    id: Cell = None
+    realidx: Cell = None
 
 
 def load(root: Path) -> Bank:
@@ -22,14 +45,14 @@ def load(root: Path) -> Bank:
         "medqa", licence="MIT", source="MedQA, USMLE, four options", title="MedQA (USMLE)"
     )
     path = find_file(root, "test.jsonl", "*test*.jsonl", "*.jsonl", "*.json")
-    for number, row in enumerate(read_records(path)):
-        name = f"medqa-{row.get('realidx', row.get('id', number))}"
-        if need_columns(path, row, _LETTERED, _HUB) == 0:
-            options, key = list(row["options"].values()), letter_index(row["answer_idx"])
-            question, step = row["question"], row.get("meta_info")
+    for number, row in enumerate(rows_of(path, read_records(path), _Lettered, _OfHub)):
+        name = f"medqa-{next(n for n in (row.realidx, row.id, number) if n is not None)}"
+        if isinstance(row, _Lettered):
+            options, key = list(row.options.values()), letter_index(row.answer_idx)
+            question, step = row.question, row.meta_info
         else:
-            options = [row[f"ending{i}"] for i in range(4)]
-            key, step = whole_number(row["label"]), None
-            question = f"{row['sent1']} {row.get('sent2') or ''}".strip()
+            options = [row.ending0, row.ending1, row.ending2, row.ending3]
+            key, step = whole_number(row.label), None
+            question = f"{row.sent1} {row.sent2 or ''}".strip()
         draft.choice(name, question, options, key, domain="medqa", category=step)
     return draft.bank()

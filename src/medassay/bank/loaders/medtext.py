@@ -5,8 +5,15 @@ From documentation (the set is on a hub only).
 
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, find_file, need_columns, read_records
+import msgspec
+
+from medassay.bank.builder import BankBuilder, Cell, find_file, read_records, rows_of
 from medassay.core.records.item import Bank
+
+
+class _Case(msgspec.Struct):
+    description: Cell = msgspec.field(name="Prompt")
+    discussion: Cell = msgspec.field(name="Completion")
 
 
 def load(root: Path) -> Bank:
@@ -22,7 +29,6 @@ def load(root: Path) -> Bank:
         ),
     )
     path = find_file(root, "*.csv", "*.json*")
-    for number, row in enumerate(read_records(path)):
-        need_columns(path, row, {"Prompt", "Completion"})
-        draft.text(f"medtext-{number}", row["Prompt"], row["Completion"])
+    for number, case in enumerate(rows_of(path, read_records(path), _Case)):
+        draft.text(f"medtext-{number}", case.description, case.discussion)
     return draft.bank()

@@ -5,9 +5,17 @@ Verified on data; free stand-in for MedDialog Qsumm.
 
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, find_file, need_columns
+import msgspec
+
+from medassay.bank.builder import BankBuilder, Cell, find_file, rows_of
 from medassay.bank.spreadsheet import read_rows
 from medassay.core.records.item import Bank
+
+
+class _Question(msgspec.Struct):
+    question: Cell = msgspec.field(name="CHQ")
+    summary: Cell = msgspec.field(name="Summary")
+    file: Cell = msgspec.field(name="File", default=None)
 
 
 def load(root: Path) -> Bank:
@@ -19,7 +27,8 @@ def load(root: Path) -> Bank:
         title="MeQSum",
     )
     path = find_file(root, "*MeQSum*.xlsx", "*.xlsx", "*.csv")
-    for row, cells in read_rows(path):
-        need_columns(path, cells, {"CHQ", "Summary"})
-        draft.text(f"meqsum-{cells.get('File') or row}", cells["CHQ"], cells["Summary"])
+    cells = list(read_rows(path))
+    rows = rows_of(path, (record for _, record in cells), _Question)
+    for (number, _), row in zip(cells, rows, strict=True):
+        draft.text(f"meqsum-{row.file or number}", row.question, row.summary)
     return draft.bank()

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import msgspec
+
 from medassay.bank.builder import (
     BankBuilder,
+    Cell,
     letter_index,
-    need_columns,
     read_csv,
     read_records,
+    rows_of,
     whole_number,
 )
 from medassay.core.records.item import Bank
@@ -21,9 +24,24 @@ SUBJECTS = (
     "medical_genetics",
     "professional_medicine",
 )
-_HUB = {"question", "choice0", "choice1", "choice2", "choice3", "answer"}
-_LETTERED = {"question", "options", "answer_idx", "subject"}
 _HEADLESS = ["question", "choice0", "choice1", "choice2", "choice3", "answer"]
+
+
+class _Lettered(msgspec.Struct):
+    question: Cell
+    options: dict[str, Cell]
+    answer_idx: Cell
+    subject: Cell
+    realidx: Cell = None
+
+
+class _Question(msgspec.Struct):
+    question: str
+    choice0: str
+    choice1: str
+    choice2: str
+    choice3: str
+    answer: str
 
 
 def load(root: Path) -> Bank:
@@ -37,14 +55,13 @@ def load(root: Path) -> Bank:
         "mmlu_medical", licence="MIT", source="MMLU, test set", title="MMLU, medical subjects"
     )
     if root.is_file():
-        for row in read_records(root):
-            need_columns(root, row, _LETTERED)
+        for row in rows_of(root, read_records(root), _Lettered):
             draft.choice(
-                f"mmlu-{row.get('realidx')}",
-                row["question"],
-                list(row["options"].values()),
-                letter_index(row["answer_idx"]),
-                domain=str(row["subject"]),
+                f"mmlu-{row.realidx}",
+                row.question,
+                list(row.options.values()),
+                letter_index(row.answer_idx),
+                domain=str(row.subject),
             )
         return draft.bank()
     n_files = 0
@@ -62,13 +79,13 @@ def load(root: Path) -> Bank:
 def _subject(draft: BankBuilder, path: Path, subject: str, split: str) -> None:
     with path.open(encoding="utf-8-sig") as file:
         headed = file.readline().startswith("question,choice0")
-    for number, row in enumerate(read_csv(path, None if headed else _HEADLESS)):
-        need_columns(path, row, _HUB)
-        key = whole_number(row["answer"]) if headed else letter_index(row["answer"])
+    records = read_csv(path, None if headed else _HEADLESS)
+    for number, row in enumerate(rows_of(path, records, _Question)):
+        key = whole_number(row.answer) if headed else letter_index(row.answer)
         draft.choice(
             f"mmlu-{subject}-{split}-{number:04}",
-            row["question"],
-            [row[f"choice{i}"] for i in range(4)],
+            row.question,
+            [row.choice0, row.choice1, row.choice2, row.choice3],
             key,
             domain=subject,
             split=split,

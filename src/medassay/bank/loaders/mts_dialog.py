@@ -5,10 +5,19 @@ Verified on data.
 
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, find_file, need_columns, read_csv
+import msgspec
+
+from medassay.bank.builder import BankBuilder, find_file, read_csv, rows_of
 from medassay.core.records.item import Bank
 
 LEAST = 5  # characters of a reference, and of an answer
+
+
+class _Dialogue(msgspec.Struct):
+    id: str = msgspec.field(name="ID")
+    section_header: str
+    section_text: str
+    dialogue: str
 
 
 def load(root: Path) -> Bank:
@@ -21,13 +30,12 @@ def load(root: Path) -> Bank:
         limits="Tests are of the published train split: a model may have learned them.",
     )
     path = find_file(root, "*TrainingSet*.csv", "*train*.csv", "*.csv")
-    for row in read_csv(path):
-        need_columns(path, row, {"ID", "section_header", "section_text", "dialogue"})
+    for row in rows_of(path, read_csv(path), _Dialogue):
         draft.text(
-            f"mts-{row['ID']}",
-            row["dialogue"],
-            row["section_text"],
+            f"mts-{row.id}",
+            row.dialogue,
+            row.section_text,
             least=LEAST,
-            category=row["section_header"],
+            category=row.section_header,
         )
     return draft.bank()

@@ -5,7 +5,9 @@ Verified on data (an excerpt of thirty).
 
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, find_file, need_columns, read_csv
+import msgspec
+
+from medassay.bank.builder import BankBuilder, find_file, read_csv, rows_of
 from medassay.core.records.item import Bank
 
 SPECIALTIES = (
@@ -53,6 +55,11 @@ SPECIALTIES = (
 _QUESTION = f"Which medical specialty is this text about? One of: {'; '.join(SPECIALTIES)}."
 
 
+class _Transcription(msgspec.Struct):
+    medical_specialty: str
+    transcription: str
+
+
 def load(root: Path) -> Bank:
     """Return the reports that have a text and a known specialty."""
     draft = BankBuilder(
@@ -67,9 +74,8 @@ def load(root: Path) -> Bank:
     )
     path = find_file(root, "mtsamples.csv", "*transcriptions*.csv", "*.csv")
     keys = {name.casefold(): at for at, name in enumerate(SPECIALTIES)}
-    for number, row in enumerate(read_csv(path)):
-        need_columns(path, row, {"medical_specialty", "transcription"})
-        text = row["transcription"].strip()
+    for number, row in enumerate(rows_of(path, read_csv(path), _Transcription)):
+        text = row.transcription.strip()
         if not text:
             draft.drop("empty text")
             continue
@@ -77,7 +83,7 @@ def load(root: Path) -> Bank:
             f"mtsamples-{number:04}",
             _QUESTION,
             list(SPECIALTIES),
-            keys.get(row["medical_specialty"].strip().casefold()),
+            keys.get(row.medical_specialty.strip().casefold()),
             domain="mtsamples",
             context=text,
         )

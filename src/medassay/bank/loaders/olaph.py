@@ -3,14 +3,21 @@ to have. Verified on data.
 """
 
 from pathlib import Path
-from typing import Any
 
-from medassay.bank.builder import BankBuilder, need_columns, read_records
+import msgspec
+
+from medassay.bank.builder import BankBuilder, Cell, read_records, rows_of
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
 LEAST = 10  # characters of a reference, and of an answer
-_COLUMNS = {"Question", "Free_form_answer", "Must_have", "Nice_to_have"}
+
+
+class _Question(msgspec.Struct):
+    question: Cell = msgspec.field(name="Question")
+    answer: Cell = msgspec.field(name="Free_form_answer")
+    must: list[Cell] | None = msgspec.field(name="Must_have")
+    nice: list[Cell] | None = msgspec.field(name="Nice_to_have")
 
 
 def load(root: Path) -> Bank:
@@ -37,18 +44,18 @@ def load(root: Path) -> Bank:
     seen_questions: set[str] = set()
     for path in records:
         rows = list(read_records(path))
-        for number, row in enumerate(rows[: len(rows) // 10] if hub else rows):
-            need_columns(path, row, _COLUMNS)
-            question = str(row["Question"] or "").strip()
+        rows = rows[: len(rows) // 10] if hub else rows
+        for number, row in enumerate(rows_of(path, rows, _Question)):
+            question = str(row.question or "").strip()
             if question in seen_questions:
                 draft.drop("question occurs twice")
                 continue
             seen_questions.add(question)
-            must, nice = _statements(row["Must_have"]), _statements(row["Nice_to_have"])
+            must, nice = _statements(row.must), _statements(row.nice)
             draft.text(
                 f"olaph-{path.stem.partition('_test')[0]}-{number}",
                 question,
-                row["Free_form_answer"],
+                row.answer,
                 least=LEAST,
                 **({"facts": must} if must else {}),
                 **({"nice_to_have": nice} if nice else {}),
@@ -56,5 +63,5 @@ def load(root: Path) -> Bank:
     return draft.bank()
 
 
-def _statements(value: Any) -> list[str]:
-    return [str(statement).strip() for statement in value or [] if str(statement).strip()]
+def _statements(cells: list[Cell] | None) -> list[str]:
+    return [str(statement).strip() for statement in cells or [] if str(statement).strip()]

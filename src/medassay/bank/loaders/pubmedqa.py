@@ -2,11 +2,20 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, find_file, read_json, whole_number
+import msgspec
+
+from medassay.bank.builder import BankBuilder, Cell, find_file, read_document, whole_number
 from medassay.core.records.item import Bank
-from medassay.errors import InputError
 
 _ANSWERS = ["yes", "no", "maybe"]
+
+
+class _Article(msgspec.Struct):
+    question: Cell = msgspec.field(name="QUESTION")
+    contexts: list[str] = msgspec.field(name="CONTEXTS")
+    final_decision: Cell
+    year: Cell = msgspec.field(name="YEAR", default=None)
+    long_answer: Cell = msgspec.field(name="LONG_ANSWER", default=None)
 
 
 def load(root: Path) -> Bank:
@@ -16,25 +25,20 @@ def load(root: Path) -> Bank:
     """
     draft = BankBuilder("pubmedqa", licence="MIT", source="PubMedQA, PQA-L", title="PubMedQA")
     path = find_file(root, "ori_pqal.json", "*pqal*.json")
-    articles = read_json(path)
-    if not isinstance(articles, dict):
-        raise InputError(f"{path.name}: expected an object keyed by PMID")
+    articles = read_document(path, dict[str, _Article])
     truth = path.with_name("test_ground_truth.json")
-    tests = set(read_json(truth)) if truth.is_file() else set(articles)
+    tests = set(read_document(truth, dict[str, Cell])) if truth.is_file() else set(articles)
     for number, article in articles.items():
-        missing = {"QUESTION", "CONTEXTS", "final_decision"} - article.keys()
-        if missing:
-            raise InputError(f"{path.name} record {number}: lacks {', '.join(sorted(missing))}")
-        decision = str(article["final_decision"]).lower()
+        decision = str(article.final_decision).lower()
         draft.choice(
             f"pubmedqa-{number}",
-            article["QUESTION"],
+            article.question,
             list(_ANSWERS),
             _ANSWERS.index(decision) if decision in _ANSWERS else None,
             domain="pubmedqa",
-            context="\n".join(article["CONTEXTS"]),
+            context="\n".join(article.contexts),
             split="test" if number in tests else "dev",
-            year=whole_number(article.get("YEAR")),
-            reference=article.get("LONG_ANSWER"),
+            year=whole_number(article.year),
+            reference=article.long_answer,
         )
     return draft.bank()

@@ -6,7 +6,9 @@ MIMIC-III from documentation, for those who may read it.
 import re
 from pathlib import Path
 
-from medassay.bank.builder import BankBuilder, find_file, need_columns, read_records
+import msgspec
+
+from medassay.bank.builder import BankBuilder, Cell, find_file, read_records, rows_of
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
@@ -17,6 +19,16 @@ MIMIC_IS_CREDENTIALED = (
     " use agreement (https://physionet.org/content/mimiciii/); put the file of notes (column"
     " extractive_notes_summ) into this folder, or take bank openi, which is free"
 )
+
+
+class _Report(msgspec.Struct):
+    idx: Cell
+    inputs: Cell
+    target: Cell
+
+
+class _Note(msgspec.Struct):
+    extractive_notes_summ: Cell
 
 
 def load_openi(root: Path) -> Bank:
@@ -32,9 +44,8 @@ def load_openi(root: Path) -> Bank:
         ),
     )
     path = find_file(root, "test.jsonl", "*test*.jsonl")
-    for row in read_records(path):
-        need_columns(path, row, {"idx", "inputs", "target"})
-        draft.text(f"openi-{row['idx']}", row["inputs"], row["target"], least=LEAST)
+    for row in rows_of(path, read_records(path), _Report):
+        draft.text(f"openi-{row.idx}", row.inputs, row.target, least=LEAST)
     return draft.bank()
 
 
@@ -61,9 +72,8 @@ def load_mimic(root: Path) -> Bank:
         path = find_file(root, "*test*.json*", "*test*.csv", "*.json*", "*.csv")
     except InputError:
         raise InputError(f"bank mimic_repsum: {root}: {MIMIC_IS_CREDENTIALED}") from None
-    for number, row in enumerate(read_records(path)):
-        need_columns(path, row, {"extractive_notes_summ"})
-        findings, impression = split_report(str(row["extractive_notes_summ"] or ""))
+    for number, row in enumerate(rows_of(path, read_records(path), _Note)):
+        findings, impression = split_report(str(row.extractive_notes_summ or ""))
         if len(findings) < LEAST:
             draft.drop("no findings")
             continue
