@@ -3,13 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from medassay.cli.bank import read_columns
 from medassay.cli.options import load_bank_argument
 from medassay.errors import UsageError
+
+if TYPE_CHECKING:
+    from medassay.exchange.ddx import DdxSource
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -95,8 +98,9 @@ def ddx(
     """Import ranked diagnoses: labels as given, or raw replies whose names are compared by rule."""
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.rules import SCORING, read_rules
+    from medassay.core.json import record_as
     from medassay.core.records.plan import AGGREGATING
-    from medassay.exchange.ddx import import_ddx
+    from medassay.exchange.ddx import DdxSource, import_ddx
 
     chosen = replace(
         read_rules(rules, names=(*AGGREGATING, *SCORING)),
@@ -105,32 +109,30 @@ def ddx(
     if golden not in ("one", "any"):
         raise UsageError(f"--golden: '{golden}'; expected one or any")
     run = import_ddx(path, rules=chosen, golden="any" if golden == "any" else "one", to=to)
-    tell_run(run, _name_lines(run.manifest.source or {}))
+    tell_run(run, _name_lines(record_as(run.manifest.source, DdxSource, "manifest.json: source")))
 
 
-def _name_lines(source: dict[str, Any]) -> Iterator[str]:
+def _name_lines(source: "DdxSource") -> Iterator[str]:
     """Yield which names are golden, which cases are left out, and how far names and labels
     agree.
     """
     from medassay.core.records.diagnosis import golden_sentence
 
-    if notice := golden_sentence(source["golden"], source["cases_with_several_diagnoses"]):
+    if notice := golden_sentence(source.golden, source.cases_with_several_diagnoses):
         yield notice
-    if source["cases_without_golden_diagnosis"]:
+    if left_out := source.cases_without_golden_diagnosis:
+        yield f"left out: {left_out} cases without a golden diagnosis"
+    for model, ranks in source.names_against_ranks.items():
         yield (
-            f"left out: {source['cases_without_golden_diagnosis']} cases without a golden diagnosis"
-        )
-    for model, ranks in source.get("names_against_ranks", {}).items():
-        yield (
-            f"names against given ranks, {model}: {ranks['same']} cases the same,"
-            f" {ranks['names_lower']} further down or not found by names, {ranks['names_higher']}"
+            f"names against given ranks, {model}: {ranks.same} cases the same,"
+            f" {ranks.names_lower} further down or not found by names, {ranks.names_higher}"
             " further up"
         )
-    if (counts := source.get("names_against_labels")) is not None:
-        exact = counts["both"] + counts["judge_only"]
+    if (counts := source.names_against_labels) is not None:
         yield (
-            f"names against labels: {counts['both']} of {exact} Exact Synonyms found by comparing"
-            f" names; {counts['names_only']} names found whose label is another"
+            f"names against labels: {counts.both} of {counts.both + counts.judge_only} Exact"
+            f" Synonyms found by comparing names; {counts.names_only} names found whose label is"
+            " another"
         )
 
 

@@ -12,6 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, content_hash, short_hash
 from medassay.core.records.completion import Completion
@@ -44,6 +46,33 @@ from medassay.storage.run import Run, create_run
 
 _DISAGREEMENTS = 200  # that a run remembers
 GIVEN = ModelSpec(id="given", provider="import", family="unknown")
+
+
+class AgainstRanks(msgspec.Struct):
+    """Cases of a model by how the ranks found by names compare with those that came with it."""
+
+    same: int
+    names_lower: int  # found further down, or not at all
+    names_higher: int
+
+
+class AgainstLabels(msgspec.Struct):
+    """Labels by whether names compared by rule, or a judge's Exact Synonym, find the diagnosis."""
+
+    both: int
+    names_only: int
+    judge_only: int
+    neither: int
+
+
+class DdxSource(msgspec.Struct):
+    """What the source of an imported run says of names; its other fields are of every import."""
+
+    golden: Golden
+    cases_with_several_diagnoses: int
+    cases_without_golden_diagnosis: int
+    names_against_ranks: dict[str, AgainstRanks] = {}
+    names_against_labels: AgainstLabels | None = None
 
 
 def import_ddx(

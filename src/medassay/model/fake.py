@@ -8,26 +8,46 @@ import hashlib
 import json
 import math
 import re
-from typing import Any, TypedDict
+from typing import Any
 
-from medassay.core.records.completion import Completion, ToolCall, Usage
+import msgspec
+
+from medassay.core.records.completion import Completion, Finish, ToolCall, Usage
 from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.prompt import Prompt, message_text
-from medassay.errors import Permanent, Transient
+from medassay.errors import InputError, Permanent, Transient
 
 
-class ScriptedCall(TypedDict):
+class ScriptedCall(msgspec.Struct):
     """A call of a tool in a script."""
 
     name: str
     arguments: dict[str, str | int]
 
 
-class ScriptedLabels(TypedDict, total=False):
+class ScriptedLabels(msgspec.Struct):
     """Labels of a scripted judge: name → severity, and golden diagnosis → name → relation."""
 
-    severity: dict[str, str]
-    relation: dict[str, dict[str, str]]
+    severity: dict[str, str] = {}
+    relation: dict[str, dict[str, str]] = {}
+
+
+class Script(msgspec.Struct):
+    """What a scripted model does; `core/records/model.py: SCRIPT` says what each key is."""
+
+    reply: str = ""
+    replies: dict[str, str | list[str]] = {}
+    letters: str = ""
+    finish: Finish = "stop"
+    delay: float = 0.0
+    fail_every: int = 0
+    fail_items: list[str] = []
+    refuse_items: list[str] = []
+    malformed_items: list[str] = []
+    tools: list[list[ScriptedCall]] = []
+    judge: float | None = None
+    labels: ScriptedLabels | None = None
+    graph: float | None = None
 
 
 class Fake:
@@ -35,44 +55,46 @@ class Fake:
 
     def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
         self._spec = spec
-        self._script: dict[str, Any] = spec.script
+        try:
+            self._script = msgspec.convert(spec.script, Script, strict=False)
+        except msgspec.ValidationError as error:
+            raise InputError(f"{spec.id}: field 'script': {error}") from None
         self.calls = 0
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
         """Return what the script says for this prompt."""
         self.calls += 1
         script = self._script
-        if script.get("delay"):
-            await asyncio.sleep(float(script["delay"]))
-        if prompt.item_id in script.get("fail_items", ()):
+        if script.delay:
+            await asyncio.sleep(script.delay)
+        if prompt.item_id in script.fail_items:
             raise Permanent(f"{self._spec.id}: scripted failure")
-        if script.get("fail_every") and self.calls % int(script["fail_every"]) == 0:
+        if script.fail_every and self.calls % script.fail_every == 0:
             raise Transient(f"{self._spec.id}: scripted failure in passing")
-        if prompt.item_id in script.get("malformed_items", ()):
+        if prompt.item_id in script.malformed_items:
             raise Transient(f"{self._spec.id}: not a reply of this protocol: '{{'")
-        if prompt.item_id in script.get("refuse_items", ()):
+        if prompt.item_id in script.refuse_items:
             return Completion(text="I cannot help with that.", finish="refusal")
-        if prompt.tools and (calls := _calls(prompt, script.get("tools", []))):
+        if prompt.tools and (calls := _calls(prompt, script.tools)):
             return Completion(text="", finish="tool_calls", usage=_usage(prompt, ""), calls=calls)
-        replies, template = script.get("replies", {}), prompt.template.partition("@")[0]
-        own_reply = replies.get(prompt.item_id, script.get("reply", ""))
-        text = replies.get(f"{template}/{prompt.item_id}", own_reply)
+        template = prompt.template.partition("@")[0]
+        own_reply = script.replies.get(prompt.item_id, script.reply)
+        text = script.replies.get(f"{template}/{prompt.item_id}", own_reply)
         if isinstance(
             text, list
         ):  # one for each time that it is asked, the last for all further ones
             text = text[min(repeat, len(text) - 1)]
-        if script.get("letters") == "hash" and prompt.letters:
+        if script.letters == "hash" and prompt.letters:
             seed = message_text(prompt.messages[-1]) + str(repeat)
             digest = hashlib.sha256(seed.encode()).digest()
             text = prompt.letters[digest[0] % len(prompt.letters)]
-        if "judge" in script:
-            text = _verdicts(message_text(prompt.messages[-1]), float(script["judge"]))
-        if "labels" in script:
-            text = _labels(message_text(prompt.messages[-1]), script["labels"])
-        if "graph" in script:
-            text = _step(prompt, float(script["graph"]))
-        finish = script.get("finish", "stop")
-        return Completion(text=text, finish=finish, usage=_usage(prompt, text))
+        if script.judge is not None:
+            text = _verdicts(message_text(prompt.messages[-1]), script.judge)
+        if script.labels is not None:
+            text = _labels(message_text(prompt.messages[-1]), script.labels)
+        if script.graph is not None:
+            text = _step(prompt, script.graph)
+        return Completion(text=text, finish=script.finish, usage=_usage(prompt, text))
 
     async def close(self) -> None:
         """Nothing to free."""
@@ -89,8 +111,8 @@ def _calls(prompt: Prompt, turns: list[list[ScriptedCall]]) -> tuple[ToolCall, .
     return tuple(
         ToolCall(
             id=f"call-{turn}-{place}",
-            name=call["name"],
-            arguments=json.dumps(call["arguments"]).replace("{item}", prompt.item_id),
+            name=call.name,
+            arguments=json.dumps(call.arguments).replace("{item}", prompt.item_id),
         )
         for place, call in enumerate(turns[turn] if turn < len(turns) else ())
     )
@@ -125,10 +147,10 @@ def _labels(prompt_text: str, table: ScriptedLabels) -> str:
     items: list[dict[str, Any]] = []
     for at, name in _ENTRY.findall(listed[2]) if listed else ():
         if reference is None:
-            level = table.get("severity", {}).get(name, "moderate")
+            level = table.severity.get(name, "moderate")
             items.append({"id": int(at), "severity": level})
         else:
-            relations = table.get("relation", {}).get(reference[2], {})
+            relations = table.relation.get(reference[2], {})
             items.append({"id": int(at), "relation": relations.get(name, "Not Related")})
     return json.dumps({"items": items})
 

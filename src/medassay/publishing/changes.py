@@ -126,22 +126,17 @@ def _root(name: str, run: Run) -> PublicationRoot:
 
 
 def _banks(earlier: Run, later: Run) -> list[ChangedBank]:
-    before = {bank["name"]: bank for bank in earlier.manifest_document["banks"]}
-    after = {bank["name"]: bank for bank in later.manifest_document["banks"]}
+    before, after = ({bank.name: bank for bank in run.manifest.banks} for run in (earlier, later))
     changed = []
     for name in sorted(before | after):
         old, new = before.get(name), after.get(name)
-        versions = [bank["version"] if bank else "" for bank in (old, new)]
+        versions = [bank.version if bank else "" for bank in (old, new)]
         if versions[0] == versions[1]:
             continue
-        text = new.get("changes", "") if new else ""
-        changes_before = old.get("changes", "") if old else ""
+        text = ""
         # Each version adds a part to the end of the list.
-        text = (
-            text.removeprefix(changes_before).strip()
-            if changes_before and text.startswith(changes_before)
-            else ""
-        )
+        if old and new and old.changes and new.changes.startswith(old.changes):
+            text = new.changes.removeprefix(old.changes).strip()
         changed.append(ChangedBank(name=name, before=versions[0], after=versions[1], text=text))
     return changed
 

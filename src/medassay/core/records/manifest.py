@@ -17,11 +17,15 @@ from medassay.errors import InputError
 
 
 class RunBank(msgspec.Struct, frozen=True, kw_only=True):
-    """The card of a bank as a run remembers it; `content_sha256` is the hash of its items."""
+    """The card of a bank as a run remembers it; `content_sha256` is the hash of its items.
+
+    `changes` says what its versions changed.
+    """
 
     name: str
     version: str
     content_sha256: str
+    changes: str = ""
     limits: str = ""
     may_leave: bool = False
     items: int = 0
