@@ -47,6 +47,7 @@ class Cluster:
     def _node(self, options, cpus):
         command = [Path(sys.executable).parent / "ray", "start", "--block", *options]
         command += [f"--num-cpus={cpus}", "--node-ip-address=127.0.0.1"]
+        command += ["--include-log-monitor=false"]  # a process more, that nobody reads
         env = {k: v for k, v in self.env.items() if k != "RAY_ADDRESS"}
         return subprocess.Popen(
             list(map(str, command)),

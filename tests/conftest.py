@@ -42,6 +42,35 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: -slow[item.path])
 
 
+# Where files of tests start → what they share: one worker takes them all, for the rest would load
+# torch, or start PostgreSQL and servers, once more.
+TOGETHER = {
+    "tests/model/": "torch",
+    "tests/runner/test_likelihood_run.py": "torch",
+    "tests/runner/test_text_run.py": "torch",
+    "tests/score/test_metrics.py": "torch",
+    "tests/study/test_contexts.py": "torch",
+    "tests/study/test_extraction.py": "torch",
+    "tests/suite/": "torch",
+    "tests/web/review/": "review",
+    "tests/web/viewer/": "viewer",
+}
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            names = (name for start, name in TOGETHER.items() if nodeid.startswith(start))
+            return next(names, None) or super()._split_scope(nodeid)
+
+    return Together(config, log)
+
+
 def pytest_collection_finish():
     # Modules and tests stay: the collector would walk over all of them, a third of a second each
     # time.

@@ -130,6 +130,7 @@ LOOKS = {  # name → width of the window, scheme of colours, and what it is sho
 }
 
 
+@pytest.mark.slow
 def test_every_kind_of_page_can_be_read(kinds, browser):
     expected = {"about", "changes", "compare", "data", "dispute", "domain", "log", "model"}
     assert expected <= kinds.keys()

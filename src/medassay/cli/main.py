@@ -192,7 +192,7 @@ def call(arguments: list[str]) -> int:
 
 
 @cache
-def _command_line() -> "TyperGroup":
+def _command_line() -> TyperGroup:
     """Return the tree of commands: notebooks and tests call many in one process."""
     group = get_command(app)
     assert isinstance(group, TyperGroup)
