@@ -130,6 +130,18 @@ def test_keys_of_another_type_are_told_before_anything_is_made(tmp_path, secrets
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize(
+    "script", [{"fail_items": 5}, {"tools": [[{"name": "search"}]]}, {"replies": {"law-00": 5}}]
+)
+def test_a_script_with_a_wrong_value_is_told_before_anything_is_asked(tmp_path, script):
+    model = {"id": "m", "provider": "fake", "script": script}
+    plan = makers.workspace(tmp_path, makers.law_items(), model)
+    with pytest.raises(InputError, match=r"m: field 'script': .*\$\.") as error:
+        medassay.run(plan, secrets={})
+    assert "\n" not in str(error.value)
+    assert not list(tmp_path.rglob("trials.jsonl"))
+
+
 def test_runs_and_their_places_stand_for_each_other():
     run = medassay.example_run()
     assert medassay.Run(str(run.path)) == run

@@ -175,6 +175,32 @@ def test_a_wrong_folder_or_file_is_one_clear_line(name, tmp_path):
             BANKS[name].load(tmp_path / f"wrong.{suffix}")
 
 
+WRONG_VALUES = {
+    "medqa": ({"question": "Q?", "options": ["a", "b"], "answer_idx": "A"}, r"\$\.options"),
+    "medmcqa": (
+        {"question": ["Q?"], "opa": "a", "opb": "b", "opc": "c", "opd": "d", "cop": 1},
+        r"\$\.question",
+    ),
+    "healthbench": (
+        {"prompt": [{"role": "user", "content": 5}], "prompt_id": "p", "rubrics": []}
+        | {"example_tags": []},
+        r"\$\.prompt\[0\]\.content",
+    ),
+    "olaph": (
+        {"Question": "Q?", "Free_form_answer": "A", "Must_have": "none", "Nice_to_have": []},
+        r"\$\.Must_have",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_VALUES)
+def test_a_value_of_a_wrong_type_is_told_with_its_record_and_column(name, tmp_path):
+    row, column = WRONG_VALUES[name]
+    path = lines(tmp_path / "MedLFQA_test.jsonl", [row])
+    with pytest.raises(InputError, match=rf"MedLFQA_test.jsonl record 1: Expected .*{column}"):
+        BANKS[name].load(path)
+
+
 def test_options_with_unescaped_apostrophes_are_recovered():
     assert read_options("['a', 'the patient's history', \"b, c\"]") == [
         "a",
