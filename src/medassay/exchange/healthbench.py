@@ -67,14 +67,14 @@ class JudgedAnswer:
     where: str = ""
 
 
-class _Said(msgspec.Struct):
+class _Decision(msgspec.Struct):
     criteria_met: bool
     explanation: Cell = ""
 
 
 class _Response(msgspec.Struct):
     points: int | float
-    response_dict: _Said
+    response_dict: _Decision
 
 
 class _ModelTurn(msgspec.Struct):
@@ -200,9 +200,9 @@ def _check_score(judged: JudgedAnswer, stored: Cell, where: str) -> None:
         raise InputError(f"{where}: score {stored}, but its verdicts give {score:.10g}")
 
 
-def _verdict_of(criterion: str, said: _Said) -> CriterionVerdict:
-    why = storable(str(said.explanation))
-    return CriterionVerdict(id=criterion, met=said.criteria_met, why=why)
+def _verdict_of(criterion: str, decision: _Decision) -> CriterionVerdict:
+    why = storable(str(decision.explanation))
+    return CriterionVerdict(id=criterion, met=decision.criteria_met, why=why)
 
 
 def _responses(line: _Line) -> list[_Response]:

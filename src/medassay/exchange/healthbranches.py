@@ -139,7 +139,7 @@ def _categories(folder: Path) -> dict[str, str]:
 
 
 def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Item, str]]:
-    asked = {
+    row_names = {
         question.row for question in rows_of(folder / QUESTIONS, read_csv(folder / QUESTIONS), _Row)
     }
     predictions: dict[Key, tuple[Item, str]] = {}
@@ -153,7 +153,7 @@ def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Ite
                 f"{where}: expected a model and a condition_setting of {settings_known}"
             )
         item = items.get(row.row)
-        if row.row not in asked:
+        if row.row not in row_names:
             raise InputError(f"{where}: row '{row.row}' is not among those of {QUESTIONS}")
         if item is None:  # its options cannot be read
             continue

@@ -74,15 +74,16 @@ def record_of(row: Conversation) -> ItemObject | None:
         if rubric.points
     ]
     reachable = any(rubric.points > 0 for rubric in row.rubrics)
-    asked = row.prompt[-1] if row.prompt else None
-    if asked is None or asked.role != "user" or not asked.content.strip() or not reachable:
+    last_turn = row.prompt[-1] if row.prompt else Turn(role="", content="")
+    is_question = last_turn.role == "user" and last_turn.content.strip()
+    if not is_question or not reachable:
         return None
     themes = [tag.partition(":")[2] for tag in row.example_tags if tag.startswith("theme:")]
     item: ItemObject = {
         "id": row.prompt_id,
         "domain": DOMAIN,
         "answer_type": "open",
-        "question": asked.content,
+        "question": last_turn.content,
         "criteria": criteria,
     }
     earlier = (f"{_SPEAKERS.get(t.role, t.role)}: {t.content}" for t in row.prompt[:-1])
