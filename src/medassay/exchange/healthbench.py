@@ -19,7 +19,7 @@ import msgspec
 
 from medassay.bank.builder import Cell, read_records
 from medassay.bank.check import build_item, check_record
-from medassay.bank.loaders.healthbench import DOMAIN, Conversation, record_of
+from medassay.bank.loaders.healthbench import DOMAIN, RatedConversation, record_of
 from medassay.bank.run_items import RunItems
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash, sha256_hex
@@ -82,7 +82,7 @@ class _ModelTurn(msgspec.Struct):
     content: str | None  # null is no answer
 
 
-class _Line(Conversation, kw_only=True):
+class _JudgedConversation(RatedConversation, kw_only=True):
     responses: str | list[_Response]
     prompt_response: list[_ModelTurn] | None = None
     score: Cell = None
@@ -160,7 +160,7 @@ def read_healthbench(path: Path) -> Iterator[JudgedAnswer]:
     for number, row in enumerate(read_records(path), 1):
         where = f"{path.name} row {number}"
         try:
-            line = msgspec.convert(row, _Line)
+            line = msgspec.convert(row, _JudgedConversation)
             responses = _responses(line)
         except _UNREADABLE as error:
             raise InputError(
@@ -205,7 +205,7 @@ def _verdict_of(criterion: str, decision: _Decision) -> CriterionVerdict:
     return CriterionVerdict(id=criterion, met=decision.criteria_met, why=why)
 
 
-def _responses(line: _Line) -> list[_Response]:
+def _responses(line: _JudgedConversation) -> list[_Response]:
     """Return what was said of each criterion, which published files may hold as the text of a
     Python literal; the points beside it must be those of the rubric.
     """

@@ -44,11 +44,11 @@ _LONGEST = 100_000  # characters of a reply
 Key = tuple[str, str, str, str]  # domain, model, setting, item
 
 
-class _Row(msgspec.Struct):
+class _QuestionRow(msgspec.Struct):
     row: str
 
 
-class _Prediction(_Row):
+class _RawPrediction(_QuestionRow):
     run: str
     condition_setting: str
     model: str
@@ -140,10 +140,11 @@ def _categories(folder: Path) -> dict[str, str]:
 
 def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Item, str]]:
     row_names = {
-        question.row for question in rows_of(folder / QUESTIONS, read_csv(folder / QUESTIONS), _Row)
+        question.row
+        for question in rows_of(folder / QUESTIONS, read_csv(folder / QUESTIONS), _QuestionRow)
     }
     predictions: dict[Key, tuple[Item, str]] = {}
-    rows = rows_of(folder / PREDICTIONS, read_csv(folder / PREDICTIONS), _Prediction)
+    rows = rows_of(folder / PREDICTIONS, read_csv(folder / PREDICTIONS), _RawPrediction)
     for number, row in enumerate(rows, 2):
         where = f"{PREDICTIONS} row {number}"
         setting = _SETTINGS.get(row.condition_setting)

@@ -49,24 +49,24 @@ class _Instance(msgspec.Struct):
     perturbation: Any = None
 
 
-class _Text(msgspec.Struct):
+class _HelmText(msgspec.Struct):
     text: str = ""
 
 
 class _Reference(msgspec.Struct):
-    output: _Text
+    output: _HelmText
     tags: list[str] = []
 
 
 class _Asked(msgspec.Struct):
     id: str | int
-    input: _Text
+    input: _HelmText
     references: list[_Reference] = []
     perturbation: Any = None
 
 
 class _Result(msgspec.Struct):
-    completions: list[_Text] = []
+    completions: list[_HelmText] = []
 
 
 class _RequestState(msgspec.Struct):
@@ -75,7 +75,7 @@ class _RequestState(msgspec.Struct):
     train_trial_index: int = 0
 
 
-class _State(msgspec.Struct):
+class _ScenarioState(msgspec.Struct):
     request_states: list[_RequestState]
 
 
@@ -160,7 +160,7 @@ def _texts_by_instance(folder: Path) -> dict[tuple[str, int], tuple[str | None, 
     if not path.is_file():
         return {}
     expected = f"{path}: expected request_states with instance and result"
-    document = log_record(lenient_json(path.read_bytes(), STATE), _State, expected)
+    document = log_record(lenient_json(path.read_bytes(), STATE), _ScenarioState, expected)
     replies: dict[tuple[str, int], tuple[str | None, str | None, str]] = {}
     for state in document.request_states:
         instance = state.instance

@@ -52,20 +52,20 @@ class _Results(msgspec.Struct):
     scores: list[_ScoreName] | None = None
 
 
-class _Part(msgspec.Struct):
+class _MessagePart(msgspec.Struct):
     """A part of a message; one that is a picture has no text."""
 
     text: str | None = None
 
 
-_Content = str | list[str | _Part] | None
+_Content = str | list[str | _MessagePart] | None
 
 
 class _Message(msgspec.Struct):
     content: _Content = None
 
 
-class _Score(msgspec.Struct):
+class _InspectScore(msgspec.Struct):
     value: Any
 
 
@@ -73,12 +73,12 @@ class _Output(msgspec.Struct):
     completion: str | None = None
 
 
-class _Sample(msgspec.Struct):
+class _InspectSample(msgspec.Struct):
     id: str | int
     epoch: int
     input: str | list[_Message]
     choices: list[str] | None = None
-    scores: dict[str, _Score] | None = None
+    scores: dict[str, _InspectScore] | None = None
     output: _Output | None = None
     target: _Content = None
 
@@ -194,7 +194,7 @@ def _predictions(
     scored = n_asked = 0
     for where, document in _samples(path):
         expected = f"{where}: no sample of Inspect; expected id, epoch, output and scores"
-        sample = log_record(document, _Sample, expected)
+        sample = log_record(document, _InspectSample, expected)
         score = (sample.scores or {}).get(scorer)
         value = None if score is None else score.value
         if isinstance(value, dict):
@@ -230,7 +230,7 @@ def _value(value: Any, where: str) -> float | None:
     return number_or_none(value, where)
 
 
-def _question(sample: _Sample) -> str:
+def _question(sample: _InspectSample) -> str:
     question = sample.input
     if not isinstance(question, str):
         question = "\n\n".join(_text(message.content) or "" for message in question)

@@ -24,7 +24,7 @@ _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d{2}-\d{2}T[\d.:-]+)\.
 _UNREADABLE = (msgspec.ValidationError, LookupError, TypeError, ValueError)
 
 
-class _Sample(msgspec.Struct):
+class _HarnessSample(msgspec.Struct):
     """One answer; the values of its metrics stand beside, each under its name."""
 
     doc_id: Any
@@ -134,7 +134,7 @@ def _predictions(
     for number, row in enumerate(_rows(file), 1):
         where = f"{file.name} row {number}"
         try:
-            sample = msgspec.convert(row, _Sample)
+            sample = msgspec.convert(row, _HarnessSample)
             filter_wanted = filter_wanted or sample.filter
             if sample.filter != filter_wanted:
                 continue
@@ -169,7 +169,7 @@ def _rows(file: Path) -> Iterator[Any]:
             yield lenient_json(line, f"{file.name} row {number}")
 
 
-def _answer(sample: _Sample) -> str:
+def _answer(sample: _HarnessSample) -> str:
     """Return what was answered: the reply, or the continuation of the highest likelihood."""
     replies, requests = sample.filtered_resps, sample.requests
     if len(requests) > 1 and all(isinstance(r, list | tuple) for r in replies):

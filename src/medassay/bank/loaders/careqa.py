@@ -15,7 +15,7 @@ from medassay.bank.builder import (
 from medassay.core.records.item import Bank
 
 
-class _Question(msgspec.Struct):
+class _CareQaQuestion(msgspec.Struct):
     question: Cell
     op1: Cell
     op2: Cell
@@ -48,7 +48,7 @@ def _load(root: Path, language: str) -> Bank:
     path = find_file(
         root, f"CareQA_{language}.json*", f"*CareQA_{language}*.json*", f"*_{language}*.csv"
     )
-    for number, row in enumerate(rows_of(path, read_records(path), _Question)):
+    for number, row in enumerate(rows_of(path, read_records(path), _CareQaQuestion)):
         key = whole_number(row.cop)
         draft.choice(
             f"careqa-{language}-{row.unique_id or row.exam_id or number}",

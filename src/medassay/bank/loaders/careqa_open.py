@@ -18,7 +18,7 @@ from medassay.bank.builder import (
 from medassay.core.records.item import Bank
 
 
-class _Question(msgspec.Struct):
+class _CareQaOpenQuestion(msgspec.Struct):
     question: Cell
     answer: Cell
     unique_id: Cell = None
@@ -37,7 +37,7 @@ def load(root: Path) -> Bank:
         limits="Most references are a few words long: BLEU without smoothing gives them nothing.",
     )
     path = find_file(root, "CareQA_en_open.json*", "*open*.json*", "*open*.csv")
-    for number, row in enumerate(rows_of(path, read_records(path), _Question)):
+    for number, row in enumerate(rows_of(path, read_records(path), _CareQaOpenQuestion)):
         draft.text(
             f"careqa-open-{row.unique_id or row.exam_id or number}",
             row.question,

@@ -9,21 +9,21 @@ from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
 
-class _Answer(msgspec.Struct):
+class _HeadQaOption(msgspec.Struct):
     aid: Cell
     atext: Cell
 
 
-class _Question(msgspec.Struct):
+class _HeadQaQuestion(msgspec.Struct):
     qid: Cell
     qtext: Cell
     ra: Cell
-    answers: list[_Answer]
+    answers: list[_HeadQaOption]
     image: Cell = None
 
 
 class _Exam(msgspec.Struct):
-    data: list[_Question]
+    data: list[_HeadQaQuestion]
     category: Cell = None
     year: Cell = None
 

@@ -32,7 +32,7 @@ class Rubric(msgspec.Struct):
     tags: list[str]
 
 
-class Conversation(msgspec.Struct):
+class RatedConversation(msgspec.Struct):
     """One line of a published file."""
 
     prompt: list[Turn]
@@ -53,7 +53,7 @@ def load(root: Path) -> Bank:
         ),
     )
     path = find_file(root, "*healthbench*.jsonl", "*oss_eval*.jsonl", "judge_responses.jsonl")
-    for row in rows_of(path, read_records(path), Conversation):
+    for row in rows_of(path, read_records(path), RatedConversation):
         if (record := record_of(row)) is None:
             draft.drop("no question or no criterion that gives points")
         else:
@@ -61,7 +61,7 @@ def load(root: Path) -> Bank:
     return draft.bank()
 
 
-def record_of(row: Conversation) -> ItemObject | None:
+def record_of(row: RatedConversation) -> ItemObject | None:
     """Return the item of one line; None if it has no question of a user or nothing to reach."""
     criteria: list[CriterionObject] = [
         {

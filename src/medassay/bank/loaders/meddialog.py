@@ -19,12 +19,12 @@ class _Turns(msgspec.Struct):
     utterance: list[Cell] | None = None
 
 
-class _Dialogue(msgspec.Struct):
+class _PatientDialogue(msgspec.Struct):
     description: Cell
     utterances: _Turns | list[Cell] | None
 
 
-class _Question(msgspec.Struct):
+class _SummarisedQuestion(msgspec.Struct):
     src: Cell
     tgt: Cell
     id: Cell = None
@@ -42,7 +42,7 @@ def load_raw(root: Path) -> Bank:
         limits=_TRAIN,
     )
     path = find_file(root, "*train*.json*", "*.json*")
-    for number, dialogue in enumerate(rows_of(path, read_records(path), _Dialogue)):
+    for number, dialogue in enumerate(rows_of(path, read_records(path), _PatientDialogue)):
         turns = dialogue.utterances
         if isinstance(turns, _Turns):
             turns = turns.utterance
@@ -62,6 +62,6 @@ def load_qsumm(root: Path) -> Bank:
         title="MedDialog, summary of the question",
     )
     path = find_file(root, "*icliniq*test*.json*", "*test*.json*", "*.json*")
-    for number, row in enumerate(rows_of(path, read_records(path), _Question)):
+    for number, row in enumerate(rows_of(path, read_records(path), _SummarisedQuestion)):
         draft.text(f"qsumm-{row.id or number}", row.src, row.tgt)
     return draft.bank()

@@ -18,7 +18,7 @@ from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
 
-class _Lettered(msgspec.Struct):
+class _LetteredMedMcqa(msgspec.Struct):
     question: Cell
     options: dict[str, Cell]
     answer_idx: Cell
@@ -27,7 +27,7 @@ class _Lettered(msgspec.Struct):
     subject_name: Cell = None
 
 
-class _Original(msgspec.Struct):
+class _OriginalMedMcqa(msgspec.Struct):
     question: Cell
     opa: Cell
     opb: Cell
@@ -47,14 +47,14 @@ def load(root: Path) -> Bank:
     """
     draft = BankBuilder("medmcqa", licence="MIT", source="MedMCQA, validation set", title="MedMCQA")
     path = find_file(root, "dev.json*", "validation*.json*", "test.jsonl", "*.json*")
-    rows = list(rows_of(path, read_records(path), _Lettered, _Original))
+    rows = list(rows_of(path, read_records(path), _LetteredMedMcqa, _OriginalMedMcqa))
     if not rows:
         raise InputError(f"{path.name}: no records")
-    original = [row for row in rows if isinstance(row, _Original)]
+    original = [row for row in rows if isinstance(row, _OriginalMedMcqa)]
     first = _first_option(path, original) if original else 0
     for number, row in enumerate(rows):
         name = f"medmcqa-{next(n for n in (row.realidx, row.id, number) if n is not None)}"
-        if isinstance(row, _Lettered):
+        if isinstance(row, _LetteredMedMcqa):
             options, key = list(row.options.values()), letter_index(row.answer_idx)
         elif row.choice_type == "multi":
             draft.drop("several options may be right")
@@ -68,7 +68,7 @@ def load(root: Path) -> Bank:
     return draft.bank()
 
 
-def _first_option(path: Path, rows: Sequence[_Original]) -> int:
+def _first_option(path: Path, rows: Sequence[_OriginalMedMcqa]) -> int:
     chosen = {whole_number(row.cop) for row in rows}
     if 0 in chosen and 4 in chosen:
         raise InputError(f"{path.name}: column 'cop' holds both 0 and 4; expected 0–3 or 1–4")

@@ -16,7 +16,7 @@ from medassay.bank.builder import (
 from medassay.core.records.item import Bank
 
 
-class _Lettered(msgspec.Struct):
+class _LetteredMedQa(msgspec.Struct):
     """A question of the original, or of copies with `realidx`."""
 
     question: Cell
@@ -27,7 +27,7 @@ class _Lettered(msgspec.Struct):
     realidx: Cell = None
 
 
-class _OfHub(msgspec.Struct):
+class _HubMedQa(msgspec.Struct):
     sent1: Cell
     ending0: Cell
     ending1: Cell
@@ -45,9 +45,9 @@ def load(root: Path) -> Bank:
         "medqa", licence="MIT", source="MedQA, USMLE, four options", title="MedQA (USMLE)"
     )
     path = find_file(root, "test.jsonl", "*test*.jsonl", "*.jsonl", "*.json")
-    for number, row in enumerate(rows_of(path, read_records(path), _Lettered, _OfHub)):
+    for number, row in enumerate(rows_of(path, read_records(path), _LetteredMedQa, _HubMedQa)):
         name = f"medqa-{next(n for n in (row.realidx, row.id, number) if n is not None)}"
-        if isinstance(row, _Lettered):
+        if isinstance(row, _LetteredMedQa):
             options, key = list(row.options.values()), letter_index(row.answer_idx)
             question, step = row.question, row.meta_info
         else:

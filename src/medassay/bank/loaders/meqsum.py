@@ -12,7 +12,7 @@ from medassay.bank.spreadsheet import read_rows
 from medassay.core.records.item import Bank
 
 
-class _Question(msgspec.Struct):
+class _MeQSumQuestion(msgspec.Struct):
     question: Cell = msgspec.field(name="CHQ")
     summary: Cell = msgspec.field(name="Summary")
     file: Cell = msgspec.field(name="File", default=None)
@@ -28,7 +28,7 @@ def load(root: Path) -> Bank:
     )
     path = find_file(root, "*MeQSum*.xlsx", "*.xlsx", "*.csv")
     cells = list(read_rows(path))
-    rows = rows_of(path, (record for _, record in cells), _Question)
+    rows = rows_of(path, (record for _, record in cells), _MeQSumQuestion)
     for (number, _), row in zip(cells, rows, strict=True):
         draft.text(f"meqsum-{row.file or number}", row.question, row.summary)
     return draft.bank()

@@ -27,7 +27,7 @@ SUBJECTS = (
 _HEADLESS = ["question", "choice0", "choice1", "choice2", "choice3", "answer"]
 
 
-class _Lettered(msgspec.Struct):
+class _LetteredMmlu(msgspec.Struct):
     question: Cell
     options: dict[str, Cell]
     answer_idx: Cell
@@ -35,7 +35,7 @@ class _Lettered(msgspec.Struct):
     realidx: Cell = None
 
 
-class _Question(msgspec.Struct):
+class _MmluQuestion(msgspec.Struct):
     question: str
     choice0: str
     choice1: str
@@ -55,7 +55,7 @@ def load(root: Path) -> Bank:
         "mmlu_medical", licence="MIT", source="MMLU, test set", title="MMLU, medical subjects"
     )
     if root.is_file():
-        for row in rows_of(root, read_records(root), _Lettered):
+        for row in rows_of(root, read_records(root), _LetteredMmlu):
             draft.choice(
                 f"mmlu-{row.realidx}",
                 row.question,
@@ -80,7 +80,7 @@ def _subject(draft: BankBuilder, path: Path, subject: str, split: str) -> None:
     with path.open(encoding="utf-8-sig") as file:
         headed = file.readline().startswith("question,choice0")
     records = read_csv(path, None if headed else _HEADLESS)
-    for number, row in enumerate(rows_of(path, records, _Question)):
+    for number, row in enumerate(rows_of(path, records, _MmluQuestion)):
         key = whole_number(row.answer) if headed else letter_index(row.answer)
         draft.choice(
             f"mmlu-{subject}-{split}-{number:04}",

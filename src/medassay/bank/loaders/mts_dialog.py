@@ -13,7 +13,7 @@ from medassay.core.records.item import Bank
 LEAST = 5  # characters of a reference, and of an answer
 
 
-class _Dialogue(msgspec.Struct):
+class _SectionDialogue(msgspec.Struct):
     id: str = msgspec.field(name="ID")
     section_header: str
     section_text: str
@@ -30,7 +30,7 @@ def load(root: Path) -> Bank:
         limits="Tests are of the published train split: a model may have learned them.",
     )
     path = find_file(root, "*TrainingSet*.csv", "*train*.csv", "*.csv")
-    for row in rows_of(path, read_csv(path), _Dialogue):
+    for row in rows_of(path, read_csv(path), _SectionDialogue):
         draft.text(
             f"mts-{row.id}",
             row.dialogue,

@@ -13,7 +13,7 @@ from medassay.errors import InputError
 LEAST = 10  # characters of a reference, and of an answer
 
 
-class _Question(msgspec.Struct):
+class _OlaphQuestion(msgspec.Struct):
     question: Cell = msgspec.field(name="Question")
     answer: Cell = msgspec.field(name="Free_form_answer")
     must: list[Cell] | None = msgspec.field(name="Must_have")
@@ -45,7 +45,7 @@ def load(root: Path) -> Bank:
     for path in records:
         rows = list(read_records(path))
         rows = rows[: len(rows) // 10] if hub else rows
-        for number, row in enumerate(rows_of(path, rows, _Question)):
+        for number, row in enumerate(rows_of(path, rows, _OlaphQuestion)):
             question = str(row.question or "").strip()
             if question in seen_questions:
                 draft.drop("question occurs twice")
