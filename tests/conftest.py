@@ -83,7 +83,7 @@ def pytest_collection_finish():
 
 def pytest_sessionfinish():
     # What a last look for circles finds is told; pytest then looks five times more, through all that
-    # a whole suite has loaded, for most of a minute.
+    # a whole suite has loaded.
     gc.collect()
     gc.freeze()
 
