@@ -8,6 +8,7 @@ import msgspec
 from medassay.bank.builder import (
     BankBuilder,
     Cell,
+    LetteredRow,
     find_file,
     letter_index,
     read_records,
@@ -18,12 +19,7 @@ from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
 
-class _LetteredMedMcqa(msgspec.Struct):
-    question: Cell
-    options: dict[str, Cell]
-    answer_idx: Cell
-    id: Cell = None
-    realidx: Cell = None
+class _LetteredMedMcqa(LetteredRow):
     subject_name: Cell = None
 
 

@@ -7,6 +7,7 @@ import msgspec
 from medassay.bank.builder import (
     BankBuilder,
     Cell,
+    LetteredRow,
     find_file,
     letter_index,
     read_records,
@@ -16,15 +17,10 @@ from medassay.bank.builder import (
 from medassay.core.records.item import Bank
 
 
-class _LetteredMedQa(msgspec.Struct):
+class _LetteredMedQa(LetteredRow):
     """A question of the original, or of copies with `realidx`."""
 
-    question: Cell
-    options: dict[str, Cell]
-    answer_idx: Cell
     meta_info: Cell = None
-    id: Cell = None
-    realidx: Cell = None
 
 
 class _HubMedQa(msgspec.Struct):

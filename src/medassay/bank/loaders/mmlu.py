@@ -7,6 +7,7 @@ import msgspec
 from medassay.bank.builder import (
     BankBuilder,
     Cell,
+    LetteredRow,
     letter_index,
     read_csv,
     read_records,
@@ -27,12 +28,8 @@ SUBJECTS = (
 _HEADLESS = ["question", "choice0", "choice1", "choice2", "choice3", "answer"]
 
 
-class _LetteredMmlu(msgspec.Struct):
-    question: Cell
-    options: dict[str, Cell]
-    answer_idx: Cell
+class _LetteredMmlu(LetteredRow, kw_only=True):
     subject: Cell
-    realidx: Cell = None
 
 
 class _MmluQuestion(msgspec.Struct):
