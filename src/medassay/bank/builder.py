@@ -30,6 +30,8 @@ Document = TypeVar("Document")
 Records = Iterable[Mapping[str, Any]]
 Cell = str | int | float | bool | None  # of a table, or of a JSON object that stands for its row
 
+YEAR = 2026  # of the loaders; a loader whose items change gets a new number
+
 
 class LetteredRow(msgspec.Struct):
     """A question as copies of several data sets have it: options and key by letters."""
@@ -39,9 +41,6 @@ class LetteredRow(msgspec.Struct):
     answer_idx: Cell
     id: Cell = None
     realidx: Cell = None
-
-
-YEAR = 2026  # of the loaders; a loader whose items change gets a new number
 
 
 class BankBuilder:
