@@ -4,6 +4,7 @@ import contextlib
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,35 +15,60 @@ import psutil
 TOKEN = secrets.token_hex(16)
 RAY = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
 PORT = 6390
-_WAIT = """
+_WATCH = """
 import sys, time
 import ray
 ray.init(log_to_driver=False)
 for _ in range(300):
-    if sum(node["Alive"] for node in ray.nodes()) >= int(sys.argv[1]):
-        sys.exit()
+    print(sum(node["Alive"] for node in ray.nodes()), flush=True)
     time.sleep(0.1)
-sys.exit(1)
 """
 
 
 class Cluster:
     """Ray nodes on this machine, each a process group of its own that can be killed."""
 
-    def __init__(self, nodes, cpus=1, port=PORT):
+    def __init__(self, nodes, cpus=1, port=PORT, head_cpus=0):
         self.port = port
         self.env = os.environ | RAY | {"RAY_ADDRESS": f"127.0.0.1:{port}"}
-        # The head has no processor to give: workers live on nodes that may die.
-        self.head = self._node(["--head", f"--port={port}", "--include-dashboard=false"], 0)
+        # The head has no processor to give unless told so: workers live on nodes that may die.
+        head = ["--head", f"--port={port}", "--include-dashboard=false"]
+        self.head = self._node(head, head_cpus)
         self.nodes = []
         try:
-            self._wait(1)
-            for number in range(nodes):  # one after the other: two at once may choose one port
-                self.nodes.append(self.add(cpus))
-                self._wait(2 + number)
+            self._start(nodes, cpus)
         except BaseException:
             self.__exit__()
             raise
+
+    def _start(self, nodes, cpus):
+        """Start nodes one after the other, since two at once may choose one port; one process looks
+        at them, for each costs two seconds to start.
+        """
+        self._wait_for_head()
+        watch = subprocess.Popen(
+            [sys.executable, "-c", _WATCH],
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            for number in range(nodes + 1):
+                if number:
+                    self.nodes.append(self.add(cpus))
+                if not any(int(alive) > number for alive in watch.stdout):
+                    raise SystemExit(f"no cluster of {number + 1} nodes came up")
+        finally:
+            watch.kill()
+            watch.wait()
+            watch.stdout.close()
+
+    def _wait_for_head(self):
+        for _ in range(600):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                return
+            time.sleep(0.1)
+        raise SystemExit("the head of the cluster did not come up")
 
     def _node(self, options, cpus):
         command = [Path(sys.executable).parent / "ray", "start", "--block", *options]
@@ -59,22 +85,6 @@ class Cluster:
 
     def add(self, cpus=1):
         return self._node([f"--address=127.0.0.1:{self.port}"], cpus)
-
-    def _wait(self, nodes):
-        """Wait until the cluster has so many nodes; one process looks, since each start costs two
-        seconds.
-        """
-        for _ in range(20):  # the head may not answer yet
-            look = subprocess.run(
-                [sys.executable, "-c", _WAIT, str(nodes)],
-                env=self.env,
-                capture_output=True,
-                check=False,
-            )
-            if look.returncode == 0:
-                return
-            time.sleep(0.5)
-        raise SystemExit(f"no cluster of {nodes} nodes came up")
 
     def cpu(self):
         """Return the CPU seconds of Ray's own processes: those of nodes that are not workers."""
