@@ -81,13 +81,20 @@ def check_types(record: Any) -> None:
 @cache
 def _hints_of(record: type) -> dict[str, Any]:
     """Return the type of each field of a record."""
-    return {field.name: get_type_hints(record)[field.name] for field in fields(record)}
+    hints = get_type_hints(record)
+    return {field.name: hints[field.name] for field in fields(record)}
 
 
 @cache
 def _types_of(record: type) -> dict[str, TypeAdapter[Any]]:
     """Return the type of each field of a record, as a file is checked by it."""
-    return {name: TypeAdapter(hint) for name, hint in _hints_of(record).items()}
+    return {name: _adapter(hint) for name, hint in _hints_of(record).items()}
+
+
+@cache
+def _adapter(hint: Any) -> TypeAdapter[Any]:
+    """Return what checks values of a type: one for all fields of it."""
+    return TypeAdapter(hint)
 
 
 def _wrong_type(record: object, place: str = "") -> str:
