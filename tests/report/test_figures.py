@@ -9,7 +9,7 @@ import medassay
 from medassay.errors import InputError
 from medassay.report.plot.bars import Bar, ScoreChange, StackedCount
 from medassay.report.plot.catalog import PLOTS
-from medassay.report.plot.figure import _COLOURS, _DARK, _LIGHT
+from medassay.report.plot.figure import _DARK, _LIGHT, _STAND_INS
 from medassay.report.plot.forest import NamedCorrelation, NamedDifference
 from medassay.report.plot.items import ItemPosition
 from medassay.report.plot.matrix import GridCell, MetricRank
@@ -181,6 +181,18 @@ def test_a_figure_is_valid_stable_and_says_what_it_shows(name, tmp_path):
         figure.save(tmp_path / "x.gif")
 
 
+@pytest.mark.parametrize("name", list(MADE))
+def test_a_figure_drawn_once_is_in_either_scheme_what_drawing_it_in_that_scheme_gives(
+    name, monkeypatch
+):
+    monkeypatch.setattr(f"{__name__}.HOSTILE", f'{_STAND_INS.text} fill="{_STAND_INS.back}">')
+    figure = MADE[name](PLOTS[name])
+    drawn = [figure.svg(dark=dark) for dark in (False, True)]
+    for theme, svg in zip((_LIGHT, _DARK), drawn, strict=True):
+        monkeypatch.setattr("medassay.report.plot.figure._STAND_INS", theme)
+        assert MADE[name](PLOTS[name]).svg() == svg
+
+
 def luminance(colour):
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
@@ -190,7 +202,7 @@ def luminance(colour):
 def test_colours_stand_out_from_their_background():
     for dark, theme in ((False, _LIGHT), (True, _DARK)):
         back = luminance(theme.back)
-        for colour, least in [(theme.text, 4.5), *((c, 3) for c in _COLOURS[dark])]:
+        for colour, least in [(theme.text, 4.5), *((c, 3) for c in theme.series)]:
             light, low = max(luminance(colour), back), min(luminance(colour), back)
             assert (light + 0.05) / (low + 0.05) >= least, (dark, colour)
 

@@ -8,6 +8,7 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,40 +21,51 @@ _VERSION = "6.4"
 
 @dataclass(frozen=True, kw_only=True)
 class _Theme:
-    """Colours of what is not data: text, background, lines of the grid, axes."""
+    """Colours of text, background, lines of the grid, axes, and of series one after the other."""
 
     text: str
     back: str
     line: str
     soft: str
+    series: tuple[str, ...]
+
+    @property
+    def colours(self) -> tuple[str, ...]:
+        """Return all colours, in an order that is the same for each theme."""
+        return (self.text, self.back, self.line, self.soft, *self.series)
 
 
 # Text 4.5:1 and marks 3:1 against their background, in both schemes.
-_LIGHT = _Theme(text="#17202b", back="#fcfbf8", line="#d8d6cf", soft="#545e6b")
-_DARK = _Theme(text="#e9ecef", back="#10171e", line="#33404c", soft="#a2adb9")
-_COLOURS = {
-    False: [
-        "#0a5c66",
-        "#c2410c",
-        "#6b3fa0",
-        "#8a6100",
-        "#2563a8",
-        "#a02c6b",
-        "#2e7d32",
-        "#545e6b",
-    ],
-    True: [
-        "#7fd0d8",
-        "#ff9a73",
-        "#c3a6ff",
-        "#e3bd5b",
-        "#8ab8f5",
-        "#f394c4",
-        "#7fd18b",
-        "#a2adb9",
-    ],
-}
-N_COLOURS = len(_COLOURS[False])  # more would repeat
+_LIGHT = _Theme(
+    text="#17202b",
+    back="#fcfbf8",
+    line="#d8d6cf",
+    soft="#545e6b",
+    series=(
+        *("#0a5c66", "#c2410c", "#6b3fa0", "#8a6100", "#2563a8", "#a02c6b", "#2e7d32", "#545e6b"),
+    ),
+)
+_DARK = _Theme(
+    text="#e9ecef",
+    back="#10171e",
+    line="#33404c",
+    soft="#a2adb9",
+    series=(
+        *("#7fd0d8", "#ff9a73", "#c3a6ff", "#e3bd5b", "#8ab8f5", "#f394c4", "#7fd18b", "#a2adb9"),
+    ),
+)
+# Drawing takes a tenth of a second, so a figure is drawn once, in colours that stand for those of
+# either scheme and that no specification names.
+_STAND_INS = _Theme(
+    text="#0f0e00",
+    back="#0f0e01",
+    line="#0f0e02",
+    soft="#0f0e03",
+    series=tuple(f"#0f0e1{n}" for n in range(len(_LIGHT.series))),
+)
+# In a tag, and not in the text of a label, whose ">" is written "&gt;".
+_STAND_IN = re.compile(r'\b(fill|stroke|stop-color)="(#0f0e[01]\d)"(?=[^<>]*>)')
+N_COLOURS = len(_LIGHT.series)  # more would repeat
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 FORMS = (".svg", ".png", ".pdf")
 _HOME = "https://vega.github.io/vega-datasets/"  # put before links by the converter
@@ -82,7 +94,9 @@ class Figure:
 
     def specification(self, *, dark: bool = False) -> dict[str, Any]:
         """Return the whole Vega-Lite specification, data and colours among it."""
-        theme = _DARK if dark else _LIGHT
+        return self._specification(_DARK if dark else _LIGHT)
+
+    def _specification(self, theme: _Theme) -> dict[str, Any]:
         axis = {
             "labelColor": theme.text,
             "titleColor": theme.text,
@@ -105,14 +119,14 @@ class Figure:
             "view": {"stroke": theme.line},
             "text": {"color": theme.text},
             "rule": {"color": theme.text},
-            "point": {"color": _COLOURS[dark][0]},
-            "line": {"color": _COLOURS[dark][0]},
-            "bar": {"color": _COLOURS[dark][0]},
-            "circle": {"color": _COLOURS[dark][0]},
+            "point": {"color": theme.series[0]},
+            "line": {"color": theme.series[0]},
+            "bar": {"color": theme.series[0]},
+            "circle": {"color": theme.series[0]},
             "tick": {"color": theme.text},
             "title": {"color": theme.text, "fontSize": 13},
-            "area": {"color": _COLOURS[dark][0]},
-            "range": {"category": _COLOURS[dark]},
+            "area": {"color": theme.series[0]},
+            "range": {"category": list(theme.series)},
             **({"locale": {"number": self.locale}} if self.locale else {}),
         }
         return {
@@ -125,9 +139,15 @@ class Figure:
 
     def svg(self, *, dark: bool = False) -> str:
         """Return the figure as SVG with title and description; equal data give equal bytes."""
-        svg_text = str(
-            _converter().vegalite_to_svg(self.specification(dark=dark), vl_version=_VERSION)
-        )
+        theme = _DARK if dark else _LIGHT
+        colours = dict(zip(_STAND_INS.colours, theme.colours, strict=True))
+        return _STAND_IN.sub(lambda found: f'{found[1]}="{colours[found[2]]}"', self._drawing)
+
+    @cached_property
+    def _drawing(self) -> str:
+        """Return the figure in the colours that stand for those of a scheme."""
+        specification = self._specification(_STAND_INS)
+        svg_text = str(_converter().vegalite_to_svg(specification, vl_version=_VERSION))
         svg_text = svg_text.replace(_HOME, "")  # links are relative to the page
         numbers: dict[str, str] = {}  # its ids count on from drawing to drawing
         svg_text = _COUNTED.sub(
