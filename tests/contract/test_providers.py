@@ -293,6 +293,12 @@ def test_baselines_answer_without_reading():
     [
         (b'{"choices":[{"message":{"content":"A \\ud800"}}]}', "A ?"),
         (b'{"choices":[{"message":{"refusal":"no \\ud800"}}]}', "no ?"),
+        (b'{"choices":[{"message":{"content":"A"}}],"usage":[1]}', "A"),
+        (
+            b'{"choices":[{"message":{"content":"A","tool_calls":[1,{"function":"f"}]}}],'
+            b'"usage":{"prompt_tokens":3,"prompt_tokens_details":"none"}}',
+            "A",
+        ),
         (
             b'{"choices":[{"message":{"content":"A"}}],"usage":{"prompt_tokens":'
             + b"9" * 30

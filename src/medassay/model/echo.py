@@ -12,7 +12,6 @@ context do too, as in the local engine.
 """
 
 import asyncio
-import json
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,13 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
 from medassay.errors import Permanent
 from medassay.model.context import blank_after, joined
+from medassay.model.openai_reply import (
+    UNREADABLE,
+    ReplyLogprobs,
+    ReplyUsage,
+    decode_reply,
+    part_of,
+)
 
 Post = Callable[[bytes], Awaitable[tuple[bytes, float]]]  # body → reply, seconds
 _KNOWN = "A 54-year-old naïve patient takes 100 µg of levothyroxine every morning before breakfast."
@@ -32,15 +38,6 @@ _BEGINNINGS = (12, 27, 45, 61, 78)  # lengths of the known text after which the 
 _TOLERANCE = 0.1  # nats between two readings of one token: servers compute in half precision
 _FEWEST = 3  # tokens of its own that a server must agree on with itself
 _PARTIAL = ("\ufffd", "bytes:")  # what servers write for a part of a character
-# What a hostile reply may raise when it is read as what it should be.
-UNREADABLE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 class WrongEchoError(ValueError):
@@ -213,13 +210,13 @@ def read_echo(data: bytes, text: str) -> EchoedPrompt:
         When it is no echo of this prompt, or has no log-probability for each of its tokens.
     """
     try:
-        reply = json.loads(data)
-        choice, usage = reply["choices"][0], reply["usage"]
-        echoed_text, logprobs = choice["text"], choice["logprobs"]
-        tokens = [str(token) for token in logprobs["tokens"]]
-        values = [None if value is None else float(value) for value in logprobs["token_logprobs"]]
-        best = [_highest(top) for top in logprobs.get("top_logprobs") or [None] * len(tokens)]
-        read, written = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
+        reply = decode_reply(data)
+        choice, usage = reply.choices[0], part_of(reply.usage, ReplyUsage)
+        echoed_text, logprobs = choice.text, part_of(choice.logprobs, ReplyLogprobs)
+        tokens = [str(token) for token in logprobs.tokens]
+        values = [None if value is None else float(value) for value in logprobs.token_logprobs]
+        best = [_highest(top) for top in logprobs.top_logprobs or [None] * len(tokens)]
+        read, written = int(usage.prompt_tokens), int(usage.completion_tokens)
     except UNREADABLE:
         raise WrongEchoError(
             "the reply has no text, tokens, log-probabilities and counts of the completions"

@@ -6,6 +6,9 @@ import asyncio
 import json
 import math
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.completion import Usage
@@ -14,11 +17,25 @@ from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Permanent, Transient
 from medassay.model.books import Books
 from medassay.model.openai_compatible import OpenAICompatible
+from medassay.model.openai_reply import UNREADABLE, ReplyUsage, part_of, token_count
 from medassay.model.retry import retries
 
 _BATCH = 64  # texts of a request
 _MOST_SENDS = 6
 _FARTHEST = 1e9  # length of a vector
+
+
+class _Vector(msgspec.Struct):
+    index: Any
+    embedding: list[Any]
+
+
+class _Vectors(msgspec.Struct):
+    data: list[_Vector]
+
+
+class _Counted(msgspec.Struct):
+    usage: Any = None
 
 
 class EndpointEmbedder(OpenAICompatible):
@@ -89,10 +106,11 @@ class EndpointEmbedder(OpenAICompatible):
 
     def _vectors(self, data: bytes, n: int) -> list[list[float]]:
         try:
-            rows = sorted(json.loads(data)["data"], key=lambda row: int(row["index"]))
-            numbered = [row["index"] for row in rows] == list(range(n))
-            numbers = [[_number(value) for value in row["embedding"]] for row in rows]
-        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            vectors = msgspec.convert(json.loads(data), _Vectors).data
+            rows = sorted(vectors, key=lambda row: int(row.index))
+            numbered = [row.index for row in rows] == list(range(n))
+            numbers = [[_number(value) for value in row.embedding] for row in rows]
+        except UNREADABLE:
             excerpt = known_secrets.quote(data[:4000].decode("utf-8", "replace"), 80)
             raise Permanent(f"{self._spec.id}: not a reply with embeddings: {excerpt!r}") from None
         sizes = {len(vector) for vector in numbers}
@@ -109,9 +127,9 @@ class EndpointEmbedder(OpenAICompatible):
 def _tokens(data: bytes) -> int:
     """Return how many tokens a reply says were read, 0 where it does not say."""
     try:
-        usage = json.loads(data)["usage"]
-        return max(0, min(int(usage.get("prompt_tokens") or usage["total_tokens"]), 2**40))
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        usage = part_of(msgspec.convert(json.loads(data), _Counted).usage, ReplyUsage)
+        return token_count(usage.prompt_tokens or usage.total_tokens)
+    except UNREADABLE:
         return 0
 
 

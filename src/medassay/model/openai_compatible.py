@@ -15,28 +15,17 @@ import aiohttp
 import msgspec
 
 from medassay.core.canonical import canonical
-from medassay.core.json import storable
-from medassay.core.records.completion import Completion, Finish, TokenLogprob, ToolCall, Usage
+from medassay.core.records.completion import Completion
 from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.prompt import Prompt, message_text
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Moderated, Permanent, Transient
 from medassay.model.connection import caused_by, elsewhere, refuse_redirect
-from medassay.model.echo import UNREADABLE, Echo
+from medassay.model.echo import Echo
 from medassay.model.failure import failure
+from medassay.model.openai_reply import UNREADABLE, read_completion, reply_text
 from medassay.model.session import open_session
 
-_FINISH: dict[str, Finish] = {
-    "stop": "stop",
-    "eos": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "refusal",
-    "refusal": "refusal",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-}
-_MOST_CALLS, _LONGEST_ARGUMENTS = 64, 20_000
 _SHOWN = 4000  # bytes of a body that an error is made of
 _UNKNOWN = (400, 404)  # of an address, or a model, that an endpoint does not know
 # Word in a refusal → what endpoints that say it want to have changed.
@@ -208,9 +197,13 @@ class OpenAICompatible:
                     timeout=aiohttp.ClientTimeout(total=_PATIENCE),
                 ) as response:
                     data = await _read(response, _LONGEST_LIST)
-                entries = json.loads(data)["data"] if response.status == 200 else []
-                names = [entry["id"] for entry in entries if isinstance(entry["id"], str)]
-                self._models = tuple(known_secrets.quote(_text(name), _SAID) for name in names)
+                if response.status == 200:
+                    models = msgspec.convert(json.loads(data), _ModelList).data
+                    self._models = tuple(
+                        known_secrets.quote(reply_text(model.id), _SAID)
+                        for model in models
+                        if isinstance(model.id, str)
+                    )
             except (*UNREADABLE, TimeoutError, aiohttp.ClientError, OSError, RecursionError):
                 pass
         return self._models or ()
@@ -230,36 +223,19 @@ class OpenAICompatible:
 
     def _completion(self, data: bytes, seconds: float) -> Completion:
         try:
-            # Not msgspec: a lone surrogate is no reason to lose a reply.
-            reply = json.loads(data)
-            choice = reply["choices"][0]
-            if self._spec.protocol == "chat":
-                message = choice["message"]
-                text, refusal = message.get("content"), message.get("refusal")
-                calls = _calls(message.get("tool_calls"))
-            else:
-                text, refusal, calls = choice.get("text"), None, ()
-            usage = reply.get("usage") or {}
-            counted = _usage(usage)
-            finish = _FINISH.get(str(choice.get("finish_reason") or "stop"), "other")
-            logprobs, alternatives = _logprobs(choice.get("logprobs"))
+            return read_completion(data, is_chat=self._spec.protocol == "chat", seconds=seconds)
         except UNREADABLE:
             # Malformed once is often a proxy's hiccup; bounded retries decide.
             excerpt = known_secrets.quote(data[:_SHOWN].decode("utf-8", "replace"), 80)
             raise Transient(f"{self._spec.id}: not a reply of this protocol: {excerpt!r}") from None
-        if refusal:
-            return Completion(text=_text(refusal), finish="refusal", usage=counted, seconds=seconds)
-        if isinstance(text, list):  # content parts
-            text = "".join(_text(part.get("text", "")) for part in text if isinstance(part, dict))
-        return Completion(
-            text=_text(text) if isinstance(text, str) else "",
-            finish=finish,
-            usage=counted,
-            seconds=seconds,
-            logprobs=logprobs,
-            alternatives=alternatives,
-            calls=calls,
-        )
+
+
+class _ListedModel(msgspec.Struct):
+    id: Any
+
+
+class _ModelList(msgspec.Struct):
+    data: list[_ListedModel]
 
 
 def _response_format(schema: bytes) -> msgspec.Raw:
@@ -275,51 +251,6 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
     return data
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
-    """Return the tokens that a reply counts, with those that were cached and those that are
-    thoughts where it tells them apart.
-    """
-    read, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-    return Usage(
-        prompt=read,
-        completion=written,
-        cached=min(read, _part(usage.get("prompt_tokens_details"), "cached_tokens")),
-        reasoning=min(written, _part(usage.get("completion_tokens_details"), "reasoning_tokens")),
-    )
-
-
-def _part(details: Any, name: str) -> int:
-    """Return a part of the tokens, 0 where it is not told in the usual way: no reason to lose a
-    reply.
-    """
-    value = details.get(name) if isinstance(details, dict) else None
-    return _count(value) if type(value) is int else 0
-
-
-def _calls(entries: Any) -> tuple[ToolCall, ...]:
-    """Return the calls in a reply that name a function.
-
-    Arguments as an object, which some endpoints give, become text.
-    """
-    calls = []
-    for call in entries[:_MOST_CALLS] if isinstance(entries, list) else ():
-        function = call.get("function") if isinstance(call, dict) else None
-        name = function.get("name") if isinstance(function, dict) else None
-        if function is None or not isinstance(name, str) or not name:
-            continue
-        arguments = function.get("arguments") or "{}"
-        if not isinstance(arguments, str):
-            arguments = json.dumps(arguments)
-        calls.append(
-            ToolCall(
-                id=_text(call.get("id") or "")[:200],
-                name=_text(name)[:200],
-                arguments=_text(arguments)[:_LONGEST_ARGUMENTS],
-            )
-        )
-    return tuple(calls)
-
-
 def _seconds(retry_after: str | None) -> float | None:
     """Return the seconds of a Retry-After header; a date form is left to the backoff."""
     try:
@@ -327,46 +258,3 @@ def _seconds(retry_after: str | None) -> float | None:
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) else None
-
-
-def _text(value: Any) -> str:
-    """Return text that can be stored: lone surrogates, which are no characters, become "?"."""
-    return storable(str(value))
-
-
-def _count(value: Any) -> int:
-    """Return a number of tokens within reason: replies are hostile, and budgets rely on it."""
-    return min(max(int(value or 0), 0), 2**40)
-
-
-def _logprobs(
-    logprobs: Any,
-) -> tuple[tuple[TokenLogprob, ...] | None, tuple[tuple[TokenLogprob, ...], ...] | None]:
-    """Return the tokens with their log-probabilities, and the candidates at each if there are
-    any.
-    """
-    if not isinstance(logprobs, dict):
-        return None, None
-    content, tokens, values = (logprobs.get(k) for k in ("content", "tokens", "token_logprobs"))
-    if isinstance(content, list):  # chat
-        rows = [(t["token"], t["logprob"], _candidates(t.get("top_logprobs"))) for t in content]
-    elif isinstance(tokens, list) and isinstance(values, list):  # completions
-        tops = [*(logprobs.get("top_logprobs") or ()), *[None] * len(tokens)]
-        pairs = [list((top or {}).items()) for top in tops]
-        rows = list(zip(tokens, values, pairs, strict=False))
-    else:
-        return None, None
-    rows_read = [(_likely([(token, value)]), _likely(top)) for token, value, top in rows]
-    alternatives = tuple(top for is_own, top in rows_read if is_own)
-    own_tokens = tuple(likely for tokens, _ in rows_read for likely in tokens)
-    return own_tokens, alternatives if any(alternatives) else None
-
-
-def _candidates(listed: Any) -> list[tuple[Any, Any]]:
-    return [(candidate["token"], candidate["logprob"]) for candidate in listed or ()]
-
-
-def _likely(pairs: list[tuple[Any, Any]]) -> tuple[TokenLogprob, ...]:
-    """Return pairs of token and log-probability; what is no finite number is left out."""
-    known_pairs = [(_text(token), float(value)) for token, value in pairs if value is not None]
-    return tuple((token, value) for token, value in known_pairs if math.isfinite(value))
