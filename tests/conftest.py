@@ -43,15 +43,22 @@ def pytest_collection_modifyitems(items):
 
 
 # Where files of tests start → what they share: one worker takes them all, for the rest would load
-# torch, or start PostgreSQL and servers, once more.
+# torch, or start PostgreSQL, an object store and servers, once more.
 TOGETHER = {
+    "tests/docs/test_commands.py": "torch",
     "tests/model/": "torch",
+    "tests/runner/engine/test_coordinator.py": "torch",
+    "tests/runner/engine/test_inquiry.py": "store",
+    "tests/runner/engine/test_object_store.py": "store",
     "tests/runner/test_likelihood_run.py": "torch",
     "tests/runner/test_text_run.py": "torch",
+    "tests/score/test_legacy_real.py": "torch",
     "tests/score/test_metrics.py": "torch",
+    "tests/storage/": "store",
     "tests/study/test_contexts.py": "torch",
     "tests/study/test_extraction.py": "torch",
     "tests/suite/": "torch",
+    "tests/viewer/test_place.py": "store",
     "tests/web/review/": "review",
     "tests/web/viewer/": "viewer",
 }
