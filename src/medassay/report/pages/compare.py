@@ -2,6 +2,7 @@
 be better.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -38,8 +39,10 @@ def _pages(board: Board) -> Iterator[Page]:
             yield from figure_pages(drawing, name, board.texts)
         rows = [row.key for row in board.rows(OVERALL, mode) if row.key in pairs_of]
         places = {row: f"{folder}{_slug(board, row)}/" for row in rows}
+        n_rows = Counter(model for model, _ in places)
         common: dict[str, Any] = {
             "mode": mode,
+            "in_settings": {model for model, n in n_rows.items() if n > 1},
             "total": len(pairs),
             "relations": board.relations(OVERALL, mode),
             "places": places,
