@@ -95,8 +95,8 @@ class MarkedList:
             return True
         if self.family == "letter":
             return mark.value == last + 1 or (len(self.points) == 1 and last == 1 == mark.roman - 1)
-        lazy = all(point.value == self.points[0].value for point in self.points)
-        return mark.value > last or (lazy and mark.value == last)
+        # Values never fall within a list: where the last is the first, each entry says the same.
+        return mark.value > last or mark.value == last == self.points[0].value
 
     def _alike(self, mark: Mark) -> bool:
         """Return whether two ways to write one family may stand in one list ("Diagnosis 1",
