@@ -30,7 +30,7 @@ class _Vector(msgspec.Struct):
     embedding: list[Any]
 
 
-class _Vectors(msgspec.Struct):
+class _VectorList(msgspec.Struct):
     data: list[_Vector]
 
 
@@ -106,7 +106,7 @@ class EndpointEmbedder(OpenAICompatible):
 
     def _vectors(self, data: bytes, n: int) -> list[list[float]]:
         try:
-            vectors = msgspec.convert(json.loads(data), _Vectors).data
+            vectors = msgspec.convert(json.loads(data), _VectorList).data
             rows = sorted(vectors, key=lambda row: int(row.index))
             numbered = [row.index for row in rows] == list(range(n))
             numbers = [[_number(value) for value in row.embedding] for row in rows]

@@ -86,7 +86,7 @@ class ReplyCall(msgspec.Struct):
     function: Any = None
 
 
-class CalledFunction(msgspec.Struct):
+class ReplyFunction(msgspec.Struct):
     """What a call names."""
 
     name: Any = None
@@ -197,7 +197,7 @@ def _calls(entries: Any) -> tuple[ToolCall, ...]:
     calls = []
     for entry in entries[:_MOST_CALLS] if isinstance(entries, list) else ():
         call = part_of(entry, ReplyCall)
-        function = part_of(call.function, CalledFunction)
+        function = part_of(call.function, ReplyFunction)
         if not isinstance(function.name, str) or not function.name:
             continue
         arguments = function.arguments or "{}"
