@@ -16,10 +16,15 @@ TOKEN = secrets.token_hex(16)
 RAY = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
 PORT = 6390
 _WATCH = """
-import sys, time
+import time
 import ray
-ray.init(log_to_driver=False)
-for _ in range(300):
+for _ in range(20):  # the head may not answer yet
+    try:
+        ray.init(log_to_driver=False)
+        break
+    except ConnectionError:
+        time.sleep(0.5)
+for _ in range(3000):  # five minutes, on a loaded machine
     print(sum(node["Alive"] for node in ray.nodes()), flush=True)
     time.sleep(0.1)
 """

@@ -88,13 +88,7 @@ def _hints_of(record: type) -> dict[str, Any]:
 @cache
 def _types_of(record: type) -> dict[str, TypeAdapter[Any]]:
     """Return the type of each field of a record, as a file is checked by it."""
-    return {name: _adapter(hint) for name, hint in _hints_of(record).items()}
-
-
-@cache
-def _adapter(hint: Any) -> TypeAdapter[Any]:
-    """Return what checks values of a type: one for all fields of it."""
-    return TypeAdapter(hint)
+    return {name: TypeAdapter(hint) for name, hint in _hints_of(record).items()}
 
 
 def _wrong_type(record: object, place: str = "") -> str:

@@ -42,7 +42,14 @@ _LIGHT = _Theme(
     line="#d8d6cf",
     soft="#545e6b",
     series=(
-        *("#0a5c66", "#c2410c", "#6b3fa0", "#8a6100", "#2563a8", "#a02c6b", "#2e7d32", "#545e6b"),
+        "#0a5c66",
+        "#c2410c",
+        "#6b3fa0",
+        "#8a6100",
+        "#2563a8",
+        "#a02c6b",
+        "#2e7d32",
+        "#545e6b",
     ),
 )
 _DARK = _Theme(
@@ -51,7 +58,14 @@ _DARK = _Theme(
     line="#33404c",
     soft="#a2adb9",
     series=(
-        *("#7fd0d8", "#ff9a73", "#c3a6ff", "#e3bd5b", "#8ab8f5", "#f394c4", "#7fd18b", "#a2adb9"),
+        "#7fd0d8",
+        "#ff9a73",
+        "#c3a6ff",
+        "#e3bd5b",
+        "#8ab8f5",
+        "#f394c4",
+        "#7fd18b",
+        "#a2adb9",
     ),
 )
 # Drawing takes a tenth of a second, so a figure is drawn once, in colours that stand for those of
@@ -141,7 +155,7 @@ class Figure:
         """Return the figure as SVG with title and description; equal data give equal bytes."""
         theme = _DARK if dark else _LIGHT
         colours = dict(zip(_STAND_INS.colours, theme.colours, strict=True))
-        return _STAND_IN.sub(lambda found: f'{found[1]}="{colours[found[2]]}"', self._drawing)
+        return _STAND_IN.sub(lambda match: f'{match[1]}="{colours[match[2]]}"', self._drawing)
 
     @cached_property
     def _drawing(self) -> str:
