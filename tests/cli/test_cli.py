@@ -277,22 +277,35 @@ CLIENTS = {"aiohttp", "stamina", "httpx2"}  # of endpoints: for who asks one, or
 
 
 @pytest.mark.parametrize(
-    ("module", "absent"),
+    ("start", "absent"),
     [
-        ("medassay", HEAVY | CLIENTS | {"numpy"}),
-        ("medassay.cli.main", HEAVY | CLIENTS | {"numpy"}),
-        ("medassay.pipeline", HEAVY | CLIENTS),
-        ("medassay.publishing.verify", HEAVY | CLIENTS),
+        ("import medassay", HEAVY | CLIENTS | {"numpy"}),
+        (
+            "from medassay.cli.main import command_line; command_line()",
+            HEAVY | CLIENTS | {"numpy"},
+        ),
+        ("import medassay.pipeline", HEAVY | CLIENTS),
+        ("import medassay.publishing.verify", HEAVY | CLIENTS),
     ],
 )
-def test_importing_is_light_and_touches_no_network(module, absent):
+def test_importing_is_light_and_touches_no_network(start, absent):
     code = (
         "import socket, sys\ndef no(*a, **k): raise SystemExit('network at"
-        f" import')\nsocket.socket.connect = no\nimport {module}\n"
+        f" import')\nsocket.socket.connect = no\n{start}\n"
         f"sys.exit(str({absent} & set(sys.modules) or '') or 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_command_is_imported_when_it_is_called():
+    code = (
+        "import sys; from medassay.cli.main import call; call(['keys', '--help']);"
+        "sys.exit(str({'medassay.cli.suite', 'medassay.cli.publish'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("Usage: medassay keys")
+    assert done.stderr.strip() == "set()", done.stderr
 
 
 def test_the_review_server_loads_neither_runner_nor_workshops():

@@ -5,47 +5,14 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from medassay.cli import (
-    audit,
-    bank,
-    clean,
-    compare,
-    demo,
-    dispute,
-    doctor,
-    export,
-    forget,
-    imports,
-    index,
-    init,
-    judge,
-    keys,
-    metrics,
-    prompt,
-    publish,
-    report,
-    review,
-    run,
-    runs,
-    schema,
-    score,
-    shortlist,
-    show,
-    spend,
-    status,
-    study,
-    suite,
-    verify,
-    view,
-)
 from medassay.cli.output import out
 from medassay.core.log import log
 from medassay.core.private import access
@@ -53,40 +20,42 @@ from medassay.core.secret import secrets
 from medassay.core.wording import visible
 from medassay.errors import IntegrityError, Interrupted, MedassayError, UsageError
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "clean": clean.command,
-    "compare": compare.command,
-    "demo": demo.command,
-    "doctor": doctor.command,
-    "export": export.command,
-    "forget": forget.command,
-    "init": init.command,
-    "judge": judge.command,
-    "publish": publish.command,
-    "report": report.command,
-    "run": run.command,
-    "runs": runs.command,
-    "schema": schema.command,
-    "score": score.command,
-    "shortlist": shortlist.command,
-    "show": show.command,
-    "spend": spend.command,
-    "status": status.command,
-    "verify": verify.command,
-    "view": view.command,
-}
+# Modules of this folder: `command` of a command, `app` of a group. Each is imported when it is
+# called, or where help lists all: building sixty commands for one takes a tenth of a start.
+COMMANDS = (
+    "clean",
+    "compare",
+    "demo",
+    "doctor",
+    "export",
+    "forget",
+    "init",
+    "judge",
+    "publish",
+    "report",
+    "run",
+    "runs",
+    "schema",
+    "score",
+    "shortlist",
+    "show",
+    "spend",
+    "status",
+    "verify",
+    "view",
+)
 GROUPS = {
-    "audit": audit.app,
-    "bank": bank.app,
-    "dispute": dispute.app,
-    "import": imports.app,
-    "index": index.app,
-    "keys": keys.app,
-    "metrics": metrics.app,
-    "prompt": prompt.app,
-    "review": review.app,
-    "study": study.app,
-    "suite": suite.app,
+    "audit": "audit",
+    "bank": "bank",
+    "dispute": "dispute",
+    "import": "imports",
+    "index": "index",
+    "keys": "keys",
+    "metrics": "metrics",
+    "prompt": "prompt",
+    "review": "review",
+    "study": "study",
+    "suite": "suite",
 }
 _FLAGS = {"--json": "json", "--quiet": "quiet", "--debug": "debug"}
 
@@ -95,29 +64,19 @@ _ClickError: type[Exception] = next(
     c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"
 )
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help=(
-        "medassay evaluates language models for medicine: banks, runs, honest intervals, ranges "
-        "of ranks, boards that anyone can check."
-    ),
-    epilog=(
-        "Everywhere: --json (one JSON document), --quiet, --no-color, --debug (tracebacks), --log"
-        " FILE (events as JSON lines; - for standard error), --shared (runs, replies, logs and"
-        " databases for one's group, not for their owner alone). Exit codes: 0 done, 1 a check"
-        " failed, 2 usage, 3 invalid input, 4 unfinished (resumable), 5 provider, 6 integrity, 130"
-        " interrupted (resumable)."
-    ),
+_HELP = (
+    "medassay evaluates language models for medicine: banks, runs, honest intervals, ranges "
+    "of ranks, boards that anyone can check."
 )
-for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
-for _name, _group in GROUPS.items():
-    app.add_typer(_group, name=_name)
+_EPILOG = (
+    "Everywhere: --json (one JSON document), --quiet, --no-color, --debug (tracebacks), --log"
+    " FILE (events as JSON lines; - for standard error), --shared (runs, replies, logs and"
+    " databases for one's group, not for their owner alone). Exit codes: 0 done, 1 a check"
+    " failed, 2 usage, 3 invalid input, 4 unfinished (resumable), 5 provider, 6 integrity, 130"
+    " interrupted (resumable)."
+)
 
 
-@app.callback(invoke_without_command=True)
 def _options(
     version: bool = typer.Option(False, "--version", help="Print the version and leave."),
 ) -> None:
@@ -174,7 +133,8 @@ def call(arguments: list[str]) -> int:
     """Return the exit code of one call of the command line."""
     try:
         remaining = take_global_flags(arguments)
-        result = _command_line()(args=remaining, prog_name="medassay", standalone_mode=False)
+        tree = command_line(remaining[0] if remaining else "")
+        result = tree(args=remaining, prog_name="medassay", standalone_mode=False)
         sys.stdout.flush()  # a full disk or a closed pipe is heard here, not at exit
         return _stopped() if result == Interrupted.exit_code else int(result or 0)
     except typer.Exit as error:
@@ -191,12 +151,30 @@ def call(arguments: list[str]) -> int:
         return _report_error(error)
 
 
-@cache
-def _command_line() -> TyperGroup:
-    """Return the tree of commands: notebooks and tests call many in one process."""
-    group = get_command(app)
-    assert isinstance(group, TyperGroup)
-    return group
+def command_line(word: str = "") -> TyperGroup:
+    """Return the tree of commands: with the one that a word names, or with all."""
+    return _built(word if word in COMMANDS or word in GROUPS else "")
+
+
+@cache  # notebooks and tests call many in one process
+def _built(name: str) -> TyperGroup:
+    app = typer.Typer(
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        help=_HELP,
+        epilog=_EPILOG,
+    )
+    app.callback(invoke_without_command=True)(_options)
+    for command in COMMANDS:
+        if name in ("", command):
+            app.command(command)(import_module(f"medassay.cli.{command}").command)
+    for group, module in GROUPS.items():
+        if name in ("", group):
+            app.add_typer(import_module(f"medassay.cli.{module}").app, name=group)
+    tree = get_command(app)
+    assert isinstance(tree, TyperGroup)
+    return tree
 
 
 def _stopped() -> int:
