@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 import msgspec
@@ -268,7 +268,7 @@ def _ranks(line: Line) -> Any:
     strata = _strata(line)
     rows = [(f"m{i}", "zero_shot") for i in range(len(strata[0].scores))]
     made = field.field_of(rows, strata, options)
-    standings = [replace(s, used=np.flatnonzero(s.used)) for s in made.standings]
+    standings = [msgspec.structs.replace(s, used=np.flatnonzero(s.used)) for s in made.standings]
     return {"standings": standings, "pairs": made.pairs, "oracle": made.oracle, "c": made.c}
 
 

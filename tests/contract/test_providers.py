@@ -4,10 +4,10 @@ closes.
 
 import asyncio
 import json
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.contract.endpoint import Endpoint, chat
 
 from medassay.core.canonical import canonical

@@ -5,12 +5,12 @@ import base64
 import json
 import os
 import threading
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from medassay.context.tools.loop import converse
 from medassay.context.tools.result import ToolResult

@@ -1,9 +1,9 @@
 """Decisions of reviewers become revisions of banks: applied, refused, resumed."""
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import select
 from tests import makers
 from tests.exchange.reviewed_banks import GOOD, TODAY, review_all, settle, shop_bank, study_of

@@ -1,7 +1,7 @@
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from medassay.core.canonical import canonical
 from medassay.core.records.model import ModelSpec, Sampling

@@ -3,9 +3,9 @@ revision 1.
 """
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests import makers
 
 import medassay

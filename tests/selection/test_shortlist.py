@@ -1,11 +1,12 @@
 import csv
+import dataclasses
 import io
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from medassay.cli.main import call
 from medassay.errors import InputError
@@ -50,7 +51,7 @@ def test_the_published_tables(golden, table):
     assert stays["window"] == wanted["after_step_4"]
     assert stays["licence"] == wanted["after_step_5_permissive_only"]
     assert len(stays["window"]), len(found.rows) == (14, 7)
-    published = shortlist(candidates, replace(steps, licences="as_published"))
+    published = shortlist(candidates, dataclasses.replace(steps, licences="as_published"))
     assert kept(published)["licence"] == wanted["after_step_5_as_published"]
     means = {row["model"]: row["published_mean"] for row in wanted["models"]}
     for row in published.rows:

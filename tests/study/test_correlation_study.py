@@ -4,13 +4,13 @@ tables that are refused.
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.optional import scipy_stats
 
 from medassay.cli.main import call

@@ -6,10 +6,10 @@ import pty
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests import makers
 from tests.runner.mixed_plans import text_items
 from tests.suite.suite_data import MODELS, small_sets

@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests import makers
 from tests.suite.suite_data import GOOD, LETTERS, MODELS, fake, small_sets, write
 

@@ -1,8 +1,7 @@
 """The page of a shortlist in a real browser."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.accessibility import violations
 
 from medassay.selection import Candidate, SelectionSteps, shortlist

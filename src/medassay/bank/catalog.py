@@ -1,8 +1,9 @@
 """Every bank that medassay can load: one line each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from medassay.bank import reports
 from medassay.bank.loaders import (
@@ -34,8 +35,7 @@ from medassay.bank.loaders import (
 from medassay.core.records.item import Bank
 
 
-@dataclass(frozen=True, kw_only=True)
-class BankEntry:
+class BankEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A loader, and whether it was checked on the real files or written from their documentation.
 
     `golden` says that its cases may have several recorded diseases: the loader then takes which of

@@ -6,9 +6,10 @@ Excel writes ";" and Windows-1252 in much of Europe, and says neither in the fil
 import codecs
 import csv
 import sys
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+import msgspec
 
 from medassay.errors import InputError
 
@@ -24,8 +25,7 @@ _MARKS = {
 _ELSE = "cp1252"
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableForm:
+class TableForm(msgspec.Struct, frozen=True, kw_only=True):
     """Encoding and separator of a CSV table."""
 
     encoding: str = "utf-8-sig"

@@ -5,9 +5,10 @@ Orphanet and MONDO are read as their documentation describes them; RareBench's f
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.json import parse_json
@@ -30,8 +31,7 @@ _ADJECTIVES = frozenset(
 _SHORTEST = 2  # characters of a name; one letter names nothing
 
 
-@dataclass(frozen=True, kw_only=True)
-class DiseaseNames:
+class DiseaseNames(msgspec.Struct, frozen=True, kw_only=True):
     """The names of each disease in one file, by the file's codes; `form` says how it was read."""
 
     file: str

@@ -11,9 +11,9 @@ Source: specification of bank synthesis, 10.3; Broder (1997), doi:10.1109/SEQUEN
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,8 +30,7 @@ Same = Literal["levenshtein", "words"]
 _Numbers = NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(msgspec.Struct, frozen=True):
     """Two texts, by their places, with their similarity (0 to 1) and what made them alike."""
 
     first: int

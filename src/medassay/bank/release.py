@@ -2,8 +2,9 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from medassay.bank.card import card_text, next_version, read_card
 from medassay.bank.check import form_of
@@ -18,8 +19,7 @@ from medassay.core.records.target import Report
 from medassay.errors import GateError, InputError
 
 
-@dataclass(frozen=True, kw_only=True)
-class BankDifference:
+class BankDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of items added, removed and changed, the latter with the names of the changed fields."""
 
     added: tuple[str, ...]

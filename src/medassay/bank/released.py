@@ -7,8 +7,9 @@ of its content (the item without revision and approval). It is written anew with
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
@@ -20,8 +21,7 @@ FILE = "released.jsonl"
 Released = dict[str, tuple[int, str]]  # item → revision, hash of its content
 
 
-@dataclass(frozen=True, kw_only=True)
-class Changes:
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
     """Items that a release changes, with their new revisions, adds and takes out."""
 
     changed: Mapping[str, int]

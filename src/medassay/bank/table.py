@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+
+import msgspec
 
 from medassay.bank.builder import BankBuilder, letter_index
 from medassay.bank.delimited import USUAL, TableForm
@@ -35,8 +36,7 @@ _NUMBER = re.compile(
 _DECIMAL_COMMA = ("de", "es", "fr", "it", "pt", "nl")  # languages that write 4,5
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuestionTable:
+class QuestionTable(msgspec.Struct, frozen=True, kw_only=True):
     """A table of questions, and how its columns were understood.
 
     Attributes

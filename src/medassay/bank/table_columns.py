@@ -3,7 +3,8 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from medassay.bank.check import ITEM_KEYS
 from medassay.core.records.target import LETTERS
@@ -64,8 +65,7 @@ _OPTION = re.compile(r"(?:option|choice|antwort|answer|wahl)?([a-z]|[1-9]\d?)")
 _ANSWER = ("answer", "antwort")  # a key beside options, else a model answer
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableColumn:
+class TableColumn(msgspec.Struct, frozen=True, kw_only=True):
     """How one column was understood.
 
     Attributes

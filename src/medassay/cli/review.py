@@ -1,10 +1,10 @@
 """`medassay review …`: serve the review app, people, studies, what goes in and comes out."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+from msgspec.structs import replace
 
 from medassay.cli.output import out
 from medassay.cli.review_store import DATABASE, WHO, named_study, opened_database

@@ -104,5 +104,5 @@ def due(
         with opened.read() as db:
             rows = [row for row in reading.due_of(db) if row.due <= day]
         lines = (f"{row.due}  {row.study}  {row.bank}  {row.item}" for row in rows)
-        out.tell({"on": day, "due": [vars(row) for row in rows]}, *lines)
+        out.tell({"on": day, "due": [msgspec.structs.asdict(row) for row in rows]}, *lines)
         out.say(f"{len(rows)} items due on {day}")

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import typer
+from msgspec.structs import replace
 
 from medassay.cli import location
 from medassay.cli.options import ENGINE, TRUST_CODE, listed
@@ -176,8 +177,7 @@ def list_suites() -> None:
     out.tell({"suites": {name: list(names) for name, names in SUITES.items()}}, *tables)
 
 
-@dataclass(frozen=True)
-class SuiteOptions:
+class SuiteOptions(msgspec.Struct, frozen=True):
     """What the options of the command line ask of a suite."""
 
     suite: str = ""
@@ -187,8 +187,7 @@ class SuiteOptions:
     metric: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExecutionOptions:
+class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a suite is run; each is an option of the command line."""
 
     preview: bool = False

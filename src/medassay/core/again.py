@@ -1,6 +1,6 @@
 """Which replies could not be used, and which of them are asked once more."""
 
-from dataclasses import dataclass
+import msgspec
 
 from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import TrialVerdict
@@ -11,8 +11,7 @@ UNUSABLE = "unusable"  # of verdicts
 CLASSES = (*OF_TRIALS, UNUSABLE)
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(msgspec.Struct, frozen=True):
     """A wish to ask once more what could not be used: of which classes, and of which model or judge
     alone ("" for all).
 

@@ -1,10 +1,9 @@
 """What asking uses: calls, tokens and money."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(msgspec.Struct, frozen=True):
     """Calls, tokens and money, spent or to be spent.
 
     Of entries without a price, `unpriced` tokens have no money.

@@ -4,7 +4,6 @@ publication.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -110,8 +109,7 @@ class LedgerEvent(msgspec.Struct, frozen=True, kw_only=True):
         return run == self.run or run in self.joined
 
 
-@dataclass(frozen=True)
-class LedgerEntry:
+class LedgerEntry(msgspec.Struct, frozen=True, dict=True):
     """One line of a ledger: a record as it is hashed, the hash before it, its own, and who signed
     it if anyone.
     """

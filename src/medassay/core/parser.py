@@ -1,8 +1,9 @@
 """What a parser is, and what it says of one reply."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+import msgspec
 
 from medassay.core.records.item import Item
 from medassay.core.records.manifest_object import ManifestObject
@@ -13,8 +14,7 @@ Extraction = Literal["standard", "paper"]
 ReadOne = Callable[[Item, Prompt, str, Extraction], tuple[str | None, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """The value that was read, or None, and the rule or form by which, or why not.
 
     `outcome` is `truncated` where the reply ended before the answer did, with or without a value.
@@ -36,8 +36,7 @@ class ReadReply(Protocol):
         """Return what was read."""
 
 
-@dataclass(frozen=True)
-class Parser:
+class Parser(msgspec.Struct, frozen=True):
     """Takes the value out of a reply.
 
     `revision` is raised by one with every change of what is read. `longest` makes the longest value

@@ -1,9 +1,9 @@
 """What the machinery calls and the kinds of task, graders and summaries provide."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,8 +12,7 @@ from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import Trial
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowAddition:
+class RowAddition(msgspec.Struct, frozen=True, kw_only=True):
     """What a summary adds to a row of a ranking: columns by name, and the marks for them."""
 
     columns: Mapping[str, Any]

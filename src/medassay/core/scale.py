@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 
-@dataclass(frozen=True, kw_only=True)
-class Scale:
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """The declared range of a score and which end is better.
 
     Where `floor` is given, one score may lie below `lo`, down to `floor`; a mean is clipped to

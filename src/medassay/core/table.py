@@ -1,13 +1,13 @@
 """`Table`: cells that a command prints beside its lines."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 Cell = str | float | None  # of a table
 
 
-@dataclass(frozen=True, kw_only=True)
-class Table:
+class Table(msgspec.Struct, frozen=True, kw_only=True):
     """A table for a terminal.
 
     Attributes

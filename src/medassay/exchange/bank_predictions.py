@@ -6,10 +6,12 @@ import datetime as dt
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.bank.folder import bank_heads, bank_record
 from medassay.bank.run_items import RunItems
@@ -57,8 +59,7 @@ _WITHOUT_TARGET = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class BankImport:
+class BankImport(msgspec.Struct, frozen=True, kw_only=True):
     """A run made of predictions on a bank, and what of the bank they cover.
 
     Attributes

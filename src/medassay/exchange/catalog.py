@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.errors import InputError
 from medassay.exchange import helm, inspect, lm_eval
@@ -13,8 +14,7 @@ from medassay.exchange.prediction import PredictionFile, UnfinishedLog
 from medassay.storage.run import Run
 
 
-@dataclass(frozen=True)
-class Import:
+class Import(msgspec.Struct, frozen=True):
     """How one harness's logs are known and read.
 
     `expected` says what they look like, `options` are those of the reader.

@@ -36,8 +36,7 @@ _OF_TARGETS = {key for target in TARGETS for key in target.keys} - {"lowest", "t
 Family = Literal["board", "pair"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Side:
+class Side(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a comparison, with its scores of one metric.
 
     Attributes
@@ -272,8 +271,7 @@ def _compare(
     )
 
 
-@dataclass(frozen=True)
-class _ComparedRow:
+class _ComparedRow(msgspec.Struct, frozen=True):
     side: int
     model: str
     setting: str

@@ -1,7 +1,6 @@
 """Every pair of some rows over some domains: differences, tests, and what would tell them apart."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
@@ -108,8 +107,7 @@ class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
         return "; ".join(says)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowsOfDomains:
+class RowsOfDomains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Some rows over some domains, to be compared pair by pair.
 
     Attributes

@@ -7,12 +7,12 @@ What the files look like is said in `exchange.ddx_lists`.
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, content_hash, short_hash

@@ -10,7 +10,6 @@ rank at which somebody saw the golden diagnosis (`Score`: P1, P2 …, P0 for now
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -58,8 +57,7 @@ class _GivenRank(msgspec.Struct):
     score: str = msgspec.field(name="Score")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListedCase:
+class ListedCase(msgspec.Struct, frozen=True, kw_only=True):
     """One list: whose it is, of which case, and what came with it.
 
     `seen_at` is the rank at which somebody saw the golden diagnosis, 0 for nowhere.
@@ -75,8 +73,7 @@ class ListedCase:
     labels: tuple[Diagnosis, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lists:
+class Lists(msgspec.Struct, frozen=True, kw_only=True):
     """What was read: items by (domain, id), lists, how many cases had no golden diagnosis.
 
     `labelled` says that the lists came with labels, `several` how many cases name several golden

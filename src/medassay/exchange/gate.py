@@ -5,7 +5,6 @@ A rule that cannot be told does not pass: no proof is no permission.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import msgspec
@@ -25,8 +24,7 @@ _SHARES = ("cutoff", "coverage")
 EXAMPLES = "noninferior:0.02, minimum:0.7@cardiology, harm:0, cutoff:0.05, coverage:0.95"
 
 
-@dataclass(frozen=True)
-class GateRule:
+class GateRule(msgspec.Struct, frozen=True):
     """One rule: `kind:limit`, or `kind:limit@domain`."""
 
     kind: RuleKind

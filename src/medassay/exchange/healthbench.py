@@ -10,12 +10,12 @@ import ast
 import datetime as dt
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from medassay.bank.builder import Cell, read_records
 from medassay.bank.check import build_item, check_record
@@ -56,8 +56,7 @@ _UNREADABLE = (
 GIVEN = "given"  # the judge whose verdicts came with the file
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgedAnswer:
+class JudgedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One line: an item, the answer to it, and what was said of it."""
 
     item: Item

@@ -5,9 +5,10 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import short_hash
 from medassay.core.records.manifest_object import ManifestObject
@@ -26,8 +27,7 @@ _TOLD = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImportSource:
+class ImportSource(msgspec.Struct, frozen=True, kw_only=True):
     """A file of somebody else's results."""
 
     file: Path

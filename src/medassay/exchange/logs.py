@@ -8,10 +8,11 @@ import datetime as dt
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
+
+from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,8 +27,7 @@ class UnfinishedLog(InputError):
         self.reason = reason
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prediction:
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """One answer with its score, or with the key that it is held against.
 
     `where` names its place in the file, for messages. A `score` of None is unknown, not wrong.
@@ -62,8 +60,7 @@ class Prediction:
         return short_hash(parts) if any(parts) else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictionFile:
+class PredictionFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of predictions to be made a run: where it is from, and how it is read.
 
     `entries` say more of its models than their names.
@@ -72,8 +69,8 @@ class PredictionFile:
     source: ImportSource
     predictions: Generator[Prediction, None, None]
     scored: bool = True
-    remembered: Mapping[str, Any] = field(default_factory=dict)
-    entries: Mapping[str, ModelSpec] = field(default_factory=dict)
+    remembered: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    entries: Mapping[str, ModelSpec] = msgspec.field(default_factory=dict)
 
 
 def log_record(value: Any, kind: type[T], expected: str) -> T:

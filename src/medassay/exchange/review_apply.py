@@ -5,7 +5,6 @@ version.
 import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -34,8 +33,7 @@ from medassay.synthesis.release import revise_bank, twins
 Records = dict[str, ItemObject]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A decision about an item: what is to be done, by whom, and the revision that it is about.
 
     `agreed` is not an adjudicator's decision, but that all reviewers found the item right.

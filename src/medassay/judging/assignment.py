@@ -1,7 +1,8 @@
 """The assignment of judges: who judges what, and who must not judge whom."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import REPLY_TOKENS, ModelSpec
@@ -21,8 +22,7 @@ from medassay.model.spec import named
 RULE = ModelSpec(id="rule", provider="rule", family="none", location="local", concurrency=1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgeAssignment:
+class JudgeAssignment(msgspec.Struct, frozen=True, kw_only=True):
     """Who judges: a grader for each domain, and judges (seats) for each tested model.
 
     `rules` are those of the plan that the graders were made with, as a run remembers them: `steps`
@@ -32,7 +32,7 @@ class JudgeAssignment:
     graders: Mapping[str, Grader]
     seats: Mapping[str, tuple[ModelSpec, ...]]
     seed: int
-    rules: ManifestObject = field(default_factory=ManifestObject)
+    rules: ManifestObject = msgspec.field(default_factory=ManifestObject)
 
     @property
     def n_seats(self) -> int:

@@ -7,11 +7,12 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from itertools import groupby
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec import field
 
 from medassay.bank.run_items import RunItems
 from medassay.core.criteria_points import rubric_points
@@ -82,8 +83,7 @@ def _numbers() -> "array[float]":
     return array("d")
 
 
-@dataclass
-class _JudgedCell:
+class _JudgedCell(msgspec.Struct):
     """What the verdicts of one cell come to.
 
     A few numbers an answer, so that memory stays small.
@@ -113,8 +113,7 @@ class _JudgedCell:
     harm_met: Counter[str] = field(default_factory=Counter)  # criterion → answers that meet it
 
 
-@dataclass
-class _TagScores:
+class _TagScores(msgspec.Struct):
     """Scores over the criteria of one tag, and the cluster of each."""
 
     scores: "array[float]" = field(default_factory=_numbers)
@@ -207,7 +206,7 @@ class Judgements:
             return None
         panel = _panel_agreement(cells, seed)
         return JudgingColumns(
-            **{f.name: getattr(panel, f.name) for f in fields(panel)},
+            **msgspec.structs.asdict(panel),
             tags=_by_tag(cells, seed) or None,
             harmful_criteria=_harmful_criteria(cells),
             judge_failures=sum(c.failures for c in cells),

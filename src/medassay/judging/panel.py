@@ -5,8 +5,9 @@ Source: specification of rubric judging, "Panel rules" and "Agreement".
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+
+import msgspec
 
 from medassay.core.records.model import ModelSpec
 from medassay.errors import InputError
@@ -102,8 +103,7 @@ def seated(
     return tuple(substitute if judge.family.casefold() == own_family else judge for judge in judges)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AnswerAgreement:
+class AnswerAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """How far the judges of one answer agree: shares of facts, in [0, 1]."""
 
     pairwise: float

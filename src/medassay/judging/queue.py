@@ -10,10 +10,12 @@ import random
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.item import Item
@@ -108,8 +110,7 @@ class Answers:
         return Case(item=item, text=sanitized.text, template=trial.template), sanitized
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgingQueue:
+class JudgingQueue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What is judged in one pass: which answers (numbers of trials, ascending), and by whom.
 
     `name` is that of its journal and, with `.jsonl`, of its file in the run.

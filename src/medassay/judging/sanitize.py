@@ -9,7 +9,8 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 MASK_REVISION = 1
 FENCE_REVISION = 1
@@ -51,8 +52,7 @@ _MADE = (
 _INVISIBLE = ("Cf", "Cc", "Co", "Cn", "Cs")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SanitizedAnswer:
+class SanitizedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer as a judge sees it: its text, how often a name was masked, how much was cut."""
 
     text: str

@@ -3,10 +3,10 @@ a page with a figure, and a file.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache, partial
 
 import msgspec
+from msgspec.structs import replace
 
 from medassay.core.records.estimate import RowEstimate
 from medassay.core.records.statistics import OVERALL, LeaderboardRow, Statistics

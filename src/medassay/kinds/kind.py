@@ -1,9 +1,10 @@
 """What a kind of task is: all that the machinery asks of it, as one value."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser
@@ -31,16 +32,14 @@ if TYPE_CHECKING:
     from medassay.storage.run import Run
 
 
-@dataclass(frozen=True, kw_only=True)
-class DataFile:
+class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file beside a board's pages: what it holds in one line, and its text."""
 
     about: str
     text: "Callable[[Board], str]"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerView:
+class AnswerView(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a cell page that shows an answer in the way of its kind.
 
     Attributes
@@ -57,8 +56,7 @@ class AnswerView:
     replaces_reply: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Presentation:
+class Presentation(msgspec.Struct, frozen=True, kw_only=True):
     """How the results of a kind are shown.
 
     Attributes
@@ -79,16 +77,15 @@ class Presentation:
     row_type: type[LeaderboardRow] = LeaderboardRow
     pages: "Callable[[Board], Iterator[Page]] | None" = None
     tables: Callable[[Statistics, str], Iterator[Table]] | None = None
-    files: Mapping[str, DataFile] = field(default_factory=dict)
-    figures: "Mapping[str, Callable[[Run, Statistics, str], Figure | None]]" = field(
+    files: Mapping[str, DataFile] = msgspec.field(default_factory=dict)
+    figures: "Mapping[str, Callable[[Run, Statistics, str], Figure | None]]" = msgspec.field(
         default_factory=dict
     )
     views: Sequence[AnswerView] = ()
     cases: "Callable[[Run, ShownAnswers], list[ShownCase]] | None" = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class KindRules:
+class KindRules(msgspec.Struct, frozen=True, kw_only=True):
     """What a run remembers of how its kind is judged, in its manifest under the kind's key.
 
     Attributes
@@ -103,8 +100,7 @@ class KindRules:
     forget: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of task.
 
     Attributes
@@ -132,7 +128,7 @@ class Kind:
     parsers: tuple[Parser, ...] = ()
     scorers: tuple[Scorer, ...] = ()
     measures: tuple[Measure, ...] = ()
-    graders: Mapping[str, Callable[[GraderRules], Grader]] = field(default_factory=dict)
+    graders: Mapping[str, Callable[[GraderRules], Grader]] = msgspec.field(default_factory=dict)
     key: str = ""
     summary: Callable[[RunItems, Manifest, Task], Summary | None] | None = None
     rules: KindRules | None = None

@@ -1,8 +1,9 @@
 """Completion → `Answer`, with exactly one outcome, whatever the kind of task."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from medassay.core.json import record_as
 from medassay.core.parser import Extraction, Parser

@@ -1,7 +1,6 @@
 """Trials and scores of a run → its statistics: one set of rankings for each metric."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -19,8 +18,7 @@ from medassay.summary.leaderboard import leaderboard_document
 from medassay.summary.scores import RunScores
 
 
-@dataclass(frozen=True)
-class TaskPart:
+class TaskPart(msgspec.Struct, frozen=True):
     """One task of a run with its items, and the manifest as if the run had no other."""
 
     task: Task

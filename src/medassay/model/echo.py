@@ -14,8 +14,9 @@ context do too, as in the local engine.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.records.completion import Completion, Usage
@@ -44,8 +45,7 @@ class WrongEchoError(ValueError):
     """Say in which way an echo is not what it must be."""
 
 
-@dataclass(frozen=True)
-class EchoedPrompt:
+class EchoedPrompt(msgspec.Struct, frozen=True):
     """One echoed prompt: its tokens with their log-probabilities (None for the first), and what was
     generated behind it.
 

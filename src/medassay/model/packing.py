@@ -6,8 +6,10 @@ stand behind it; a mask lets each see the context and itself, and positions go o
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import field
 
 from medassay.core.records.likelihood import LogLikelihood
 
@@ -20,8 +22,7 @@ SHARED = 32  # tokens from which on a common beginning is kept
 _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
-@dataclass
-class PackedRow:
+class PackedRow(msgspec.Struct):
     """Some requests in one sequence: contexts with their continuations behind them.
 
     `shared` tokens stand before the row, read already; a context sees all of them, or as many as it

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.core.parser import Extraction, Parser, Reading
 from medassay.core.records.answer import Answer
@@ -84,15 +86,14 @@ def failed(answer: Answer) -> bool:
     return answer.value is None and answer.reason.startswith(f"{OWN_CODE} ")
 
 
-@dataclass(frozen=True)
-class OwnScorer(Scorer):
+class OwnScorer(Scorer, frozen=True):
     """The scorer that calls the function of a user.
 
     What the function does wrong leaves the answer without a score, and its reason begins with "own
     code". Besides the score it may give the columns that the plan declares.
     """
 
-    own: OwnCode = field(default_factory=OwnCode)
+    own: OwnCode = msgspec.field(default_factory=OwnCode)
 
     @property
     def _part(self) -> CodePart:

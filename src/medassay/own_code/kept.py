@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.own_code import CodePart, OwnCode, Role
 from medassay.core.records.task import Task
@@ -47,7 +49,7 @@ def recalled(task: Task, run: Path) -> Task:
     if code is None:
         return task
     parts = {role: _recalled(part, run) for role, part in code.parts.items()}
-    return replace(task, own=replace(code, parts=parts, runs=True))
+    return msgspec.structs.replace(task, own=replace(code, parts=parts, runs=True))
 
 
 def not_executed(task: Task) -> Mapping[Role, CodePart]:

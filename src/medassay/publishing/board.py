@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -209,8 +208,7 @@ def _answers(run: Run, items: RunItems, views: Sequence[AnswerView]) -> ShownAns
             )
 
 
-@dataclass(frozen=True)
-class _StoredAnswer:
+class _StoredAnswer(msgspec.Struct, frozen=True):
     """A trial that stands with its score and the hash of its line."""
 
     line: TrialLine

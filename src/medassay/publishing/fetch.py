@@ -7,10 +7,11 @@ server is followed to.
 import asyncio
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
+
+import msgspec
 
 from medassay.core.ledger import LEDGER, SITE_SUMS
 from medassay.errors import InputError, IntegrityError, Transient
@@ -28,8 +29,7 @@ _PROGRESS_INTERVAL = 5.0  # seconds
 _MISSING = (403, 404, 410)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadLimits:
+class ReadLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much of a server is read at most: seconds and bytes in all, and files."""
 
     seconds: float = 1800.0

@@ -7,9 +7,10 @@ holds their sums, so that a copy of the site can be checked whole.
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from medassay.core.keyed import keyed
 from medassay.core.ledger import (

@@ -2,9 +2,10 @@
 committed to.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
+
+import msgspec
 
 from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError, IntegrityError
@@ -14,8 +15,7 @@ from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 
 
-@dataclass(frozen=True, kw_only=True)
-class OpenedRecord(KeyedRecord):
+class OpenedRecord(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """A private record with its salt and commitment.
 
     `public` says whether the publication has it.

@@ -7,8 +7,10 @@ whole or not at all, and what was published is never touched again.
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
 from medassay.core.ledger import PUBLICATION_ID, publications_in
@@ -44,8 +46,7 @@ _LONGEST_DOCUMENT = 2**20
 _ASSETS = ("style.css", "script.js", "cells.js", "icon.svg")
 
 
-@dataclass(frozen=True, kw_only=True)
-class About:
+class About(msgspec.Struct, frozen=True, kw_only=True):
     """What a publisher says of a publication besides its runs.
 
     Parameters

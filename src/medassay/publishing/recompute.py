@@ -11,11 +11,12 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
@@ -297,8 +298,7 @@ def _is_this_code(run: Run) -> bool:
     return code == code_of_today() and commit is not None and not commit.endswith("+")
 
 
-@dataclass(frozen=True)
-class _LineRange:
+class _LineRange(msgspec.Struct, frozen=True):
     """Some lines of trials.jsonl and scores.jsonl, next to each other: where they begin, and how
     many they are.
     """
@@ -309,6 +309,9 @@ class _LineRange:
     lines: int | None = None  # None: to the end
 
 
+_WHOLE = _LineRange()
+
+
 def _scores(
     run: Run,
     items: RunItems,
@@ -316,7 +319,7 @@ def _scores(
     judged: VerdictReader | None,
     *,
     same_parts: bool,
-    part: _LineRange = _LineRange(),
+    part: _LineRange = _WHOLE,
 ) -> Iterator[tuple[Trial, TrialScore]]:
     """Yield the trials of a part with their scores, each checked."""
     scoring = TaskScorer(task)
@@ -385,7 +388,7 @@ def _scores_beside(run: Run, *, same_parts: bool) -> Iterator[tuple[Trial, Trial
         checks = [pool.submit(_check_part, run.path, part, same_parts) for part in parts]
         try:
             last: TrialPlace | tuple[()] = ()
-            for number, stored in enumerate(_stored(run, _LineRange()), 1):
+            for number, stored in enumerate(_stored(run, _WHOLE), 1):
                 last = _in_order(stored.trial, last, number)
                 yield stored.trial, stored.score
             for check in checks:

@@ -1,9 +1,9 @@
 """What a check of hashes and numbers found, step by step."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypedDict
 
+import msgspec
 from jinja2 import TemplateError
 
 from medassay.errors import MedassayError
@@ -29,11 +29,10 @@ class ReportObject(TypedDict):
     first_mismatch: str | None
 
 
-@dataclass
-class VerificationReport:
+class VerificationReport(msgspec.Struct):
     """What was checked, in order; `first_mismatch` names the first record that differs."""
 
-    checks: list[CheckResult] = field(default_factory=list)
+    checks: list[CheckResult] = msgspec.field(default_factory=list)
     first_mismatch: str | None = None
 
     @property

@@ -8,8 +8,9 @@ mark-up.
 import html
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 WORDS = 8
 _WORD = re.compile(r"[^\W_]+")
@@ -35,11 +36,10 @@ def shingles(text: str, size: int = WORDS) -> Iterator[str]:
         yield " ".join(words_found[at : at + size])
 
 
-@dataclass
-class PrivateShingles:
+class PrivateShingles(msgspec.Struct):
     """The stretches of text that must not become public, and what each stands in."""
 
-    stretches: dict[str, str] = field(default_factory=dict)
+    stretches: dict[str, str] = msgspec.field(default_factory=dict)
 
     def add(self, text: str, where: str) -> None:
         """Keep every eight words of a text secret."""

@@ -88,8 +88,7 @@ class _Verdict(msgspec.Struct):
     usage: list[_JudgeUsage] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
-class TimesKey(KeyedRecord):
+class TimesKey(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True, order=True):
     """Of what the times are summed: replies of a model or judge to one kind of question, of public
     or of synthetic items.
     """

@@ -6,7 +6,6 @@ that the root stays what was sealed. The items' file is under the seal by its su
 """
 
 import shutil
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -47,8 +46,7 @@ from medassay.viewer.index import remove_index
 _VERDICT_FIELDS = (*TRIAL_FIELDS, "judge", "seat", "score")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Forgotten:
+class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     """What was deleted: replies in the store, and the runs that now hold tombstones."""
 
     replies: int

@@ -1,7 +1,8 @@
 """Where models fail: scores by category, and the lowest answers of each row."""
 
 from collections import Counter, defaultdict
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.trial import CellKey

@@ -4,10 +4,12 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.bank.stats import ItemStats
 from medassay.core.keyed import keyed
@@ -39,8 +41,7 @@ ANSWERS_A_PAGE = 250  # of a cell
 VALIDATION = "validation"  # folder of documents, and of the page that shows them
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShownCell:
+class ShownCell(msgspec.Struct, frozen=True, kw_only=True):
     """One domain × model × setting × mode."""
 
     domain: str
@@ -49,8 +50,7 @@ class ShownCell:
     mode: str
 
 
-@dataclass(frozen=True)
-class ShownPart:
+class ShownPart(msgspec.Struct, frozen=True):
     """What a kind shows of an answer: a template, what it shows, and whether it stands in the place
     of the reply.
     """
@@ -60,8 +60,7 @@ class ShownPart:
     replaces_reply: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShownAnswer:
+class ShownAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One trial as a cell page shows it: `line` is what names it, `trial` all that its file says.
 
     `parts_shown` gives what its kind shows of it.
@@ -74,8 +73,8 @@ class ShownAnswer:
     because: str
     sha256: str
     verdicts: Sequence[Mapping[str, Any]] = ()
-    panel: Mapping[str, Any] = field(default_factory=dict)
-    parts: Mapping[str, Any] = field(default_factory=dict)
+    panel: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    parts: Mapping[str, Any] = msgspec.field(default_factory=dict)
     parts_shown: Callable[[], Sequence["ShownPart"]] = lambda: ()
 
     @property
@@ -84,8 +83,7 @@ class ShownAnswer:
         return answer_anchor(self.line.item, self.line.repeat)
 
 
-@dataclass(frozen=True)
-class RankedRow:
+class RankedRow(msgspec.Struct, frozen=True):
     """A row as a ranking shows it.
 
     Attributes
@@ -101,21 +99,19 @@ class RankedRow:
     tied: bool = False
 
 
-@dataclass
-class RowByProvenance:
+class RowByProvenance(msgspec.Struct):
     """A row with public and synthetic items apart: `rows` and `tools` by these names."""
 
     row: LeaderboardRow
-    rows: dict[str, LeaderboardRow] = field(default_factory=dict)
+    rows: dict[str, LeaderboardRow] = msgspec.field(default_factory=dict)
     gap: ProvenanceGap | None = None
-    tools: dict[str, ToolsEffect] = field(default_factory=dict)
+    tools: dict[str, ToolsEffect] = msgspec.field(default_factory=dict)
 
 
 ShownAnswers = Iterator[tuple[ShownCell, Iterator[ShownAnswer]]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShownCase:
+class ShownCase(msgspec.Struct, frozen=True, kw_only=True):
     """One ranked list as pages show it: both scores, where it lies, and its calculation rank by
     rank.
 
@@ -149,8 +145,7 @@ class ShownCase:
         return [str(entry["name"]) for entry in json.loads(trial["value"])]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShownBank:
+class ShownBank(msgspec.Struct, frozen=True, kw_only=True):
     """A bank of the run with what its public items are.
 
     Attributes
@@ -171,8 +166,7 @@ class ShownBank:
     examples: Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class OwnMethod:
+class OwnMethod(msgspec.Struct, frozen=True, kw_only=True):
     """What of the method of a board is the publisher's own: code by role, the ends of its score and
     columns, texts of prompts, the schema of records as JSON.
     """
@@ -184,8 +178,7 @@ class OwnMethod:
     schema: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Board:
+class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A sealed run made ready for pages.
 
     A compact one shows all cells on one page that reads files.
@@ -211,18 +204,18 @@ class Board:
     times: Sequence[TimesRow]
     cost_totals: Sequence[CostTotal]
     answers: Callable[[], ShownAnswers]
-    row_types: Mapping[str, type[LeaderboardRow]] = field(default_factory=dict)
+    row_types: Mapping[str, type[LeaderboardRow]] = msgspec.field(default_factory=dict)
     lines: Callable[[], Iterator[tuple[str, bytes]]]
     compact: bool = False
-    trend: Trend = field(default_factory=Trend)
+    trend: Trend = msgspec.field(default_factory=Trend)
     banks: Sequence[ShownBank] = ()
     rerun: Rerun | None = None
     reruns: Sequence[PublishedRerun] = ()
-    documents: Mapping[str, str] = field(default_factory=dict)
+    documents: Mapping[str, str] = msgspec.field(default_factory=dict)
     cases: Sequence[ShownCase] = ()
-    kind_pages: Mapping[str, str] = field(default_factory=dict)
-    kind_files: Mapping[str, str] = field(default_factory=dict)
-    slugs: dict[tuple[str, str], str] = field(default_factory=dict)
+    kind_pages: Mapping[str, str] = msgspec.field(default_factory=dict)
+    kind_files: Mapping[str, str] = msgspec.field(default_factory=dict)
+    slugs: dict[tuple[str, str], str] = msgspec.field(default_factory=dict)
     judged_task: str = ""
     own_code_published: bool = False
     folder: str = ""
@@ -232,7 +225,7 @@ class Board:
     changes: PublicationChanges | None = None
     data_files: Sequence[str] = ()
     by_category: Sequence[CategoryScore] = ()
-    worst_answers: Mapping[tuple[str, str, str], Sequence[WorstAnswer]] = field(
+    worst_answers: Mapping[tuple[str, str, str], Sequence[WorstAnswer]] = msgspec.field(
         default_factory=dict
     )
 

@@ -7,7 +7,8 @@ reading direction.
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from medassay.core.records.decision_graph import DecisionGraph
 from medassay.report.graph_layout import layout
@@ -20,8 +21,7 @@ _LETTERS, _BOLD = 30, 27  # in a line of a box, and of its name
 _MOST_LINES = 9  # of a box; the whole text stands in its tooltip
 
 
-@dataclass(frozen=True, kw_only=True)
-class DecisionBox:
+class DecisionBox(msgspec.Struct, frozen=True, kw_only=True):
     """A node in its place: its lines of text, those of its name first, and what its tooltip
     says.
     """

@@ -4,8 +4,9 @@ A name means the same in every table.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from medassay.report.tables import csv_text
 
@@ -18,8 +19,7 @@ PARQUET: Mapping[Kind, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column: what kind of value it holds, and what that is."""
 
     kind: Kind

@@ -7,8 +7,9 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from medassay.report.pages.html import asset, environment, neutral
 from medassay.report.plot.figure import Figure, drawable
@@ -23,8 +24,7 @@ _LATEX = str.maketrans(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grid:
+class Grid(msgspec.Struct, frozen=True, kw_only=True):
     """A table of texts; the first `names` columns name the row."""
 
     heads: Sequence[str]
@@ -34,8 +34,7 @@ class Grid:
     folded: bool = False  # on the page behind a click
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
+class Section(msgspec.Struct, frozen=True, kw_only=True):
     """One part of a sheet: a heading, a paragraph, at most one figure, any number of tables."""
 
     title: str
@@ -44,8 +43,7 @@ class Section:
     grids: Sequence[Grid] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportDocument:
+class ReportDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A sheet.
 
     `name` is that of its files, `reading` the finding in one paragraph, `notes` what a reader must
@@ -61,7 +59,7 @@ class ReportDocument:
     lines: Sequence[Mapping[str, Any]]
     data: Mapping[str, Any]
     notes: Sequence[str] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def files(self) -> dict[str, bytes]:
         """Return the files by name; figures are left out where they cannot be drawn."""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from xml.etree import ElementTree
 
 import msgspec
@@ -17,8 +16,7 @@ _SPACE = "http://www.w3.org/2005/Atom"
 _MOST = 100  # entries of a feed, the newest
 
 
-@dataclass(frozen=True, kw_only=True)
-class FeedEntry:
+class FeedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One publication, one change of the status of one, or one step of a dispute about one."""
 
     id: str

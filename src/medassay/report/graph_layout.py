@@ -1,11 +1,11 @@
 """Where the boxes of a graph stand, from left to right."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True)
-class GraphLayout:
+class GraphLayout(msgspec.Struct, frozen=True):
     """The column of each box, and where it begins from above, in the order of the boxes."""
 
     columns: list[int]

@@ -4,7 +4,6 @@ Nothing here depends on who judged.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -70,8 +69,7 @@ class PassedNode(msgspec.Struct, frozen=True, kw_only=True):
         return self.node + (f": {self.verdict}" if self.verdict else "") + status
 
 
-@dataclass(frozen=True, kw_only=True)
-class Box:
+class Box(msgspec.Struct, frozen=True, kw_only=True):
     """One node: its place (left, top), its name cut to fit, and what stands in the tooltip."""
 
     node: str
@@ -82,8 +80,7 @@ class Box:
     says: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Edge:
+class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """The way from a node to one below it, with the reply that leads there."""
 
     start: str
@@ -94,8 +91,7 @@ class Edge:
     y: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerPath:
+class AnswerPath(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer passed: boxes, edges, and the same in words, branch by branch."""
 
     boxes: Sequence[Box]
@@ -103,8 +99,7 @@ class AnswerPath:
     says: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drawing:
+class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     """A graph ready to be drawn.
 
     `number` makes its id on the page, `wide` is the width of a box.

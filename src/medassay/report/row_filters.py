@@ -1,8 +1,9 @@
 """What the rows of a ranking are filtered by: facts of their models as the manifest states them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.core.records.statistics import LeaderboardRow
 
@@ -23,8 +24,7 @@ _LABELS = {
 }
 
 
-@dataclass(frozen=True)
-class RowFilter:
+class RowFilter(msgspec.Struct, frozen=True):
     """A choice above a ranking: the fact that it filters by, what it is called, and its values with
     their texts.
     """

@@ -1,7 +1,6 @@
 """What replies took and cost, as pages and times.csv show it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -45,8 +44,7 @@ class TimesRow(msgspec.Struct, frozen=True, kw_only=True):
     memory_gib: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CostTotal:
+class CostTotal(msgspec.Struct, frozen=True, kw_only=True):
     """What the replies of one model or judge came to, or all replies: then without a name.
 
     Attributes
@@ -61,7 +59,7 @@ class CostTotal:
     prompt_tokens: int
     completion_tokens: int
     without_tokens: int
-    cost: dict[str, float] = field(default_factory=dict)
+    cost: dict[str, float] = msgspec.field(default_factory=dict)
     unknown: bool
 
 

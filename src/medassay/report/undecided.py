@@ -2,7 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from medassay.core.records.relations import Relations, RowPair
 from medassay.core.records.statistics import OVERALL
@@ -17,8 +18,7 @@ PLANNED_EACH = 3
 _MOST_PLANNED = 40
 
 
-@dataclass(frozen=True)
-class UndecidedPair:
+class UndecidedPair(msgspec.Struct, frozen=True):
     """A row's partner, the difference (row minus partner, on the scale), and about how many items
     would show which of them is better; None where nobody can say.
     """

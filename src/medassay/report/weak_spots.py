@@ -1,12 +1,11 @@
 """Where a model fails, as its page shows it: scores by category, and single answers."""
 
-from dataclasses import dataclass
+import msgspec
 
 from medassay.core.records.estimate import Ends, Estimate
 
 
-@dataclass(frozen=True, kw_only=True)
-class CategoryScore:
+class CategoryScore(msgspec.Struct, frozen=True, kw_only=True):
     """The score of a row over the items of one category, with its interval."""
 
     category: str
@@ -18,8 +17,7 @@ class CategoryScore:
     estimate: Estimate
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorstAnswer:
+class WorstAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that scored low.
 
     Attributes

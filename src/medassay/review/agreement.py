@@ -4,10 +4,10 @@ each entry right.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from medassay.core.json import record_as
@@ -23,8 +23,7 @@ ALL = "all"
 Scores = Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class LastReview:
+class LastReview(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The last complete review of one reviewer of one entry.
 
     `reviewer` is a number in the study, no name.
@@ -106,8 +105,7 @@ def differing(aspects: Iterable[Aspect], reviews: Sequence[LastReview]) -> list[
     return names
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewerAgreement:
+class ReviewerAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """Krippendorff's alpha of an aspect among reviewers of one qualification, or of all.
 
     The value is None where it is undefined.
@@ -209,8 +207,7 @@ def is_right(form: Form, review: LastReview) -> bool | None:
     return min(numbers) >= 3 and review.harm is None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Votes:
+class Votes(msgspec.Struct, frozen=True, kw_only=True):
     """The votes of a category and iteration, and how many entries lack some of the k reviews."""
 
     category: str

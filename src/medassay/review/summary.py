@@ -4,8 +4,9 @@ qualification.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from medassay.bank.reviews import ReviewerGroup
 from medassay.core.records.estimate import Estimate
@@ -19,8 +20,7 @@ _MEAN_BELOW = FLAGGED_BELOW / 3
 _SCALE = Scale(lo=1, hi=5)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EntrySummary:
+class EntrySummary(msgspec.Struct, frozen=True, kw_only=True):
     """What the reviews of one entry say together.
 
     `total` is the mean total of 15, None where not all three were scored.
@@ -89,8 +89,7 @@ def by_qualification(reviews: Sequence[LastReview]) -> list[ReviewerGroup]:
     return [*groups, together(groups)] if groups else []
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrendPoint:
+class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
     """A mean score in one month, of one category or qualification or of all."""
 
     month: str
@@ -140,8 +139,7 @@ def trend(reviews: Sequence[LastReview], aspect: str, by: By, *, seed: int) -> l
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class EntryCounts:
+class EntryCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How many entries of a study have any score of at most 3, a mean total below 9 (two questions,
     two answers), a flag, or harm seen.
     """

@@ -7,7 +7,6 @@ else happens with it.
 import traceback
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -180,8 +179,7 @@ class AnswerStage:
         self._progress.advance(cell.model, cell.domain, "failed")
 
 
-@dataclass(frozen=True)
-class AnswerStageSpec:
+class AnswerStageSpec(msgspec.Struct, frozen=True):
     """What another process needs to answer trials of a schedule: it reads the items from the run.
 
     Parameters
@@ -194,7 +192,7 @@ class AnswerStageSpec:
     schedule: Schedule
     models_file: ModelsSource
     majority: Mapping[str, str]
-    again: Mapping[int, Attempt] = field(default_factory=dict)
+    again: Mapping[int, Attempt] = msgspec.field(default_factory=dict)
 
     @property
     def specs(self) -> Mapping[str, ModelSpec]:

@@ -8,9 +8,12 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
+
+import msgspec
+from msgspec import field
 
 from medassay.core.canonical import canonical
 from medassay.core.log import log
@@ -31,8 +34,7 @@ MOST_SENDS = 6  # the first and five retries
 _MOST_SENDS_UNCONNECTED = 3
 
 
-@dataclass
-class Tally:
+class Tally(msgspec.Struct):
     """What happened in one pass: calls made, replies replayed, failures by reason."""
 
     called: int = 0
@@ -67,8 +69,7 @@ class Tally:
             self.given_up.setdefault(model, reason)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(msgspec.Struct, frozen=True):
     """One prompt on its way to a model; `key` is that of its reply in the response store."""
 
     spec: ModelSpec
@@ -79,8 +80,7 @@ class ModelRequest:
     key: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class AskSettings:
+class AskSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How models are asked.
 
     Parameters
@@ -422,7 +422,7 @@ def redacted(completion: Completion) -> Completion:
     """Return what a model said without the keys that its endpoint may have put there."""
     clean = secrets.redact_reply
     calls = tuple(
-        replace(
+        msgspec.structs.replace(
             call,
             id=clean(call.id),
             name=clean(call.name),

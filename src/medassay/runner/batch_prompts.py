@@ -16,7 +16,7 @@ import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Literal, Protocol
@@ -96,8 +96,7 @@ class Questions(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """What came of one subject: JSON values, or why there are none, and whether that is since no
     reply came.
     """
@@ -287,8 +286,7 @@ class SubjectRecord(msgspec.Struct, frozen=True, kw_only=True):
         return Finding(problem=self.reason or "", unanswered=self.outcome == "failed")
 
 
-@dataclass
-class PromptBatchStage:
+class PromptBatchStage(msgspec.Struct):
     """The subjects of an inquiry; a unit is a subject."""
 
     stage_spec: "PromptBatchSpec"
@@ -381,8 +379,7 @@ class PromptBatchStage:
         return record, bool(replayed) and all(replayed)
 
 
-@dataclass(frozen=True)
-class PromptBatchSpec:
+class PromptBatchSpec(msgspec.Struct, frozen=True):
     """What another process needs to ask about subjects of an inquiry.
 
     `before` is how subjects were asked about in former inquiries, `again` names what is asked about
@@ -392,10 +389,10 @@ class PromptBatchSpec:
     what: str
     questions: Questions
     spec: ModelSpec
-    before: Mapping[int, LastAttempt] = field(default_factory=dict)
+    before: Mapping[int, LastAttempt] = msgspec.field(default_factory=dict)
     again: tuple[str, ...] = ()
     secret_names: tuple[str, ...] = ()
-    majority: Mapping[str, str] = field(default_factory=dict)  # there is no bank
+    majority: Mapping[str, str] = msgspec.field(default_factory=dict)  # there is no bank
 
     @property
     def specs(self) -> Mapping[str, ModelSpec]:

@@ -4,13 +4,13 @@ days or money for nothing.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from medassay.core.records.plan import EngineRules
 
 
-@dataclass(frozen=True, slots=True)
-class RecentEnds:
+class RecentEnds(msgspec.Struct, frozen=True):
     """How requests of one model ended lately, in the order in which they ended.
 
     Parameters

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.core.amount import Amount
 from medassay.core.canonical import canonical
@@ -153,8 +154,7 @@ def refuse_unknown_prices(
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Booking:
+class Booking(msgspec.Struct, frozen=True):
     """A request that is under way, at its upper bound.
 
     `number` is that of its line in the spend journal.

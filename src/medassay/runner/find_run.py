@@ -2,8 +2,9 @@
 
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from medassay.core.again import Again, read_again
 from medassay.core.canonical import canonical
@@ -19,8 +20,7 @@ from medassay.storage.object_store import carry_home, left_behind
 from medassay.storage.run import Run, create_run, latest, open_run, runs_of_plan, tidy
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOrigin:
+class RunOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is known by, and the earlier run that it repeats or goes on from.
 
     `stored` is the run that a fresh one is held against. `again` says which replies are asked once

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 
+import msgspec
 from aiolimiter import AsyncLimiter
 
 from medassay.core.log import log
@@ -12,8 +12,7 @@ from medassay.core.records.model import ModelSpec
 _LOOK_EVERY = 1.0  # seconds: a pause may be ended
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """A worker's part of an endpoint: requests at once, the part of its rates, and seconds to hold
     back.
     """
@@ -23,8 +22,7 @@ class Share:
     pause: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointStats:
+class EndpointStats(msgspec.Struct, frozen=True):
     """What a gate heard of its endpoint since it was last asked: successes, overloads, seconds to
     hold back.
     """

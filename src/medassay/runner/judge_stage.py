@@ -6,7 +6,6 @@ Every verdict kept, a failing judge never guessed for.
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -173,8 +172,7 @@ class JudgeStage:
         return await run_beside(self._beside, partial(grader.step, cases, replies))
 
 
-@dataclass(frozen=True)
-class JudgeStageSpec:
+class JudgeStageSpec(msgspec.Struct, frozen=True):
     """What another process needs to give verdicts of a queue: judges are made anew from what the
     run remembers.
     """
@@ -186,7 +184,7 @@ class JudgeStageSpec:
     seats: Mapping[str, tuple[ModelSpec, ...]]
     seed: int
     again: Mapping[int, int]
-    majority: Mapping[str, str] = field(default_factory=dict)  # no baseline judges
+    majority: Mapping[str, str] = msgspec.field(default_factory=dict)  # no baseline judges
 
     @classmethod
     def of(cls, queue: JudgingQueue, again: Mapping[int, int]) -> "JudgeStageSpec":

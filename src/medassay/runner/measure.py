@@ -9,8 +9,9 @@ off goes on where it was, and a second run with the same answers computes nothin
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
@@ -33,8 +34,7 @@ _BATCH = 64  # pairs handed to a metric at once
 _WINDOW = 4096  # among which like lengths are looked for
 
 
-@dataclass(frozen=True)
-class TextMeasures:
+class TextMeasures(msgspec.Struct, frozen=True):
     """The metrics of a run that need a model: those that are here, and why the others are not."""
 
     available: Mapping[str, TextMeasure]

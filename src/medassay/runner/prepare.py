@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+
+import msgspec
 
 from medassay.bank.find import find_bank
 from medassay.bank.folder import asked_forms, asked_languages
@@ -32,8 +34,7 @@ from medassay.runner.schedule import Schedule
 from medassay.runner.stages import refuse_leaving
 
 
-@dataclass(frozen=True, kw_only=True)
-class PreparedRun:
+class PreparedRun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A plan made ready: its trials numbered, its banks, and who judges if anyone does.
 
     `embedder` is the entry that queries are sent to, by its name; {} where nobody is asked.

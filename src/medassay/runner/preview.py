@@ -4,10 +4,10 @@ import random
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from medassay.core.amount import NOTHING, Amount
@@ -42,8 +42,7 @@ from medassay.storage.response import ResponseStore, request_key
 from medassay.storage.run import latest
 
 
-@dataclass
-class _PreviewCounter:
+class _PreviewCounter(msgspec.Struct):
     """Counts what one model would be asked."""
 
     spec: ModelSpec

@@ -4,7 +4,9 @@ change where it does not.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.records.completion import Completion
@@ -33,14 +35,13 @@ _TOOL = {
 }
 
 
-@dataclass(kw_only=True)
-class Probe:
+class Probe(msgspec.Struct, kw_only=True):
     """What an entry's endpoint said: its reply, None where there is none, and what is wrong, a
     sentence each.
     """
 
     text: str | None = None
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = msgspec.field(default_factory=list)
 
 
 async def probe(spec: ModelSpec, environment: Mapping[str, str]) -> Probe:
@@ -135,7 +136,7 @@ def _changes(spec: ModelSpec) -> Iterator[tuple[str, ModelSpec]]:
 
 
 async def _logprobs(spec: ModelSpec, environment: Mapping[str, str]) -> list[str]:
-    reply = await _ask(spec, environment, replace(_prompt(spec), alternatives=2))
+    reply = await _ask(spec, environment, msgspec.structs.replace(_prompt(spec), alternatives=2))
     if reply.logprobs:
         return []
     return ['gives no log-probabilities although "logprobs" is true: take it out of the entry']
@@ -144,7 +145,9 @@ async def _logprobs(spec: ModelSpec, environment: Mapping[str, str]) -> list[str
 async def _likelihood(spec: ModelSpec, environment: Mapping[str, str]) -> list[str]:
     if (reason := spec.cannot_tell("choices")) is not None:
         return [f'declares "likelihood", but {reason}']
-    question = replace(_prompt(spec), likely=LikelihoodRequest(continuations=(" A", " B")))
+    question = msgspec.structs.replace(
+        _prompt(spec), likely=LikelihoodRequest(continuations=(" A", " B"))
+    )
     try:
         await _ask(spec, environment, question)
     except MedassayError as error:

@@ -5,15 +5,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 from medassay.core.frame import table_html
 from medassay.errors import Interrupted
 
 
-@dataclass
-class Stop:
+class Stop(msgspec.Struct):
     """Asked for by Ctrl-C: `soon` finishes the calls under way."""
 
     soon: bool = False

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from medassay.core.again import Again
 from medassay.model.chats import all_named_secrets, knows_majority, make_chats
@@ -20,8 +21,7 @@ from medassay.storage.response import ResponseStore
 from medassay.storage.run import Run, lock_run, tidy
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller of a run decides besides the plan.
 
     Parameters

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -66,8 +66,7 @@ _MADE_ANEW = SURROUNDINGS | frozenset(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgingOptions:
+class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Who shall judge the answers of a finished run, and how; `task` "" is the run's own.
 
     `graphs` are names or files of graphs; empty takes those of the run, else of the task.
@@ -223,8 +222,7 @@ def preview_again(
     return msgspec.structs.replace(preview_of(rows), answers=len(answers.open))
 
 
-@dataclass(frozen=True)
-class _How:
+class _How(msgspec.Struct, frozen=True):
     """With what a run is judged: keys, where, who watches, whether failures are accepted, and on
     which engine.
     """
@@ -289,7 +287,7 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
     document, manifest = source.manifest_document, source.manifest
     task = _judged_task(manifest, options.task)
     if task.own is not None:
-        task = replace(task, n_judges=len(options.judges) or task.n_judges)
+        task = msgspec.structs.replace(task, n_judges=len(options.judges) or task.n_judges)
         task = recalled(task, source.path) if options.trust_code is True else task
     specs = load_models(options.models_file)
     tested = {name: remembered(entry) for name, entry in document["models"].items()}

@@ -7,7 +7,6 @@ bank versions, "Runs".
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -34,15 +33,14 @@ _Scores = list[
 ]  # of each trial with a score: it, and the number of its item's cluster
 
 
-@dataclass
-class _Cell:
+class _Cell(msgspec.Struct):
     trials: int = 0
     identical: int = 0
     closed: int = 0
     closed_identical: int = 0
     same_text: int = 0
-    old: _Scores = field(default_factory=list)
-    new: _Scores = field(default_factory=list)
+    old: _Scores = msgspec.field(default_factory=list)
+    new: _Scores = msgspec.field(default_factory=list)
 
 
 def stored_run(runs: Path, plan_hash: str, contents: Collection[str]) -> Run | None:

@@ -6,11 +6,13 @@ reference record needs, and what each prompt leaves of a stated `context`.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from medassay.core.records.health_record import reference_text
 from medassay.core.records.item import Item

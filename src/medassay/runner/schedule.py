@@ -9,9 +9,11 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.bank.folder import bank_heads
 from medassay.core.records.context_config import CONTEXTS
@@ -47,8 +49,7 @@ from medassay.runner.context import Contexts
 from medassay.runner.reply_room import ReplyRoom, room_of
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(msgspec.Struct, frozen=True):
     """One domain × model × setting × mode; `base` is the number of its first trial."""
 
     domain: str
@@ -415,10 +416,12 @@ class Schedule:
         )
         if self.tools and cell.mode == "tools":
             prompt = self._with_limit(spec, prompt, part)
-            return replace(prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}")
+            return msgspec.structs.replace(
+                prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}"
+            )
         if self.task.asks == "reply" or other or spec.is_baseline:
             return self._with_limit(spec, self.room.fit(spec, item, prompt), part)
-        return replace(prompt, likely=self._request(item, prompt, template))
+        return msgspec.structs.replace(prompt, likely=self._request(item, prompt, template))
 
     def _with_limit(self, spec: ModelSpec, prompt: Prompt, part: Task) -> Prompt:
         """Return a prompt with the limit of its own task, where another allows longer replies and
@@ -427,7 +430,7 @@ class Schedule:
         is_limited = prompt.max_tokens is not None or spec.id not in self._unlimited
         if is_limited or part.reply_tokens == self.task.reply_tokens:
             return prompt
-        return replace(prompt, max_tokens=part.reply_tokens)
+        return msgspec.structs.replace(prompt, max_tokens=part.reply_tokens)
 
     def _examples(self, bank: str, forms: frozenset[str]) -> list[Item]:
         """Return the examples of a bank that are asked as items of some forms are.

@@ -6,7 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
 from medassay.core.again import Again
@@ -36,8 +38,7 @@ from medassay.storage.object_store import mirror_of
 from medassay.storage.run import Run
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunContext:
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a stage needs: who asks, which engine spreads it, who watches, and whether
     failures are accepted.
 
@@ -124,7 +125,7 @@ def _spec_with_repeats(
         attempts, chosen = trials_again(journalled(journal), context.again)
         for number in chosen:
             journal.forget(number)
-    return replace(stage_spec, again=attempts)
+    return msgspec.structs.replace(stage_spec, again=attempts)
 
 
 def _ask_trials(

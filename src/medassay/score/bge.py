@@ -8,9 +8,10 @@ Source: specification of text metrics; Chen et al. (2024), doi:10.18653/v1/2024.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from medassay.core.scale import Scale
 from medassay.errors import UnavailableError
@@ -28,8 +29,7 @@ Token = TypeVar("Token")
 _HEADS = ("sparse_linear.pt", "colbert_linear.pt")
 
 
-@dataclass(frozen=True)
-class _Vectors:
+class _Vectors(msgspec.Struct, frozen=True):
     """One text: its vector, token → weight, and a vector a token (but the first)."""
 
     dense: "torch.Tensor"

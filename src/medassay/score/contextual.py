@@ -3,9 +3,10 @@ compare.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 BATCH = 32
 
 
-@dataclass(frozen=True)
-class EncodedText:
+class EncodedText(msgspec.Struct, frozen=True):
     """One text: ids of its tokens, the tokens, and the hidden states wanted, shape (n_tokens,
     width), special tokens among them.
     """

@@ -11,9 +11,9 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from medassay.core.reply.json_value import MOST_LEVELS, read_json_reply
@@ -36,8 +36,7 @@ _STEP = re.compile(r'\.?([^.\[\]"]+)|\[(\d+|\*)\]|\.?\[("(?:[^"\\]|\\.)*")\]')
 _PLAIN_KEY = re.compile(r'[^.\[\]"]+')
 
 
-@dataclass(frozen=True, kw_only=True)
-class JsonSimilarity:
+class JsonSimilarity(msgspec.Struct, frozen=True, kw_only=True):
     """How far a reply's JSON agrees with the expected one; all scores in [0, 1].
 
     `overall` is the mean over the leaves expected, `by_section` over those below each top-level
@@ -47,8 +46,8 @@ class JsonSimilarity:
     """
 
     overall: float
-    by_section: Mapping[str, float] = field(default_factory=dict)
-    leaf_scores: Mapping[str, float] = field(default_factory=dict)
+    by_section: Mapping[str, float] = msgspec.field(default_factory=dict)
+    leaf_scores: Mapping[str, float] = msgspec.field(default_factory=dict)
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     duplicate_keys: tuple[str, ...] = ()
@@ -342,15 +341,14 @@ class _Alignment:
         return partners
 
 
-@dataclass
-class _Scores:
+class _Scores(msgspec.Struct):
     """What is collected on the way down: scores of leaves, and what is missing or extra."""
 
     absent_null: float
-    of: dict[Path, float] = field(default_factory=dict)
-    missing: list[Path] = field(default_factory=list)
-    extra: list[Path] = field(default_factory=list)
-    alignment: _Alignment = field(default_factory=_Alignment)
+    of: dict[Path, float] = msgspec.field(default_factory=dict)
+    missing: list[Path] = msgspec.field(default_factory=list)
+    extra: list[Path] = msgspec.field(default_factory=list)
+    alignment: _Alignment = msgspec.field(default_factory=_Alignment)
 
     def score(self, gold: Tree, actual: Tree, path: Path) -> None:
         if isinstance(gold, dict) and isinstance(actual, dict):

@@ -5,9 +5,10 @@ of two texts that need a model.
 import importlib.util
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+import msgspec
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.answer import Answer
@@ -23,8 +24,7 @@ EMBEDDED = "embedded:minilm"
 _WEIGHTS = (".safetensors", ".bin", ".pt")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measure:
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """What is told of an answer besides its score, whoever gives that.
 
     Attributes
@@ -40,7 +40,7 @@ class Measure:
     name: str
     parts: Callable[[Item, Answer, str], dict[str, Any]]
     revision: int
-    columns: Mapping[str, Scale] = field(default_factory=dict)
+    columns: Mapping[str, Scale] = msgspec.field(default_factory=dict)
     forms: tuple[Form, ...] = ()
 
 

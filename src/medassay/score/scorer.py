@@ -1,7 +1,8 @@
 """What a scorer is, and how a plain function becomes one."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
@@ -13,8 +14,7 @@ from medassay.core.scale import Scale
 ScoreOne = Callable[[Item, Answer], tuple[float | None, str]]
 
 
-@dataclass(frozen=True)
-class Scorer:
+class Scorer(msgspec.Struct, frozen=True):
     """Turns answers into scores on a declared scale.
 
     A failed trial is null: the provider's fault, unknown. Any other missing answer gets the worst

@@ -13,9 +13,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+import msgspec
 from rapidfuzz.distance import LCSseq, Levenshtein
 
 REVISION = 1
@@ -38,8 +38,7 @@ _MARKS = (
 )
 
 
-@dataclass(frozen=True)
-class Rouge:
+class Rouge(msgspec.Struct, frozen=True):
     """F1 of single words, of pairs of words, and of the longest common subsequence.
 
     Each lies in [0, 1].

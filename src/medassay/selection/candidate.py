@@ -6,11 +6,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any, ClassVar
+
+import msgspec
 
 from medassay.core.json import parse_json
 from medassay.core.keyed import KeyedRecord
@@ -31,8 +32,7 @@ _WINDOW = re.compile(r"(\d{1,9})([km]?)", re.IGNORECASE)
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Candidate(KeyedRecord):
+class Candidate(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """One model; None is what nobody has stated.
 
     `parameters_b` in billions, `context_tokens` in tokens, `scores` in [0, 1] by discipline.
@@ -49,7 +49,7 @@ class Candidate(KeyedRecord):
     licence: str | None = None
     predictions: str | None = None
     source: str | None = None
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, float] = msgspec.field(default_factory=dict)
 
     def mean(self, disciplines: tuple[str, ...]) -> float | None:
         """Return the arithmetic mean of the disciplines; None when one is not known."""

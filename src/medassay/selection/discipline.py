@@ -4,7 +4,6 @@ difference is shown.
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -68,8 +67,7 @@ class Recomputed(msgspec.Struct, frozen=True, kw_only=True):
     pairs: list[RecomputedPair] = []
 
 
-@dataclass(frozen=True, kw_only=True)
-class DisciplineScores:
+class DisciplineScores(msgspec.Struct, frozen=True, kw_only=True):
     """Right or wrong, for each discipline an array (n_models, n_items).
 
     A blank prediction is wrong, and counted.

@@ -5,8 +5,9 @@ Stated by those who publish the models; nobody here has had them checked by a la
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+import msgspec
 
 from medassay.core.keyed import KeyedRecord
 
@@ -19,8 +20,7 @@ POLICIES: dict[Policy, str] = {
 STATED = "2026-11-21"  # the day to which this table speaks
 
 
-@dataclass(frozen=True, kw_only=True)
-class Family(KeyedRecord):
+class Family(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """What the licences of a family allow.
 
     `licences` are their names, compared without case, blanks, hyphens and words such as "licence";

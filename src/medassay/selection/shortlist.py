@@ -4,7 +4,6 @@ Source: specification of model selection.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypedDict
 
@@ -19,8 +18,7 @@ from medassay.selection.licence import FAMILIES, POLICIES, STATED, admits
 from medassay.selection.steps import SelectionSteps
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(msgspec.Struct, frozen=True):
     """A step: what is known of a candidate (None is unknown), and why that does not do ("" when it
     does).
     """
@@ -35,8 +33,7 @@ class _Step:
         return None if value is None else self.reason(value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class StepResult(KeyedRecord):
+class StepResult(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """One step: models kept, in order of their mean; (model, reason) for those that go.
 
     Models of which a step knows nothing stay and are marked.
@@ -51,8 +48,7 @@ class StepResult(KeyedRecord):
     unknown: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShortlistRow:
+class ShortlistRow(msgspec.Struct, frozen=True, kw_only=True):
     """One model of a shortlist: its mean, and the steps that nobody could answer for it."""
 
     candidate: Candidate
@@ -73,8 +69,7 @@ class ShortlistDocument(TypedDict, total=False):
     recomputed: dict[str, Any] | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shortlist:
+class Shortlist(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The models that passed every step, best mean first, and the way there."""
 
     steps: SelectionSteps

@@ -10,7 +10,6 @@ A process that only writes holds a `Segment`; a `Journal` also knows where every
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol
@@ -28,8 +27,7 @@ VERDICTS = "verdicts"  # folder of the verdicts that judges gave, and name of th
 _SCORE, _TIMING, _RECORD = b'{"score":', b',"timing":', b',"record":'
 
 
-@dataclass(frozen=True, slots=True)
-class JournalLine:
+class JournalLine(msgspec.Struct, frozen=True):
     """One journalled record.
 
     Record and score are canonical JSON, `b"null"` where there is no score.
@@ -64,8 +62,7 @@ class RecordWriter(Protocol):
         """Bring everything to the disk and write no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPlaces:
+class RecordPlaces(msgspec.Struct, frozen=True):
     """Where the lines of some records lie in one segment: parallel arrays."""
 
     segment: str

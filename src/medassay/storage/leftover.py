@@ -7,9 +7,10 @@ import datetime as dt
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from medassay.core.ledger import LEDGER
 from medassay.storage.run import LEASES, LOCK, STUDIES, Run, is_locked
@@ -21,8 +22,7 @@ _LEASE_SECONDS = 600.0  # a lease is renewed every few seconds
 _FROM = ("again_of", "judged_from", "rescored_from", "fresh_of")
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
+class Leftover(msgspec.Struct, frozen=True):
     """A file or folder that may go, why, and how many bytes it takes."""
 
     path: Path

@@ -1,10 +1,11 @@
 """The records of a run, decoded line by line."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
 
 from medassay.core.json import RecordDecoder
 from medassay.core.records.score import TrialScore
@@ -75,8 +76,7 @@ def read_scored_trials(folder: Path) -> Iterator[tuple[Trial, TrialScore]]:
         yield trial, score
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTrial:
+class StoredTrial(msgspec.Struct, frozen=True):
     """A trial and its score, with the line and the object that hold them."""
 
     trial: Trial

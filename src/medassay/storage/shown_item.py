@@ -22,8 +22,7 @@ from medassay.storage.run_records import trial_lines
 _SHORTEST_HASH = 8  # digits of a trial's SHA-256 that name it
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShownTrial:
+class ShownTrial(msgspec.Struct, frozen=True, kw_only=True):
     """A trial with its score.
 
     Attributes

@@ -15,12 +15,12 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from medassay.core.amount import NOTHING, Amount
 from medassay.core.canonical import canonical
@@ -38,8 +38,7 @@ _LOCK = ".lock"
 UsageOf = Callable[[str], Usage | None]  # of a stored reply, by its key
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(msgspec.Struct, frozen=True):
     """What one account (a run, a study, a workshop) spent on one model in one month.
 
     `open` is the part that was reserved and never settled, already in `amount`; `currency` that of
@@ -55,8 +54,7 @@ class Spending:
     estimated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SpendingLimits:
+class SpendingLimits(msgspec.Struct, frozen=True):
     """What all runs of a workspace may spend together, in money: in a calendar month (UTC), and in
     all; None is no bound.
     """
@@ -165,18 +163,17 @@ class _ClosingLine(msgspec.Struct):
 _LINE = msgspec.json.Decoder(dict[str, Any])
 
 
-@dataclass
-class _Book:
+class _Book(msgspec.Struct):
     """A file of the journal as far as it was read."""
 
     path: Path
     offset: int = 0
     account: str = ""
     fresh: bool = False
-    prices: dict[str, Price | None] = field(default_factory=dict)
-    settled: dict[tuple[str, str], Amount] = field(default_factory=dict)  # model, month
-    open: dict[int, _ReservationLine] = field(default_factory=dict)
-    replied: set[str] = field(default_factory=set)  # keys of requests that were settled
+    prices: dict[str, Price | None] = msgspec.field(default_factory=dict)
+    settled: dict[tuple[str, str], Amount] = msgspec.field(default_factory=dict)  # model, month
+    open: dict[int, _ReservationLine] = msgspec.field(default_factory=dict)
+    replied: set[str] = msgspec.field(default_factory=set)  # keys of requests that were settled
     closed: list[Spending] | None = None
 
     def read_on(self) -> None:
@@ -569,8 +566,7 @@ def spendings(
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(msgspec.Struct, frozen=True):
     """What was spent under one name: on a model, in a month, by a run; one for each currency."""
 
     name: str

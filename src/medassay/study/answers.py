@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.statistics import OVERALL
@@ -21,8 +22,7 @@ MEASURES = "measures"  # folder of a workspace
 SIGNED = ("bleurt",)  # can be negative, so their mean says nothing of their size
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudyAnswer:
+class StudyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One answer. `values` is what the run already knows of it, `people` what people said of it."""
 
     item: str
@@ -30,8 +30,8 @@ class StudyAnswer:
     repeat: int
     text: str
     reference: str
-    values: Mapping[str, float] = field(default_factory=dict)
-    people: Mapping[str, float] = field(default_factory=dict)
+    values: Mapping[str, float] = msgspec.field(default_factory=dict)
+    people: Mapping[str, float] = msgspec.field(default_factory=dict)
 
     @property
     def pair(self) -> Pair:

@@ -7,7 +7,6 @@ Everything here is a reason to look, none is a verdict: a person decides.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import msgspec
@@ -32,8 +31,7 @@ _HIDDEN = "(private)"  # in place of what synthetic items, and banks that may no
 _SHORT = 120  # characters of a text shown
 
 
-@dataclass(frozen=True)
-class ItemScores:
+class ItemScores(msgspec.Struct, frozen=True):
     """Scores of models on items, shape (n_models, n_items), NaN where absent.
 
     `answers` are what each model answered.

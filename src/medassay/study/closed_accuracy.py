@@ -9,7 +9,6 @@ its other tasks.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -48,8 +47,7 @@ _LANGUAGE = re.compile(r" \([a-z]{2}\)\Z")
 _BY_CHANCE = 0.05  # of 95 % intervals do not hold a true 0
 
 
-@dataclass(frozen=True)
-class AccuracyColumn:
+class AccuracyColumn(msgspec.Struct, frozen=True):
     """The values of models in one column of a table, and what it is: a row of it without its
     model.
     """

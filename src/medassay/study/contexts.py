@@ -10,7 +10,6 @@ Source: specification of tasks and prompts, 14.2; of ranks, R1, R2 and R5; of st
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, groupby
 from typing import Literal, get_args
@@ -55,8 +54,7 @@ _REASONS = ("baseline", "coverage", "fake", "generated", "topline")
 _NOT_RANKED = {f"not_ranked:{reason}" for reason in ("baseline", "fake", "generated", "topline")}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mean:
+class Mean(msgspec.Struct, frozen=True, kw_only=True):
     """The mean of some items, each counted once.
 
     `ends` are those of its interval; None of a single condition, and of values that are all alike
@@ -69,8 +67,7 @@ class Mean:
     n_clusters: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContextMeasure:
+class ContextMeasure(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One measure of one run: means by category and row, and the value of every item for
     differences.
     """
@@ -83,8 +80,8 @@ class ContextMeasure:
     clusters: Mapping[tuple[str, str], int]
     unranked: frozenset[RowKey] = frozenset()
     baselines: frozenset[RowKey] = frozenset()
-    long: Mapping[RowKey, tuple[int, int]] = field(default_factory=dict)
-    unread: Mapping[RowKey, float] = field(default_factory=dict)
+    long: Mapping[RowKey, tuple[int, int]] = msgspec.field(default_factory=dict)
+    unread: Mapping[RowKey, float] = msgspec.field(default_factory=dict)
 
     @cached_property
     def means(self) -> dict[str, dict[RowKey, Mean]]:

@@ -8,7 +8,6 @@ Source: specification of statistics, 7.6 and 7.7.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -39,8 +38,7 @@ RANKS = "metrics, by mean rank over data sets"
 _SMALL = 10.0  # billions of parameters; from there on medium and larger
 
 
-@dataclass(frozen=True)
-class ModelNumbers:
+class ModelNumbers(msgspec.Struct, frozen=True):
     """Numbers of models: shape (n_models, n_columns), NaN where absent."""
 
     models: tuple[str, ...]

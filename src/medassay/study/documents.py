@@ -9,7 +9,6 @@ Source: specification of health-record extraction; text metrics; statistics 7.3.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -43,11 +42,10 @@ _COLUMNS = ("model", "setting", "mode", "metric", "value", "lo", "hi", "n", "thr
 Values = dict[str, list[float]]
 
 
-@dataclass
-class _RowScores:
+class _RowScores(msgspec.Struct):
     """What one row answered: report → metric → values of its repeats."""
 
-    reports: dict[tuple[str, str], Values] = field(default_factory=dict)
+    reports: dict[tuple[str, str], Values] = msgspec.field(default_factory=dict)
 
     def means(self, metric: str) -> list[float]:
         """Return the mean of each report that has the metric, in order of their names."""

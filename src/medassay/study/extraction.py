@@ -12,10 +12,11 @@ Source: specification of health-record extraction; text metrics; statistics 7.3 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
@@ -90,8 +91,7 @@ ModeRow = tuple[str, str, str]
 ROW_KEYS = ("model", "setting", "mode")  # of a ModeRow
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExtractionAnswer:
+class ExtractionAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One answer as numbers, and its sections beside the reference's.
 
     `values` in the order of the metrics.

@@ -8,7 +8,6 @@ a higher score, or fewer false claims.
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -30,8 +29,7 @@ from medassay.statistic.interval.exact import clopper_pearson_upper
 from medassay.storage.object_store import using_stores
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Attack:
+class Attack(msgspec.Struct, frozen=True, kw_only=True):
     """One hostile text, written for this purpose."""
 
     id: str
@@ -162,8 +160,7 @@ class _AttackTrial(NamedTuple):
     answer: str
 
 
-@dataclass(frozen=True)
-class _Cases:
+class _Cases(msgspec.Struct, frozen=True):
     """Items, each with an answer to be judged."""
 
     cases: tuple[_AttackTrial, ...]

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -191,14 +190,13 @@ def _few_of_the_rarer(scores: Sequence[float]) -> bool:
     return len(scores) - max(Counter(scores).values()) < _FEWEST_OF_THE_RARER
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """What a judge, or people, say of one answer: its score and, where its parts were judged, facts
     or criteria → id of the part → place of its label in `_LABELS`.
     """
 
     score: float
-    labels: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    labels: Mapping[str, Mapping[str, int]] = msgspec.field(default_factory=dict)
 
 
 def _verdicts(run: Run, judge: str) -> dict[TrialPlace, Judgement]:

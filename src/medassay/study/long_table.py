@@ -5,7 +5,6 @@ Correlations are computed from it.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -17,8 +16,7 @@ _DATASETS = ("title", "dataset", "benchmark", "task")
 _BETTER = {"up": "high", "high": "high", "down": "low", "low": "low", "": "high"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class LongRow:
+class LongRow(msgspec.Struct, frozen=True, kw_only=True):
     """One number; `better` says which end is, `n` is the number of test items and `task` the group
     of benchmarks, where known.
     """
@@ -32,8 +30,7 @@ class LongRow:
     task: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class External:
+class External(msgspec.Struct, frozen=True, kw_only=True):
     """A score of a model that comes from elsewhere, with its source and date."""
 
     name: str

@@ -12,7 +12,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -46,12 +45,11 @@ _HIDDEN = "(private)"
 _RowKey = tuple[str, str, str, str, str]  # run, model, setting, mode, form
 
 
-@dataclass
-class _ReadingCounts:
+class _ReadingCounts(msgspec.Struct):
     """What was counted of one model in one setting, for one form of item."""
 
-    outcomes: Counter[str] = field(default_factory=Counter)
-    rules: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = msgspec.field(default_factory=Counter)
+    rules: Counter[str] = msgspec.field(default_factory=Counter)
     disagreements: int = 0
 
     @property
@@ -65,17 +63,15 @@ class _ReadingCounts:
         return round(unread_share(self.outcomes) * self.n)
 
 
-@dataclass
-class _Cluster:
+class _Cluster(msgspec.Struct):
     """Unread replies that look alike."""
 
     n: int = 0
-    rows: Counter[str] = field(default_factory=Counter)
-    examples: list[str] = field(default_factory=list)
+    rows: Counter[str] = msgspec.field(default_factory=Counter)
+    examples: list[str] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class ReplyToCheck:
+class ReplyToCheck(msgspec.Struct, frozen=True):
     """One reply as it was read, for a person to check."""
 
     key: tuple[str, ...]

@@ -1,8 +1,10 @@
 """Answers said in other words by a model: what metrics should not care about."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.item import Item
@@ -103,8 +105,7 @@ class Rephraser:
         }
 
 
-@dataclass(frozen=True)
-class _Texts:
+class _Texts(msgspec.Struct, frozen=True):
     """Texts that shall be said in other words; a subject is one rephrasing of one of them."""
 
     texts: tuple[str, ...]

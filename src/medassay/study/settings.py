@@ -9,7 +9,6 @@ Source: specification of statistics, 7.3; tasks and prompts, 14.3.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import msgspec
@@ -59,8 +58,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class SettingRow:
+class SettingRow(msgspec.Struct, frozen=True):
     """One row of a run, as it was asked.
 
     `factors` may differ between rows of a model, `alike` (bank and entry) must not.

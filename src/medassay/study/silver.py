@@ -8,9 +8,10 @@ by whom.
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.bank.card import next_version
 from medassay.bank.folder import bank_records, write_bank
@@ -35,8 +36,7 @@ from medassay.storage.object_store import using_stores
 ASKED = 3  # times at most, for each report
 
 
-@dataclass(frozen=True, kw_only=True)
-class SilverOptions:
+class SilverOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Who shall write the references: an entry of a models file; and the folder of the new bank.
 
     With `accept_failures` a report that gets no usable record stays without one. `again` names
@@ -50,8 +50,7 @@ class SilverOptions:
     again: Collection[str] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Silver:
+class Silver(msgspec.Struct, frozen=True, kw_only=True):
     """A bank with references by a model: where it is, how many were written, which reports have
     none and why.
     """
@@ -154,8 +153,7 @@ def _records(bank: Bank, records: Mapping[str, ItemObject]) -> Iterator[ItemObje
         yield record
 
 
-@dataclass(frozen=True)
-class _References:
+class _References(msgspec.Struct, frozen=True):
     """Reports, and who writes the record of each."""
 
     reports: tuple[Item, ...]

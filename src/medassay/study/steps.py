@@ -1,8 +1,9 @@
 """Having a judge write the evaluation steps of G-Eval, once."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from medassay.core.records.prompt import Prompt
 from medassay.errors import IncompleteError, InputError
@@ -79,8 +80,7 @@ def write_steps(  # noqa: PLR0913 -- each is an option of the study
     )
 
 
-@dataclass(frozen=True)
-class _Languages:
+class _Languages(msgspec.Struct, frozen=True):
     """The languages in which a judge shall write its steps."""
 
     languages: tuple[str, ...]

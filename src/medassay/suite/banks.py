@@ -4,9 +4,10 @@ that lie in the workspace.
 
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
+
+import msgspec
 
 from medassay.bank.card import next_version, read_card_document
 from medassay.bank.catalog import BANKS
@@ -22,8 +23,7 @@ from medassay.suite.benchmark import Benchmark
 _SAME_SET = ("title", "licence")  # of a card: what a loader writes, whatever the items
 
 
-@dataclass(frozen=True, kw_only=True)
-class SuiteBank(KeyedRecord):
+class SuiteBank(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """A bank that a suite asks: `folder` below banks/, `source` below the data folder.
 
     Of a bank of the user's `folder` is empty and `source` its place beside the plan.

@@ -5,7 +5,6 @@ none is named) are one curve. Each is compared with the one before it, item by i
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -62,8 +61,7 @@ class _Curve(NamedTuple):
     setting: str
 
 
-@dataclass(frozen=True)
-class _Checkpoint:
+class _Checkpoint(msgspec.Struct, frozen=True):
     model: str
     step: int
     items: Items

@@ -6,10 +6,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from medassay.core.canonical import short_hash
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range

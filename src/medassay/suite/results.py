@@ -7,11 +7,11 @@ Source: specification of text metrics; statistics 7.6 and 7.7.
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from medassay.core.records.estimate import Estimate, RowEstimate, Second
 from medassay.core.records.manifest import Manifest
@@ -54,8 +54,7 @@ class SuiteRow(LeaderboardRow, frozen=True, kw_only=True):
         return {} if self.likelihood is None else self.likelihood.metrics
 
 
-@dataclass(frozen=True, kw_only=True)
-class SuiteResult:
+class SuiteResult(msgspec.Struct, frozen=True, kw_only=True):
     """One number of a suite.
 
     `metric` names model, revision and parameters where the metric has some, as

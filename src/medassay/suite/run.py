@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -50,8 +49,7 @@ _ASKS: Mapping[str, Asks] = {PERPLEXITY: "alone", RELAXED: "relaxed"}
 TomlValue = str | float | Sequence[Any] | Mapping[str, Any]  # in a plan
 
 
-@dataclass(frozen=True, kw_only=True)
-class BenchmarkPart(KeyedRecord):
+class BenchmarkPart(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark of a suite as it stands: its runs by kind, and why what is not there is not.
 
     Of a stand-in, for what it stands and why.
@@ -63,15 +61,14 @@ class BenchmarkPart(KeyedRecord):
     KEYS: ClassVar = ("benchmark", "runs", "absent", "instead_of", "why", "bank")
 
     benchmark: str
-    runs: dict[str, str] = field(default_factory=dict)
-    absent: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, str] = msgspec.field(default_factory=dict)
+    absent: dict[str, str] = msgspec.field(default_factory=dict)
     instead_of: str = ""
     why: str = ""
-    bank: Mapping[str, Any] = field(default_factory=dict)
+    bank: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class SuiteRun:
+class SuiteRun(msgspec.Struct, frozen=True):
     """A suite in a workspace."""
 
     folder: Path
@@ -135,8 +132,7 @@ def is_suite_folder(folder: Path) -> bool:
     return (folder / RECORD).is_file()
 
 
-@dataclass(frozen=True, kw_only=True)
-class SuiteContext:
+class SuiteContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a suite is run with: where files and runs are, who may know what, who is told.
 
     `base` is the folder that names in its plan are relative to; the rest is as in

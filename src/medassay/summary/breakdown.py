@@ -1,9 +1,9 @@
 """Scores by a property of the items (category, year, language …), each with its interval."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -24,8 +24,7 @@ from medassay.storage.run import Run
 FIELDS = ("category", "year", "language", "answer_type", "kind", "tag")
 
 
-@dataclass(frozen=True, kw_only=True)
-class GroupScore:
+class GroupScore(msgspec.Struct, frozen=True, kw_only=True):
     """The score of a row over the items of one group.
 
     `value` is what these have in common; `metric` is given where the run has several.

@@ -1,11 +1,12 @@
 """Scores → leaderboard: the matrices of a run, and every ranking over them as one document."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from medassay.core.protocols import JudgingSummary, RowAddition, Summary
 from medassay.core.ranks import SIMULTANEOUS
@@ -151,8 +152,7 @@ def _by_provenance(scores: RunScores, manifest: Manifest, task: Task) -> dict[st
     return {"by_kind": provenance.document(groups, unranked_rows(manifest, keys, scores))}
 
 
-@dataclass
-class _Row:
+class _Row(msgspec.Struct):
     """A row of a ranking while its columns are collected."""
 
     standing: Standing

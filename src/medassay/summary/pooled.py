@@ -3,9 +3,9 @@ number.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,8 +16,7 @@ from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estima
 from medassay.statistic.ranking.shared import Bools
 
 
-@dataclass(frozen=True)
-class CaseStratum:
+class CaseStratum(msgspec.Struct, frozen=True):
     """The cases of one domain, shape (n_cases, numbers), NaN where unknown, with the seed of its
     draws.
     """

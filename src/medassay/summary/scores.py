@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
@@ -23,13 +23,12 @@ _SCORE = "score"
 _LOWEST_OF_SCALE = {t.form for t in TARGETS if t.lowest is Target.lowest}
 
 
-@dataclass
-class CountedTrials:
+class CountedTrials(msgspec.Struct):
     """Numbers of trials: by outcome, and of these the replies that ended at their token limit, the
     trials that were asked again, and the replies that say two things.
     """
 
-    outcomes: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = msgspec.field(default_factory=Counter)
     cut_off: int = 0
     again: int = 0
     ambiguous: int = 0

@@ -5,7 +5,6 @@ Source: specification of tasks and prompts, 14.2 and 14.4.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -27,15 +26,14 @@ from medassay.summary.pooled import CasePool, pooled_means
 UNAVAILABLE = "unavailable"  # the mark of a row that looked up too much in vain
 
 
-@dataclass
-class _UseCounts:
+class _UseCounts(msgspec.Struct):
     """How many answers of a cell there are in the mode `tools`, how many of them called a tool,
     and the calls.
     """
 
     answers: int = 0
     with_calls: int = 0
-    calls: ToolCalls = field(default_factory=ToolCalls)
+    calls: ToolCalls = msgspec.field(default_factory=ToolCalls)
 
 
 class Lookups:

@@ -2,9 +2,11 @@
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.context.tools.loop import ToolLoop
 from medassay.core.canonical import canonical, sha256_hex
@@ -38,13 +40,12 @@ class CallNote(TypedDict, total=False):
     looked_up: list[dict[str, str | int | None]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuthorReply(Generic[T]):
+class AuthorReply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """What came of asking: a value, or why there is none; and the calls, the last one last."""
 
     value: T | None
     problem: str = ""
-    calls: list[CallNote] = field(default_factory=list)
+    calls: list[CallNote] = msgspec.field(default_factory=list)
 
 
 _APART = 1000  # attempts of one time, at most

@@ -6,7 +6,9 @@ next one below. A chapter that no heading parts stays as long as it is.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.core.canonical import sha256_hex
 from medassay.synthesis.headings import Chapter
@@ -16,8 +18,7 @@ _LONGEST_NAME = 150  # bytes of a document's name and of its number: names of fi
 _LONGEST_SLUG = 60  # bytes
 
 
-@dataclass(frozen=True)
-class _Chapter:
+class _Chapter(msgspec.Struct, frozen=True):
     """Parts that belong together, with the titles that lead there: of the chapter, of the section
     within.
     """

@@ -7,9 +7,10 @@ board withdrew.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
+
+import msgspec
 
 from medassay.bank.builder import read_csv
 from medassay.core.keyed import KeyedRecord
@@ -25,8 +26,7 @@ _NUMBERED = re.compile(r"\s*(\d{1,3})\s*[.)\u2013-]+\s+(\S.*)")
 _LETTERED = re.compile(r"\s*\(?([A-Ea-e])[.)]\s+(\S.*)")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ExamRow:
+class _ExamRow(msgspec.Struct, frozen=True, kw_only=True):
     """The cells of a question in a table of an exam; empty where there is no such column."""
 
     unique_id: str = ""
@@ -52,11 +52,10 @@ class _ExamRow:
         return tuple(options)
 
 
-COLUMNS = tuple(field.name for field in fields(_ExamRow))
+COLUMNS = _ExamRow.__struct_fields__
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExamQuestion(KeyedRecord):
+class ExamQuestion(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """One question of an exam; `dropped` says why it is none, `cop` is the right option from 1."""
 
     KEYS: ClassVar = ("exam_id", "question", "options", "cop", "year", "category", "dropped")
@@ -185,8 +184,7 @@ def _exam_question(
     )
 
 
-@dataclass
-class _MarkedText:
+class _MarkedText(msgspec.Struct):
     """A line that begins with a number or a letter, and the lines that go on with it."""
 
     place: int  # its number, or that of its letter from 1

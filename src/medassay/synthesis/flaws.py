@@ -8,8 +8,9 @@ Source: specification of bank synthesis, 10.1, flaw detection.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypedDict, TypeVar
+
+import msgspec
 
 from medassay.errors import InputError
 from medassay.storage.jsonl import read_jsonl
@@ -22,8 +23,7 @@ K = TypeVar("K", bound=Hashable)
 Place = tuple[str, str]  # domain, item
 
 
-@dataclass(frozen=True, kw_only=True)
-class Flaw(Generic[K]):
+class Flaw(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
     """An item that is hard or flawed: which small models were wrong, of how many that answered."""
 
     item: K
@@ -31,8 +31,7 @@ class Flaw(Generic[K]):
     n_small: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class FlawSelection(Generic[K]):
+class FlawSelection(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
     """What two stages leave of some items."""
 
     items: int
@@ -103,8 +102,7 @@ class FlawsObject(TypedDict, total=False):
     calls: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Flaws:
+class Flaws(msgspec.Struct, frozen=True, kw_only=True):
     """The flawed items of some runs, with the models and the content of the banks that they were
     asked of.
 

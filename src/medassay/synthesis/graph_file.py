@@ -7,9 +7,10 @@ say it.
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+
+import msgspec
 
 from medassay.core.json import parse_json
 from medassay.core.records.decision_graph import (
@@ -47,12 +48,11 @@ def load_graph(path: Path) -> DecisionGraph:
         raise InputError(f"{path}: {error}") from None
 
 
-@dataclass
-class _Drawn:
+class _Drawn(msgspec.Struct):
     """Boxes and arrows as they are read; an arrow's label becomes a box between its ends."""
 
-    boxes: dict[str, tuple[str, str]] = field(default_factory=dict)
-    edges: list[tuple[str, str]] = field(default_factory=list)
+    boxes: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
+    edges: list[tuple[str, str]] = msgspec.field(default_factory=list)
 
     def arrow(self, start: str, end: str, label: str = "") -> None:
         """Add an arrow."""

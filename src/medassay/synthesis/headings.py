@@ -5,9 +5,11 @@ outline or large type.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.synthesis.page_order import Page
 
@@ -22,8 +24,7 @@ _NUMBERED = re.compile(
 _NUMBER = re.compile(r"(\d{1,3})[.)]?\s+\w.*[^.;,:]")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Heading:
+class Heading(msgspec.Struct, frozen=True, kw_only=True):
     """A heading: its level, 1 the highest, and its page from 1, 0 where it is not known."""
 
     level: int
@@ -31,8 +32,7 @@ class Heading:
     page: int = 0
 
 
-@dataclass(frozen=True)
-class Chapter:
+class Chapter(msgspec.Struct, frozen=True):
     """What stands from one heading to the next; level 0 is what stands before the first.
 
     `pages` are first and last, from 1.

@@ -15,9 +15,10 @@ Source: Nagy and Seth (1984), "Hierarchical representation of optically scanned 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+
+import msgspec
 
 _PROSE = 20  # characters of a line of prose on average; cells of tables are shorter
 _LEAST_LINES = 3  # of a column
@@ -35,8 +36,7 @@ _NOTE = re.compile(r"\s*(?:\(?\d{1,2}\)?|[*†‡§¶]{1,3}|\[\d{1,2}\]|[a-d]\))
 _ENDS = re.compile(r"[.!?:;。！？][\"'”’)\]]*\s*(?:\d{1,2}|\[\d{1,2}\])?\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class PageBox:
+class PageBox(msgspec.Struct, frozen=True):
     """A place on a page, in points from its upper left corner."""
 
     left: float
@@ -59,8 +59,7 @@ class PageBox:
         return (self.left, self.right) if axis == 0 else (self.top, self.bottom)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece(PageBox):
+class Piece(PageBox, frozen=True):
     """A piece of a line: what stands on it without a wide gap.
 
     A table with ruled lines is one piece of several lines.
@@ -74,8 +73,7 @@ class Piece(PageBox):
         return "\n" in self.text
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """What stands on a page: pieces of lines, and the boxes of drawings and pictures."""
 
     pieces: Sequence[Piece]

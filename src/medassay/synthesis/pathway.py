@@ -9,8 +9,9 @@ Source: specification of bank synthesis, 10.1.
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.decision_graph import DecisionGraph, read_decision_graph
@@ -22,8 +23,7 @@ MOST_PER_LEAF = 2
 _MOST_ALIKE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(msgspec.Struct, frozen=True):
     """One way through a decision graph: the names of its nodes, and what each of them says
     besides.
     """
@@ -162,8 +162,7 @@ def same_leaf(name: str) -> str:
     return " ".join(unicodedata.normalize("NFC", name).casefold().split())
 
 
-@dataclass(frozen=True, kw_only=True)
-class PathCounts:
+class PathCounts(msgspec.Struct, frozen=True, kw_only=True):
     """What a graph holds: its nodes, its leaves by name, its ways in all (counted, not walked) and
     those kept.
     """

@@ -7,9 +7,11 @@ Source: specification of bank synthesis, 10.1.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.decision_graph import (
@@ -54,8 +56,7 @@ _TITLE_NUMBER = re.compile(
 _TITLE_ENDS = re.compile(r"[.:;!?|<>{}`\"\\]")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _GraphPath:
+class _GraphPath(msgspec.Struct, frozen=True, kw_only=True):
     """One way of a condition, under the name by which the journal knows it."""
 
     subject: str

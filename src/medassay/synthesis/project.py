@@ -12,7 +12,6 @@ import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -96,8 +95,7 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True, rename={"sources": "f
     max_tokens: int | None = None
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, dict=True):
     """One line of a journal; `record` as it is hashed, `line` what it says."""
 
     number: int

@@ -8,8 +8,9 @@ import random
 import re
 import unicodedata
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.core.records.target import LETTERS
 from medassay.core.reply.json_value import read_json_reply
@@ -23,8 +24,7 @@ _CLEARLY = 12  # characters from which an answer in the question is no chance
 _NAMED = 3  # steps one after the other, word for word, show a pathway
 
 
-@dataclass(frozen=True, kw_only=True)
-class Question:
+class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A question with its reference answer, five options, and the place of the right one."""
 
     question: str

@@ -8,9 +8,10 @@ Source: specification of bank synthesis, 10.1, flaw detection.
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
+
+import msgspec
 
 from medassay.bank.folder import bank_records, load_bank
 from medassay.context.tools.loop import ToolLoop
@@ -51,8 +52,7 @@ class FlawReview(TypedDict):
     calls: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewerOptions:
+class ReviewerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Who shall review flawed items, an entry of a models file, with which tools.
 
     And the bank that they are in.
@@ -227,8 +227,7 @@ def is_correction(workshop: Workshop) -> bool:
     return latest is not None and latest.result_as(PlanNote).plan.maker == MAKER
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorrectedItem:
+class CorrectedItem(msgspec.Struct, frozen=True, kw_only=True):
     """A decided correction: what the item was, what it shall be (None: removed), and the
     decision.
     """

@@ -12,9 +12,10 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.json import storable
@@ -41,8 +42,7 @@ _WORD = re.compile(r"\w+")
 _KEPT_IN_CHILD = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")  # no secret goes to who reads files
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceDocument:
+class SourceDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A document: its text in reading order, the pictures of its pages, and the day it says it was
     made.
 

@@ -5,7 +5,6 @@ Each is done once, journalled, and done again only when its inputs changed.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -26,8 +25,7 @@ from medassay.synthesis.project import Event, Place, Step, Workshop, basis_of, b
 ATTEMPTS = 3  # of what the specification asks for three times at most
 
 
-@dataclass(frozen=True, kw_only=True)
-class SynthesisStep:
+class SynthesisStep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One thing that a model is asked for.
 
     `read` turns a reply into a record or JSON values, or raises ValueError; `salvage` does so for a

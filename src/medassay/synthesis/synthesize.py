@@ -5,9 +5,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
+
+import msgspec
 
 from medassay.core.keyed import KeyedRecord
 from medassay.core.records.model import FREE, ModelSpec
@@ -50,8 +51,7 @@ MAKERS: dict[str, Callable[[SynthesisPlan, Path, Workshop, Authors], Maker]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class SynthesisResult(KeyedRecord):
+class SynthesisResult(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """What a workshop holds after a pass: items, what waits in the queue, what was left out and
     why, letters of the keys.
     """
@@ -64,11 +64,10 @@ class SynthesisResult(KeyedRecord):
     letters: Mapping[str, int]
     calls: int = 0
     replayed: int = 0
-    failed: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _PlannedModels:
+class _PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
     """A plan with the models that it names."""
 
     plan: SynthesisPlan

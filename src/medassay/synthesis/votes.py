@@ -6,9 +6,10 @@ stated.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.bank.builder import read_csv
 from medassay.errors import InputError
@@ -24,8 +25,7 @@ _YES, _NO = ("1", "yes", "true", "y"), ("0", "no", "false", "n")
 Ballot = Mapping[str, Mapping[str, bool]]  # item → evaluator → vote
 
 
-@dataclass(frozen=True, kw_only=True)
-class Acceptance:
+class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     """What votes say of a set: the table, whether it passes, and which items were not found right
     by most.
     """

@@ -9,9 +9,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.core.catch import caught
 from medassay.core.log import log
@@ -35,8 +37,7 @@ _SPENT_EVERY = 5.0  # seconds for which a sum of spending is remembered
 _IN_STORE = re.compile(r"(?P<workspace>[a-z0-9+]+://.+)/runs/(?P<run>[^/]+)/?")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunSummary:
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One run as the list of runs shows it.
 
     Attributes
@@ -50,7 +51,7 @@ class RunSummary:
     name: str
     plan: str = ""
     task: str = ""
-    models: list[str] = field(default_factory=list)
+    models: list[str] = msgspec.field(default_factory=list)
     created_at: str = ""
     state: str
     trials: int = 0

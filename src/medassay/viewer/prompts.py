@@ -3,9 +3,11 @@ and held against the hashes that its records have.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+
+import msgspec
 
 from medassay.bank.find import find_bank
 from medassay.bank.folder import StoredItems, asked_forms
@@ -33,8 +35,7 @@ _LONGEST = 500_000  # characters of an answer whose judges' prompts are made aga
 _BROKEN = (MedassayError, OSError, LookupError, TypeError, ValueError)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SentMessages:
+class SentMessages(msgspec.Struct, frozen=True, kw_only=True):
     """The messages of one request.
 
     Attributes

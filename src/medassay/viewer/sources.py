@@ -5,7 +5,6 @@ one under way its journal.
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar
 
@@ -48,13 +47,12 @@ class IndexedVerdict(NamedTuple):
     extent: Extent
 
 
-@dataclass
-class Batch:
+class Batch(msgspec.Struct):
     """What was read in one go, and how far each file is read now."""
 
-    trials: list[IndexedTrial] = field(default_factory=list)
-    verdicts: list[IndexedVerdict] = field(default_factory=list)
-    positions: dict[str, int] = field(default_factory=dict)
+    trials: list[IndexedTrial] = msgspec.field(default_factory=list)
+    verdicts: list[IndexedVerdict] = msgspec.field(default_factory=list)
+    positions: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class _TrialPart(msgspec.Struct):

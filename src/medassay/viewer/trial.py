@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +42,7 @@ _text = msgspec.json.Decoder(_Text).decode
 _text_part = msgspec.json.Decoder(_TextPart).decode
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrialRow:
+class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
     """A trial as a table shows it; see `IndexedTrial` for its numbers."""
 
     number: int
@@ -75,8 +73,7 @@ class TrialRow:
         return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrialDetail:
+class TrialDetail(msgspec.Struct, frozen=True, kw_only=True):
     """A trial with all that the run has about it by now.
 
     Attributes

@@ -10,7 +10,6 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, Protocol, TypeVar
 
@@ -87,16 +86,14 @@ class EntryView(Protocol):
         """Return what is shown."""
 
 
-@dataclass(frozen=True)
-class ShownEntry:
+class ShownEntry(msgspec.Struct, frozen=True):
     """An entry under its form."""
 
     form: Form
     content: Mapping[str, Any]
 
 
-@dataclass(kw_only=True)
-class RequestContext:
+class RequestContext(msgspec.Struct, kw_only=True):
     """One request: who, in which study, with which roles, and what was filled in."""
 
     request: Request
@@ -107,8 +104,8 @@ class RequestContext:
     account: Account | None = None
     study_or_none: Study | None = None
     roles: frozenset[str] = frozenset()
-    posted: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, UploadFile] = field(default_factory=dict)
+    posted: Mapping[str, str] = msgspec.field(default_factory=dict)
+    files: Mapping[str, UploadFile] = msgspec.field(default_factory=dict)
     expired: bool = False
 
     def form(self, kind: type[F]) -> F:

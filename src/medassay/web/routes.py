@@ -4,8 +4,9 @@ This table is what the tests check, cell by cell.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.review.store.accounts import ADMIN, CREATOR
 from medassay.web import api
@@ -17,8 +18,7 @@ _S = "/s/{study}"
 _API = "/api/s/{study}"
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """One method of one path.
 
     `may` are the roles of which one is needed, in the study of the path if it names one.

@@ -8,10 +8,11 @@ import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+import msgspec
 
 from medassay.errors import InputError, UnavailableError
 from medassay.review.store import accounts, links
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListenAddress:
+class ListenAddress(msgspec.Struct, frozen=True, kw_only=True):
     """Where the server listens, and whose forwarded headers it believes."""
 
     host: str

@@ -1,13 +1,13 @@
 """`AppSettings`: how the review app is reached, and what it may open."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 TITLE = "medassay review"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AppSettings:
+class AppSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the review app is reached.
 
     `origin` is the public address without a path (`https://review.example.org`), empty for the one

@@ -1,7 +1,8 @@
 """Files of items that somebody uploads: checked line by line before anything is taken."""
 
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from medassay.bank.check import check_record
 from medassay.core.json import parse_json

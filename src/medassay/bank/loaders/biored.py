@@ -6,8 +6,9 @@ entities by their first mention.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from medassay.bank.builder import BankBuilder, find_file
 from medassay.core.records.item import Bank
@@ -25,13 +26,12 @@ TYPES = (
 )
 
 
-@dataclass
-class _Document:
+class _Document(msgspec.Struct):
     """One abstract: title and text, first mention of each concept, relations between concepts."""
 
-    parts: list[str] = field(default_factory=list)
-    mentions: dict[str, str] = field(default_factory=dict)
-    relations: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    parts: list[str] = msgspec.field(default_factory=list)
+    mentions: dict[str, str] = msgspec.field(default_factory=dict)
+    relations: dict[tuple[str, str], set[str]] = msgspec.field(default_factory=dict)
 
 
 def load(root: Path) -> Bank:

@@ -8,7 +8,6 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
@@ -47,8 +46,7 @@ class _BegunBuild(msgspec.Struct, frozen=True, kw_only=True):
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parameters:
+class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """How a corpus is cut and searched; `embedder` is its place, as `find_embedder` takes it."""
 
     method: Method = "dense"

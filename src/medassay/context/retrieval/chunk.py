@@ -9,8 +9,9 @@ Source: specification of tasks and prompts, 14.2.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from medassay.errors import InputError
 
@@ -21,8 +22,7 @@ SIZE, OVERLAP = 500, 150  # characters
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(msgspec.Struct, frozen=True):
     """A piece of a text without outer blanks; `start` is where it stands in the text."""
 
     start: int

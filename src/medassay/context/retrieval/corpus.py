@@ -9,8 +9,9 @@ that condition's source.
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json, storable
@@ -22,8 +23,7 @@ Readers = Mapping[str, Callable[[Path], str]]  # ending → what returns a docum
 _NONE: Readers = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """One text of a corpus."""
 
     name: str

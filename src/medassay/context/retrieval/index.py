@@ -8,7 +8,6 @@ A folder holds `index.json`, `documents.jsonl`, `chunks.jsonl`, and as the metho
 import os
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Generic, Literal, TypeVar, get_args
 
@@ -32,8 +31,7 @@ FORMAT = 1
 _DEPTH = 50  # of the rankings that a hybrid search joins
 
 
-@dataclass(frozen=True, kw_only=True)
-class RetrievedChunk(KeyedRecord):
+class RetrievedChunk(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """A chunk that a search found.
 
     `score` is a distance where `measure` is "l2", else the higher the nearer; "own" is the order of

@@ -10,7 +10,7 @@ off makes no call twice, and a replay reads the same results without a network.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -65,16 +65,14 @@ class _StoredResult(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-@dataclass(kw_only=True)
-class Conversation:
+class Conversation(msgspec.Struct, kw_only=True):
     """A conversation: the replies in order, and each call with its result."""
 
-    replies: list[Reply] = field(default_factory=list)
-    trace: list[TracedCall] = field(default_factory=list)
+    replies: list[Reply] = msgspec.field(default_factory=list)
+    trace: list[TracedCall] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolTrace:
+class ToolTrace(msgspec.Struct, frozen=True):
     """The end of a conversation: the last reply with all that was spent, and the calls on the
     way.
     """
@@ -233,7 +231,7 @@ def _with_ids(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
     """Return calls whose ids can be told apart; some models give none, or one to all."""
     if len({call.id for call in calls}) == len(calls) and all(call.id for call in calls):
         return list(calls)
-    return [replace(call, id=f"call_{place}") for place, call in enumerate(calls)]
+    return [msgspec.structs.replace(call, id=f"call_{place}") for place, call in enumerate(calls)]
 
 
 def _traced(turn: int, call: ToolCall, result: ToolResult, status: str) -> TracedCall:
@@ -264,7 +262,7 @@ def _going_on(
         for call, result in zip(calls, results, strict=True)
     ]
     messages = (*prompt.messages, *turn)
-    return replace(prompt, messages=messages, encoded=canonical(list(messages)))
+    return msgspec.structs.replace(prompt, messages=messages, encoded=canonical(list(messages)))
 
 
 def _as_message(call: ToolCall) -> MessageCall:

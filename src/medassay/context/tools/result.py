@@ -1,13 +1,13 @@
 """What the call of a tool gave."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Status = Literal["ok", "failed", "unavailable"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToolResult:
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a call gave: a text for the model, whether it went well, and the key under which it is
     stored.
     """

@@ -6,12 +6,12 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import aiohttp
+import msgspec
 from aiolimiter import AsyncLimiter
 
 from medassay.core.json import storable
@@ -24,13 +24,12 @@ _LONGEST_WAIT = 10.0  # seconds that a Retry-After may ask for
 _AT_ONCE = 8  # calls of one service
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServiceRequest:
+class ServiceRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of a service; `body` is sent as JSON, by POST."""
 
     url: str
-    params: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = msgspec.field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     body: Any = None
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
+
 # "refusal" is the model's or its provider's, of this answer; "moderation" the endpoint's, of the
 # request itself.
 Finish = Literal["stop", "length", "refusal", "moderation", "tool_calls", "other"]
@@ -13,8 +15,7 @@ TokenLogprob = tuple[str, float]  # a token and its log-probability
 ReplyColumns = Mapping[str, str | int | None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens read and written, as the provider counts them; 0 where it does not say.
 
     `cached` is the part of those read that the endpoint had in its cache, `reasoning` the part of
@@ -46,8 +47,7 @@ class Usage:
         return {"prompt": self.prompt, "completion": self.completion, **self.parts}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that a model wishes; `arguments` is the JSON text that it gave, which may be anything.
 
     `details` is JSON that the vendor wants back with the call, empty for most.
@@ -101,8 +101,7 @@ class Completion:
         return self.usage.prompt > 0 and (self.usage.completion > 0 or not has_content)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """One completion with the key it is stored under."""
 
     key: str

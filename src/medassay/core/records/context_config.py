@@ -9,6 +9,8 @@ from itertools import chain
 from typing import Any, ClassVar, Literal, get_args
 from urllib.parse import urlsplit
 
+import msgspec
+
 from medassay.core.keyed import KeyedRecord
 from medassay.core.plan_file import RecordError, check_types
 from medassay.core.records.trial import Setting
@@ -190,8 +192,7 @@ def _is_address(url: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, kw_only=True)
-class PromptContext:
+class PromptContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a prompt shows besides the question.
 
     `retrieved` are the places of the passages (document, start); `own_source` says whether one is

@@ -6,8 +6,9 @@ Nodes are told apart by their place, not by their name: in guidelines several bo
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Any, Required, TypedDict
+
+import msgspec
 
 from medassay.core.json import storable
 from medassay.errors import InputError
@@ -39,8 +40,7 @@ class DecisionBoxes(TypedDict):
     boxes: list[BoxObject]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DecisionNode:
+class DecisionNode(msgspec.Struct, frozen=True, kw_only=True):
     """One box: its name, what it says besides, and the places of the boxes that follow it."""
 
     name: str
@@ -48,8 +48,7 @@ class DecisionNode:
     children: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionGraph:
+class DecisionGraph(msgspec.Struct, frozen=True):
     """Boxes without a cycle; the first is the root. A box may follow several others."""
 
     nodes: tuple[DecisionNode, ...]

@@ -7,8 +7,9 @@ Source: specification of differential-diagnosis scoring, "Algorithm", 2 and 3.
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from medassay.core.wording import counted
 
@@ -49,8 +50,7 @@ def golden_sentence(golden: Golden, several: int) -> str:
     )
 
 
-@dataclass(frozen=True)
-class SeverityMap:
+class SeverityMap(msgspec.Struct, frozen=True):
     """Which severity labels there are, and how far two of them lie apart.
 
     `levels` gives the value of each label, `rare` the labels that say a disease is rare. Where
@@ -90,8 +90,7 @@ SEVERITY_MAPS: dict[str, SeverityMap] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of a ranked list; labels are None until somebody gave them, or where nobody could.
 
     `relation_by` and `severity_by` say how a label was found: a rule of names, the bank, or a
@@ -107,7 +106,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, str | int | None]:
         """Return the entry as plain JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__struct_fields__}
 
 
 # British → American, in the endings that disease names have.

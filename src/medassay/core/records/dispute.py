@@ -2,7 +2,6 @@
 checked, and what was decided, as the lines of a site's ledger say it.
 """
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -65,13 +64,12 @@ class DisputeStep(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None = None
 
 
-@dataclass
-class Dispute:
+class Dispute(msgspec.Struct):
     """A dispute with its steps, oldest first, each with the hash of its line in the ledger."""
 
     number: int
     publication: str
-    steps: list[tuple[DisputeStep, str]] = field(default_factory=list)
+    steps: list[tuple[DisputeStep, str]] = msgspec.field(default_factory=list)
 
     @property
     def opening(self) -> DisputeStep:

@@ -7,9 +7,10 @@ field by which its entries find each other.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
+
+import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
@@ -26,8 +27,7 @@ _KEYS_OF_LISTS = ("key",)
 _TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 
 
-@dataclass(frozen=True, kw_only=True)
-class FieldRule:
+class FieldRule(msgspec.Struct, frozen=True, kw_only=True):
     """How a field is compared.
 
     Attributes
@@ -45,8 +45,7 @@ class FieldRule:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class SchemaField:
+class SchemaField(msgspec.Struct, frozen=True, kw_only=True):
     """A field that holds a value: its path without indices, what it is, and its rule."""
 
     path: str
@@ -54,8 +53,7 @@ class SchemaField:
     rule: FieldRule | None
 
 
-@dataclass(frozen=True)
-class DocumentSchema:
+class DocumentSchema(msgspec.Struct, frozen=True):
     """A schema as canonical JSON; read by `read_schema`, so that it is one that is understood."""
 
     text: bytes

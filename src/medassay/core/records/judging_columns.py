@@ -5,8 +5,9 @@ withheld is what was added.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any, TypedDict, cast
+
+import msgspec
 
 from medassay.core.records.statistics_object import (
     EstimateObject,
@@ -41,8 +42,7 @@ class PanelObject(TypedDict, total=False):
     batch_difference: EstimateObject | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PanelAgreement:
+class PanelAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """How far the judges of a panel agree, and which false claims they found.
 
     All is None where no fact was judged by a whole panel.
@@ -69,14 +69,13 @@ class PanelAgreement:
 
     def to_dict(self) -> PanelObject:
         """Return the columns by name."""
-        return cast(PanelObject, {field.name: getattr(self, field.name) for field in fields(self)})
+        return cast(PanelObject, {name: getattr(self, name) for name in self.__struct_fields__})
 
 
 _WHERE_MARKED = ("tags", "harmful_criteria")  # absent where no criterion has such a mark
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgingColumns(PanelAgreement):
+class JudgingColumns(PanelAgreement, frozen=True, kw_only=True):
     """How the answers of a row were judged.
 
     Attributes
@@ -109,8 +108,7 @@ class JudgingColumns(PanelAgreement):
         return cast(PanelObject, present)
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgingFlags:
+class JudgingFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Which marks a row gets for how its answers were judged."""
 
     degraded: bool
@@ -120,8 +118,8 @@ class JudgingFlags:
 
     def names(self) -> list[str]:
         """Return the names of those that hold."""
-        return [field.name for field in fields(self) if getattr(self, field.name)]
+        return [name for name in self.__struct_fields__ if getattr(self, name)]
 
 
-JUDGING_COLUMNS = frozenset(field.name for field in fields(JudgingColumns))
-JUDGING_FLAGS = frozenset(field.name for field in fields(JudgingFlags))
+JUDGING_COLUMNS = frozenset(JudgingColumns.__struct_fields__)
+JUDGING_FLAGS = frozenset(JudgingFlags.__struct_fields__)

@@ -5,7 +5,6 @@ Logarithms are natural. In files a log-probability of −∞, which JSON does no
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -15,8 +14,7 @@ from medassay.core.records.relaxed import RelaxedSetting
 Asks = Literal["reply", "choices", "alone", "conditional", "relaxed"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class LogLikelihood:
+class LogLikelihood(msgspec.Struct, frozen=True, kw_only=True):
     """How likely a continuation is: natural logarithms, summed and token by token.
 
     `greedy` says whether the model would have said just that, taking its likeliest token each time;
@@ -83,8 +81,7 @@ def likelihoods_of(
     return tuple(likelihoods)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LikelihoodRequest:
+class LikelihoodRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of a model instead of a reply: how likely some texts are after the prompt.
 
     Without messages the texts stand alone. `chat_template` puts the messages into the model's own

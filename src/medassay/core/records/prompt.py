@@ -1,7 +1,8 @@
 """What a model is asked: the messages of one item exactly as sent."""
 
-from dataclasses import dataclass
 from typing import Required, TypedDict
+
+import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.records.likelihood import LikelihoodRequest
@@ -46,8 +47,7 @@ class Message(TypedDict, total=False):
     tool_call_id: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """The messages of one item exactly as sent, and how its options were shown.
 
     `order[i]` is the bank's position of the option shown at place i; None when as in the bank.

@@ -80,8 +80,7 @@ class RelaxedSetting(KeyedRecord):
 _MAXIMA = {"samples": 1000, "keep": 1000, "stride": 4096, "max_tokens": 4096}
 
 
-@dataclass(frozen=True, kw_only=True)
-class SampledCompletion:
+class SampledCompletion(msgspec.Struct, frozen=True, kw_only=True):
     """One completion: its tokens, without the stop token and what follows, and the log-probability
     of each.
     """
@@ -95,8 +94,7 @@ class SampledCompletion:
         return math.fsum(self.logprobs)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prefix:
+class Prefix(msgspec.Struct, frozen=True, kw_only=True):
     """One beginning at one position: log-probabilities of the beginning itself, and of the target
     after it.
     """
@@ -105,16 +103,14 @@ class Prefix:
     target: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Position:
+class Position(msgspec.Struct, frozen=True, kw_only=True):
     """The distinct beginnings of one length."""
 
     at: int
     prefixes: tuple[Prefix, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tables:
+class Tables(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one target's value is computed from: its length in tokens, and the positions
     from 0 on.
     """
@@ -123,8 +119,7 @@ class Tables:
     positions: tuple[Position, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class DrawnCompletions:
+class DrawnCompletions(msgspec.Struct, frozen=True, kw_only=True):
     """What was made for one context, and the tables of each target.
 
     `completions` are the likeliest distinct ones, `texts` what they say; `distinct` says how many

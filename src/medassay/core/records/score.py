@@ -1,7 +1,6 @@
 """The worth of one answer: as a scorer gives it, and as a run stores it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -10,8 +9,7 @@ from medassay.core.records.sealed_object import ScoreObject
 from medassay.core.records.trial import TrialLine, TrialPlace
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Score:
+class Score(msgspec.Struct, frozen=True, kw_only=True):
     """Worth of one answer on its scorer's scale, or None when nobody can know it.
 
     `parts` are numbers that the scorer gives besides.
@@ -20,7 +18,7 @@ class Score:
     item_id: str
     value: float | None
     because: str
-    parts: Mapping[str, float | None] = field(default_factory=dict)
+    parts: Mapping[str, float | None] = msgspec.field(default_factory=dict)
 
 
 class TrialScore(TrialLine, frozen=True, kw_only=True):

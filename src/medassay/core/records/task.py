@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.model import REPLY_TOKENS
@@ -18,8 +19,7 @@ BLANK_LINE = "\n\n"  # ends an answer, where a task says so
 CHAT_SUFFIX = "_chat"  # ends the name of a task in the model's own form of a conversation
 
 
-@dataclass(frozen=True, kw_only=True)
-class Task:
+class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A task as a value: for each form of item the names of its parser and scorer.
 
     A parser of None means that the answer came with the item's prediction (imports); a scorer of
@@ -41,7 +41,7 @@ class Task:
     split: str
     template: str
     readers: Mapping[Form, tuple[str | None, str | None]]
-    graders: Mapping[Form, str] = field(default_factory=dict)
+    graders: Mapping[Form, str] = msgspec.field(default_factory=dict)
     n_judges: int = 3
     graphs: tuple[str, ...] = ()
     scale: Scale = Scale()
@@ -54,7 +54,7 @@ class Task:
     likelihood: str = ""
     fallback: str = ""
     parser_before: str = ""
-    parts: "Mapping[Form, Task]" = field(default_factory=dict)
+    parts: "Mapping[Form, Task]" = msgspec.field(default_factory=dict)
     own: OwnCode | None = None
 
     @property

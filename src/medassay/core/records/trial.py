@@ -1,7 +1,6 @@
 """One item in one cell in one repeat: the row that a run stores, and what names it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Self
 
 import msgspec
@@ -19,8 +18,7 @@ TrialPlace = tuple[str, str, str, str, str, int]  # the values of TRIAL_KEY
 TRIAL_KEY = ("domain", "model", "setting", "mode", "item", "repeat")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TrialKey:
+class TrialKey(msgspec.Struct, frozen=True, kw_only=True):
     """One item in one cell in one repeat: what makes a trial unique."""
 
     domain: str

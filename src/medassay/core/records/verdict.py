@@ -4,7 +4,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
@@ -22,8 +21,7 @@ FACT_VERDICTS = ("contradict", "missing", "entail")  # of an answer, on one targ
 CLAIM_KINDS = ("invented_source", "fabricated_study", "wrong_figure", "other")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Case:
+class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One answer to be judged: its item, the text as the judge is shown it, and the id of the
     template that asked.
     """
@@ -40,8 +38,7 @@ class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
 B = TypeVar("B", bound=VerdictBody)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What one judge says of one answer.
 
     `body` holds what was read from the replies; of a verdict that is not valid it may be empty.
@@ -50,7 +47,7 @@ class Verdict:
 
     valid: bool
     reason: str = ""
-    body: VerdictBody = field(default_factory=VerdictBody)
+    body: VerdictBody = msgspec.field(default_factory=VerdictBody)
     repaired: bool = False
     unsupported_quotes: int = 0
 

@@ -4,8 +4,9 @@ Why this is not `core.reply.json_value` with an option: docs/decisions/0026.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.core.reply.thoughts import strip_thoughts
 
@@ -19,8 +20,7 @@ _MOST_TRIES = 200  # at opening braces; keeps hostile nesting from costing quadr
 _decode = json.JSONDecoder().raw_decode
 
 
-@dataclass(frozen=True, slots=True)
-class JsonObject:
+class JsonObject(msgspec.Struct, frozen=True):
     """One JSON object read from a reply; `repaired` says that it was not valid as written."""
 
     value: dict[str, Any]

@@ -11,8 +11,9 @@ Source: specification of JSON structural similarity, "Extract".
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.core.reply.thoughts import strip_thoughts
 
@@ -32,8 +33,7 @@ _TOKEN = re.compile(r'[{}\[\]]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _CLOSES = {"{": "}", "[": "]"}
 
 
-@dataclass(frozen=True, slots=True)
-class JsonReply:
+class JsonReply(msgspec.Struct, frozen=True):
     """A JSON object or array read from a reply, or None and the reason why there is none.
 
     `duplicate_keys` are keys that one object has twice; the last one counts. `text` is the span

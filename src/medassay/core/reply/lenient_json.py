@@ -9,8 +9,9 @@ JSON; `core.reply.json_value` does that, strictly.
 
 import json
 import re
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 MOST_LEVELS = 200  # of nesting
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*|,)+", re.DOTALL)
@@ -29,8 +30,7 @@ _BARE_KEY = re.compile(r"[^\W\d][\w \-/]{0,60}(?=\s*:)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-@dataclass(frozen=True, slots=True)
-class LenientValue:
+class LenientValue(msgspec.Struct, frozen=True):
     """An object or array read from a text, the place after it, and what was wrong with it.
 
     `faults` names each departure from JSON once, in the order of the text: "cut off" (the text
@@ -59,11 +59,10 @@ class _NoValueError(Exception):
     """Say that no value stands at a place."""
 
 
-@dataclass
-class _Reader:
+class _Reader(msgspec.Struct):
     text: str
     position: int
-    faults: dict[str, None] = field(default_factory=dict)
+    faults: dict[str, None] = msgspec.field(default_factory=dict)
 
     def fault(self, name: str) -> None:
         self.faults[name] = None

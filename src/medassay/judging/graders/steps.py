@@ -12,9 +12,10 @@ Source: specification of G-Eval, "Phases".
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.prompt import Prompt
@@ -29,8 +30,7 @@ _LONGEST = 6_000  # characters; nobody reads longer steps
 _FEWEST = 3
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvaluationSteps:
+class EvaluationSteps(msgspec.Struct, frozen=True, kw_only=True):
     """Evaluation steps by language, who wrote and who read them."""
 
     judge: str

@@ -5,9 +5,9 @@ Source: specification of differential-diagnosis scoring, "Algorithm", 6 and 7; s
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypedDict
 
+import msgspec
 import numpy as np
 
 from medassay.core.records.statistics_object import EstimateObject
@@ -34,8 +34,7 @@ COLUMNS = {
 SCORES = ("semantic", "severity")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Weighting:
+class Weighting(msgspec.Struct, frozen=True, kw_only=True):
     """How scores are rescaled, and the weights of cases: preset → (k, x0)."""
 
     semantic_max: float
@@ -68,8 +67,7 @@ class CaseEstimateObject(EstimateObject, WeightsObject, total=False):
     """An estimate over cases, with the weights of its aggregate."""
 
 
-@dataclass(frozen=True)
-class _RatioEstimate:
+class _RatioEstimate(msgspec.Struct, frozen=True):
     """One estimate to make: its name, what is summed above and below the line, its scale, what is
     added.
     """

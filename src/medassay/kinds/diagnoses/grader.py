@@ -9,11 +9,12 @@ Source: specification of differential-diagnosis scoring, "Judge contracts".
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
@@ -46,8 +47,7 @@ _ALIASES = {
 Labels = dict[int, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Question:
+class _Question(msgspec.Struct, frozen=True, kw_only=True):
     """One list to be labelled: severities, or relations to a golden name; entries by id."""
 
     text: GraderText
@@ -57,8 +57,7 @@ class _Question:
     golden: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Heard:
+class _Heard(msgspec.Struct, frozen=True, kw_only=True):
     """What the replies to one question gave."""
 
     labels: Labels

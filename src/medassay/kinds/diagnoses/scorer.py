@@ -5,8 +5,9 @@ and yet ranks above critical: kept for comparability, see `core.diagnosis.SEVERI
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from medassay.core.records.diagnosis import EXACT, FARTHEST, RELATIONS, SEVERITY_MAPS, Diagnosis
 from medassay.core.records.plan import DdxRules
@@ -17,8 +18,7 @@ BEST = float((FARTHEST - 1) ** 2)  # of both scores: every rank at distance 1
 Unjudged = Literal["d_max", "exclude_rank"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CalculationStep:
+class CalculationStep(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the calculation; a distance is None where the rank is left out of that score."""
 
     rank: int
@@ -27,8 +27,7 @@ class CalculationStep:
     severity_distance: int | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DdxScore:
+class DdxScore(msgspec.Struct, frozen=True, kw_only=True):
     """Both scores of one case, in [0, 16]; None where nobody can know.
 
     `all_places` is the semantic score with every place up to the limit in the denominator, so that

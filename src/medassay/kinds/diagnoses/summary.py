@@ -4,11 +4,11 @@ they err.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any, TypedDict
 
+import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
@@ -81,8 +81,7 @@ class ErrorGroupObject(TypedDict):
     top5: CaseEstimateObject | None
 
 
-@dataclass(frozen=True)
-class _CasePair:
+class _CasePair(msgspec.Struct, frozen=True):
     """Two model-prompts compared over n common cases, with p of the linearised difference."""
 
     first: RowKey
@@ -106,13 +105,12 @@ class _CasePair:
         }
 
 
-@dataclass
-class _LabelCounts:
+class _LabelCounts(msgspec.Struct):
     """What was counted of the labels of one cell."""
 
     unjudged: int = 0
     labels: int = 0
-    golden: dict[int, str] = field(default_factory=dict)  # place → golden severity
+    golden: dict[int, str] = msgspec.field(default_factory=dict)  # place → golden severity
 
 
 class DdxCases:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.core.records.answer import Answer
 from medassay.core.records.document_schema import DocumentSchema
@@ -18,8 +19,7 @@ _NAMED = 8  # fields in the reason of a score
 _STEP = re.compile(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|\.?([^.\[\]]+)')
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordComparison:
+class RecordComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A record beside its reference; `leaves` are scores by the path of their field."""
 
     score: float

@@ -10,9 +10,10 @@ Both records may be hostile: units are read by a short grammar before any librar
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+
+import msgspec
 
 from medassay.core.catch import caught
 from medassay.core.records.document_schema import (
@@ -38,8 +39,7 @@ _SLASHED = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})\Z")
 _EQUAL = 1e-9  # relative, of converted quantities
 
 
-@dataclass
-class Plain:
+class Plain(msgspec.Struct):
     """A record in one form.
 
     Attributes
@@ -50,7 +50,7 @@ class Plain:
     """
 
     value: Any = None
-    numbers: dict[str, dict[Path, tuple[float, str]]] = field(default_factory=dict)
+    numbers: dict[str, dict[Path, tuple[float, str]]] = msgspec.field(default_factory=dict)
 
 
 def plain_record(record: Any, schema: DocumentSchema) -> Plain:

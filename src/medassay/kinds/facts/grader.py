@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import msgspec
+
 from medassay.core.json_schema import STRING, JsonSchema, enum_schema, list_schema, object_schema
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
@@ -55,8 +57,7 @@ def fact_score(
     return max(0.0, total / sum(fact_weights))
 
 
-@dataclass(frozen=True, slots=True)
-class _FactReply:
+class _FactReply(msgspec.Struct, frozen=True):
     """What one reply gave: verdicts by fact, claims (None if they could not be read)."""
 
     facts: dict[str, FactVerdict]

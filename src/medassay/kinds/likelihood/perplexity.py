@@ -6,7 +6,8 @@ Source: specification of perplexity, 8.1; the counts are those of lm-evaluation-
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
@@ -17,8 +18,7 @@ SIZES = ("nats", "words", "bytes", "tokens")  # of one document
 _BLANKS = re.compile(r"\s+")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Perplexities:
+class Perplexities(msgspec.Struct, frozen=True, kw_only=True):
     """Perplexities over some documents, lower is better.
 
     None where no document counts or the number is too large.

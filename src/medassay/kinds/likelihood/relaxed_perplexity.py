@@ -11,8 +11,9 @@ Source: specification of perplexity, 8.2.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
+
+import msgspec
 
 from medassay.core.records.answer import Answer
 from medassay.core.records.item import Item
@@ -23,8 +24,7 @@ from medassay.kinds.likelihood.perplexity import finite_exp
 REVISION = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelaxedEstimate:
+class RelaxedEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """Relaxed cross-entropy and perplexity of one target, lower is better.
 
     `log_p` are the log-probabilities at the positions, in nats; `cross_entropy` their negative sum,
@@ -163,8 +163,7 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class _TargetEstimates:
+class _TargetEstimates(msgspec.Struct, frozen=True):
     """One target in every combination."""
 
     role: str

@@ -9,7 +9,6 @@ Source: specification of perplexity; tasks and prompts, 14.1; statistics 7.3.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -37,8 +36,7 @@ _ANY = Scale(lo=-math.inf, hi=math.inf)
 _COND = "_cond"
 
 
-@dataclass(frozen=True)
-class _Number:
+class _Number(msgspec.Struct, frozen=True):
     """One number of a row: its published name, the scale of its estimate, and where it stands in a
     score's parts.
     """
@@ -48,8 +46,7 @@ class _Number:
     path: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _SampleCounts:
+class _SampleCounts(msgspec.Struct, frozen=True):
     """How many completions the answers of a cell kept, and how many distinct ones there were."""
 
     kept: int = 0

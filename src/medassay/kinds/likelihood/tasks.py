@@ -7,7 +7,7 @@ into the model's own form of a conversation.
 Source: specification of tasks and prompts, 14.1 and 14.3; perplexity.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.task import CHAT_SUFFIX, Task

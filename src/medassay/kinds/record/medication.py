@@ -11,8 +11,9 @@ medassay's own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from medassay.kinds.record.dose import Amount, read_amounts, read_units
 from medassay.kinds.record.drug_name import Synonyms, drug_key, is_perhaps
@@ -21,8 +22,7 @@ from medassay.kinds.record.schedule import read_route, schedules_agree
 LISTS = ("current", "advised", "discontinued")
 
 
-@dataclass(frozen=True, kw_only=True)
-class MedicationState:
+class MedicationState(msgspec.Struct, frozen=True, kw_only=True):
     """How many drugs of the expected record are exactly where they belong, and what is wrong with
     the others.
 
@@ -90,8 +90,7 @@ def _places(medications: Any) -> dict[str, set[str]]:
 DETAILS = ("dose", "unit", "route", "schedule")
 
 
-@dataclass(frozen=True, kw_only=True)
-class DrugEntry:
+class DrugEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of a list of drugs, as written.
 
     `key` is its name without dose, salt, case and punctuation.
@@ -104,8 +103,7 @@ class DrugEntry:
     schedule: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class WrongDetail:
+class WrongDetail(msgspec.Struct, frozen=True, kw_only=True):
     """What differs in a drug that both records have: which detail, in which list, and what each
     says.
     """
@@ -117,8 +115,7 @@ class WrongDetail:
     found: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class MedicationDetails:
+class MedicationDetails(msgspec.Struct, frozen=True, kw_only=True):
     """What is right and wrong about the drugs that a reply has in common with the reference,
     however their names are written.
 
@@ -128,8 +125,8 @@ class MedicationDetails:
     drugs whose dose is `changed` those of `old_dose` stay current in the old one.
     """
 
-    agree: Mapping[str, int] = field(default_factory=dict)
-    compared: Mapping[str, int] = field(default_factory=dict)
+    agree: Mapping[str, int] = msgspec.field(default_factory=dict)
+    compared: Mapping[str, int] = msgspec.field(default_factory=dict)
     wrong: tuple[WrongDetail, ...] = ()
     stopped: int = 0
     matched: int = 0

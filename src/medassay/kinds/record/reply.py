@@ -7,8 +7,9 @@ them says nothing of the whole. The published reading, the longest JSON value of
 """
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.core.records.health_record import RECORD
 from medassay.core.reply.json_value import JsonReply, json_values, read_json_reply
@@ -29,8 +30,7 @@ _FAULTS = {  # what is wrong with a record that is no JSON, in the order in whic
 _LOOKED_AT = 200_000  # characters, for what is wrong with a reply
 
 
-@dataclass(frozen=True, slots=True)
-class RecordReply:
+class RecordReply(msgspec.Struct, frozen=True):
     """A record read from a reply, or None and why there is none; `text` is its JSON as written.
 
     `alone` says that the reply is the record and nothing else, or holds it in its one fenced block;

@@ -7,7 +7,8 @@ what cannot be read is compared as text.
 
 import re
 import unicodedata
-from dataclasses import dataclass
+
+import msgspec
 
 _SLOT = r"\d(?:[.,]\d+)?"
 _SLOTS = re.compile(rf"(?<![\d.,])({_SLOT}(?:\s*[-–—]\s*{_SLOT}){{2,3}})(?![\d-])")
@@ -67,8 +68,7 @@ _ROUTE = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class DosingSchedule:
+class DosingSchedule(msgspec.Struct, frozen=True, kw_only=True):
     """How often a drug is taken: `slots` are morning, noon, evening and night where they are told,
     `daily` how many times a day.
     """

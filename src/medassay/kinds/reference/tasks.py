@@ -9,7 +9,7 @@ form of a conversation.
 Source: specification of tasks and prompts, 14.1 and 14.3; text metrics.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from medassay.core.records.task import BLANK_LINE, CHAT_SUFFIX, Task
 from medassay.core.scale import Scale

@@ -1,8 +1,9 @@
 """One page a question bank: card, limits, statistics, item flow, examples, history."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from medassay.report.board import Board, ShownBank
 from medassay.report.pages.figures import figure_context, figure_pages

@@ -4,8 +4,9 @@ needs to show them.
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from medassay.report.pages.html import Page
 from medassay.report.plot.figure import Figure, drawable

@@ -1,7 +1,8 @@
 """Models × domains: every model's score in every domain at one look, 100 rows a page."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
 from medassay.report.board import Board
@@ -12,8 +13,7 @@ FEW_ROWS, FEW_DOMAINS = 30, 12  # up to these the matrix stands below the overal
 _SHADES = 4
 
 
-@dataclass(frozen=True)
-class MatrixCell:
+class MatrixCell(msgspec.Struct, frozen=True):
     """A row in one domain, and how dark it is: 4 where no model is shown to be better, less the
     further down its range of ranks begins, 0 where it has no rank or no row is told from another.
     """
@@ -22,8 +22,7 @@ class MatrixCell:
     shade: int
 
 
-@dataclass(frozen=True)
-class MatrixRow:
+class MatrixRow(msgspec.Struct, frozen=True):
     """A row of the overall ranking with its cell in each domain, where it has one."""
 
     row: LeaderboardRow

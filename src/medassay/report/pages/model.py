@@ -4,8 +4,9 @@ trend, where it fails, and the way to its answers.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from medassay.core.json import record_as
 from medassay.core.records.statistics import OVERALL
@@ -38,8 +39,7 @@ _UNDECIDED_SHOWN = 30
 _TREND_SHOWN = 24
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ModelPlace:
+class _ModelPlace(msgspec.Struct, frozen=True, kw_only=True):
     """A row of one ranking: with its bar, the address of its answers, and its undecided pairs."""
 
     domain: str
@@ -51,14 +51,13 @@ class _ModelPlace:
     undecided: list[UndecidedPair]
 
 
-@dataclass
-class _ModelView:
+class _ModelView(msgspec.Struct):
     """What the page of one model shows."""
 
-    places: list[_ModelPlace] = field(default_factory=list)
-    points: list[PublishedPoint] = field(default_factory=list)
-    categories: list[CategoryScore] = field(default_factory=list)
-    worst: list[tuple[str, str, WorstAnswer, str]] = field(default_factory=list)
+    places: list[_ModelPlace] = msgspec.field(default_factory=list)
+    points: list[PublishedPoint] = msgspec.field(default_factory=list)
+    categories: list[CategoryScore] = msgspec.field(default_factory=list)
+    worst: list[tuple[str, str, WorstAnswer, str]] = msgspec.field(default_factory=list)
 
 
 def pages(board: Board) -> Iterator[Page]:

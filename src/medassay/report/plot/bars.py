@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from medassay.core.wording import counted
 from medassay.report.plot.figure import N_COLOURS, Figure
@@ -10,8 +11,7 @@ from medassay.report.plot.figure import N_COLOURS, Figure
 _ENDS = {"score": "score", "lo": "from", "hi": "to", "n": "n"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bar:
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
     """The score of a group at a place, from `n` items; without an interval there is no line."""
 
     place: str
@@ -22,8 +22,7 @@ class Bar:
     n: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class StackedCount:
+class StackedCount(msgspec.Struct, frozen=True, kw_only=True):
     """The number of items of a part at a place."""
 
     place: str
@@ -31,8 +30,7 @@ class StackedCount:
     n: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScoreChange:
+class ScoreChange(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of a row before and after a change."""
 
     row: str

@@ -1,7 +1,8 @@
 """Scores of checkpoints over the steps of a training."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from medassay.report.plot.figure import N_COLOURS, Figure
 from medassay.report.plot.trend import LinePoint, end_labels, interval_layers

@@ -7,11 +7,12 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.errors import InputError
 
@@ -19,8 +20,7 @@ _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _VERSION = "6.4"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Theme:
+class _Theme(msgspec.Struct, frozen=True, kw_only=True):
     """Colours of text, background, lines of the grid, axes, and of series one after the other."""
 
     text: str
@@ -86,8 +86,7 @@ _HOME = "https://vega.github.io/vega-datasets/"  # put before links by the conve
 _COUNTED = re.compile(r"\b(gradient_|clip)\d+")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One figure.
 
     `rows` are its data, `columns` their names in the table that stands beside it; `caption` says
@@ -104,7 +103,7 @@ class Figure:
     rows: Sequence[Mapping[str, Any]]
     spec: Mapping[str, Any]
     words: Sequence[str] = ()
-    locale: Mapping[str, Any] = field(default_factory=dict)
+    locale: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     def specification(self, *, dark: bool = False) -> dict[str, Any]:
         """Return the whole Vega-Lite specification, data and colours among it."""

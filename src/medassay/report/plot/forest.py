@@ -4,16 +4,16 @@ Pairs of which no difference is shown are hollow.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.core.wording import counted
 from medassay.report.plot.figure import Figure
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedDifference:
+class NamedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """A difference with its interval; `different` says whether a difference is shown."""
 
     name: str
@@ -23,8 +23,7 @@ class NamedDifference:
     different: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedCorrelation:
+class NamedCorrelation(msgspec.Struct, frozen=True, kw_only=True):
     """A correlation with its interval, both from -1 to 1."""
 
     name: str

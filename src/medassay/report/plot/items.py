@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.report.plot.figure import Figure
 
@@ -28,8 +29,7 @@ _READING: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ItemPosition:
+class ItemPosition(msgspec.Struct, frozen=True, kw_only=True):
     """How hard an item is, and how well it tells models apart.
 
     Attributes

@@ -1,8 +1,9 @@
 """A heat map in the order of its dendrogram, and the flow of ranks over metrics."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.report.plot.figure import Figure
 
@@ -11,8 +12,7 @@ _STEP = 56  # pixels of a column
 _APART = 0.12  # ranks, between models that share one
 
 
-@dataclass(frozen=True, kw_only=True)
-class GridCell:
+class GridCell(msgspec.Struct, frozen=True, kw_only=True):
     """The share, from 0 to 1, where a row and a column meet."""
 
     row: str
@@ -20,8 +20,7 @@ class GridCell:
     value: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class MetricRank:
+class MetricRank(msgspec.Struct, frozen=True, kw_only=True):
     """The rank of a model by a metric, 1 is best."""
 
     model: str

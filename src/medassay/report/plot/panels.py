@@ -3,14 +3,14 @@ intervals.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from medassay.report.plot.figure import Figure
 
 
-@dataclass(frozen=True, kw_only=True)
-class PanelBar:
+class PanelBar(msgspec.Struct, frozen=True, kw_only=True):
     """A bar with its interval, in the unit of its measure; bars of a model stand side by side."""
 
     measure: str

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import cos, sin, sqrt
 from typing import Any
+
+import msgspec
 
 from medassay.report.plot.figure import Figure
 
@@ -23,8 +24,7 @@ _CORNERS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
 _CHARACTER, _LINE = 6.4, 14.0  # width and height of a label's letters, in pixels
 
 
-@dataclass(frozen=True, kw_only=True)
-class SwarmPoint:
+class SwarmPoint(msgspec.Struct, frozen=True, kw_only=True):
     """A value of a group.
 
     `jitter`, from -1 to 1, is where it stands in the swarm; None where the swarm leaves it out,
@@ -36,8 +36,7 @@ class SwarmPoint:
     jitter: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanePoint:
+class PlanePoint(msgspec.Struct, frozen=True, kw_only=True):
     """A point on two axes, with the ends of its intervals where it has any."""
 
     label: str
@@ -47,8 +46,7 @@ class PlanePoint:
     y_ends: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CasePoint:
+class CasePoint(msgspec.Struct, frozen=True, kw_only=True):
     """A case on two axes: its name, what a reader of it hears, and the address of its page."""
 
     x: float

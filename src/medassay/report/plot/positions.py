@@ -1,7 +1,6 @@
 """Log-probabilities along completions: where a model comes to say something."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.trend import LinePoint, end_labels, interval_layers
@@ -10,8 +9,7 @@ _MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
 _HEIGHT = 300  # pixels
 
 
-@dataclass(frozen=True, kw_only=True)
-class PositionPoint(LinePoint):
+class PositionPoint(LinePoint, frozen=True, kw_only=True):
     """A mean log-probability after `place` tokens, of the `n` items that reach the position."""
 
     place: int

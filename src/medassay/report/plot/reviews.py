@@ -1,7 +1,6 @@
 """Mean scores of reviews over time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.trend import LinePoint, end_labels, interval_layers
@@ -10,8 +9,7 @@ _HEIGHT = 260  # pixels
 _MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
 
 
-@dataclass(frozen=True, kw_only=True)
-class MonthPoint(LinePoint):
+class MonthPoint(LinePoint, frozen=True, kw_only=True):
     """The mean score of the reviews of a month."""
 
     place: str

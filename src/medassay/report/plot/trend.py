@@ -1,8 +1,10 @@
 """Scores over publications. A line never crosses a change of bank or methodology."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.report.plot.figure import SHAPES, Figure
 
@@ -12,8 +14,7 @@ _MAX_PANELS, _PANELS_A_LINE = 40, 4
 _NAMED = 12  # rows that are not drawn, named in the caption
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinePoint:
+class LinePoint(msgspec.Struct, frozen=True, kw_only=True):
     """A point of the line of a row: its place along the axis, its score and the interval, if any.
 
     `place` is a number of tokens, or the name of a publication or month.
@@ -30,8 +31,7 @@ class LinePoint:
         yield from (value for value in (self.score, self.lo, self.hi) if value is not None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeriesPoint(LinePoint):
+class SeriesPoint(LinePoint, frozen=True, kw_only=True):
     """A score in a publication; lines join points of the same series."""
 
     place: str

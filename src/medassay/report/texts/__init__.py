@@ -21,13 +21,13 @@ What a catalogue lacks stays English. Texts of items, replies and publishers are
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import field
 
 from medassay.core.small_file import read_small
 from medassay.core.wording import counted, listed
@@ -56,7 +56,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     decimal: str = "."
     thousands: str = ","
     day: str = "{year}-{month}-{day}"
-    and_: str = msgspec.field(default="and", name="and")
+    and_: str = field(default="and", name="and")
     texts: dict[str, str] = {}
     literals: dict[str, str] = {}
     nouns: dict[str, tuple[str, str]] = {}
@@ -64,8 +64,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     scripts: dict[str, str] = {}
 
 
-@dataclass(frozen=True, eq=False)
-class Texts:
+class Texts(msgspec.Struct, frozen=True, eq=False, dict=True):
     """What pages are written with in one language.
 
     Examples

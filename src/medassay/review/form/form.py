@@ -5,10 +5,10 @@ A form is filled in as flat fields (name → text), whether by a page, a script 
 English and serve as keys of the catalogues in other languages.
 """
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from medassay.statistic.agreement.alpha import Level
 
@@ -31,8 +31,7 @@ CANNOT = "0"  # the value of "cannot judge", as its key
 LONGEST = 20_000  # characters of a text that a reviewer writes
 
 
-@dataclass(frozen=True, kw_only=True)
-class Aspect:
+class Aspect(msgspec.Struct, frozen=True, kw_only=True):
     """One question with a few possible values.
 
     `kind` groups aspects that are alike in all entries, such as facts.
@@ -61,25 +60,22 @@ class Aspect:
         return [name for name, _ in self.values].index(value) + 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """What keeps a form from being submitted: the field, and a sentence with its values."""
 
     field: str
     says: str
-    values: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    values: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FormReading:
+class FormReading(msgspec.Struct, frozen=True, kw_only=True):
     """What a filled-in form says: a review, or the problems that keep it from being one."""
 
     review: dict[str, Any]
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Form:
+class Form(msgspec.Struct, frozen=True, kw_only=True):
     """One of the forms: its aspects for an entry, what else it asks, and when a comment is needed.
 
     `then` are asked once the first part is submitted and can no longer be changed: nobody who rates

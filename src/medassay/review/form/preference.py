@@ -1,7 +1,8 @@
 """Preference: two answers to one question, on sides drawn at random, and which is better."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from medassay.review.form.form import Aspect, Content, Form, Value
 

@@ -2,8 +2,8 @@
 
 import secrets
 from collections.abc import Collection
-from dataclasses import dataclass
 
+import msgspec
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
@@ -19,8 +19,7 @@ ADMIN, CREATOR = "admin", "creator"  # what a link may give besides a role in a 
 AGREEMENT = "1"  # version of the confidentiality agreement
 
 
-@dataclass(frozen=True, kw_only=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody says of themselves when they accept an invitation."""
 
     name: str

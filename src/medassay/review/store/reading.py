@@ -1,7 +1,6 @@
 """What is read about a whole study: its last reviews, progress by reviewer, tickets."""
 
 import calendar
-from dataclasses import dataclass
 from typing import TypedDict
 
 import msgspec
@@ -26,7 +25,7 @@ from medassay.review.store.tickets import State
 StudyState = tuple[int | str | None, ...]  # of a study: what its results follow from
 
 
-class Outcome(TypedDict):
+class FeedbackOutcome(TypedDict):
     """What became of the feedback of a reviewer: number of the item, state and steps of the
     ticket.
     """
@@ -115,8 +114,7 @@ def entries_of(db: Session, study: str) -> list[Entry]:
     return [*db.scalars(query)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewerProgress:
+class ReviewerProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far one reviewer is; `last` is when the last review came."""
 
     alias: int
@@ -188,7 +186,7 @@ def tickets_of(
     return [(ticket, entry) for ticket, entry in db.execute(query)]
 
 
-def outcomes_of(db: Session, study: str, account: int) -> list[Outcome]:
+def outcomes_of(db: Session, study: str, account: int) -> list[FeedbackOutcome]:
     """Return what became of the feedback of one reviewer: number of the item, state of the ticket,
     its steps without names.
     """
@@ -205,7 +203,7 @@ def outcomes_of(db: Session, study: str, account: int) -> list[Outcome]:
             .where(Assignment.study_id == study, Assignment.account_id == account)
         )
     )
-    outcomes: list[Outcome] = []
+    outcomes: list[FeedbackOutcome] = []
     for ticket, number in db.execute(query):
         steps = [
             *db.scalars(
@@ -224,8 +222,7 @@ def outcomes_of(db: Session, study: str, account: int) -> list[Outcome]:
     return outcomes
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mine:
+class Mine(msgspec.Struct, frozen=True, kw_only=True):
     """One of somebody's own items: `open`, `draft`, `done` or `withdrawn`."""
 
     number: int
@@ -265,8 +262,7 @@ class _Feedback(msgspec.Struct, frozen=True, kw_only=True):
     why: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class DueItem:
+class DueItem(msgspec.Struct, frozen=True, kw_only=True):
     """An item of a bank, the day on which it is due for review again, and its last study."""
 
     due: str

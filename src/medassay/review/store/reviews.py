@@ -1,9 +1,9 @@
 """Drafts and reviews: what is saved on the way, and what is submitted for good."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypedDict
 
+import msgspec
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
@@ -46,8 +46,7 @@ class ChangedElsewhere(MedassayError):
         self.version = version
 
 
-@dataclass(frozen=True, kw_only=True)
-class Work:
+class Work(msgspec.Struct, frozen=True, kw_only=True):
     """One assignment as its reviewer meets it.
 
     `version` counts what was saved and submitted, so that two tabs notice each other; `own` is the
@@ -287,8 +286,7 @@ def skip(db: Session, study: Study, work: Work) -> None:
     work.assignment.turn = last + 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Queue:
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody has to do in a study, as numbers: `order` of all, training first and then by
     turn, `open` those not done.
 

@@ -3,9 +3,9 @@
 import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
@@ -22,8 +22,7 @@ _NAME = re.compile("[a-z0-9][a-z0-9-]{0,59}")
 MOST_OVERLAP = 99
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudySettings:
+class StudySettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a coordinator may choose of a study.
 
     `flagged_below` is of a mean score: 3, which is a total of 9 in three aspects. `least_all` is
@@ -35,16 +34,15 @@ class StudySettings:
     protocol: str = ""
     least_all: float = 0.7
     again_months: int = 12
-    source: Mapping[str, Any] = field(default_factory=dict)
+    source: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NewEntry:
+class NewEntry(msgspec.Struct, frozen=True, kw_only=True):
     """An entry as it comes from a bank, a run or a workshop."""
 
     item: str
     content: Mapping[str, Any]
-    hidden: Mapping[str, Any] = field(default_factory=dict)
+    hidden: Mapping[str, Any] = msgspec.field(default_factory=dict)
     category: str = ""
     iteration: str = ""
     training: bool = False
@@ -86,7 +84,7 @@ def create_study(  # noqa: PLR0913 -- each is a property of the study
         form=form,
         seed=one_line(seed)[:60],
         overlap=overlap,
-        settings=vars(chosen).copy() | {"source": dict(chosen.source)},
+        settings=msgspec.structs.asdict(chosen) | {"source": dict(chosen.source)},
         made_at=now(),
     )
     db.add(study)

@@ -12,9 +12,10 @@ import time
 from array import array
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
+
+import msgspec
 
 from medassay.core.amount import Amount
 from medassay.core.log import log
@@ -69,14 +70,13 @@ class WorkerPool(Protocol):
         """Return a new worker in the place of one that is lost."""
 
 
-@dataclass
-class _State:
+class _State(msgspec.Struct):
     """What the coordinator knows of one worker."""
 
-    shards: dict[int, Shard] = field(default_factory=dict)
-    waiting: dict[str, int] = field(default_factory=dict)  # model → units not begun
+    shards: dict[int, Shard] = msgspec.field(default_factory=dict)
+    waiting: dict[str, int] = msgspec.field(default_factory=dict)  # model → units not begun
     read_to: int = 0  # bytes of its segment that are noted
-    did: Counter[str] = field(default_factory=Counter)  # model → records in the last beat
+    did: Counter[str] = msgspec.field(default_factory=Counter)  # model → records in the last beat
     busy: int = 0
     under_way: int = 0  # requests that are booked, and not settled yet
     need: Amount | None = None

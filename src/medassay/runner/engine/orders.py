@@ -5,7 +5,8 @@ other.
 from array import array
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from medassay.core.amount import Amount
 from medassay.runner.ask import Tally
@@ -14,8 +15,7 @@ from medassay.runner.gate import EndpointStats, Share
 from medassay.storage.journal import RecordPlaces
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(msgspec.Struct, frozen=True):
     """Some units of one model, leased to one worker; `number` is never given twice in a pass."""
 
     number: int
@@ -23,8 +23,7 @@ class Shard:
     units: "array[int]"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkMessage:
+class WorkMessage(msgspec.Struct, frozen=True):
     """What a worker shall do until the next beat.
 
     `cap` is what it may book in all since it began, None where nothing is bounded; `spent` says
@@ -37,13 +36,12 @@ class WorkMessage:
     stop: bool = False
     cap: Amount | None = None
     spent: bool = False
-    shares: Mapping[str, Share] = field(default_factory=dict)
-    given_up: Mapping[str, str] = field(default_factory=dict)
+    shares: Mapping[str, Share] = msgspec.field(default_factory=dict)
+    given_up: Mapping[str, str] = msgspec.field(default_factory=dict)
     lost: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WorkReport:
+class WorkReport(msgspec.Struct, frozen=True):
     """What a worker did since the last beat.
 
     `noted` are the records that are safe where the run is kept; `finished` the shards of which

@@ -26,10 +26,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import msgspec
 
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import EngineRules
@@ -204,8 +205,7 @@ def _refuse_unreachable(address: str) -> None:
         ) from None
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(msgspec.Struct, frozen=True):
     """Alike workers: which models they ask, how many there are, and the processors and devices of
     each.
     """

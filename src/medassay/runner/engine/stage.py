@@ -3,9 +3,10 @@ anywhere.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from medassay.core.records.model import ModelSpec
 from medassay.runner.ask import Asker
@@ -68,8 +69,7 @@ class StageSpec(Protocol):
         """Return the stage; `secrets` are those that its tools name."""
 
 
-@dataclass(frozen=True)
-class StageJob:
+class StageJob(msgspec.Struct, frozen=True):
     """One pass over a stage: the stage here, the same to be sent away, and what it fills and obeys.
 
     Parameters

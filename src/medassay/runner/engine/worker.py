@@ -8,8 +8,9 @@ import time
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from medassay.core.amount import Amount
 from medassay.core.catch import caught
@@ -35,8 +36,7 @@ from medassay.storage.spend import SPEND, SpendingLimits, SpendJournal, bounds_o
 BEAT = 0.5  # seconds that a beat waits for something to report
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkerJob:
+class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is told once: the stage, where the run and the replies are, and what all
     requests share.
 

@@ -6,7 +6,6 @@ judge's mean, no bias. Source: specification of statistics, 7.10; Angelopoulos e
 doi:10.1126/science.adi6000, and "PPI++", arXiv:2311.01453.
 """
 
-from dataclasses import dataclass
 from math import sqrt
 
 import msgspec
@@ -116,8 +115,7 @@ def _corrected_mean(
     return CorrectedMean(value=value, lo=lo, hi=hi, se=se, lam=lam, n_labelled=n, n_unlabelled=rest)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Components:
+class Components(msgspec.Struct, frozen=True, kw_only=True):
     """Variance of scores by item, judge and the rest; negative estimates are kept as they are."""
 
     item: float
@@ -209,8 +207,7 @@ def kappa_interval(
     return float(lo), float(hi)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     """Krippendorff's alpha of two raters' scores, interval level; ends are None where undefined.
 
     Flag `approximate` below 50 items.

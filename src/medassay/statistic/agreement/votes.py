@@ -5,10 +5,10 @@ Source: specification of bank synthesis, 10.4 (human review of CareQA).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +19,7 @@ from medassay.statistic.interval.wilson import wilson_interval
 REVISION = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class VoteTable:
+class VoteTable(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of items, 0 to 1, with Wilson's interval.
 
     `at_least[k - 1]` is of items that at least k evaluators found right, the last one thus of those

@@ -9,10 +9,10 @@ Source: specification of ranks, R5.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,8 +28,7 @@ _FLAT = 1e-12  # M(1 − M) below this: every score lies at one end
 WILSON, SCORE, T = "wilson", "score_effective", "t_effective"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
     """How the scores of one domain spread: G clusters of n items, mean m, each term as the
     specification names it.
     """
@@ -40,8 +39,7 @@ class Spread:
     f: float  # how many clusters the spread comes from
 
 
-@dataclass(frozen=True, kw_only=True)
-class Effective:
+class Effective(msgspec.Struct, frozen=True, kw_only=True):
     """A mean with its interval.
 
     `n_star` is the effective number of items, `n_effective` that of clusters; `ends` None: no

@@ -7,10 +7,10 @@ of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
@@ -33,8 +33,7 @@ from medassay.statistic.interval.wilson import wilson_interval
 REVISION = 1
 
 
-@dataclass(frozen=True)
-class DrawnStratum:
+class DrawnStratum(msgspec.Struct, frozen=True):
     """The cluster of each case of one domain (cases sorted by id), and the seed of the domain's
     draws.
     """

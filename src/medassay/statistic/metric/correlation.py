@@ -5,8 +5,8 @@ Source: specification of statistics, 7.7.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -20,8 +20,7 @@ Measure = Callable[[np.ndarray, np.ndarray], float | None]
 Ends = tuple[tuple[float | None, ...], ...]
 
 
-@dataclass(frozen=True)
-class Correlations:
+class Correlations(msgspec.Struct, frozen=True):
     """Correlations of k columns, None where there is none, and the number of complete pairs of
     each.
     """
@@ -30,8 +29,7 @@ class Correlations:
     n: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(msgspec.Struct, frozen=True):
     """Columns joined by likeness: which two clusters join at which distance (as SciPy's linkage
     numbers them).
 
@@ -166,8 +164,7 @@ def pearson_intervals(
     return lower, upper
 
 
-@dataclass(frozen=True)
-class PairCorrelations:
+class PairCorrelations(msgspec.Struct, frozen=True):
     """Pearson's r of k pairs of columns with its interval, None where there is none, and each r in
     each draw of rows.
 

@@ -4,8 +4,7 @@ draw.
 Source: specification of statistics, 7.8 and 7.9.
 """
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,8 +14,7 @@ from medassay.statistic.draws import Floats
 REVISION = 1
 
 
-@dataclass(frozen=True)
-class Resilience:
+class Resilience(msgspec.Struct, frozen=True):
     """How a metric moves under rephrasing, over items; lower is steadier.
 
     `range` is that of the metric over all items and rephrasings, `variances` the population

@@ -1,8 +1,8 @@
 """The paired scores of two rows, and what follows from them: tests and bounds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,8 +13,7 @@ from medassay.statistic.test.margin import DifferenceInterval, difference_bounds
 from medassay.statistic.test.mcnemar import mcnemar
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Two rows' scores on the same items, per domain."""
 
     first: list[Floats]

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -51,8 +52,7 @@ ALL_PAIRS_UP_TO = 200
 FEW_GRADED = 50  # items; below, the order of graded scores is approximate
 
 
-@dataclass(frozen=True, kw_only=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a field. `estimate` is None when there is no honest interval; `rank.reason` says
     why.
 

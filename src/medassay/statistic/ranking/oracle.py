@@ -1,7 +1,6 @@
 """The best-per-question bound: what picking the right model for each item would reach."""
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,8 +14,7 @@ from medassay.statistic.interval.effective import effective_interval
 REVISION = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Oracle:
+class Oracle(msgspec.Struct, frozen=True, kw_only=True):
     """`estimate` rises with the number of models by luck alone; `wins` sum to the number of items.
 
     `win_ends` are the ends of the 95 % interval of each row's share of wins, in [0, 1].

@@ -1,11 +1,12 @@
 """Pairs of ranked models on their common items: differences, tests, the simultaneous order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from math import sqrt
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from medassay.core.records.trial import RowKey
@@ -30,8 +31,7 @@ from medassay.statistic.test.paired import Difference, difference_from_draws
 from medassay.statistic.test.planner import critical_value
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankedRows:
+class RankedRows(msgspec.Struct, frozen=True, kw_only=True):
     """What the ranked rows share: their places among all rows, which items they have, the options.
 
     `common` are the items that all of them have; None when they are too few, so that each pair is
@@ -46,8 +46,7 @@ class RankedRows:
     options: Options
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pairs:
+class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """All pairs, the critical value c, and the ranges of the simultaneous order."""
 
     pairs: tuple["Pair", ...]
@@ -55,8 +54,7 @@ class Pairs:
     ranges: dict[RowKey, tuple[int, int]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pair:
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """Two ranked rows compared on their `n` common items, first minus second.
 
     `se` is what the simultaneous order divides by; difference ± c·se is the simultaneous interval.
@@ -86,8 +84,7 @@ class Pair:
         return ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankedPairs:
+class RankedPairs(msgspec.Struct, frozen=True, kw_only=True):
     """What holds among the ranked rows of a board: the relation, the rank of each by its place, and
     from what these were made.
 

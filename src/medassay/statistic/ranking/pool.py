@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,8 +64,7 @@ class Options:
         return self.rule == "simultaneous"
 
 
-@dataclass(frozen=True)
-class PooledMeans:
+class PooledMeans(msgspec.Struct, frozen=True):
     """Means and draws of some rows over the same items of every stratum."""
 
     values: Floats  # (k,)

@@ -10,8 +10,8 @@ Source: specification of ranks, R1 and R2.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,8 +23,7 @@ CRITICAL = 1.959964  # of one pair, and the least there is
 _LEVEL = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
-class Relation:
+class Relation(msgspec.Struct, frozen=True, kw_only=True):
     """`better[a, b]` where row a is shown to be better than row b.
 
     `steps` are the critical values of the step-down, `c` the last.

@@ -1,9 +1,9 @@
 """Shared ranks: what the intervals cannot separate stands on one rank, with its range."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +18,7 @@ Rule = Literal["simultaneous", "leader", "arena", "closure"]
 Bools = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rank:
+class Rank(msgspec.Struct, frozen=True, kw_only=True):
     """A rank, the range it may lie in, and its group (numbered from 1 in order of rank).
 
     All are None for a row that is not ranked; `reason` then says why.

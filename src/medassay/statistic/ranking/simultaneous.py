@@ -1,8 +1,8 @@
 """P: the order that paired evidence supports for all pairs at once (single-step max-t)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from medassay.statistic.draws import Floats
@@ -14,8 +14,7 @@ REVISION = 1
 _Z = 1.959964
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimultaneousOrder:
+class SimultaneousOrder(msgspec.Struct, frozen=True, kw_only=True):
     """`above[i, j]` when row i is above row j; `p_max_t` (n, n), 1 on the diagonal."""
 
     c: float

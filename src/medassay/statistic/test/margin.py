@@ -4,9 +4,9 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,8 +20,7 @@ REVISION = 1
 LEVEL = 0.90  # two one-sided 5 % tests
 
 
-@dataclass(frozen=True, kw_only=True)
-class DifferenceInterval:
+class DifferenceInterval(msgspec.Struct, frozen=True, kw_only=True):
     """The 90 % interval of a difference, first minus second, and the method that gave it."""
 
     lo: float

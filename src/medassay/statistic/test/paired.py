@@ -1,8 +1,8 @@
 """The difference of two models on the same items."""
 
-from dataclasses import dataclass
 from math import sqrt
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -14,8 +14,7 @@ from medassay.statistic.test.mcnemar import mcnemar
 REVISION = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """First minus second. `p` is McNemar's exact p for 0/1 scores without clusters, else paired t.
 
     `p_bootstrap` is for one pair only; it enters no family.

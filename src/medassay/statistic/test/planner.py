@@ -5,10 +5,10 @@ a board.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import ceil, sqrt
 
+import msgspec
 import numpy as np
 
 from medassay.errors import ScaleError, StatisticError
@@ -19,8 +19,7 @@ _Z_TEST, _Z_POWER = 1.959963984540054, 0.8416212335729143
 _EXACT_UP_TO = 100_000  # items; beyond, the exact sums say what the formula says
 
 
-@dataclass(frozen=True, kw_only=True)
-class ItemsNeeded:
+class ItemsNeeded(msgspec.Struct, frozen=True, kw_only=True):
     """Items needed: by the formula, and the first number at which the exact test has the power."""
 
     n_asymptotic: int

@@ -5,12 +5,12 @@ keys.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated
 
 import msgspec
 from fastapi import Path
 from fastapi.responses import Response
+from msgspec.structs import replace
 
 from medassay.errors import MedassayError
 from medassay.review.store import accounts, links, reviews, sessions, studies

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import jinja2
+import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
@@ -46,8 +46,7 @@ _MOMENT = 2_000_000  # bytes that are indexed within a second
 _LONG_LIST = 2_000  # choices of one field; beyond, the name is typed
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ShownVerdict:
+class _ShownVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict with what was asked for it: one entry a request."""
 
     verdict: StoredVerdict
@@ -56,8 +55,7 @@ class _ShownVerdict:
     usage: Sequence[Mapping[str, int]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ShownPair:
+class _ShownPair(msgspec.Struct, frozen=True, kw_only=True):
     """Two answers to one item, each with the pieces of its text."""
 
     item: Mapping[str, Any]

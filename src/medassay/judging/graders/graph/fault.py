@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 INPUTS = ("actual_output", "expected_output", "input")
 MOST_NODES = 500
@@ -36,8 +37,7 @@ _POLICY: dict[str, tuple[Any, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """One fault of a graph: its code, the node it is in (empty for the graph itself), and what to
     know.
     """

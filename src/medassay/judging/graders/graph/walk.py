@@ -9,9 +9,11 @@ score, nor, unless a graph cancels what a 0 leaves open, the trace.
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.json_schema import STRING, JsonSchema, enum_schema, object_schema
@@ -34,8 +36,7 @@ Path = tuple[
 ]  # of node ids from the root: a node with two parents is another step in each branch
 
 
-@dataclass(frozen=True, kw_only=True)
-class WalkStep:
+class WalkStep(msgspec.Struct, frozen=True, kw_only=True):
     """One node as it was passed: what was asked, what came back, and what was read in it.
 
     `branch` counts the children of the nearest fan-out above. `verdict` is `true`, `false`, the
@@ -58,8 +59,7 @@ class WalkStep:
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GraphResult:
+class GraphResult(msgspec.Struct, frozen=True, kw_only=True):
     """The worth of an answer, in [0, 1], with every step that led to it.
 
     `score` is None where a branch got no usable reply and the graph says `fail`, or every branch
@@ -80,22 +80,20 @@ class GraphResult:
         return "error" if self.score is None else "ok"
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeQuestion:
+class NodeQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What can be asked now: at which path, and how."""
 
     path: Path
     prompt: Prompt
 
 
-@dataclass
-class _StepRequest:
+class _StepRequest(msgspec.Struct):
     """What was told for one step."""
 
     prompt: Prompt | None = None  # that waits for its reply
     first: str = ""  # hash of the first prompt
-    replies: list[Completion] = field(default_factory=list)
-    at: list[int] = field(default_factory=list)  # places of replies given at the beginning
+    replies: list[Completion] = msgspec.field(default_factory=list)
+    at: list[int] = msgspec.field(default_factory=list)  # places of replies given at the beginning
     value: str | None = None
     problem: str = ""
     failed: bool = False
@@ -113,16 +111,14 @@ class _StepRequest:
         self.prompt = None
 
 
-@dataclass(frozen=True)
-class _Outcome:
+class _Outcome(msgspec.Struct, frozen=True):
     """What a branch came to: `score` None is an error once nothing is pending."""
 
     score: float | None
     pending: bool = False
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """Where a node is passed: the path to it, what its ancestors stored, its branch."""
 
     path: Path

@@ -6,7 +6,8 @@ The rules and the layouts that they are held to: `choose`, and
 """
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from medassay.core.records.diagnosis import plain_name
 from medassay.core.reply.refusal import declined_at, turns_to_answer
@@ -23,8 +24,7 @@ LONGEST = 200_000  # characters of a reply that are read
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？\n]")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RankedList:
+class RankedList(msgspec.Struct, frozen=True, kw_only=True):
     """Names with distinct ranks, best first, and the form in which they stood.
 
     `cut_off` says that the reply ended inside the list, `provisional` that it is said to be a first

@@ -1,13 +1,12 @@
 """A list that a reply may mean by its diagnoses."""
 
-from dataclasses import dataclass
+import msgspec
 
 from medassay.kinds.diagnoses.ranked_list.entry import ListEntry
 from medassay.kinds.diagnoses.ranked_list.subject import Subject
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CandidateList:
+class CandidateList(msgspec.Struct, frozen=True, kw_only=True):
     """Entries in their order, what is said of them, and the form and place in which they stand.
 
     Parameters

@@ -14,8 +14,9 @@ hold no advice.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from medassay.kinds.diagnoses.ranked_list.candidate import CandidateList
 from medassay.kinds.diagnoses.ranked_list.entry import ListEntry

@@ -7,15 +7,15 @@ syndrome (ICD-10: Q87.4), 50 % – fits the age". The name is "Marfan syndrome",
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 LONGEST_NAME = 160  # characters; a longer one is a sentence
 _EDGE = " \t\r\n.,:;*_+'\"`|–—-…。，、；：→"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ListEntry:
+class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One name of a list with its codes; `rank` is None where only its place says it.
 
     `whole` is false where the reply may have ended inside the name.

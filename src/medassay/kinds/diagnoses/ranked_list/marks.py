@@ -3,8 +3,9 @@
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Family = Literal["plus", "number", "word", "letter", "roman", "bullet", "bare plus"]
 _ROMAN = {
@@ -93,8 +94,7 @@ _BARE_NUMBER = re.compile(r"[ \t]*(?P<n>\d{1,2})[ \t]{1,3}(?=[^\W\d_])")
 _HASHED = re.compile(r"[ \t]*(?:[-*•][ \t]+)?[*_]{0,3}#(?P<n>\d{1,2})(?!\d)[ \t:.)*_-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """A mark: its family and value (0 for bullets), how far it is indented, where the text behind
     it begins.
 

@@ -8,7 +8,9 @@ begins a new list, a number that begins anew does, too.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from medassay.kinds.diagnoses.ranked_list.entry import is_picture
 from medassay.kinds.diagnoses.ranked_list.marks import Mark, mark_of
@@ -26,8 +28,7 @@ _SHORT_TITLE = re.compile(r"\s*[^\W\d_]+(?:[\s&/'’-]+[^\W\d_]+){0,3}\s*")  # "
 _SECTION_WORDS = 9  # of an entry that may be the heading of a section
 
 
-@dataclass(frozen=True, slots=True)
-class OutlineLine:
+class OutlineLine(msgspec.Struct, frozen=True):
     """A line with its place.
 
     `heading` is 0 for none, else its level: 1 to 6 for #, 7 bold, 8 a tag, 9 a line that ends in a
@@ -47,19 +48,17 @@ class OutlineLine:
         return (tag["name"] if tag else self.text).strip(" \t#*_>:：<")
 
 
-@dataclass
-class OutlinePoint:
+class OutlinePoint(msgspec.Struct):
     """One entry of a list: its line, its text without the mark, and the lists below it."""
 
     line: OutlineLine
     text: str
     value: int
-    below: "list[MarkedList]" = field(default_factory=list)
+    below: "list[MarkedList]" = msgspec.field(default_factory=list)
     name_line: int = 0  # where the text stands, if not on the line of the mark
 
 
-@dataclass
-class MarkedList:
+class MarkedList(msgspec.Struct):
     """Entries under one kind of mark, what the heading above says of them, and whether they stand
     below another entry.
     """
