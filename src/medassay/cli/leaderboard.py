@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from medassay.core.records.leaderboard import Leaderboard
     from medassay.core.records.relations import SmallDomain
     from medassay.core.records.statistics import LeaderboardRow, Statistics
+    from medassay.core.records.statistics_object import StatisticsObject
     from medassay.storage.run import Run
     from medassay.summary.breakdown import GroupScore
 
@@ -46,8 +47,10 @@ def leaderboard_parts(board: "Leaderboard", run: "Run", domain: str) -> Iterator
     """Yield one ranking as a table, with what a reader must know beside it."""
     from medassay.core.records.statistics import Statistics
 
-    ddx = {} if board.ddx is None else {"ddx": board.ddx}
-    statistics = Statistics({**run.statistics.document, "domains": board.domains, **ddx})
+    document: StatisticsObject = {**run.statistics.document, "domains": board.domains}
+    if board.ddx is not None:
+        document["ddx"] = board.ddx
+    statistics = Statistics(document)
     for of_metric in statistics.by_metric:
         if domain in of_metric.domains:
             yield from _ranking_parts(of_metric, run, domain)

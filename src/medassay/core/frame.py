@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from medassay.core.wording import visible
 from medassay.errors import InputError
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import polars
 
 T = TypeVar("T")
+FrameValue: TypeAlias = (
+    "str | float | bool | Sequence[FrameValue] | Mapping[str, FrameValue] | None"
+)
+FrameRow = Mapping[str, FrameValue]  # by the names of its columns
 SHOWN = 20  # rows of a table in a notebook; of the others the number is told
 _LONGEST_CELL = 160  # characters
 _RULE = "1px solid rgba(128,128,128,.35)"
@@ -31,7 +35,7 @@ class Tabular(ABC):
     """What can be read as a table: `to_pandas`, `to_polars`, and a few rows in a notebook."""
 
     @abstractmethod
-    def table_rows(self) -> Iterator[Mapping[str, Any]]:
+    def table_rows(self) -> Iterator[FrameRow]:
         """Yield the rows, each a mapping from columns to plain values."""
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -89,7 +93,7 @@ class Records(Tabular, Generic[T]):
         """Return how many there are."""
 
 
-def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def columns_of(rows: Iterable[FrameRow]) -> dict[str, list[FrameValue]]:
     """Return rows as columns of equal length, None where a row does not have one.
 
     Examples
@@ -97,7 +101,7 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     >>> columns_of([{"item": "q1", "score": 1.0}, {"item": "q2", "judge": "x"}])
     {'item': ['q1', 'q2'], 'score': [1.0, None], 'judge': [None, 'x']}
     """
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[FrameValue]] = {}
     for n_rows, row in enumerate(rows):
         for name, value in row.items():
             if name not in columns:
@@ -109,7 +113,7 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return columns
 
 
-def cell_text(value: Any) -> str:
+def cell_text(value: FrameValue) -> str:
     """Return a value as a cell of a table shows it: nothing for None, long text cut.
 
     Examples

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
-from medassay.core.frame import SHOWN, Tabular, table_html
+from medassay.core.frame import SHOWN, FrameRow, Tabular, table_html
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.manifest import Manifest
@@ -107,7 +107,7 @@ class Comparison(Tabular):
             difference = f"{metric}{diff} [{lo}, {hi}]"
             yield [pair.a, pair.b, difference, f"n={pair.n}", pair.reading]
 
-    def table_rows(self) -> Iterator[dict[str, Any]]:
+    def table_rows(self) -> Iterator[FrameRow]:
         """Yield a row for each pair, with all its numbers."""
         for pair in self.pairs:
             yield {**msgspec.to_builtins(pair), "reading": pair.reading}

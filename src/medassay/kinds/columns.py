@@ -2,8 +2,9 @@
 a page with a figure, and a file.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -140,7 +141,8 @@ def _figure(key: str, run: Run | None, statistics: Statistics, mode: str) -> Fig
 
 def _pages(key: str, board: Board) -> Iterator[Page]:
     """Yield the page of every mode."""
-    if key not in board.statistics.document:
+    document = cast(Mapping[str, Any], board.statistics.document)
+    if key not in document:
         return
     for mode in board.modes:
         slug = board.slug(mode, "mode")
@@ -155,6 +157,6 @@ def _pages(key: str, board: Board) -> Iterator[Page]:
             key=key,
             title=key.replace("_", " ").capitalize(),
             rows=_rows(key, board.statistics, OVERALL, mode),
-            names=board.statistics.document[key]["columns"],
+            names=document[key]["columns"],
             figure=figure and figure_context(figure, f"{key}-{slug}", board.texts),
         )

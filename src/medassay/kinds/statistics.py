@@ -1,6 +1,5 @@
 """Trials and scores of a run → its statistics: one set of rankings for each metric."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -10,6 +9,7 @@ from medassay.core.protocols import JudgingSummary
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.score import TrialScore
 from medassay.core.records.statistics import FURTHER
+from medassay.core.records.statistics_object import StatisticsObject
 from medassay.core.records.target import Choice
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
@@ -57,7 +57,7 @@ class TaskStatistics:
         for summary in self._summaries:
             summary.add(trial, score)
 
-    def document(self, judgements: JudgingSummary | None) -> dict[str, Any]:
+    def document(self, judgements: JudgingSummary | None) -> StatisticsObject:
         """Return all rankings of these trials."""
         return leaderboard_document(
             self._scores, self._manifest, self._task, judgements, self._summaries
@@ -97,7 +97,7 @@ class RunStatistics:
             return
         statistics.add(trial, score)
 
-    def document(self, judgements: JudgingSummary | None) -> dict[str, Any]:
+    def document(self, judgements: JudgingSummary | None) -> StatisticsObject:
         """Return `statistics.json`: that of the first metric, with the rows of all; what else is
         said of each further metric stands under `further`.
         """
@@ -110,15 +110,13 @@ class RunStatistics:
         ]
         if len(documents) == 1:
             return documents[0]
-        domains: dict[str, list[Mapping[str, Any]]] = {}
+        domains: dict[str, list[dict[str, Any]]] = {}
         for document in documents:
             for name, rows in document["domains"].items():
                 domains.setdefault(name, []).extend(rows)
-        further = [
-            {key: value for key, value in document.items() if key != "domains"}
-            for document in documents[1:]
-        ]
-        return {**documents[0], "domains": domains, FURTHER: further}
+        for document in documents[1:]:
+            del document["domains"]
+        return {**documents[0], "domains": domains, FURTHER: documents[1:]}
 
 
 def _own_manifest(manifest: Manifest, items: RunItems, task: Task) -> Manifest:

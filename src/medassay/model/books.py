@@ -1,9 +1,23 @@
 """What a client of endpoints needs of a budget."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
+import msgspec
+
+from medassay.core.amount import Amount
 from medassay.core.records.completion import Usage
 from medassay.core.records.model import ModelSpec
+
+
+class Booking(msgspec.Struct, frozen=True):
+    """A request that is under way, at its upper bound.
+
+    `number` is that of its line in the spend journal.
+    """
+
+    spec: ModelSpec
+    amount: Amount
+    number: int
 
 
 class Books(Protocol):
@@ -11,11 +25,11 @@ class Books(Protocol):
     used.
     """
 
-    async def reserve(self, spec: ModelSpec, most: Usage, key: str, retry: int) -> Any:
+    async def reserve(self, spec: ModelSpec, most: Usage, key: str, retry: int) -> Booking:
         """Return a booking; raise `OverBudget` where a bound forbids it."""
 
-    def settle(self, booking: Any, usage: Usage, *, calls: int | None = None) -> None:
+    def settle(self, booking: Booking, usage: Usage, *, calls: int | None = None) -> None:
         """Replace a booking by what the request used."""
 
-    def keep(self, booking: Any) -> None:
+    def keep(self, booking: Booking) -> None:
         """Let a booking stand: nobody knows what the request used."""

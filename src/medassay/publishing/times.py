@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from ipaddress import ip_address
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -113,8 +112,18 @@ class TimesObject(TypedDict, total=False):
     squares: float
 
 
-@dataclass(kw_only=True)
-class Times:
+class SealedTimesObject(TimesObject, total=False):
+    """The sums of replies of one kind in a public copy's seal."""
+
+    role: Role
+    model: str
+    setting: str
+    mode: str
+    kind: str
+    items: Origin
+
+
+class Times(msgspec.Struct, kw_only=True):
     """What replies took: their number, seconds of generation, and tokens.
 
     `untold` is how many replies told no tokens.
@@ -250,9 +259,12 @@ class _Seen:
         return True
 
 
-def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
+def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[SealedTimesObject]:
     """Return times as the seal of a public copy keeps them."""
-    return [{**key.to_dict(), **took.to_dict()} for key, took in sorted(times_by_key.items())]
+    return [
+        cast(SealedTimesObject, {**key.to_dict(), **took.to_dict()})
+        for key, took in sorted(times_by_key.items())
+    ]
 
 
 def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:

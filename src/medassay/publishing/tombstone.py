@@ -215,7 +215,7 @@ def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str
         if record["id"] != item or record["domain"] not in domains
     ]
     manifest: dict[str, Any] = {**run.manifest_document}
-    statistics = dict(run.statistics.document)
+    statistics: dict[str, Any] = {**run.statistics.document}
     further = [dict(document) for document in statistics.get(FURTHER, [])]
     for key in keys:
         manifest[key] = RULES[key].publish(manifest[key], items_left)

@@ -21,6 +21,7 @@ from medassay.core.records.sealed_object import (
     VerdictObject,
     place_of,
 )
+from medassay.core.records.statistics_object import StatisticsObject
 from medassay.core.records.target import TARGETS, Criteria, further_targets
 from medassay.errors import IntegrityError
 from medassay.judging.judgements import by_trial
@@ -196,7 +197,7 @@ def _manifest(run: Run, items: RunItems) -> ManifestObject:
     return cast(ManifestObject, {**manifest, "judges": judges} if judges else manifest)
 
 
-def _statistics(run: Run, items: RunItems) -> dict[str, Any]:
+def _statistics(run: Run, items: RunItems) -> StatisticsObject:
     """Return the statistics without names that stand in synthetic items alone: tags, criteria."""
     public = [item for item in items if item.kind == "public"]
     rubrics = (item.target.criteria for item in public if isinstance(item.target, Criteria))

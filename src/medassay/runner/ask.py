@@ -23,9 +23,10 @@ from medassay.core.records.plan import EngineRules
 from medassay.core.records.prompt import Prompt
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, OverBudget, Permanent, Transient
+from medassay.model.books import Booking
 from medassay.model.retry import retries
 from medassay.runner.breaker import SUCCESS, CircuitBreaker, RecentEnds, Relay
-from medassay.runner.budget import Booking, Budget, estimated_tokens
+from medassay.runner.budget import Budget, estimated_tokens
 from medassay.runner.gate import Gate
 from medassay.storage.response import ResponseStore, request_key
 

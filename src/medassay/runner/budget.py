@@ -5,8 +5,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from medassay.core.amount import Amount
 from medassay.core.canonical import canonical
 from medassay.core.records.completion import Usage
@@ -14,6 +12,7 @@ from medassay.core.records.model import FREE, ModelSpec
 from medassay.core.records.plan import BudgetRules
 from medassay.core.records.prompt import Prompt, message_text, pictures_in
 from medassay.errors import InputError, OverBudget
+from medassay.model.books import Booking
 from medassay.storage.spend import SpendingLimits, SpendJournal, used
 
 CHARACTERS_PER_TOKEN = 4  # for estimates before anything is sent
@@ -152,17 +151,6 @@ def refuse_unknown_prices(
             f"the budget bounds money, but entries are priced in {' and '.join(currencies)};"
             " expected one currency; no call was made"
         )
-
-
-class Booking(msgspec.Struct, frozen=True):
-    """A request that is under way, at its upper bound.
-
-    `number` is that of its line in the spend journal.
-    """
-
-    spec: ModelSpec
-    amount: Amount
-    number: int
 
 
 class Budget:

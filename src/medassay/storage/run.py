@@ -26,6 +26,7 @@ from medassay.core.records.score import TrialScore
 from medassay.core.records.seal import Seal
 from medassay.core.records.sealed_object import TrialKeys
 from medassay.core.records.statistics import Statistics
+from medassay.core.records.statistics_object import StatisticsObject
 from medassay.core.records.table_rows import item_row, score_row, trial_row, verdict_row
 from medassay.core.records.trial import Trial
 from medassay.core.records.verdict import StoredVerdict
@@ -134,7 +135,8 @@ class Run:
     @cached_property
     def statistics(self) -> Statistics:
         """Return the sealed statistics."""
-        return Statistics(read_document(self.path / "statistics.json"))
+        document = read_document(self.path / "statistics.json")
+        return Statistics(cast(StatisticsObject, document))
 
     @property
     def leaderboard(self) -> Leaderboard:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from medassay.bank.run_items import RunItems
-from medassay.core.frame import Records, Tabular
+from medassay.core.frame import FrameRow, Records, Tabular
 from medassay.core.json import RecordDecoder, parse_record
 from medassay.core.records.item import Item
 from medassay.core.records.score import TrialScore
@@ -48,7 +48,7 @@ class FileRecords(Records[T]):
 
     name: str
     read: Callable[[], Iterable[T]]
-    row: Callable[[T], Mapping[str, Any]]
+    row: Callable[[T], FrameRow]
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.read())
@@ -59,7 +59,7 @@ class FileRecords(Records[T]):
     def __repr__(self) -> str:
         return f"<{len(self):,} {self.name}: iterate, or to_pandas()>"
 
-    def table_rows(self) -> Iterator[Mapping[str, Any]]:
+    def table_rows(self) -> Iterator[FrameRow]:
         """Yield the columns of each record."""
         return map(self.row, self.read())
 
@@ -145,7 +145,7 @@ class AnswersTable(Tabular):
     folder: Path
     domains: Mapping[str, str]
 
-    def table_rows(self) -> Iterator[Mapping[str, Any]]:
+    def table_rows(self) -> Iterator[FrameRow]:
         """Yield the rows in the order of the trials."""
         # The frame holds the texts of all items anyway: each is read once, whoever answers it.
         items = {

@@ -9,7 +9,7 @@ import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import sha256_hex
-from medassay.core.frame import Tabular, table_html
+from medassay.core.frame import FrameRow, Tabular, table_html
 from medassay.core.json import parse_record
 from medassay.core.records.item import Item, shuffle_text
 from medassay.core.records.trial import Trial
@@ -93,7 +93,7 @@ class ShownItem(Tabular):
     def __str__(self) -> str:
         return visible("\n".join(self.lines))
 
-    def table_rows(self) -> Iterator[dict[str, Any]]:
+    def table_rows(self) -> Iterator[FrameRow]:
         """Yield a row for each trial."""
         for shown in self.trials:
             trial = shown.trial

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -20,6 +20,7 @@ from medassay.core.records.statistics_object import (
     EstimateObject,
     FieldObject,
     HarmObject,
+    StatisticsObject,
 )
 from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.core.records.trial import RowKey
@@ -84,7 +85,7 @@ def leaderboard_document(
     task: Task,
     judgements: JudgingSummary | None = None,
     summaries: Sequence[Summary] = (),
-) -> dict[str, Any]:
+) -> StatisticsObject:
     """Return every ranking of a run: `statistics.json`, of which the report is a part.
 
     Keys: `domains` (name or "overall" → rows of all modes), `fields` (mode → name → what holds
@@ -119,28 +120,27 @@ def leaderboard_document(
             domains.setdefault(OVERALL, []).extend(domains[only][-len(rows) :])
             fields[mode][OVERALL] = fields[mode][only]
     plan = manifest.plan
+    lowest, highest = task.scale.ends
     differences = _both_modes(scores, manifest, task)
-    return {
+    document: StatisticsObject = {
         **_by_provenance(scores, manifest, task),
         **({"tools_minus_solo": differences} if differences else {}),
         "schema_version": 1,
         "run": manifest.run,
         "metric": task.metric,
-        "scale": {
-            **dict(zip(("lo", "hi"), task.scale.ends, strict=True)),
-            "better": task.scale.better,
-        },
+        "scale": {"lo": lowest, "hi": highest, "better": task.scale.better},
         "rank_rule": plan.rank_rule,
         "separation": plan.separation,
         "n_resamples": plan.n_resamples,
         "level": 0.95,
         "domains": {name: [row.to_dict() for row in rows] for name, rows in domains.items()},
         "fields": fields,
-        **{summary.key: summary.document(over_all) for summary in summaries},
     }
+    of_summaries = {summary.key: summary.document(over_all) for summary in summaries}
+    return cast(StatisticsObject, {**document, **of_summaries})
 
 
-def _by_provenance(scores: RunScores, manifest: Manifest, task: Task) -> dict[str, Any]:
+def _by_provenance(scores: RunScores, manifest: Manifest, task: Task) -> StatisticsObject:
     """Return the key `by_kind`: every row on public and on synthetic items; nothing where a run has
     items of one alone.
     """
@@ -379,9 +379,9 @@ def _add_judging(
         row.add(RowAddition(columns=columns.to_dict(), flags=flags.names()))
 
 
-def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
+def without_judging(document: StatisticsObject) -> StatisticsObject:
     """Return a leaderboard document without what verdicts alone tell."""
-    further = [
+    further: list[StatisticsObject] = [
         {**part, "fields": _without_panels(part["fields"])} for part in document.get(FURTHER, [])
     ]
     rows = {
@@ -400,9 +400,15 @@ def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _without_panels(fields: Mapping[str, Mapping[str, FieldObject]]) -> dict[str, Any]:
+def _without_panels(
+    fields: Mapping[str, Mapping[str, FieldObject]],
+) -> dict[str, dict[str, FieldObject]]:
     """Return what holds between rows, by mode and ranking, without what the panels agree on."""
     return {
-        mode: {d: {k: v for k, v in f.items() if k != "panel"} for d, f in fields_of_mode.items()}
+        mode: {name: _without_panel(field) for name, field in fields_of_mode.items()}
         for mode, fields_of_mode in fields.items()
     }
+
+
+def _without_panel(field: FieldObject) -> FieldObject:
+    return cast(FieldObject, {key: value for key, value in field.items() if key != "panel"})

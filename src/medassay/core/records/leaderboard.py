@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Self
 
-from medassay.core.frame import SHOWN, Tabular, table_html
+from medassay.core.frame import SHOWN, FrameRow, Tabular, table_html
 from medassay.core.records.manifest_object import Fallback
 from medassay.core.records.statistics import LeaderboardRow, rows_of, tied_groups
+from medassay.core.records.statistics_object import ProvenanceObject, StatisticsObject
 from medassay.core.wording import visible
 from medassay.errors import InputError
 
@@ -101,12 +102,12 @@ class Leaderboard(Tabular):
     """
 
     run: str
-    domains: dict[str, list[dict[str, Any]]]
-    by_kind: dict[str, Any] | None = None
+    domains: Mapping[str, Sequence[dict[str, Any]]]
+    by_kind: ProvenanceObject | None = None
     ddx: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, run: str, statistics: Mapping[str, Any]) -> Self:
+    def of(cls, run: str, statistics: StatisticsObject) -> Self:
         """Return the rankings in the statistics of a run."""
         return cls(
             run=run,
@@ -177,7 +178,7 @@ class Leaderboard(Tabular):
             markup=frozenset([3]),
         )
 
-    def table_rows(self) -> Iterator[dict[str, Any]]:
+    def table_rows(self) -> Iterator[FrameRow]:
         """Yield the rows of all rankings, the domain first."""
         for domain, rows in self.domains.items():
             for row in rows:

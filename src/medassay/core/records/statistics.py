@@ -16,6 +16,7 @@ from medassay.core.ranks import (
 )
 from medassay.core.records.estimate import Ends, RowEstimate, Second
 from medassay.core.records.relations import Relations
+from medassay.core.records.statistics_object import StatisticsObject
 from medassay.core.records.trial import ToolCalls
 from medassay.core.scale import units
 from medassay.errors import IntegrityError
@@ -311,7 +312,7 @@ class Statistics:
     level, n_resamples : of intervals
     """
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: StatisticsObject) -> None:
         self.document = document
         head = _record(document, _RankingRules)
         self.metric, self.scale = head.metric, head.scale
@@ -337,7 +338,8 @@ class Statistics:
         others = self.document.get(FURTHER)
         if not others:
             return [self]
-        first = {key: value for key, value in self.document.items() if key != FURTHER}
+        first = self.document.copy()
+        del first[FURTHER]
         return [Statistics(self._of_metric(document)) for document in (first, *others)]
 
     @cached_property
@@ -348,7 +350,7 @@ class Statistics:
             summaries = {**document, **summaries}
         return summaries
 
-    def _of_metric(self, document: Mapping[str, Any]) -> dict[str, Any]:
+    def _of_metric(self, document: StatisticsObject) -> StatisticsObject:
         metric = document.get("metric")
         domains = {
             name: own_rows

@@ -140,3 +140,38 @@ class ProvenanceObject(TypedDict):
     synthetic: dict[str, list[dict[str, Any]]]
     gap: list[DifferenceObject]
     tools_minus_solo: list[DifferenceObject]
+
+
+class ScaleObject(TypedDict):
+    """The scale of a metric; see `Scale`."""
+
+    lo: float | None
+    hi: float | None
+    better: str
+
+
+class StatisticsObject(TypedDict, total=False):
+    """`statistics.json`; besides these keys each summary of a kind has one of its own.
+
+    `domains` are the rows of each ranking, `fields` what holds between them, by mode and ranking;
+    `further` are the same of each further metric, without rows.
+    """
+
+    schema_version: int
+    run: str
+    metric: str
+    scale: ScaleObject
+    rank_rule: str
+    separation: str
+    n_resamples: int
+    level: float
+    domains: Mapping[str, Sequence[dict[str, Any]]]
+    fields: Mapping[str, Mapping[str, FieldObject]]
+    by_kind: ProvenanceObject
+    tools_minus_solo: list[DifferenceObject]
+    further: "list[StatisticsObject]"
+    ddx: dict[str, Any]
+    likelihood: dict[str, Any]
+    lookups: dict[str, Any]
+    records: dict[str, Any]
+    text: dict[str, Any]

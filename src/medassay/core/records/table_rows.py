@@ -3,10 +3,10 @@ side.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
+from medassay.core.frame import FrameValue
 from medassay.core.records.item import Item
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import Trial, TrialLine
@@ -20,7 +20,7 @@ _ITEM_TEXTS = (
 )
 
 
-def key_row(line: TrialLine) -> dict[str, Any]:
+def key_row(line: TrialLine) -> dict[str, FrameValue]:
     """Return what names a trial, as columns."""
     domain, model, setting, mode, item, repeat = line.place
     return {
@@ -33,7 +33,7 @@ def key_row(line: TrialLine) -> dict[str, Any]:
     }
 
 
-def trial_row(trial: Trial) -> dict[str, Any]:
+def trial_row(trial: Trial) -> dict[str, FrameValue]:
     """Return a trial as a row; nested fields are plain lists and dictionaries."""
     row = key_row(trial)
     for name in ("outcome", "value", "reason", "text", "finish", "template", "attempt", "cut_off"):
@@ -44,7 +44,7 @@ def trial_row(trial: Trial) -> dict[str, Any]:
     return row
 
 
-def score_row(score: TrialScore) -> dict[str, Any]:
+def score_row(score: TrialScore) -> dict[str, FrameValue]:
     """Return a score as a row.
 
     Parts, metrics of texts and scores by judge have columns of their own: `part:NAME`,
@@ -53,10 +53,10 @@ def score_row(score: TrialScore) -> dict[str, Any]:
     return key_row(score) | score_columns(score) | {"scorer": score.scorer}
 
 
-def score_columns(score: TrialScore) -> dict[str, Any]:
+def score_columns(score: TrialScore) -> dict[str, FrameValue]:
     """Return the columns of a score that stand beside its trial."""
-    row: dict[str, Any] = {"score": score.score, "because": score.because}
-    named: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    row: dict[str, FrameValue] = {"score": score.score, "because": score.because}
+    named: tuple[tuple[str, Mapping[str, FrameValue]], ...] = (
         ("part", score.parts or {}),
         ("metric", score.measured),
         ("judge", score.judges),
@@ -66,7 +66,7 @@ def score_columns(score: TrialScore) -> dict[str, Any]:
     return row
 
 
-def verdict_row(verdict: StoredVerdict) -> dict[str, Any]:
+def verdict_row(verdict: StoredVerdict) -> dict[str, FrameValue]:
     """Return a verdict as a row; `replies` are the judge's texts, `body` what was read in them."""
     return key_row(verdict) | {
         "judge": verdict.judge,
@@ -81,12 +81,12 @@ def verdict_row(verdict: StoredVerdict) -> dict[str, Any]:
     }
 
 
-def item_row(item: Item) -> dict[str, Any]:
+def item_row(item: Item) -> dict[str, FrameValue]:
     """Return an item as a row; `target` is what counts as right, as one line of text."""
     return {"domain": item.domain, "item": item.id} | item_columns(item)
 
 
-def item_columns(item: Item) -> dict[str, Any]:
+def item_columns(item: Item) -> dict[str, FrameValue]:
     """Return the columns of an item that stand beside an answer to it."""
     return {
         "form": item.form,

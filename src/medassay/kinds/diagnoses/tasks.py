@@ -9,7 +9,6 @@ Source: specification of differential-diagnosis scoring; statistics 7.10, "ddx a
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -17,6 +16,7 @@ from medassay.bank.disease_names import load_disease_names
 from medassay.bank.run_items import RunItems
 from medassay.core.records.manifest_object import DiagnosisRules
 from medassay.core.records.plan import AGGREGATING, DdxRules
+from medassay.core.records.statistics_object import StatisticsObject
 from medassay.core.records.target import Diagnoses
 from medassay.core.records.task import Task
 from medassay.core.scale import Scale
@@ -88,7 +88,7 @@ def case_scores(run: Run, name: str, mode: str) -> dict[tuple[str, str], list[fl
     return scores
 
 
-def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
+def aggregated_by(run: Run, rules: DdxRules) -> StatisticsObject:
     """Return the statistics of a sealed run with its lists aggregated by other rules.
 
     Nothing is written.

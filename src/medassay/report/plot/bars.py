@@ -7,6 +7,7 @@ import msgspec
 
 from medassay.core.wording import counted
 from medassay.report.plot.figure import N_COLOURS, Figure
+from medassay.report.plot.vega import Channel, Datum
 
 _ENDS = {"score": "score", "lo": "from", "hi": "to", "n": "n"}
 
@@ -46,7 +47,7 @@ def bars(scores: Sequence[Bar], *, by: str, group: str, unit: str, factor: float
     by, group : what the places and the groups are
     factor : from scores to the unit
     """
-    bar_rows = [
+    bar_rows: list[dict[str, Datum]] = [
         {
             by: bar.place,
             group: bar.group,
@@ -57,9 +58,15 @@ def bars(scores: Sequence[Bar], *, by: str, group: str, unit: str, factor: float
         }
         for bar in scores
     ]
-    x = {"field": by, "type": "nominal", "title": by, "sort": None, "axis": {"labelAngle": -30}}
-    side = {"xOffset": {"field": group, "type": "nominal"}}
-    y = {"field": "score", "type": "quantitative", "title": unit}
+    x: Channel = {
+        "field": by,
+        "type": "nominal",
+        "title": by,
+        "sort": None,
+        "axis": {"labelAngle": -30},
+    }
+    side: dict[str, Channel] = {"xOffset": {"field": group, "type": "nominal"}}
+    y: Channel = {"field": "score", "type": "quantitative", "title": unit}
     return Figure(
         name="bars",
         title=f"Scores by {by}",
@@ -165,15 +172,15 @@ def _with_own_colours(counts: Sequence[StackedCount]) -> tuple[list[StackedCount
 
 def before_after(changes: Sequence[ScoreChange], *, unit: str, factor: float = 1.0) -> Figure:
     """Return scores before and after a change, joined for each row."""
-    bar_rows = [
+    bar_rows: list[dict[str, Datum]] = [
         {"row": change.row, "when": when, "score": factor * score}
         for change in changes
         for when, score in (("before", change.before), ("after", change.after))
     ]
     risen = sum(change.after > change.before for change in changes)
-    x = {"field": "when", "type": "ordinal", "sort": ["before", "after"], "title": None}
-    y = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
-    colour = {"field": "row", "type": "nominal", "title": None}
+    x: Channel = {"field": "when", "type": "ordinal", "sort": ["before", "after"], "title": None}
+    y: Channel = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
+    colour: Channel = {"field": "row", "type": "nominal", "title": None}
     return Figure(
         name="before_after",
         title="Before and after",

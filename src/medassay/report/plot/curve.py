@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from medassay.report.plot.figure import N_COLOURS, Figure
 from medassay.report.plot.trend import LinePoint, end_labels, interval_layers
+from medassay.report.plot.vega import Channel
 
 _HEIGHT = 280  # pixels
 
@@ -31,9 +32,14 @@ def checkpoint_curve(points: Sequence[LinePoint], *, series: str) -> Figure:
         for p in points
         if p.row in drawn
     ]
-    x = {"field": "step", "type": "quantitative", "title": "step"}
-    y = {"field": "score", "type": "quantitative", "title": "score, %", "scale": {"zero": False}}
-    colour = {"field": "row", "type": "nominal", "legend": None}
+    x: Channel = {"field": "step", "type": "quantitative", "title": "step"}
+    y: Channel = {
+        "field": "score",
+        "type": "quantitative",
+        "title": "score, %",
+        "scale": {"zero": False},
+    }
+    colour: Channel = {"field": "row", "type": "nominal", "legend": None}
     left_out = len(names) - len(drawn)
     return Figure(
         name="checkpoint-curve",

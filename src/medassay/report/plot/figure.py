@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from medassay.errors import InputError
+from medassay.report.plot.vega import Datum, VegaView
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _VERSION = "6.4"
@@ -100,10 +101,10 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     description: str
     caption: str
     columns: Mapping[str, str]
-    rows: Sequence[Mapping[str, Any]]
-    spec: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Datum]]
+    spec: VegaView
     words: Sequence[str] = ()
-    locale: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    locale: Mapping[str, str | Sequence[str] | Sequence[int]] = msgspec.field(default_factory=dict)
 
     def specification(self, *, dark: bool = False) -> dict[str, Any]:
         """Return the whole Vega-Lite specification, data and colours among it."""

@@ -4,13 +4,13 @@ Pairs of which no difference is shown are hollow.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.core.wording import counted
 from medassay.report.plot.figure import Figure
+from medassay.report.plot.vega import Channel, Datum, VegaView
 
 
 class NamedDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ def forest(pairs: Sequence[NamedDifference], *, unit: str, factor: float = 1.0) 
     unit : of the axis
     factor : from scores to that unit, 100 for points of 100
     """
-    rows = [
+    rows: list[dict[str, Datum]] = [
         {
             "pair": pair.name,
             "diff": factor * pair.diff,
@@ -80,7 +80,7 @@ def agreement(points: Sequence[NamedCorrelation], *, unit: str) -> Figure:
     points : correlations
     unit : of the axis, as "Pearson's r with FactualF1"
     """
-    rows = [
+    rows: list[dict[str, Datum]] = [
         {
             "name": point.name,
             "r": point.r,
@@ -102,10 +102,10 @@ def agreement(points: Sequence[NamedCorrelation], *, unit: str) -> Figure:
     )
 
 
-def _around_zero(names: str, value: str, title: str) -> dict[str, Any]:
+def _around_zero(names: str, value: str, title: str) -> VegaView:
     """Return points with intervals beside a line at zero; hollow where the interval includes it."""
-    y = {"field": names, "type": "nominal", "sort": None, "title": None}
-    x = {"field": "lo", "type": "quantitative", "title": title}
+    y: Channel = {"field": names, "type": "nominal", "sort": None, "title": None}
+    x: Channel = {"field": "lo", "type": "quantitative", "title": title}
     return {
         "width": 420,
         "height": {"step": 22},

@@ -1,27 +1,27 @@
 """Items of a bank by how hard they are and how well they tell models apart."""
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
 from medassay.report.plot.figure import Figure
+from medassay.report.plot.vega import Channel
 
 _APART = 0.03  # shares, to either side
-_X: Mapping[str, Any] = {
+_X: Channel = {
     "field": "place",
     "type": "quantitative",
     "title": "share of models that solve it",
     "scale": {"domain": [-0.03, 1.03], "nice": False},
 }
-_Y: Mapping[str, Any] = {
+_Y: Channel = {
     "field": "discrimination",
     "type": "quantitative",
     "title": "discrimination (correlation with the rest)",
     "scale": {"domain": [-1, 1]},
 }
-_READING: Mapping[str, Any] = {
+_READING: Channel = {
     "field": "reading",
     "type": "nominal",
     "sort": ["other", "suspect"],

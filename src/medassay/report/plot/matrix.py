@@ -1,11 +1,11 @@
 """A heat map in the order of its dendrogram, and the flow of ranks over metrics."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from medassay.report.plot.figure import Figure
+from medassay.report.plot.vega import Channel, Datum, VegaView
 
 _VALUES_UP_TO = 20
 _STEP = 56  # pixels of a column
@@ -48,7 +48,7 @@ def heat_map(
     linkage : how the dendrogram was made, for the caption
     """
     names_shown = [names[at] for at in order]
-    rows = [
+    rows: list[dict[str, Datum]] = [
         {
             "row": names[i],
             "column": names[j],
@@ -58,21 +58,21 @@ def heat_map(
         for i in order
         for j in order
     ]
-    x = {
+    x: Channel = {
         "field": "column",
         "type": "nominal",
         "sort": names_shown,
         "title": None,
         "axis": {"labelAngle": -40},
     }
-    y = {"field": "row", "type": "nominal", "sort": names_shown, "title": None}
-    colour = {
+    y: Channel = {"field": "row", "type": "nominal", "sort": names_shown, "title": None}
+    colour: Channel = {
         "field": "value",
         "type": "quantitative",
         "title": None,
         "scale": {"domain": [-1, 0, 1], "range": ["#c2410c", "#f2f0ea", "#0a5c66"]},
     }
-    layers: list[dict[str, Any]] = [
+    layers: list[VegaView] = [
         {
             "mark": {"type": "rect", "invalid": None},
             "encoding": {"x": x, "y": y, "color": colour},
@@ -80,8 +80,8 @@ def heat_map(
     ]
     if len(names) <= _VALUES_UP_TO:
         dark = "datum.value != null && abs(datum.value) > 0.6"
-        ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#17202b"}
-        text = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
+        ink: Channel = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#17202b"}
+        text: dict[str, Channel] = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
         layers.append({"mark": {"type": "text", "fontSize": 10}, "encoding": text})
     undefined = sum(value is None for line in matrix for value in line)
     return Figure(
@@ -109,31 +109,34 @@ def score_grid(cells: Sequence[GridCell], *, unit: str) -> Figure:
     cells : rows and columns are drawn in the order in which they come
     unit : what the shares are
     """
-    rows = [
+    rows: list[dict[str, Datum]] = [
         {"row": c.row, "column": c.column, "value": c.value, "shown": f"{c.value:.2f}"}
         for c in cells
     ]
-    x = {
+    x: Channel = {
         "field": "column",
         "type": "nominal",
         "sort": list(dict.fromkeys(cell.column for cell in cells)),
         "title": None,
         "axis": {"labelAngle": -30, "orient": "top"},
     }
-    y = {
+    y: Channel = {
         "field": "row",
         "type": "nominal",
         "sort": list(dict.fromkeys(cell.row for cell in cells)),
         "title": None,
     }
-    colour = {
+    colour: Channel = {
         "field": "value",
         "type": "quantitative",
         "title": unit,
         "scale": {"domain": [0, 1], "range": ["#f2f0ea", "#0a5c66"]},
     }
-    ink = {"condition": {"test": "datum.value > 0.55", "value": "#ffffff"}, "value": "#17202b"}
-    text = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
+    ink: Channel = {
+        "condition": {"test": "datum.value > 0.55", "value": "#ffffff"},
+        "value": "#17202b",
+    }
+    text: dict[str, Channel] = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
     lowest = min(cells, key=lambda cell: cell.value)
     return Figure(
         name="score_grid",
@@ -156,7 +159,7 @@ def score_grid(cells: Sequence[GridCell], *, unit: str) -> Figure:
     )
 
 
-def _tree(order: Sequence[int], merges: Sequence[tuple[int, int, float]]) -> dict[str, Any]:
+def _tree(order: Sequence[int], merges: Sequence[tuple[int, int, float]]) -> VegaView:
     """Return the drawing of a dendrogram over columns in their order."""
     n = len(order)
     places = {name: float(at) for at, name in enumerate(order)}
@@ -168,13 +171,18 @@ def _tree(order: Sequence[int], merges: Sequence[tuple[int, int, float]]) -> dic
             lines.append({"x": at, "x2": at, "y": heights[side], "y2": distance})
         lines.append({"x": places[a], "x2": places[b], "y": distance, "y2": distance})
         places[n + k], heights[n + k] = (places[a] + places[b]) / 2, distance
-    x = {
+    x: Channel = {
         "field": "x",
         "type": "quantitative",
         "axis": None,
         "scale": {"domain": [-0.5, n - 0.5]},
     }
-    y = {"field": "y", "type": "quantitative", "title": "distance", "axis": {"tickCount": 3}}
+    y: Channel = {
+        "field": "y",
+        "type": "quantitative",
+        "title": "distance",
+        "axis": {"tickCount": 3},
+    }
     return {
         "width": _STEP * n,
         "height": 70,
@@ -195,21 +203,21 @@ def rank_flow(ranks: Sequence[MetricRank], metrics: Sequence[str]) -> Figure:
     metrics : in the order of the axis
     """
     last = max((rank.rank for rank in ranks), default=1)
-    x = {
+    x: Channel = {
         "field": "metric",
         "type": "ordinal",
         "sort": list(metrics),
         "title": None,
         "axis": {"labelAngle": -30},
     }
-    y = {
+    y: Channel = {
         "field": "place",
         "type": "quantitative",
         "title": "rank (1 is best)",
         "scale": {"domain": [last + 0.5, 0.5], "nice": False},
         "axis": {"values": list(range(1, last + 1)), "format": "d"},
     }
-    colour = {"field": "model", "type": "nominal", "title": None}
+    colour: Channel = {"field": "model", "type": "nominal", "title": None}
     return Figure(
         name="rank_flow",
         title="Ranks from metric to metric",
@@ -229,17 +237,18 @@ def rank_flow(ranks: Sequence[MetricRank], metrics: Sequence[str]) -> Figure:
     )
 
 
-def _side_by_side(ranks: Sequence[MetricRank]) -> list[dict[str, Any]]:
+def _side_by_side(ranks: Sequence[MetricRank]) -> list[dict[str, Datum]]:
     """Return the ranks with the place of each on the axis: those that share one stand around it."""
     sharing: dict[tuple[str, int], list[str]] = {}
     for rank in ranks:
         sharing.setdefault((rank.metric, rank.rank), []).append(rank.model)
-    places = []
+    places: list[dict[str, Datum]] = []
     for rank in ranks:
         models = sorted(sharing[rank.metric, rank.rank])
         apart = min(_APART, 0.8 / len(models))
         off = models.index(rank.model) - (len(models) - 1) / 2
         place = round(rank.rank + apart * off, 4)
-        row = {"model": rank.model, "metric": rank.metric, "rank": rank.rank, "place": place}
-        places.append(row)
+        places.append(
+            {"model": rank.model, "metric": rank.metric, "rank": rank.rank, "place": place}
+        )
     return places

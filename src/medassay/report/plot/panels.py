@@ -3,11 +3,11 @@ intervals.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from medassay.report.plot.figure import Figure
+from medassay.report.plot.vega import Channel, VegaView
 
 
 class PanelBar(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,20 +68,18 @@ def panels(
     )
 
 
-def _panel(
-    measure: str, title: str, models: list[str], beside: tuple[str, list[str]]
-) -> dict[str, Any]:
+def _panel(measure: str, title: str, models: list[str], beside: tuple[str, list[str]]) -> VegaView:
     field, values = beside
-    x = {
+    x: Channel = {
         "field": "model",
         "type": "nominal",
         "title": None,
         "sort": models,
         "axis": {"labelAngle": -20},
     }
-    side = {"xOffset": {"field": field, "type": "nominal", "sort": values}}
-    y = {"field": "score", "type": "quantitative", "title": title}
-    colour = {"field": field, "type": "nominal", "title": field, "sort": values}
+    side: dict[str, Channel] = {"xOffset": {"field": field, "type": "nominal", "sort": values}}
+    y: Channel = {"field": "score", "type": "quantitative", "title": title}
+    colour: Channel = {"field": field, "type": "nominal", "title": field, "sort": values}
     return {
         "width": max(320, 26 * len(models) * len(values)),
         "height": 200,

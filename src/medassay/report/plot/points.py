@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import cos, sin, sqrt
-from typing import Any
 
 import msgspec
 
 from medassay.report.plot.figure import Figure
+from medassay.report.plot.vega import Channel, Datum, Setting, VegaMark, VegaView
 
 _FEWEST = 10  # below, a density would show more than is there
 _VIOLINS_A_ROW = 10
@@ -76,7 +76,7 @@ def violin_swarm(
     """
     sizes = Counter(point.group for point in points)
     names = {group: f"{group} (n = {n})" for group, n in sizes.items()}
-    rows = [
+    rows: list[dict[str, Datum]] = [
         {
             "group": names[point.group],
             value: point.value,
@@ -115,26 +115,24 @@ def violin_swarm(
     )
 
 
-def _violin_layers(
-    value: str, bandwidth: float, extent: tuple[float, float]
-) -> list[dict[str, Any]]:
+def _violin_layers(value: str, bandwidth: float, extent: tuple[float, float]) -> list[VegaView]:
     """Return the density of a group, its points, and ticks at its quartiles."""
-    y = {
+    y: Channel = {
         "field": value,
         "type": "quantitative",
         "title": value,
         "scale": {"domain": list(extent), "nice": False},
     }
-    density = {
+    density: dict[str, Setting] = {
         "density": value,
         "groupby": ["group"],
         "bandwidth": bandwidth,
         "resolve": "independent",
         "as": [value, "density"],
     }
-    hidden = {"type": "quantitative", "axis": None}
-    middle = {"datum": 0, **hidden, "scale": {"domain": [-3, 3]}}
-    many = {"filter": "datum.many"}
+    hidden: Channel = {"type": "quantitative", "axis": None}
+    middle: Channel = {"datum": 0, **hidden, "scale": {"domain": [-3, 3]}}
+    many: dict[str, Setting] = {"filter": "datum.many"}
     return [
         {
             "transform": [many, density],
@@ -152,20 +150,19 @@ def _violin_layers(
                 "x": {"field": "jitter", **hidden, "scale": {"domain": [-3, 3]}},
             },
         },
-        *(
-            {
-                "transform": [many],
-                "mark": {
-                    "type": "tick",
-                    "orient": "horizontal",
-                    "thickness": 2,
-                    "size": size,
-                },
-                "encoding": {"y": {**y, "aggregate": of}, "x": middle},
-            }
-            for of, size in (("q1", 26), ("median", 52), ("q3", 26))
-        ),
+        _quartile({**y, "aggregate": "q1"}, middle, 26),
+        _quartile({**y, "aggregate": "median"}, middle, 52),
+        _quartile({**y, "aggregate": "q3"}, middle, 26),
     ]
+
+
+def _quartile(y: Channel, x: Channel, size: int) -> VegaView:
+    """Return a tick at a quartile of groups that are large enough, so many pixels long."""
+    return {
+        "transform": [{"filter": "datum.many"}],
+        "mark": {"type": "tick", "orient": "horizontal", "thickness": 2, "size": size},
+        "encoding": {"y": y, "x": x},
+    }
 
 
 def quadrant(
@@ -185,7 +182,7 @@ def quadrant(
     names : of the quadrants: upper right, upper left, lower left, lower right
     limit : where the axes end, above and below 0
     """
-    rows = [
+    rows: list[dict[str, Datum]] = [
         {
             "label": point.label,
             **_coordinate(x, point.x, point.x_ends),
@@ -223,7 +220,7 @@ def quadrant(
     )
 
 
-def _whiskers(plane: "_Plane", x: str, y: str) -> list[dict[str, Any]]:
+def _whiskers(plane: "_Plane", x: str, y: str) -> list[VegaView]:
     """Return both intervals of each point that has them."""
     return [
         {
@@ -247,7 +244,7 @@ def _whiskers(plane: "_Plane", x: str, y: str) -> list[dict[str, Any]]:
     ]
 
 
-def _leaders(plane: "_Plane") -> dict[str, Any]:
+def _leaders(plane: "_Plane") -> VegaView:
     """Return a thin line from each point to its label."""
     return {
         "mark": {"type": "rule", "strokeWidth": 0.5, "strokeDash": [2, 2]},
@@ -260,7 +257,7 @@ def _leaders(plane: "_Plane") -> dict[str, Any]:
     }
 
 
-def _labels(plane: "_Plane") -> list[dict[str, Any]]:
+def _labels(plane: "_Plane") -> list[VegaView]:
     """Return the names of the points, to the right and to the left of them."""
     return [
         {
@@ -301,8 +298,11 @@ def case_quadrant(
     limit : where the axes end, above and below 0
     """
     plane = _Plane(x, y, limit)
-    here = {"x": {**plane.across, "field": "at_x"}, "y": {**plane.up, "field": "at_y"}}
-    cross = {"type": "point", "shape": _CROSS, "size": 30, "strokeWidth": 1.5}
+    here: dict[str, Channel] = {
+        "x": {**plane.across, "field": "at_x"},
+        "y": {**plane.up, "field": "at_y"},
+    }
+    cross: VegaMark = {"type": "point", "shape": _CROSS, "size": 30, "strokeWidth": 1.5}
     return Figure(
         name="case_quadrant",
         title=title or f"{y} against {x}, case by case",
@@ -354,7 +354,7 @@ def case_density(
     limit : where the axes end, above and below 0
     """
     plane = _Plane(x, y, limit)
-    step = {
+    step: Channel = {
         "bin": {"extent": [-limit, limit], "step": limit / 20},
         "axis": {"values": [-1, -0.5, 0, 0.5, 1]},
     }
@@ -416,16 +416,16 @@ class _Plane:
 
     def __init__(self, x: str, y: str, limit: float) -> None:
         self._limit = limit
-        self._scale = {"domain": [-limit, limit], "nice": False}
-        kind = {"type": "quantitative", "scale": self._scale}
-        self.across: dict[str, Any] = {"field": x, "title": x, **kind}
-        self.up: dict[str, Any] = {"field": y, "title": y, **kind}
+        self._kind: Channel = {
+            "type": "quantitative",
+            "scale": {"domain": [-limit, limit], "nice": False},
+        }
+        self.across: Channel = {"field": x, "title": x, **self._kind}
+        self.up: Channel = {"field": y, "title": y, **self._kind}
 
-    def spec(
-        self, title: str, names: Sequence[str], layers: Sequence[dict[str, Any]]
-    ) -> dict[str, Any]:
+    def spec(self, title: str, names: Sequence[str], layers: Sequence[VegaView]) -> VegaView:
         """Return the specification of a plane with some layers on it."""
-        zero = {"datum": 0, "type": "quantitative"}
+        zero: Channel = {"datum": 0, "type": "quantitative"}
         return {
             **({"title": title} if title else {}),
             "width": _SIDE,
@@ -438,10 +438,13 @@ class _Plane:
             ],
         }
 
-    def _corners(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def _corners(self, names: Sequence[str]) -> Iterator[VegaView]:
         for name, (sx, sy) in zip(names, _CORNERS, strict=True):
-            place = {"x": sx * 0.98 * self._limit, "y": sy * 0.96 * self._limit, "name": name}
-            kind = {"type": "quantitative", "scale": self._scale}
+            place: dict[str, Datum] = {
+                "x": sx * 0.98 * self._limit,
+                "y": sy * 0.96 * self._limit,
+                "name": name,
+            }
             yield {
                 "data": {"values": [place]},
                 "mark": {
@@ -450,8 +453,8 @@ class _Plane:
                     "fontStyle": "italic",
                 },
                 "encoding": {
-                    "x": {"field": "x", **kind},
-                    "y": {"field": "y", **kind},
+                    "x": {"field": "x", **self._kind},
+                    "y": {"field": "y", **self._kind},
                     "text": {"field": "name"},
                 },
             }

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.trend import LinePoint, end_labels, interval_layers
+from medassay.report.plot.vega import Channel
 
 _MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
 _HEIGHT = 300  # pixels
@@ -26,9 +27,9 @@ def positions(points: Sequence[PositionPoint], *, unit: str) -> Figure:
     """
     names = list(dict.fromkeys(point.row for point in points))[:_MAX_SERIES]
     line_points = [point for point in points if point.row in names]
-    x = {"field": "at", "type": "quantitative", "title": "tokens of the completion"}
-    y = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
-    colour = {"field": "row", "type": "nominal", "sort": names, "legend": None}
+    x: Channel = {"field": "at", "type": "quantitative", "title": "tokens of the completion"}
+    y: Channel = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
+    colour: Channel = {"field": "row", "type": "nominal", "sort": names, "legend": None}
     return Figure(
         name="positions",
         title="Log-probability along completions",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.trend import LinePoint, end_labels, interval_layers
+from medassay.report.plot.vega import Channel
 
 _HEIGHT = 260  # pixels
 _MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart
@@ -29,20 +30,20 @@ def review_trend(points: Sequence[MonthPoint], *, aspect: str) -> Figure:
     names_shown = sorted(totals, key=lambda name: (-totals[name], name))[:_MAX_SERIES]
     line_points = [point for point in points if point.row in names_shown]
     months = sorted({point.place for point in line_points})
-    x = {
+    x: Channel = {
         "field": "month",
         "type": "ordinal",
         "title": None,
         "sort": months,
         "axis": {"labelAngle": 0},
     }
-    y = {
+    y: Channel = {
         "field": "score",
         "type": "quantitative",
         "title": f"mean score, {aspect}",
         "scale": {"domain": [1, 5]},
     }
-    colour = {"field": "row", "type": "nominal", "legend": None}
+    colour: Channel = {"field": "row", "type": "nominal", "legend": None}
     left_out = len(totals) - len(names_shown)
     reviews = sum(point.reviews for point in line_points)
     rest = f"; {left_out} more with fewer reviews stand in the table" if left_out else ""

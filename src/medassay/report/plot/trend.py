@@ -1,12 +1,12 @@
 """Scores over publications. A line never crosses a change of bank or methodology."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from medassay.report.plot.figure import SHAPES, Figure
+from medassay.report.plot.vega import Channel, Datum, VegaView
 
 _HEIGHT, _LABEL = 280, 13  # pixels of the figure, and of a line of text
 _MAX_SERIES = 8  # more lines than colours and shapes cannot be told apart: each gets a panel
@@ -67,7 +67,7 @@ def trend(
         if p.row in rows_shown
     ]
     order = list(dict.fromkeys(point.place for point in points))
-    x = {
+    x: Channel = {
         "field": "publication",
         "type": "ordinal",
         "sort": order,
@@ -75,7 +75,7 @@ def trend(
         "axis": {"labelAngle": -30},
         "scale": {"domain": order},
     }
-    y = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
+    y: Channel = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
     return Figure(
         name="trend",
         title="Scores over publications",
@@ -99,7 +99,7 @@ def trend(
     )
 
 
-def _data_row(point: SeriesPoint) -> dict[str, Any]:
+def _data_row(point: SeriesPoint) -> Mapping[str, Datum]:
     return {
         "publication": point.place,
         "row": point.row,
@@ -115,11 +115,11 @@ def _one_panel(
     points: Sequence[SeriesPoint],
     order: Sequence[str],
     markers: Sequence[str],
-    x: dict[str, Any],
-    y: dict[str, Any],
-) -> dict[str, Any]:
+    x: Channel,
+    y: Channel,
+) -> VegaView:
     """Return all lines in one panel, named at their ends."""
-    colour = {"field": "row", "type": "nominal", "legend": None}
+    colour: Channel = {"field": "row", "type": "nominal", "legend": None}
     return {
         "width": {"step": max(60, 480 // max(1, len(order)))},
         "height": _HEIGHT,
@@ -137,12 +137,13 @@ def _one_panel(
 def _panels(
     rows: Sequence[str],
     markers: Sequence[str],
-    x: dict[str, Any],
-    y: dict[str, Any],
+    x: Channel,
+    y: Channel,
     unit: str,
-) -> dict[str, Any]:
+) -> VegaView:
     """Return a panel for each row, the highest latest score first."""
-    lines = {"x": x, "y": {**y, "title": None}}
+    y_bare: Channel = {**y, "title": None}
+    lines: dict[str, Channel] = {"x": x, "y": y_bare}
     return {
         "facet": {"field": "row", "type": "nominal", "title": unit, "sort": list(rows)},
         "columns": _PANELS_A_LINE,
@@ -157,7 +158,7 @@ def _panels(
                     "mark": {"type": "rule", "opacity": 0.7},
                     "encoding": {
                         **lines,
-                        "y": {**lines["y"], "field": "lo"},
+                        "y": {**y_bare, "field": "lo"},
                         "y2": {"field": "hi"},
                     },
                 },
@@ -167,7 +168,7 @@ def _panels(
     }
 
 
-def _marker_lines(markers: Sequence[str], x: dict[str, Any]) -> dict[str, Any]:
+def _marker_lines(markers: Sequence[str], x: Channel) -> VegaView:
     """Return a dashed line before each publication that began a new series."""
     return {
         "data": {"values": [{"publication": name} for name in markers]},
@@ -204,11 +205,11 @@ def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:
 
 
 def interval_layers(
-    x: Mapping[str, Any],
-    y: Mapping[str, Any],
-    colour: Mapping[str, Any],
+    x: Channel,
+    y: Channel,
+    colour: Channel,
     labels: Sequence[Mapping[str, str | float]],
-) -> list[dict[str, Any]]:
+) -> list[VegaView]:
     """Return what stands on lines: intervals, points with a shape for each row, and its name beside
     the last one.
     """
