@@ -75,15 +75,23 @@ def help_of(monkeypatch, capsys):
     return help_text
 
 
+def paths_of(branch, path):
+    """Yield the words of each command of a group, of groups in it as well."""
+    if not hasattr(branch, "commands"):
+        yield path
+        return
+    for name, further in branch.commands.items():
+        yield from paths_of(further, (*path, name))
+
+
 def test_the_command_reference_is_the_help_itself(help_of):
     commands = [
         (),
         *((name,) for name in COMMANDS),
         *(
-            (group, command)
+            path
             for group in GROUPS
-            for command, branch in command_line(group).commands[group].commands.items()
-            if not hasattr(branch, "commands")
+            for path in paths_of(command_line(group).commands[group], (group,))
         ),
     ]
     text = "# Command line\n\nWritten by `make golden`.\n"
