@@ -344,7 +344,7 @@ def _start_page(place: Path, real: "Run", scripted: "Run") -> str:
     from medassay.core.records.statistics import OVERALL
     from medassay.report.pages.html import environment
 
-    def shown(run: "Run", site: str) -> dict[str, Any]:
+    def shown(run: "Run", site: str) -> dict[str, str | int]:
         folder = f"{site}/p/{run.id}"
         mode = run.statistics.modes[0]
         figure = f"{folder}/figure/forest-{mode}"

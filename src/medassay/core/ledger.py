@@ -5,7 +5,7 @@ publication.
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -17,6 +17,36 @@ SITE_SUMS = "log/SITE.sha256"
 HEAD = "log/head.json"  # what an outsider keeps: size, root and last hash of the ledger
 PUBLICATION_ID = re.compile(r"[a-z0-9][a-z0-9.-]{0,199}")
 STATES = ("current", "superseded", "corrected", "retracted")
+
+
+class LedgerObject(TypedDict, total=False):
+    """What a line of a ledger says, as it is hashed: of a publication, of a change of its status,
+    or a step of a dispute about it; see `LedgerEvent` and `DisputeStep`.
+    """
+
+    schema_version: int
+    event: str
+    at: str
+    publication: str
+    code: dict[str, Any]
+    run: str
+    joined: list[str]
+    rerun: dict[str, Any]
+    banks: list[str]
+    methodology: str
+    root: str
+    sums_sha256: str
+    demonstration: bool
+    status: str
+    reason: str
+    next: str | None
+    step: str
+    dispute: int
+    about: dict[str, str]
+    claim: str
+    by: str
+    checked: str
+    decision: str
 
 
 class LoggedRerun(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +144,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, dict=True):
     it if anyone.
     """
 
-    record: dict[str, Any]
+    record: LedgerObject
     prev: str
     hash: str
     signature: dict[str, str] | None = None

@@ -14,7 +14,7 @@ from medassay.core.records.statistics import OVERALL, LeaderboardRow, Statistics
 from medassay.core.table import Table
 from medassay.kinds.kind import DataFile, Presentation
 from medassay.report.board import Board
-from medassay.report.pages.figures import figure_context, figure_pages
+from medassay.report.pages.figures import figure_pages, shown_figure
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.bars import Bar, bars
 from medassay.report.plot.figure import N_COLOURS, Figure
@@ -158,5 +158,5 @@ def _pages(key: str, board: Board) -> Iterator[Page]:
             title=key.replace("_", " ").capitalize(),
             rows=_rows(key, board.statistics, OVERALL, mode),
             names=document[key]["columns"],
-            figure=figure and figure_context(figure, f"{key}-{slug}", board.texts),
+            figure=figure and shown_figure(figure, f"{key}-{slug}", board.texts),
         )

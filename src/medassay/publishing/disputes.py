@@ -5,7 +5,7 @@ lines of a site's ledger, and pages made of them. The publication itself does no
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from medassay.core.ledger import LedgerEntry, disputes_of
+from medassay.core.ledger import LedgerEntry, LedgerObject, disputes_of
 from medassay.core.records.dispute import DECISIONS, WHOLE_PUBLICATION, Dispute, DisputedThing
 from medassay.errors import GateError, InputError
 from medassay.publishing.board import DATA, board_of
@@ -57,7 +57,7 @@ def open_dispute(
     with ledger_to_change(site, signer) as entries:
         refuse_unpublished(site, entries, publication)
         about = _with_page(site, publication, about)
-        step = {
+        step: LedgerObject = {
             "event": "dispute",
             "step": "opened",
             "publication": publication,
@@ -84,9 +84,14 @@ def answer_dispute(site: Path, number: int, checked: str, *, signer: Signer | No
     with ledger_to_change(site, signer) as entries:
         dispute = _dispute(site, entries, number)
         _refuse_closed(site, dispute)
-        step = {"event": "dispute", "step": "answered", "dispute": number}
-        more = {"publication": dispute.publication, "checked": checked.strip()}
-        enter_step(site, {**step, **more}, signer)
+        step: LedgerObject = {
+            "event": "dispute",
+            "step": "answered",
+            "dispute": number,
+            "publication": dispute.publication,
+            "checked": checked.strip(),
+        }
+        enter_step(site, step, signer)
 
 
 def close_dispute(
@@ -116,9 +121,15 @@ def close_dispute(
     with ledger_to_change(site, signer) as entries:
         dispute = _dispute(site, entries, number)
         refuse_unpublished(site, entries, dispute.publication, following)
-        step = {"event": "dispute", "step": "closed", "dispute": number}
-        decided = {"decision": decision, "reason": reason.strip(), "next": following}
-        step |= {"publication": dispute.publication, **decided}
+        step: LedgerObject = {
+            "event": "dispute",
+            "step": "closed",
+            "dispute": number,
+            "publication": dispute.publication,
+            "decision": decision,
+            "reason": reason.strip(),
+            "next": following,
+        }
         if not is_last_step(entries, step):
             _refuse_closed(site, dispute)
         enter_step(site, step, signer)

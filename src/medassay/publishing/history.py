@@ -5,10 +5,9 @@ holds their sums, so that a copy of the site can be checked whole.
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,6 +18,7 @@ from medassay.core.ledger import (
     SITE_SUMS,
     STATES,
     LedgerEntry,
+    LedgerObject,
     front_of,
     publications_in,
     status_of,
@@ -71,7 +71,7 @@ def set_status(
         raise InputError("--reason: empty; readers must learn why")
     with ledger_to_change(site, signer) as entries:
         refuse_unpublished(site, entries, publication, following)
-        record = {"event": "status", "publication": publication, "status": status}
+        record: LedgerObject = {"event": "status", "publication": publication, "status": status}
         enter_step(site, {**record, "reason": reason, "next": following}, signer)
 
 
@@ -108,7 +108,7 @@ def refuse_unpublished(
         raise InputError(f"--next: '{following}' is the publication itself")
 
 
-def enter_step(site: Path, record: dict[str, Any], signer: Signer | None) -> None:
+def enter_step(site: Path, record: LedgerObject, signer: Signer | None) -> None:
     """Enter what became of a publication into the ledger of a locked site, and make the site's own
     pages anew.
 
@@ -116,12 +116,17 @@ def enter_step(site: Path, record: dict[str, Any], signer: Signer | None) -> Non
     between the two is given once more.
     """
     if not is_last_step(read_ledger(site), record):
-        more = {"schema_version": 1, "at": _now(), "code": code_of_today()}
-        append_entry(site, {**record, **more}, signer)
+        entry: LedgerObject = {
+            **record,
+            "schema_version": 1,
+            "at": _now(),
+            "code": code_of_today(),
+        }
+        append_entry(site, entry, signer)
     _write_site(site)
 
 
-def is_last_step(entries: Sequence[LedgerEntry], record: Mapping[str, Any]) -> bool:
+def is_last_step(entries: Sequence[LedgerEntry], record: LedgerObject) -> bool:
     """Return whether the last line of a ledger says what a step says, whenever it was entered."""
     if not entries:
         return False
@@ -154,7 +159,7 @@ def record_publication(site: Path, board: Board, place: Path, signer: Signer | N
     name = board.publication
     entries = read_ledger(site)
     if name not in {entry.event.publication for entry in entries}:
-        record = {
+        record: LedgerObject = {
             "schema_version": 1,
             "event": "publication",
             "at": _now(),
@@ -167,27 +172,27 @@ def record_publication(site: Path, board: Board, place: Path, signer: Signer | N
     _write_site(site, board)
 
 
-def recorded(manifest: ManifestObject, seal: Seal, rerun: Rerun | None) -> dict[str, Any]:
+def recorded(manifest: ManifestObject, seal: Seal, rerun: Rerun | None) -> LedgerObject:
     """Return what a line of the ledger says of a publication's run.
 
     Lines of earlier versions lack `joined` and `rerun`.
     """
-    more: dict[str, Any] = {}
-    if manifest["plan"].get("demonstration"):
-        more["demonstration"] = True
-    if "joined" in manifest:
-        more["joined"] = [member["run"] for member in manifest["joined"]]
-    if rerun is not None:
-        more["rerun"] = {
-            "run": rerun.of.run,
-            **keyed(rerun, "differing", "trials", "within"),
-        }
-    return more | {
+    record: LedgerObject = {
         "run": manifest["run"],
         "banks": [bank["version"] for bank in manifest["banks"]],
         "methodology": manifest["methodology"],
         "root": seal.root,
     }
+    if manifest["plan"].get("demonstration"):
+        record["demonstration"] = True
+    if "joined" in manifest:
+        record["joined"] = [member["run"] for member in manifest["joined"]]
+    if rerun is not None:
+        record["rerun"] = {
+            "run": rerun.of.run,
+            **keyed(rerun, "differing", "trials", "within"),
+        }
+    return record
 
 
 def front_board(site: Path, entries: Sequence[LedgerEntry], newest: Board | None = None) -> Board:

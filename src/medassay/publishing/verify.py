@@ -231,7 +231,7 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
     if len(set(names)) != len(names):
         raise Mismatch(f"{LEDGER}: a publication occurs twice")
     for entry in (entry for entry in entries if entry.event.is_publication):
-        record, name = entry.record, entry.event.publication
+        record, name = dict(entry.record), entry.event.publication
         sums = folder / "p" / name / "data" / SUMS
         if not sums.is_file() or file_sha256(sums) != entry.event.sums_sha256:
             raise Mismatch(f"p/{name}/data/{SUMS}: not the file of {LEDGER}")

@@ -9,16 +9,16 @@ can tell whether anything before it was changed.
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
-from medassay.core.ledger import LEDGER, PUBLICATION_ID, LedgerEntry
+from medassay.core.ledger import LEDGER, PUBLICATION_ID, LedgerEntry, LedgerObject
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.storage.merkle import MerkleTree
 from medassay.storage.signature import Signer, signed
@@ -26,7 +26,7 @@ from medassay.storage.signature import Signer, signed
 START = "0" * 64
 
 
-def chained(prev: str, record: dict[str, Any]) -> str:
+def chained(prev: str, record: Mapping[str, Any]) -> str:
     """Return the hash of a record that follows the hash `prev`.
 
     Examples
@@ -67,7 +67,8 @@ def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
     record = document.get("record") if isinstance(document, dict) else None
     if not isinstance(record, dict) or canonical(document) != line:
         raise IntegrityError(f"{where}: not a line that was written")
-    if not _is_complete(record):
+    line_record = cast(LedgerObject, record)
+    if not _is_complete(line_record):
         raise IntegrityError(
             f"{where}: neither a publication, a change of status nor a step of a dispute"
         )
@@ -77,10 +78,10 @@ def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
         raise IntegrityError(f"{where}: does not follow the line before it")
     if signature is not None and not signed(signature, expected):
         raise IntegrityError(f"{where}: its signature is not of this line")
-    return LedgerEntry(record=record, prev=prev, hash=expected, signature=signature)
+    return LedgerEntry(record=line_record, prev=prev, hash=expected, signature=signature)
 
 
-def _is_complete(record: dict[str, Any]) -> bool:
+def _is_complete(record: LedgerObject) -> bool:
     """Return whether a record says what every reader of the ledger asks for."""
     try:
         entry = msgspec.convert(record, _StatusRecord | _PublicationRecord | _DisputeRecord)
@@ -121,7 +122,7 @@ class _PublicationRecord(msgspec.Struct, tag_field="event", tag="publication"):
     banks: list[Any]
 
 
-def append_entry(folder: Path, record: dict[str, Any], signer: Signer | None = None) -> LedgerEntry:
+def append_entry(folder: Path, record: LedgerObject, signer: Signer | None = None) -> LedgerEntry:
     """Add a record to the ledger of a site, whole or not at all; the site must be locked.
 
     Raises

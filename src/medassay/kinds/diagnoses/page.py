@@ -20,7 +20,7 @@ from medassay.kinds.diagnoses.row import DiagnosesRow, DiagnosesSummary, ErrorGr
 from medassay.kinds.diagnoses.tasks import case_scores
 from medassay.kinds.kind import DataFile, Presentation
 from medassay.report.board import Board, ShownCase
-from medassay.report.pages.figures import figure_context, figure_in, figure_pages
+from medassay.report.pages.figures import figure_in, figure_pages, shown_figure
 from medassay.report.pages.html import Page, neutral, render
 from medassay.report.plot.bars import Bar, bars
 from medassay.report.plot.figure import Figure, drawable
@@ -82,7 +82,7 @@ def _overview(board: Board, mode: str) -> Iterator[Page]:
     for name, figure in figures.items():
         if figure is not None:
             yield from figure_pages(figure, f"ddx-{name}-{slug}", board.texts)
-            placed[name] = figure_context(figure, f"ddx-{name}-{slug}", board.texts)
+            placed[name] = shown_figure(figure, f"ddx-{name}-{slug}", board.texts)
     yield render(
         "diagnoses/page.html",
         board,
@@ -222,7 +222,7 @@ def _prompt(board: Board, row: DiagnosesRow) -> Iterator[Page]:
     if many is not None:
         name = f"ddx-cases-{anchor_of(board, cases[0])}"
         yield from figure_pages(many, name, board.texts)
-        density = figure_context(many, name, board.texts)
+        density = shown_figure(many, name, board.texts)
     yield render(
         "diagnoses/prompt.html",
         board,

@@ -11,7 +11,7 @@ from medassay.kinds.likelihood.board import likelihood_view, shows_likelihood
 from medassay.kinds.likelihood.columns import SETTING
 from medassay.kinds.likelihood.row import LikelihoodRow
 from medassay.report.board import Board
-from medassay.report.pages.figures import figure_context, figure_pages
+from medassay.report.pages.figures import figure_pages, shown_figure
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.positions import PositionPoint, positions
@@ -42,7 +42,7 @@ def pages(board: Board) -> Iterator[Page]:
             figure = positions_figure(rows, role)
             if figure is not None:
                 yield from figure_pages(figure, f"likelihood-{role}-{slug}", board.texts)
-                placed[role] = figure_context(figure, f"likelihood-{role}-{slug}", board.texts)
+                placed[role] = shown_figure(figure, f"likelihood-{role}-{slug}", board.texts)
         names = list(dict.fromkeys(n for row in rows for n in row.likelihood.metrics))
         settings = [SETTING.findall(name) for name in names]
         yield render(

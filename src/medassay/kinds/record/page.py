@@ -26,7 +26,7 @@ from medassay.kinds.record.row import RecordRow
 from medassay.kinds.record.summary import ThinkingDifference
 from medassay.report.board import Board, ShownAnswer, ShownCell
 from medassay.report.judge_graph import drawings
-from medassay.report.pages.figures import figure_context, figure_pages
+from medassay.report.pages.figures import figure_pages, shown_figure
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.forest import NamedDifference, forest
@@ -73,7 +73,7 @@ def pages(board: Board) -> Iterator[Page]:
         for name, figure in figures.items():
             if figure is not None:
                 yield from figure_pages(figure, f"record-{name}-{slug}", board.texts)
-                placed[name] = figure_context(figure, f"record-{name}-{slug}", board.texts)
+                placed[name] = shown_figure(figure, f"record-{name}-{slug}", board.texts)
         yield render(
             "record/page.html",
             board,

@@ -1,12 +1,11 @@
 """One page a question bank: card, limits, statistics, item flow, examples, history."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec.structs import replace
 
 from medassay.report.board import Board, ShownBank
-from medassay.report.pages.figures import figure_context, figure_pages
+from medassay.report.pages.figures import figure_pages, shown_figure
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.bars import StackedCount, stacked
 
@@ -18,13 +17,20 @@ def pages(board: Board) -> Iterator[Page]:
     """Yield the page of each bank and its figure."""
     for bank in board.banks:
         slug = board.slug(bank.card["version"], "bank")
-        figure: dict[str, Any] = {"figure": None, "file": None}
+        figure = None
         if bank.counts and len({count.place for count in bank.counts}) <= _MOST_GROUPS:
             stacked_bars = stacked(_named(bank, board), over=bank.over, by=bank.by)
             yield from figure_pages(stacked_bars, f"bank-{slug}", board.texts)
-            figure = figure_context(stacked_bars, f"bank-{slug}", board.texts)
+            figure = shown_figure(stacked_bars, f"bank-{slug}", board.texts)
         yield render(
-            "bank.html", board, f"bank/{slug}/", bank=bank.card, shown=bank, fields=_SHOWN, **figure
+            "bank.html",
+            board,
+            f"bank/{slug}/",
+            bank=bank.card,
+            shown=bank,
+            fields=_SHOWN,
+            figure=figure and figure.figure,
+            file=figure and figure.file,
         )
 
 

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from medassay.core.records.relations import RowPair
 from medassay.core.records.statistics import OVERALL, Statistics
 from medassay.core.records.trial import RowKey
 from medassay.report.board import Board
-from medassay.report.pages.figures import figure_context, figure_pages
+from medassay.report.pages.figures import figure_pages, shown_figure
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.forest import NamedDifference, forest
@@ -56,7 +58,7 @@ def _pages(board: Board) -> Iterator[Page]:
             row=None,
             drawn=min(_DRAWN, len(pairs)),
             **common,
-            **figure_context(drawing, name, board.texts),
+            **msgspec.structs.asdict(shown_figure(drawing, name, board.texts)),
         )
         for row, place in places.items():
             yield render("compare.html", board, place, pairs=pairs_of[row], row=row, **common)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from medassay.report.pages.html import Page
@@ -26,9 +27,16 @@ def figure_pages(figure: Figure, name: str, texts: Texts) -> Iterator[Page]:
         yield f"figure/{name}-dark.svg", drawing.svg(dark=True)
 
 
-def figure_context(figure: Figure, name: str, texts: Texts) -> dict[str, Any]:
+class ShownFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """What a template shows of a figure; `file` is the name of its drawings, None without any."""
+
+    figure: Figure
+    file: str | None
+
+
+def shown_figure(figure: Figure, name: str, texts: Texts) -> ShownFigure:
     """Return what a template shows of a figure."""
-    return {"figure": figure_in(texts, figure), "file": name if drawable() else None}
+    return ShownFigure(figure=figure_in(texts, figure), file=name if drawable() else None)
 
 
 def figure_in(texts: Texts, figure: Figure) -> Figure:

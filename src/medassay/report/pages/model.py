@@ -4,7 +4,6 @@ trend, where it fails, and the way to its answers.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgspec
 
@@ -129,7 +128,7 @@ def _add_ranking(views: Mapping[str, _ModelView], board: Board, domain: str, mod
         )
 
 
-def _facts(board: Board, model: str) -> dict[str, Any]:
+def _facts(board: Board, model: str) -> dict[str, str | float]:
     """Return what a model is and how it was asked, by what it is called."""
     spec = board.manifest["models"][model]
     facts = {label: spec.get(name) for name, label in _FACTS.items()}

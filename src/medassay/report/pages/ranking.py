@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+
+import msgspec
 
 from medassay.core.ledger import PublicationStatus
+from medassay.core.records.relations import Relations
 from medassay.core.records.statistics import OVERALL
 from medassay.core.scale import scale_text
-from medassay.report.board import Board, shown_rows
+from medassay.report.board import Board, RankedRow, shown_rows
 from medassay.report.pages.html import Page, metric_name, render
 from medassay.report.pages.matrix import few_rows, matrix_path
 from medassay.report.row_filters import row_filters
@@ -72,18 +74,30 @@ def ranking(
     )
 
 
-def _beside(board: Board, mode: str) -> dict[str, Any]:
+class _OtherRanking(msgspec.Struct, frozen=True, kw_only=True):
+    """What the first page shows of the ranking by another metric."""
+
+    board: Board
+    ranked: Sequence[RankedRow]
+    others: Sequence[RankedRow]
+    relations: Relations
+    sentence: str
+    metric: str
+    judged: bool
+
+
+def _beside(board: Board, mode: str) -> _OtherRanking:
     """Return what the first page shows of the ranking by another metric."""
     ranked, others = shown_rows(board.rows(OVERALL, mode))
-    return {
-        "board": board,
-        "ranked": ranked,
-        "others": [entry for entries in others.values() for entry in entries],
-        "relations": board.relations(OVERALL, mode),
-        "sentence": board.statistics.sentence(OVERALL, mode),
-        "metric": metric_text(board),
-        "judged": board.judged,
-    }
+    return _OtherRanking(
+        board=board,
+        ranked=ranked,
+        others=[entry for entries in others.values() for entry in entries],
+        relations=board.relations(OVERALL, mode),
+        sentence=board.statistics.sentence(OVERALL, mode),
+        metric=metric_text(board),
+        judged=board.judged,
+    )
 
 
 def metric_text(board: Board) -> str:

@@ -4,9 +4,11 @@ ways.
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from medassay.core.records.statistics import OVERALL, LeaderboardRow, ToolsEffect
 from medassay.report.board import Board
-from medassay.report.pages.figures import figure_context, figure_pages
+from medassay.report.pages.figures import figure_pages, shown_figure
 from medassay.report.pages.html import Page, render
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.forest import NamedDifference, forest
@@ -34,7 +36,7 @@ def _page(board: Board, rows: Sequence[ToolsEffect]) -> Iterator[Page]:
         drawn=min(_DRAWN, len(rows)),
         scale=board.statistics.scale.ends,
         used=tool_rows(board),
-        **figure_context(figure, name, board.texts),
+        **msgspec.structs.asdict(shown_figure(figure, name, board.texts)),
     )
 
 

@@ -4,12 +4,13 @@ A line never crosses a change of bank or methodology.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+
+import msgspec
 
 from medassay.core.json import record_as
 from medassay.core.records.trend import PublishedPoint
 from medassay.report.board import Board
-from medassay.report.pages.figures import figure_context, figure_pages
+from medassay.report.pages.figures import ShownFigure, figure_pages, shown_figure
 from medassay.report.pages.html import Page, metric_name, render
 from medassay.report.pages.ranking import metric_text
 from medassay.report.plot.trend import SeriesPoint, trend
@@ -24,11 +25,9 @@ def pages(board: Board) -> Iterator[Page]:
         return
     # Points of another metric stand in the table, in their own units, and in no figure beside
     # these.
-    figures = []
-    for part in board.by_metric:
-        figures += list(_figures(part, published))
+    figures = [entry for part in board.by_metric for entry in _figures(part, published)]
     for entry in figures:
-        yield from entry.pop("pages")
+        yield from entry.pages
     yield render(
         "trend.html",
         board,
@@ -42,7 +41,14 @@ def pages(board: Board) -> Iterator[Page]:
     )
 
 
-def _figures(board: Board, published: Sequence[PublishedPoint]) -> Iterator[dict[str, Any]]:
+class _ShownTrend(ShownFigure, frozen=True, kw_only=True):
+    """A figure of one metric and mode, with its files."""
+
+    mode: str
+    pages: tuple[Page, ...]
+
+
+def _figures(board: Board, published: Sequence[PublishedPoint]) -> Iterator[_ShownTrend]:
     """Yield what shows the points of one metric, mode by mode."""
     scale, metric = board.statistics.scale, board.statistics.metric
     several = bool(board.metrics)
@@ -67,11 +73,11 @@ def _figures(board: Board, published: Sequence[PublishedPoint]) -> Iterator[dict
         )
         name = "trend" if mode == board.modes[0] else f"trend-{board.slug(mode, 'mode')}"
         name = f"{board.figure_prefix}{name}"
-        yield {
-            "mode": f"{metric_name(metric)}, {mode}" if several else mode,
-            "pages": list(figure_pages(drawing, name, board.texts)),
-            **figure_context(drawing, name, board.texts),
-        }
+        yield _ShownTrend(
+            mode=f"{metric_name(metric)}, {mode}" if several else mode,
+            pages=tuple(figure_pages(drawing, name, board.texts)),
+            **msgspec.structs.asdict(shown_figure(drawing, name, board.texts)),
+        )
 
 
 def _row_names(board: Board, published: Sequence[PublishedPoint]) -> dict[tuple[str, str], str]:
