@@ -31,7 +31,7 @@ def start_command(*arguments, env=None):
 
 def result_of(process):
     """Return exit code, output and errors of a command."""
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=300)
     return process.returncode, out, errors
 
 

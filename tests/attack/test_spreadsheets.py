@@ -61,7 +61,7 @@ def imported(path):
     limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))"
     code = f"{limited}; from medassay.cli.main import main; main({arguments!r})"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300
     )
     return done.returncode, done.stderr
 

@@ -87,7 +87,7 @@ def medassay(package, folder, *arguments):
         env=os.environ | {"PYTHONPATH": str(package.parent), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert result.returncode == 0, (arguments, result.stdout, result.stderr)

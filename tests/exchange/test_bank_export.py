@@ -112,7 +112,7 @@ def test_the_real_harness_runs_the_exported_tasks(bank, tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
         env={
             "HF_HUB_OFFLINE": "1",
             "HF_DATASETS_CACHE": str(tmp_path / "cache"),

@@ -190,7 +190,7 @@ def test_logs_that_the_real_tools_write_today_are_imported(name, tmp_path):
     if not python.exists():
         absent("other harnesses are not installed: make interop")
     folder = tmp_path / "logs"
-    subprocess.run([python, LOGS.parent / "make_logs.py", name, folder], check=True, timeout=120)
+    subprocess.run([python, LOGS.parent / "make_logs.py", name, folder], check=True, timeout=300)
     places = list(folder.glob("electrolytes-*")) or list(folder.glob("m?/*"))
     with open_places(places) as runs:
         for run in runs:

@@ -148,7 +148,7 @@ def test_a_kill_while_judging_repeats_no_paid_verdict(tmp_path, mock_server):
         assert now >= kept + more
         kept = now
     process = start(plan)
-    _, errors = process.communicate(timeout=100)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     # A verdict's prompt goes to three judges; at a kill those under way (2 a judge) are lost.
     asked = Counter(log.read_text().split())

@@ -422,7 +422,7 @@ def test_kill_at_random_moments_loses_and_repeats_nothing(tmp_path, mock_server)
         for item in journalled - asked_when_journalled.keys():
             asked_when_journalled[item] = asked[hashes[item]]
     process = start(plan)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     asked = Counter(log.read_text().split())
     assert len(asked_when_journalled) > 20
@@ -476,7 +476,7 @@ def test_a_full_disk_is_one_line_and_nothing_half_written(tmp_path):
         ["bash", "-c", f"trap '' XFSZ; {limited}"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 3, done.stderr

@@ -91,7 +91,7 @@ def test_the_process_that_indexes_reads_on_until_the_viewer_ends(unfinished):
     assert viewed.index.n_trials == 11
     follower = place._follower
     place.stop()
-    assert follower.wait(timeout=30) == 0
+    assert follower.wait(timeout=300) == 0
 
 
 def test_a_damaged_manifest_is_told_and_the_others_are_listed(sealed):

@@ -114,7 +114,7 @@ def test_the_command_prints_a_link_serves_and_ends_without_a_trace(tmp_path):
     try:
         page = _looked_at(process.stdout.readline().strip(), run.path.name)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
     finally:
         process.kill()
         process.communicate()
@@ -192,7 +192,7 @@ def test_the_command_and_its_reader_end_when_they_are_told(tmp_path, end):
         process.stdout.readline()
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         process.send_signal(end)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
     finally:
         process.kill()
         process.communicate()
