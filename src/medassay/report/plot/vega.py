@@ -49,7 +49,6 @@ class VegaMark(TypedDict, total=False):
     filled: bool
     fontSize: float
     fontStyle: str
-    fontWeight: str
     invalid: str | None
     opacity: float
     orient: str
@@ -60,9 +59,7 @@ class VegaMark(TypedDict, total=False):
     strokeDash: Sequence[float]
     strokeWidth: float
     thickness: float
-    tooltip: bool | None
     xOffset: float
-    color: str
 
 
 class VegaView(TypedDict, total=False):
