@@ -135,6 +135,33 @@ def test_a_segment_of_a_living_process_is_left_alone(tmp_path):
     assert stored(tmp_path, "k")[0].text == "x"
 
 
+def test_what_others_have_stored_is_found_within_a_second_and_at_once_where_it_is_adopted(
+    tmp_path, monkeypatch
+):
+    seconds = 100.0
+    monkeypatch.setattr("medassay.storage.response.time.monotonic", lambda: seconds)
+    with ResponseStore(tmp_path) as store:
+        assert store.get("a") is None
+        with ResponseStore(tmp_path) as other:
+            other.put("a", Completion(text="A"), {})
+        seconds += 1.0
+        assert store.get("a").text == "A"
+        with ResponseStore(tmp_path) as other:
+            other.put("b", Completion(text="B"), {})
+        store.adopt()
+        assert store.get("b").text == "B"
+
+
+def test_replies_are_deleted_while_another_process_reads(tmp_path):
+    with ResponseStore(tmp_path) as store:
+        store.put("a", Completion(text="A"), {})
+    with ResponseStore(tmp_path) as reader, ResponseStore(tmp_path) as store:
+        assert reader.get("a").text == "A"
+        assert store.purge(lambda record: record["key"] == "a") == 1
+        reader.adopt()
+        assert reader.get("a") is None
+
+
 def test_the_key_depends_on_every_part():
     base = (b"c", b"m", 0, 0)
     keys = {

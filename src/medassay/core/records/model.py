@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, Protocol, TypedDict, get_args
 from urllib.parse import urlsplit
@@ -90,7 +91,7 @@ class Price:
         written = (usage.completion - usage.reasoning) * self.output + usage.reasoning * thought
         return (read + written) * self.batch / 1e6
 
-    @property
+    @cached_property
     def dearest(self) -> "Price":
         """Return the price at which no token costs less than here: for upper bounds."""
         return Price(
