@@ -2,6 +2,8 @@
 say.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -164,3 +166,39 @@ def test_step_down_never_orders_less_than_one_step(n, items, seed, p):
     if found.steps:
         single = shown_better(np.asarray(means.values), se, kappa=1 / items, c=found.steps[0])
         assert (found.better | ~single).all()
+
+
+@pytest.mark.parametrize("rule", ["simultaneous", "leader"])
+def test_ranked_rows_on_one_set_of_items_are_drawn_once_and_compared_as_if_drawn_anew(
+    monkeypatch, rule
+):
+    scores = np.random.default_rng(3).integers(0, 2, (4, 40)).astype(float)
+    rows = [(name, "zero_shot") for name in "abcd"]
+    stratum = Stratum(name="x", scores=scores, clusters=np.arange(40), seed=5)
+    options = Options(pool_seed=0, rule=rule)
+    drawn = []
+
+    def counted(*arguments):
+        drawn.append(arguments[1])
+        return means_of(*arguments)
+
+    monkeypatch.setattr("medassay.statistic.ranking.field.means_of", counted)
+    monkeypatch.setattr("medassay.statistic.ranking.pairs.means_of", counted)
+    together = field_of(rows, [stratum], options)
+    assert drawn == [[0, 1, 2, 3]]
+    drawn.clear()
+    beside = field_of(
+        [*rows, ("e", "zero_shot")],
+        [_with_row(stratum)],
+        options,
+        unranked={("e", "zero_shot"): "baseline"},
+    )
+    assert drawn == [[0, 1, 2, 3, 4], [0, 1, 2, 3]]
+    assert beside.pairs == together.pairs
+    assert [s.rank for s in beside.standings[:4]] == [s.rank for s in together.standings]
+
+
+def _with_row(stratum):
+    """Return a stratum with one more row."""
+    more = np.vstack([stratum.scores, np.ones(stratum.scores.shape[1])])
+    return replace(stratum, scores=more)

@@ -27,7 +27,7 @@ from medassay.core.scale import Scale
 from medassay.errors import InputError
 from medassay.kinds.catalog import task_of_run
 from medassay.score.measure import UNBOUNDED
-from medassay.statistic.draws import number_clusters, seed_of
+from medassay.statistic.draws import count_clusters, number_clusters, seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.interval.effective import effective_interval
 from medassay.statistic.metric.correlation import FEWEST, pearson_intervals, spearman
@@ -390,7 +390,7 @@ def _ranks(
     common = sorted(set(values[0]).intersection(*values[1:]))
     items = [item for item in common if category in (ALL, item[0])]
     clusters = np.array([column.clusters[item] for item in items], dtype=np.int64)
-    if len(np.unique(clusters)) < SMALL_N:
+    if count_clusters(clusters) < SMALL_N:
         return {}
     scores = np.array([[values_of_row[item] for item in items] for values_of_row in values])
     seed = seed_of(column.measure, category)

@@ -41,6 +41,7 @@ from medassay.kinds.record.summary import (
 )
 from medassay.model.embedder import Embedder
 from medassay.score.text import text_likeness
+from medassay.statistic.draws import count_clusters
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.metric.correlation import pearson, tree
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, MIN_COVERAGE
@@ -314,7 +315,7 @@ class _StudyTables:
         present = [~np.isnan(stratum.scores) for stratum in strata]
         common = [np.asarray(part.all(axis=0)) for part in present]
         labels = [stratum.clusters[mask] for stratum, mask in zip(strata, common, strict=True)]
-        if len(np.unique(np.concatenate(labels))) < SMALL_N:
+        if count_clusters(np.concatenate(labels)) < SMALL_N:
             return None
         ranked_pairs = board_of(
             RankedRows(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from medassay.core.records.statistics_object import HarmObject
 from medassay.core.records.trial import CellKey, RowKey
 from medassay.core.scale import Scale
-from medassay.statistic.draws import Floats
+from medassay.statistic.draws import Floats, count_clusters
 from medassay.statistic.interval.exact import clopper_pearson_upper
 
 _WORST_SHARE = 20  # the mean of the worst 1 in 20
@@ -53,7 +53,7 @@ def harm_document(
     known_scores = np.sort(scores[~np.isnan(scores)])
     if scale.better == "low":
         known_scores = known_scores[::-1]
-    is_independent = marked > 0 and len(np.unique(clusters)) == len(clusters)
+    is_independent = marked > 0 and count_clusters(clusters) == len(clusters)
     worst = known_scores[: -(-len(known_scores) // _WORST_SHARE)]
     return {
         "marked": marked,

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 from medassay.core.records.estimate import Estimate, Second
 from medassay.core.scale import Scale
 from medassay.errors import StatisticError
-from medassay.statistic.draws import Floats, cluster_sums, count_rows, number_clusters
+from medassay.statistic.draws import (
+    Floats,
+    cluster_sums,
+    count_clusters,
+    count_rows,
+    number_clusters,
+)
 from medassay.statistic.interval.bootstrap import (
     TIE,
     bca_ends,
@@ -64,11 +70,11 @@ class Strata:
     @cached_property
     def n_clusters(self) -> int:
         """Return the number of clusters."""
-        return len(np.unique(np.concatenate([s.clusters for s in self._strata])))
+        return count_clusters(np.concatenate([s.clusters for s in self._strata]))
 
     @cached_property
     def _groups(self) -> list[int]:
-        return [len(np.unique(stratum.clusters)) for stratum in self._strata]
+        return [count_clusters(stratum.clusters) for stratum in self._strata]
 
     @property
     def stratified(self) -> bool:

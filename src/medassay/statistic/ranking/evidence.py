@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.statistic.draws import Floats, number_clusters
+from medassay.statistic.draws import Floats, count_clusters, number_clusters
 from medassay.statistic.ranking.pool import Stratum
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.margin import DifferenceInterval, difference_bounds
@@ -30,7 +30,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
             first=[s.scores[a][m] for s, m in pairs],
             second=[s.scores[b][m] for s, m in pairs],
             clusters=[number_clusters(label_array) for label_array in labels],
-            groups=len(np.unique(np.concatenate(labels))),
+            groups=count_clusters(np.concatenate(labels)),
         )
 
     @property

@@ -16,7 +16,7 @@ from medassay.core.records.estimate import Estimate, Second
 from medassay.core.records.trial import RowKey
 from medassay.core.scale import Scale
 from medassay.errors import StatisticError
-from medassay.statistic.draws import Floats, number_clusters
+from medassay.statistic.draws import Floats, count_clusters, number_clusters
 from medassay.statistic.interval.bootstrap import (
     SMALL_N,
     TIE,
@@ -136,7 +136,7 @@ def field_of(
     n_common = sum(int(mask.sum()) for mask in common)
     not_common = n_common / total < MIN_COVERAGE
     masks = {i: _masks(i, present, common, not_common=not_common) for i in range(len(rows))}
-    estimates, micros = _estimates(strata, masks, options)
+    estimates, micros, means_of_group = _estimates(strata, masks, options)
     estimates = [
         _with_bounds(e, i, strata, present, options.scale) for i, e in enumerate(estimates)
     ]
@@ -152,6 +152,8 @@ def field_of(
         reason_of |= _board_reasons(rows, reason_of, strata, common, small, options)
     ranked = [i for i in range(len(rows)) if i not in reason_of]
     compared = Pairs(pairs=(), c=None, ranges={})
+    # Drawing is most of the work: where the ranked rows are one group on the common items, once.
+    is_one_group = bool(ranked) and masks[ranked[0]] is common
     compared_rows = RankedRows(
         rows=rows,
         strata=strata,
@@ -159,6 +161,7 @@ def field_of(
         present=present,
         common=common if options.simultaneous or not not_common else None,
         options=options,
+        means=means_of_group.get(tuple(ranked)) if is_one_group else None,
     )
     has_pairs = all_pairs and 2 <= len(ranked) <= ALL_PAIRS_UP_TO
     if options.simultaneous:
@@ -222,7 +225,7 @@ def _small_domains(strata: Sequence[Stratum], common: list[Bools]) -> dict[str, 
     if len(strata) == 1:
         return {}
     counted = {
-        stratum.name: (int(mask.sum()), len(np.unique(stratum.clusters[mask])))
+        stratum.name: (int(mask.sum()), count_clusters(stratum.clusters[mask]))
         for stratum, mask in zip(strata, common, strict=True)
         if mask.any()  # one without a common item is no part of the mean
     }
@@ -239,7 +242,7 @@ def _board_reasons(
 ) -> dict[int, str]:
     """Return why no row is ranked, where the items that all have in common are too few."""
     clusters = np.concatenate([s.clusters[m] for s, m in zip(strata, common, strict=True)])
-    if len(np.unique(clusters)) < SMALL_N:
+    if count_clusters(clusters) < SMALL_N:
         reason = "too_few_items"
     elif small and options.pooled_small == "exclude":
         reason = "small_domain"
@@ -281,18 +284,21 @@ def _masks(i: int, present: list[Bools], common: list[Bools], *, not_common: boo
 
 def _estimates(
     strata: Sequence[Stratum], masks: Mapping[int, list[Bools]], options: Options
-) -> tuple[list[Estimate | None], list[Estimate | None]]:
-    """Return macro and micro estimates of every row; rows scored on the same items share draws."""
+) -> tuple[list[Estimate | None], list[Estimate | None], Mapping[tuple[int, ...], PooledMeans]]:
+    """Return macro and micro estimates of every row, and the means of each group of rows scored on
+    the same items, which share draws.
+    """
     alike: dict[bytes, list[int]] = {}
     for i, mask in masks.items():
         alike.setdefault(b"".join(m.tobytes() for m in mask), []).append(i)
     estimates: list[Estimate | None] = [None] * len(masks)
     micros: list[Estimate | None] = [None] * len(masks)
+    means_of_group: dict[tuple[int, ...], PooledMeans] = {}
     for members in alike.values():
         mask = masks[members[0]]
         if not any(m.any() for m in mask):
             continue
-        means = means_of(strata, members, mask, options)
+        means = means_of_group[tuple(members)] = means_of(strata, members, mask, options)
         if options.simultaneous:
             made_rows = _printed(strata, members, mask, means, options)
             for i, (macro, mean_of_items) in zip(members, made_rows, strict=True):
@@ -324,7 +330,7 @@ def _estimates(
                     hi=float(micro_hi[k]),
                     second=None,
                 )
-    return estimates, micros
+    return estimates, micros, means_of_group
 
 
 def _printed(
@@ -341,7 +347,7 @@ def _printed(
     pairs = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
     labels = [s.clusters[m] for s, m in pairs]
     numbers = [number_clusters(label) for label in labels]
-    apart = sum(len(np.unique(label)) for label in labels)
+    apart = sum(count_clusters(label) for label in labels)
     spanning = number_clusters(np.concatenate(labels)) if means.n_clusters < apart else None
     weights = [None, [len(label) / means.n for label in labels]]
     bands = [

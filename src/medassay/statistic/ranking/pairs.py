@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from medassay.core.records.trial import RowKey
-from medassay.statistic.draws import Floats, cluster_sums, number_clusters
+from medassay.statistic.draws import Floats, cluster_sums, count_clusters, number_clusters
 from medassay.statistic.interval.bootstrap import SMALL_N, TIE
 from medassay.statistic.ranking.pool import (
     Options,
@@ -35,7 +35,8 @@ class RankedRows(msgspec.Struct, frozen=True, kw_only=True):
     """What the ranked rows share: their places among all rows, which items they have, the options.
 
     `common` are the items that all of them have; None when they are too few, so that each pair is
-    compared on its own common items (`present`, per domain a matrix of rows × items).
+    compared on its own common items (`present`, per domain a matrix of rows × items). `means` are
+    those of the ranked rows on the common items, where they are there already.
     """
 
     rows: Sequence[RowKey]
@@ -44,6 +45,7 @@ class RankedRows(msgspec.Struct, frozen=True, kw_only=True):
     present: list[Bools]
     common: list[Bools] | None
     options: Options
+    means: PooledMeans | None = None
 
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +112,7 @@ def board_of(field: RankedRows, *, step_down: bool) -> RankedPairs:
     n = sum(int(mask.sum()) for mask in common)
     if not field.ranked or not n:
         return RankedPairs(relation=None, ranks={}, means=None, binary=False, n=n)
-    means = means_of(field.strata, field.ranked, common, field.options)
+    means = field.means or means_of(field.strata, field.ranked, common, field.options)
     better = field.options.scale.better
     values = np.asarray(means.values)
     se = _norms(field, common)
@@ -186,8 +188,8 @@ def pairs_of_board(
 
 def pairs_of(field: RankedRows, above: Bools) -> Pairs:
     """Return every pair of ranked rows; `above` is the separation S among them."""
-    shared = None
-    if field.common is not None:
+    shared = field.means
+    if shared is None and field.common is not None:
         shared = means_of(field.strata, field.ranked, field.common, field.options)
     order, se = _order(field, shared)
     differences: list[tuple[int, int, tuple[Difference, int]]] = []
@@ -290,9 +292,9 @@ def _pooled_difference(
     from scipy.special import stdtr
 
     outside = not (difference.lo <= TIE and difference.hi >= -TIE)
-    apart = sum(len(np.unique(names)) for names in clusters)
+    apart = sum(count_clusters(names) for names in clusters)
     if (
-        len(np.unique(np.concatenate(clusters))) < apart
+        count_clusters(np.concatenate(clusters)) < apart
     ):  # domains share clusters: only the draws know
         different = outside and abs(difference.value) > TIE
         return replace(difference, p=difference.p_bootstrap, test="bootstrap", different=different)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from medassay.core.records.estimate import Second
 from medassay.core.scale import Scale
 from medassay.errors import StatisticError
-from medassay.statistic.draws import Floats, count_rows, draw_means, number_clusters
+from medassay.statistic.draws import Floats, count_clusters, count_rows, draw_means, number_clusters
 from medassay.statistic.interval.bootstrap import TIE
 from medassay.statistic.interval.cluster import linearised_se
 from medassay.statistic.interval.wilson import wilson_interval
@@ -87,10 +87,10 @@ def means_of(
             numbers.append(number_clusters(labels[-1]))
             seeds.append(stratum.seed)
     sizes = np.array([len(s) for s in scores], dtype=np.float64)
-    groups = [len(np.unique(names)) for names in labels]
+    groups = [count_clusters(names) for names in labels]
     domain_means = np.array([s.mean(axis=0) for s in scores])
     values, micro = domain_means.mean(axis=0), (sizes @ domain_means) / sizes.sum()
-    n, n_clusters = int(sizes.sum()), len(np.unique(np.concatenate(labels)))
+    n, n_clusters = int(sizes.sum()), count_clusters(np.concatenate(labels))
     if len(scores) == 1:
         draws = draw_means(scores[0], numbers[0], options.n_resamples, seeds[0])
         return PooledMeans(values, draws, micro, draws, n, n_clusters)
