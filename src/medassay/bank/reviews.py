@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
+from medassay.core.plan_file import adapter_of
 from medassay.errors import InputError
 
 REVIEWS = "REVIEWS.json"
@@ -53,9 +54,6 @@ class ReviewedBank:
     groups: tuple[ReviewerGroup, ...]
 
 
-_ENTRIES = TypeAdapter(list[ReviewedBank])
-
-
 def read_reviews(folder: Path) -> tuple[ReviewedBank, ...]:
     """Return what is noted of a bank's reviews, nothing where there is no such file.
 
@@ -69,7 +67,7 @@ def read_reviews(folder: Path) -> tuple[ReviewedBank, ...]:
         return ()
     document = parse_json(path.read_bytes(), f"{folder.name}/{REVIEWS}")
     try:
-        entries = _ENTRIES.validate_python(
+        entries = adapter_of(list[ReviewedBank]).validate_python(
             document["reviews"] if isinstance(document, dict) else document
         )
     except (ValidationError, KeyError, TypeError):
@@ -90,7 +88,9 @@ def note_reviews(folder: Path, reviewed_bank: ReviewedBank) -> None:
 
 def as_records(entries: Sequence[ReviewedBank]) -> list[dict[str, Any]]:
     """Return entries as plain JSON values."""
-    records: list[dict[str, Any]] = _ENTRIES.dump_python(list(entries), mode="json")
+    records: list[dict[str, Any]] = adapter_of(list[ReviewedBank]).dump_python(
+        list(entries), mode="json"
+    )
     return records
 
 

@@ -113,18 +113,13 @@ def _lines(flawed: "Flaws", document: "FlawsObject") -> Iterator[str]:
 def _tool_rules(path: Path | None) -> "ToolRules | None":
     if path is None:
         return None
-    from dataclasses import fields
-
-    from pydantic import TypeAdapter
-
     from medassay.core.plan_file import RecordError, read_toml, typed
     from medassay.core.records.context_config import ToolRules
     from medassay.errors import InputError
 
     table = read_toml(path, "--tools names a TOML file with a table [tools]").get("tools", {})
-    names = {rule_field.name for rule_field in fields(ToolRules)}
     try:
-        rules = typed(TypeAdapter(ToolRules), table, names, f"{path}: [tools]")
+        rules = typed(ToolRules, table, f"{path}: [tools]")
     except RecordError as error:
         raise InputError(f"{path}: {error.problem}") from None
     if "doc_retrieval" in rules.use:

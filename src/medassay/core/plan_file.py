@@ -4,7 +4,8 @@ an error.
 
 import json
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,9 @@ from medassay.errors import InputError
 
 T = TypeVar("T")
 _NAMED = 5  # plans of a folder that stands in place of one
+# Whether a record is being read: then all its fields were checked before it is made.
+_IS_READ = ContextVar("is_read", default=False)
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
 
 
 def read_toml(path: Path, absent: str) -> dict[str, Any]:
@@ -60,64 +64,32 @@ class RecordError(InputError):
 def check_types(record: Any) -> None:
     """Refuse a frozen record whose values have other types than a file may give them.
 
-    Lists become tuples.
+    Lists become tuples. What `read_record` makes was checked as a whole.
 
     Raises
     ------
     RecordError
         Naming the first field that is wrong, of records in it as well.
     """
-    # A class is hashable.
+    if _IS_READ.get():
+        return
     for name, hint in _hints_of(type(record)).items():  # type: ignore[arg-type]
         value = getattr(record, name)
         if isinstance(value, list):
             object.__setattr__(record, name, tuple(value))
         elif isinstance(value, Mapping) and get_origin(hint) not in (dict, Mapping):
             raise RecordError(record, f"'{name}' is a mapping; expected a record")
-    if problem := _wrong_type(record):
-        raise RecordError(record, problem)
+    try:
+        read_record(type(record), json.dumps(record, default=_as_in_a_file))
+    except ValidationError as error:
+        raise RecordError(record, _first_wrong(error)) from None
 
 
-@cache
+@cache  # whose callers have to waive that a class is hashable
 def _hints_of(record: type) -> dict[str, Any]:
     """Return the type of each field of a record."""
     hints = get_type_hints(record)
     return {field.name: hints[field.name] for field in fields(record)}
-
-
-@cache
-def _types_of(record: type) -> dict[str, TypeAdapter[Any]]:
-    """Return the type of each field of a record, as a file is checked by it."""
-    return {name: TypeAdapter(hint) for name, hint in _hints_of(record).items()}
-
-
-def _wrong_type(record: object, place: str = "") -> str:
-    """Return the first field of a record, or of a record in it, that has a wrong type; "" if none
-    has.
-    """
-    # A class is hashable.
-    for name, adapter in _types_of(type(record)).items():  # type: ignore[arg-type]
-        value = getattr(record, name)
-        if is_dataclass(value):
-            problem = _wrong_type(value, f"{place}{name}.")
-        else:
-            problem = _wrong_value(adapter, value)
-            problem = problem and f"'{place}{name}{problem}"
-        if problem:
-            return problem
-    return ""
-
-
-def _wrong_value(adapter: TypeAdapter[Any], value: object) -> str:
-    """Return what is wrong with a value as a file would have it, behind the name of its field; ""
-    if nothing is wrong.
-    """
-    try:
-        adapter.validate_json(json.dumps(value, default=_as_in_a_file), strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        return "".join(f".{part}" for part in first["loc"]) + f"': {first['msg']}"
-    return ""
 
 
 def _as_in_a_file(value: Any) -> Any:
@@ -127,14 +99,45 @@ def _as_in_a_file(value: Any) -> Any:
     return str(value)
 
 
-def typed(
-    adapter: TypeAdapter[T], data: Mapping[str, Any], fields: Collection[str], where: str
-) -> T:
+def adapter_of(record: type[T]) -> TypeAdapter[T]:
+    """Return what checks the fields of a record; made when the first is read, for most commands
+    read few kinds.
+    """
+    if record not in _ADAPTERS:
+        _ADAPTERS[record] = TypeAdapter(record)
+    return _ADAPTERS[record]
+
+
+def read_record(record: type[T], text: str, *, strict: bool = True) -> T:
+    """Return the record in a JSON text.
+
+    Parameters
+    ----------
+    strict : whether "3" is no number and true no integer; a list is a tuple all the same
+
+    Raises
+    ------
+    ValidationError
+        Of pydantic, with the place of each value that has another type.
+    """
+    token = _IS_READ.set(True)
+    try:
+        return adapter_of(record).validate_json(text, strict=strict)
+    finally:
+        _IS_READ.reset(token)
+
+
+def _first_wrong(error: ValidationError) -> str:
+    """Return the first field that is wrong, and what is wrong with it."""
+    first = error.errors()[0]
+    return f"'{'.'.join(map(str, first['loc']))}': {first['msg']}"
+
+
+def typed(record: type[T], data: Mapping[str, Any], where: str) -> T:
     """Return the record in a table, checked by its types.
 
     Parameters
     ----------
-    fields : the keys that there may be
     where : names the file in errors
 
     Raises
@@ -142,12 +145,12 @@ def typed(
     InputError
         Naming the first key that is unknown or wrong.
     """
+    known = _hints_of(record)  # type: ignore[arg-type]
     for key in data:
-        if key not in fields:
-            raise InputError(f"{where}: unknown key '{key}'; known are {', '.join(sorted(fields))}")
+        if key not in known:
+            raise InputError(f"{where}: unknown key '{key}'; known are {', '.join(sorted(known))}")
     try:
-        # Strict and as JSON: true is no number, but a list is a tuple.
-        return adapter.validate_json(json.dumps(data, default=str), strict=True)
+        return read_record(record, json.dumps(data, default=str))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "plan"

@@ -3,19 +3,17 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from medassay.core.json import parse_json
-from medassay.core.plan_file import RecordError
+from medassay.core.plan_file import RecordError, read_record
 from medassay.core.records.model import FROM_A_RUN, ModelSpec
 from medassay.errors import InputError
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
-_SPEC = TypeAdapter(ModelSpec)
 ModelsSource = Path | Sequence[ModelSpec]  # a models file, or its entries
 
 
@@ -63,7 +61,7 @@ def _entries(path: Path) -> list[ModelSpec]:
         raise InputError(f'{path.name}: expected {{"schema_version": 1, "models": [ … ]}}')
     trusted = _trusted_hosts(document, path.name)
     return [
-        replace(_entry(entry, f"{path.name}: models[{number}]"), trusted_hosts=trusted)
+        _entry(entry, f"{path.name}: models[{number}]", trusted)
         for number, entry in enumerate(document["models"])
     ]
 
@@ -94,7 +92,7 @@ def remembered(entry: dict[str, Any]) -> ModelSpec:
     """Return the entry that a run's manifest remembers."""
     token = FROM_A_RUN.set(True)
     try:
-        return _SPEC.validate_json(json.dumps(entry))
+        return read_record(ModelSpec, json.dumps(entry), strict=False)
     finally:
         FROM_A_RUN.reset(token)
 
@@ -112,7 +110,7 @@ def _trusted_hosts(document: Mapping[str, Any], file: str) -> tuple[str, ...]:
     return tuple(host.casefold().strip("[]") for host in hosts)
 
 
-def _entry(entry: Any, where: str) -> ModelSpec:
+def _entry(entry: Any, where: str, trusted: Sequence[str]) -> ModelSpec:
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected an object, found {type(entry).__name__}")
     where = f"{where} '{entry.get('id', '?')}'"
@@ -127,8 +125,7 @@ def _entry(entry: Any, where: str) -> ModelSpec:
             f"{where}: field 'trusted_hosts': stands beside 'models', for all entries of the file"
         )
     try:
-        # Strict and as JSON: "3" is no number, true no integer, but a list is a tuple.
-        return _SPEC.validate_json(json.dumps(entry), strict=True)
+        return read_record(ModelSpec, json.dumps({**entry, "trusted_hosts": trusted}))
     except RecordError as error:
         raise InputError(f"{where}: {error.problem}") from None
     except ValidationError as error:

@@ -3,11 +3,11 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.keyed import keyed
@@ -114,9 +114,6 @@ class SuitePlan:
         return sha256_hex(canonical(self.to_dict()))[:12]
 
 
-_PLAN = TypeAdapter(SuitePlan)
-
-
 def _problem(plan: SuitePlan) -> str | None:
     """Return what is wrong with a plan whose values have the right types, None if nothing is."""
     return _names_problem(plan) or _values_problem(plan)
@@ -179,9 +176,8 @@ def load_suite_plan(path: Path) -> SuitePlan:
     if isinstance(data.get("benchmark"), list):
         tables = [b for b in data["benchmark"] if isinstance(b, dict)]
         data["benchmark"] = [task_table(table) for table in tables]
-    names = {f.name for f in fields(SuitePlan)}
     try:
-        return typed(_PLAN, data, names, str(path))
+        return typed(SuitePlan, data, str(path))
     except RecordError as error:
         raise InputError(f"{path}: {error.problem}") from None
     except InputError as error:

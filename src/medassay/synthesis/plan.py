@@ -5,11 +5,11 @@ One of four tables says which maker works: [pathways], [proposals], [exam] or [t
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict
 
 from medassay.core.keyed import KeyedRecord, keyed
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
@@ -183,7 +183,6 @@ class SynthesisPlan:
 
 
 MAKERS = ("pathways", "proposals", "exam", "translation")
-_PLAN = TypeAdapter(SynthesisPlan)
 _MOST_ATTEMPTS = 100
 _MOST_ROUNDS = 10
 
@@ -198,9 +197,7 @@ def load_synthesis_plan(path: Path) -> SynthesisPlan:
     """
     data = read_toml(path, "expected a plan of items to make")
     try:
-        return typed(
-            _PLAN, data, {plan_field.name for plan_field in fields(SynthesisPlan)}, str(path)
-        )
+        return typed(SynthesisPlan, data, str(path))
     except RecordError as error:
         raise InputError(f"{path}: {error.problem}") from None
 

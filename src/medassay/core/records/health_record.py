@@ -9,13 +9,14 @@ Source: specification of health-record extraction, "Output schema".
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from medassay.core.json_schema import STRING, STRING_OR_NULL, JsonSchema, list_schema, object_schema
 from medassay.core.keyed import KeyedRecord, keyed
+from medassay.core.plan_file import adapter_of
 from medassay.core.records.item_object import OriginObject
 
 RECORD = "structured_health_record"
@@ -197,7 +198,7 @@ def record_from(document: Any) -> HealthRecord:
     ...
     ValueError: date_and_source: Field required
     """
-    record = _validate(_record_adapter(), document)
+    record = _validate(HealthRecord, document)
     if not record.categories:
         raise ValueError("categories: empty; expected at least one medical field")
     return record
@@ -205,7 +206,7 @@ def record_from(document: Any) -> HealthRecord:
 
 def origin_from(document: Any) -> Origin:
     """Return the origin in a parsed JSON value; ValueError names what is wrong with it."""
-    origin = _validate(_origin_adapter(), document)
+    origin = _validate(Origin, document)
     if not origin.maker.strip():
         raise ValueError("maker: empty; expected who wrote the record")
     if origin.standing == "silver" and not (origin.family.strip() and origin.prompt_sha256):
@@ -215,21 +216,10 @@ def origin_from(document: Any) -> Origin:
     return origin
 
 
-# Made when the first record is read: most commands read none.
-@cache
-def _record_adapter() -> TypeAdapter[HealthRecord]:
-    return TypeAdapter(HealthRecord)
-
-
-@cache
-def _origin_adapter() -> TypeAdapter[Origin]:
-    return TypeAdapter(Origin)
-
-
-def _validate(adapter: TypeAdapter[T], document: Any) -> T:
+def _validate(record: type[T], document: Any) -> T:
     try:
         # As JSON and strict: a list is a tuple, and a number is no text.
-        return adapter.validate_json(json.dumps(document), strict=True)
+        return adapter_of(record).validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "record"

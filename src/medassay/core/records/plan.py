@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.keyed import KeyedRecord, keyed
-from medassay.core.plan_file import RecordError, check_types, read_toml, typed
+from medassay.core.plan_file import RecordError, adapter_of, check_types, read_toml, typed
 from medassay.core.records.context_config import CONTEXTS, Retrieval, ToolRules
 from medassay.core.records.own_code import OwnTask
 from medassay.core.records.relaxed import RelaxedSetting
@@ -372,15 +372,13 @@ _UNSAID_BY_DEFAULT = (
     *("ddx", "graphs", "scoring", "pooled_small", "max_cut_off", "chat_template"),
     *("relaxed_perplexity", "metrics", "retrieval", "tools", "engine", "demonstration", "schema"),
 )
-_PLAN = TypeAdapter(Plan)
 _PUBLISHED = {"rank_rule": "closure", "separation": "overlap", "n_resamples": 1000}
-_RULES = TypeAdapter(DdxRules)
 PlanSource = Plan | Mapping[str, Any] | str | Path  # what verbs take for a plan
 
 
 def rules_from_dict(data: Mapping[str, Any]) -> DdxRules:
     """Return the rules that a run remembers."""
-    return _RULES.validate_python(dict(data))
+    return adapter_of(DdxRules).validate_python(dict(data))
 
 
 def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
@@ -401,7 +399,7 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
             if data.get(name, value) != value:
                 raise InputError(f"{where}: {_beside_preset(name, data[name])}")
     try:
-        return typed(_PLAN, data, {f.name for f in fields(Plan)}, where)
+        return typed(Plan, data, where)
     except RecordError as error:
         raise InputError(f"{where}: {error.problem}") from None
     except InputError as error:
