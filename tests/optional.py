@@ -1,5 +1,5 @@
 """Large libraries, imported where a test first uses them: collecting tests needs none of them, and
-each of five workers would take two seconds for PyTorch, and one for SciPy's statistics.
+each worker would take two seconds for PyTorch, and one for SciPy's statistics.
 """
 
 from importlib import import_module
