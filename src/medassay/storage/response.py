@@ -151,8 +151,10 @@ class ResponseStore:
         self.close()
 
     def get(self, key: str) -> Completion | None:
-        """Return the stored completion, None if this was never answered."""
-        # Read from a snapshot: locking the index for each reply takes six times as long.
+        """Return the stored completion, None if this was never answered: what other processes
+        finished within the last second may be missed, until `adopt`.
+        """
+        # Read from a snapshot: locking the index for each reply takes three times as long.
         if time.monotonic() >= self._snapshot_ends:
             self._begin_snapshot()
         row = self._reader.execute("SELECT body FROM response WHERE key = ?", (key,)).fetchone()
