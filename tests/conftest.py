@@ -1,3 +1,4 @@
+import asyncio
 import gc
 import json
 import os
@@ -183,6 +184,38 @@ def chromium():
     if not path.exists():
         absent("no browser: install Debian's chromium-headless-shell")
     return str(path)
+
+
+@pytest.fixture(scope="session")
+def open_browser(chromium):
+    """Start a browser; returns it with the event loop that its library keeps running."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        opened = play.chromium.launch(
+            executable_path=chromium,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield opened, loop
+        asyncio._set_running_loop(loop)
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def browser(open_browser):
+    """Return the browser of all files: starting one takes eight seconds of computing on a slow
+    machine.
+
+    Only a file that uses it sees a running loop, which would forbid `asyncio.run` to all others.
+    """
+    opened, loop = open_browser
+    asyncio._set_running_loop(loop)
+    yield opened
+    for context in opened.contexts:
+        context.close()
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture(scope="session")

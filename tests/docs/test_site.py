@@ -173,55 +173,43 @@ def test_committed_notebooks_hold_no_outputs():
 
 
 @pytest.mark.browser
-def test_pages_are_accessible_and_fit_a_phone(address, chromium):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        problems, elsewhere = [], []
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on(
-            "request", lambda r: r.url.startswith((address, "data:")) or elsewhere.append(r.url)
-        )
-        for kind in KINDS:
-            page.set_viewport_size({"width": 1280, "height": 900})
-            page.goto(address + kind)
-            page.wait_for_load_state("networkidle")
-            assert violations(page) == [], kind
-            if kind in KINDS[1::3]:
-                page.emulate_media(color_scheme="dark")
-                assert violations(page, colours_only=True) == [], kind
-                page.emulate_media(color_scheme="light")
-            page.set_viewport_size({"width": 390, "height": 800})
-            wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-            assert wide <= 0, kind
-        assert not problems
-        assert not elsewhere
-        browser.close()
+def test_pages_are_accessible_and_fit_a_phone(address, browser):
+    page = browser.new_page()
+    problems, elsewhere = [], []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda r: r.url.startswith((address, "data:")) or elsewhere.append(r.url))
+    for kind in KINDS:
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.goto(address + kind)
+        page.wait_for_load_state("networkidle")
+        assert violations(page) == [], kind
+        if kind in KINDS[1::3]:
+            page.emulate_media(color_scheme="dark")
+            assert violations(page, colours_only=True) == [], kind
+            page.emulate_media(color_scheme="light")
+        page.set_viewport_size({"width": 390, "height": 800})
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, kind
+    assert not problems
+    assert not elsewhere
 
 
 @pytest.mark.browser
-def test_pages_are_read_without_scripts_and_searched_with_them(address, chromium):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_context(java_script_enabled=False).new_page()
-        for kind in KINDS:
-            page.goto(address + kind)
-            article = page.locator("article")
-            assert article.is_visible()
-            assert len(article.inner_text()) > 150, kind
-            for picture in article.locator("img:visible").all():
-                assert picture.get_attribute("alt")
-        page = browser.new_page()
-        page.goto(address, wait_until="networkidle")  # the index is there
-        page.keyboard.press("Control+k")
-        box = page.get_by_role("combobox").or_(page.get_by_role("textbox")).first
-        box.fill("noninferior")
-        page.get_by_text("Not worse, equally good").first.wait_for()
-        browser.close()
+def test_pages_are_read_without_scripts_and_searched_with_them(address, browser):
+    page = browser.new_context(java_script_enabled=False).new_page()
+    for kind in KINDS:
+        page.goto(address + kind)
+        article = page.locator("article")
+        assert article.is_visible()
+        assert len(article.inner_text()) > 150, kind
+        for picture in article.locator("img:visible").all():
+            assert picture.get_attribute("alt")
+    page = browser.new_page()
+    page.goto(address, wait_until="networkidle")  # the index is there
+    page.keyboard.press("Control+k")
+    box = page.get_by_role("combobox").or_(page.get_by_role("textbox")).first
+    box.fill("noninferior")
+    page.get_by_text("Not worse, equally good").first.wait_for()
 
 
 def test_the_pictures_of_why_are_what_their_simulation_draws():

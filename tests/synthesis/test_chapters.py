@@ -220,30 +220,25 @@ PAGES = """<html><style>@page{size:A5;margin:12mm}h1{break-before:page;font-size
 
 
 @pytest.mark.browser
-def test_chapters_of_a_real_pdf_have_their_pages(tmp_path, chromium):
-    from playwright.sync_api import sync_playwright
-
+def test_chapters_of_a_real_pdf_have_their_pages(tmp_path, browser):
     path = tmp_path / "book.pdf"
     told = [
         "".join(f"<p>After {n} weeks {what} is measured again.</p>" for n in range(45))
         for what in ("it", "all")
     ]
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.set_content(PAGES % tuple(told))
-        for outline in (True, False):
-            page.pdf(path=path, prefer_css_page_size=True, outline=outline, tagged=outline)
-            source = read_source(path, tmp_path / "pictures")
-            front, gout, fever = chapters(source, 1000)
-            assert (front.chapter, gout.chapter, fever.chapter) == ("", "Gout", "Fever")
-            assert front.pages == (1, 1)
-            assert gout.pages[0] == 2
-            assert fever.pages[0] == gout.pages[1] + 1
-            assert fever.pages[1] == len(source.pictures)
-            assert len(fever.pictures) == fever.pages[1] - fever.pages[0] + 1
-            assert f"pages 2 to {gout.pages[1]}" in gout.cited
-        browser.close()
+    page = browser.new_page()
+    page.set_content(PAGES % tuple(told))
+    for outline in (True, False):
+        page.pdf(path=path, prefer_css_page_size=True, outline=outline, tagged=outline)
+        source = read_source(path, tmp_path / "pictures")
+        front, gout, fever = chapters(source, 1000)
+        assert (front.chapter, gout.chapter, fever.chapter) == ("", "Gout", "Fever")
+        assert front.pages == (1, 1)
+        assert gout.pages[0] == 2
+        assert fever.pages[0] == gout.pages[1] + 1
+        assert fever.pages[1] == len(source.pictures)
+        assert len(fever.pictures) == fever.pages[1] - fever.pages[0] + 1
+        assert f"pages 2 to {gout.pages[1]}" in gout.cited
 
 
 def test_a_table_of_contents_and_repeated_titles_do_not_mislead():

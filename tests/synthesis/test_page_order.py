@@ -9,16 +9,6 @@ from medassay.synthesis.page_order import Page, PageBox, Piece, reading_order
 from medassay.synthesis.source import read_source
 
 
-@pytest.fixture(scope="module")
-def browser(chromium):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
 def misread(text, expected):
     """Return the sentences that are torn, or that stand before one that comes earlier."""
     at, wrong = 0, []

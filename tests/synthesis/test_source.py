@@ -175,17 +175,12 @@ GRAPH = {
 
 
 @pytest.fixture(scope="module")
-def pdf(tmp_path_factory, chromium):
+def pdf(tmp_path_factory, browser):
     """Print a page with two columns, broken words, a table and a drawing, by a real browser."""
-    from playwright.sync_api import sync_playwright
-
     path = tmp_path_factory.mktemp("pdf") / "salt.pdf"
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.set_content(PAGE)
-        page.pdf(path=path, prefer_css_page_size=True)
-        browser.close()
+    page = browser.new_page()
+    page.set_content(PAGE)
+    page.pdf(path=path, prefer_css_page_size=True)
     return path
 
 
