@@ -106,6 +106,8 @@ def test_records_in_a_plan_are_checked_and_lists_become_tuples():
         Plan(**ASKED, ddx=DdxRules(rank_limit="5"))
     with pytest.raises(InputError, match="'ddx' is a mapping; expected a record"):
         Plan(**ASKED, ddx={"rank_limit": 5})
+    with pytest.raises(InputError, match="'name' holds half a character; expected valid Unicode"):
+        Plan(**ASKED, name="\ud800")
     assert Plan(banks=["demo"], models=["random"]) == Plan(**ASKED)
     assert Plan(**ASKED, preset="published").n_resamples == 1000
     assert Plan(**ASKED, preset="published").rank_rule == "closure"

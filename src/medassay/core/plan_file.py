@@ -79,6 +79,8 @@ def check_types(record: Any) -> None:
             object.__setattr__(record, name, tuple(value))
         elif isinstance(value, Mapping) and get_origin(hint) not in (dict, Mapping):
             raise RecordError(record, f"'{name}' is a mapping; expected a record")
+        elif not _is_writable(value):
+            raise RecordError(record, f"'{name}' holds half a character; expected valid Unicode")
     try:
         read_record(type(record), json.dumps(record, default=_as_in_a_file))
     except ValidationError as error:
@@ -97,6 +99,15 @@ def _as_in_a_file(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     return str(value)
+
+
+def _is_writable(value: Any) -> bool:
+    """Return whether a file could hold a value: a lone surrogate has no form in UTF-8."""
+    try:
+        json.dumps(value, default=_as_in_a_file, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def adapter_of(record: type[T]) -> TypeAdapter[T]:
