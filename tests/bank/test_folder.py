@@ -8,9 +8,6 @@ from tests import makers
 
 from medassay.bank import bank_records, item_record, load_bank, write_bank
 from medassay.bank.check import build_item, check_record
-from medassay.bank.find import find_bank
-from medassay.bank.folder import StoredItems
-from medassay.core.canonical import canonical
 from medassay.errors import InputError
 
 GOOD = {
@@ -264,20 +261,3 @@ def test_what_is_withheld_keeps_its_lowest_score_and_severity_on_the_way_to_its_
     assert build_item(item_record(item)) == item
     with pytest.raises(InputError, match="field 'lowest'"):
         check_record({**record, "lowest": -(10**400)}, "here", {"law"}, of_run=True)
-
-
-def test_what_was_checked_before_is_indexed_as_if_it_were_checked_again(tmp_path):
-    banks = [find_bank(name, tmp_path, None) for name in ("demo", "demo_ddx", "demo_paths")]
-    items = [record for bank in banks for _, record in bank_records(bank)]
-    items.sort(key=lambda item: (item["domain"], item["id"]))
-    path = tmp_path / "items.jsonl"
-    path.write_bytes(b"".join(canonical(item) + b"\n" for item in items))
-    checked, trusted = (
-        StoredItems(path, frozenset(item["domain"] for item in items), of_run=True)
-        for _ in range(2)
-    )
-    assert [*checked.scan()] == [*trusted.scan(is_checked=True)] == items
-    assert checked.heads == trusted.heads
-    assert checked.ids == trusted.ids
-    assert [*checked] == [*trusted]
-    assert len({form for _, _, form in checked.heads}) > 1

@@ -37,14 +37,13 @@ _PART = 20_000  # trials that one process scores at once
 def write_items(run: Run, schedule: Schedule) -> RunItems:
     """Write the items of a run where they are not there yet, and index them."""
     items_file = run.path / "items.jsonl"
-    is_new = not items_file.exists()
-    if is_new:
+    if not items_file.exists():
         part = items_file.with_suffix(".part")
         with part.open("wb") as file:
             for bank, position in schedule.items():
                 file.write(canonical(bank_record(bank, position)) + b"\n")
         part.rename(items_file)
-    return RunItems(run.path, run.manifest.domains, is_checked=is_new)
+    return RunItems(run.path, run.manifest.domains)
 
 
 def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
