@@ -63,7 +63,7 @@ def load(database, address, reviewers, seconds, pause=0.0, kills=1):
     name = f"load{time.time_ns() % 10**9}"
     entries = [entry(at) for at in range(1, n + 1)]
     furnish(database, name=name, entries=entries, overlap=3, people=people)
-    server = Server(address)
+    server = Server(address, folder=Path(tempfile.mkdtemp(prefix="medassay-")))
     until = time.monotonic() + seconds
     acknowledged, times, refused = [], [], []
     lock = threading.Lock()
@@ -193,7 +193,7 @@ def pages(database, address, *, items=1000):
                 )
             )
             assignment.revision = 1
-    server = Server(address)
+    server = Server(address, folder=Path(tempfile.mkdtemp(prefix="medassay-")))
     found = {}
     for page in _PAGES:
         if page.startswith("export"):

@@ -212,10 +212,12 @@ def browser(open_browser):
     """
     opened, loop = open_browser
     asyncio._set_running_loop(loop)
-    yield opened
-    for context in opened.contexts:
-        context.close()
-    asyncio._set_running_loop(None)
+    try:
+        yield opened
+        for context in opened.contexts:
+            context.close()
+    finally:
+        asyncio._set_running_loop(None)
 
 
 @pytest.fixture(scope="session")

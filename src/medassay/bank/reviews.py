@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
-from medassay.core.plan_file import adapter_of
+from medassay.core.record_check import adapter_of
 from medassay.errors import InputError
 
 REVIEWS = "REVIEWS.json"

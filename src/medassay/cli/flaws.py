@@ -113,7 +113,8 @@ def _lines(flawed: "Flaws", document: "FlawsObject") -> Iterator[str]:
 def _tool_rules(path: Path | None) -> "ToolRules | None":
     if path is None:
         return None
-    from medassay.core.plan_file import RecordError, read_toml, typed
+    from medassay.core.plan_file import read_toml, typed
+    from medassay.core.record_check import RecordError
     from medassay.core.records.context_config import ToolRules
     from medassay.errors import InputError
 

@@ -27,6 +27,7 @@ def read_rules(
     """
     from pydantic import ValidationError
 
+    from medassay.core.record_check import first_wrong
     from medassay.core.records.plan import AGGREGATING, DdxRules, rules_from_dict
 
     names = names or AGGREGATING
@@ -49,8 +50,8 @@ def read_rules(
     try:
         rules = rules_from_dict({**(start or DdxRules()).to_dict(), **values})
     except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(f"--rules: '{first['loc'][0]}': {first['msg']}") from None
+        place, message = first_wrong(error)
+        raise UsageError(f"--rules: '{place}': {message}") from None
     if (problem := rules.problem()) is not None:
         raise UsageError(f"--rules: {problem}")
     return rules

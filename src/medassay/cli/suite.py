@@ -256,7 +256,7 @@ def _plan_in_file(path: Path) -> "tuple[SuitePlan, dict[str, ModelSpec]]":
 
 def _plan_of_options(options: SuiteOptions) -> "tuple[SuitePlan, dict[str, ModelSpec]]":
     """Return the plan that options name, and its models."""
-    from medassay.core.plan_file import RecordError
+    from medassay.core.record_check import RecordError
     from medassay.suite.plan import SuitePlan
     from medassay.suite.run import suite_models
 

@@ -22,7 +22,7 @@ from medassay.errors import IncompleteError, InputError
 from medassay.exchange.compared_pairs import ComparedPair, RowsOfDomains
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.statistics import parts_of
-from medassay.statistic.draws import seed_of
+from medassay.statistic.draws import count_clusters, seed_of
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.test.margin import check_margin
 from medassay.storage.records import read_scored_trials
@@ -315,9 +315,9 @@ def _refuse_other_clusters(first: Side, other: Side, domain: str) -> None:
         s.scores.clusters[domain][[s.items.place(domain, name) for name in names]]
         for s in (first, other)
     )
-    n_mine, two = (len(np.unique(labels)) for labels in (mine, yours))
+    n_mine, n_yours = count_clusters(mine), count_clusters(yours)
     n_both = len({(int(a), int(b)) for a, b in zip(mine, yours, strict=True)})
-    if max(n_mine, two) < len(names) and not n_mine == two == n_both:
+    if max(n_mine, n_yours) < len(names) and not n_mine == n_yours == n_both:
         raise InputError(
             f"domain '{domain}': {first.run.path} and {other.run.path} group the items into other "
             "clusters; expected the same, or none in one of them"
@@ -479,7 +479,7 @@ def _grouping(sides: Sequence[Side], rows: Sequence[_ComparedRow]) -> Side:
 
     def groups(side: Side) -> int:
         joined = np.concatenate([side.scores.clusters[d] for d in side.scores.domains])
-        return len(np.unique(joined)) - len(joined)
+        return count_clusters(joined) - len(joined)
 
     return min(used, key=groups)
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from medassay.core.json import parse_json
-from medassay.core.plan_file import RecordError, read_record
+from medassay.core.record_check import RecordError, first_wrong, read_record
 from medassay.core.records.model import FROM_A_RUN, ModelSpec
 from medassay.errors import InputError
 
@@ -129,6 +129,5 @@ def _entry(entry: Any, where: str, trusted: Sequence[str]) -> ModelSpec:
     except RecordError as error:
         raise InputError(f"{where}: {error.problem}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{where}: field '{field}': {first['msg']}") from None
+        field, problem = first_wrong(error)
+        raise InputError(f"{where}: field '{field}': {problem}") from None

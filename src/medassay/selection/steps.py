@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from medassay.core.keyed import KeyedRecord
+from medassay.core.record_check import first_wrong
 from medassay.errors import InputError
 from medassay.selection.licence import Policy
 
@@ -69,6 +70,5 @@ def load_steps(path: Path) -> SelectionSteps:
     try:
         return SelectionSteps(**values)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "steps"
-        raise InputError(f"{path}: '{place}': {first['msg']}") from None
+        place, problem = first_wrong(error)
+        raise InputError(f"{path}: '{place or 'steps'}': {problem}") from None

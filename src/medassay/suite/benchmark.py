@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 
 from medassay.core.keyed import KeyedRecord
-from medassay.core.plan_file import RecordError, check_types
+from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.own_code import OwnTask
 from medassay.core.records.trial import Setting
 from medassay.kinds.catalog import TASKS

@@ -11,7 +11,8 @@ from pydantic import ConfigDict
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.keyed import keyed
-from medassay.core.plan_file import RecordError, check_types, read_toml, typed
+from medassay.core.plan_file import read_toml, typed
+from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.errors import InputError
 from medassay.suite.benchmark import Benchmark, task_table

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import ConfigDict
 
 from medassay.core.keyed import KeyedRecord, keyed
-from medassay.core.plan_file import RecordError, check_types, read_toml, typed
+from medassay.core.plan_file import read_toml, typed
+from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.plan import BudgetRules
 from medassay.errors import InputError
 from medassay.synthesis.pathway import MOST_PER_LEAF

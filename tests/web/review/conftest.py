@@ -138,7 +138,7 @@ def address(kind, new_address):
 
 
 @pytest.fixture(scope="session")
-def open_desk(new_address):
+def open_desk(new_address, tmp_path_factory):
     """Return a function that gives the desk of a kind of database.
 
     A server takes a second of computing to start, so that all files of tests share one of a kind.
@@ -148,7 +148,8 @@ def open_desk(new_address):
     def desk_on(kind):
         if kind not in opened:
             address = new_address(kind)
-            opened[kind] = Desk(open_database(address), Server(address))
+            server = Server(address, folder=tmp_path_factory.mktemp("server"))
+            opened[kind] = Desk(open_database(address), server)
         return opened[kind]
 
     yield desk_on
@@ -165,12 +166,13 @@ def desk(kind, open_desk):
 
 
 @pytest.fixture
-def serve():
+def serve(tmp_path_factory):
     """Start servers that one test needs for itself."""
     started = []
 
     def start(address, *options, **more):
-        started.append(Server(address, *options, **more))
+        folder = tmp_path_factory.mktemp("server")
+        started.append(Server(address, *options, folder=folder, **more))
         return started[-1]
 
     yield start

@@ -7,12 +7,10 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.parse
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import ClassVar
 
 from medassay.review.store import accounts, sessions, studies
@@ -216,11 +214,14 @@ def signed_in(url, database, name):
 
 
 class Server:
-    """The app as its users start it: a process of its own."""
+    """The app as its users start it: a process of its own.
 
-    def __init__(self, address, *options, port=0):
+    `folder` takes its log.
+    """
+
+    def __init__(self, address, *options, folder, port=0):
         self.address, self.options, self.port = address, options, port
-        self.log = Path(tempfile.mkdtemp(prefix="medassay-review-")) / "log"
+        self.log = folder / "log"
         self.start()
 
     def said(self):

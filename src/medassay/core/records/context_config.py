@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from medassay.core.keyed import KeyedRecord
-from medassay.core.plan_file import RecordError, check_types
+from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.trial import Setting
 
 # What each setting shows besides the question.

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, ValidationError
 
 from medassay.core.json_schema import STRING, STRING_OR_NULL, JsonSchema, list_schema, object_schema
 from medassay.core.keyed import KeyedRecord, keyed
-from medassay.core.plan_file import adapter_of
+from medassay.core.record_check import adapter_of, first_wrong
 from medassay.core.records.item_object import OriginObject
 
 RECORD = "structured_health_record"
@@ -221,9 +221,8 @@ def _validate(record: type[T], document: Any) -> T:
         # As JSON and strict: a list is a tuple, and a number is no text.
         return adapter_of(record).validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "record"
-        raise ValueError(f"{where}: {first['msg']}") from None
+        place, problem = first_wrong(error)
+        raise ValueError(f"{place or 'record'}: {problem}") from None
 
 
 def reference_text(record: Mapping[str, Any]) -> str:

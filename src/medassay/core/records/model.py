@@ -14,7 +14,7 @@ from pydantic import ConfigDict
 from medassay.core.entry_point import entry_points
 from medassay.core.json import texts_in
 from medassay.core.keyed import keyed
-from medassay.core.plan_file import RecordError, check_types
+from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.completion import Completion, Finish, Usage
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.prompt import Prompt

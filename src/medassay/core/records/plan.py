@@ -10,7 +10,8 @@ from pydantic import ConfigDict
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.keyed import KeyedRecord, keyed
-from medassay.core.plan_file import RecordError, adapter_of, check_types, read_toml, typed
+from medassay.core.plan_file import read_toml, typed
+from medassay.core.record_check import RecordError, adapter_of, check_types
 from medassay.core.records.context_config import CONTEXTS, Retrieval, ToolRules
 from medassay.core.records.own_code import OwnTask
 from medassay.core.records.relaxed import RelaxedSetting
@@ -239,7 +240,7 @@ class Plan:
     True
     >>> Plan(banks=("demo",), models=())
     Traceback (most recent call last):
-    medassay.core.plan_file.RecordError: Plan: 'models' is empty; name at least one
+    medassay.core.record_check.RecordError: Plan: 'models' is empty; name at least one
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
