@@ -10,7 +10,7 @@ from tests import makers
 from tests.commands import result_of, start_command
 from tests.runner.mixed_plans import text_items
 
-from medassay.core.entry_point import entry_points
+from medassay.core.entry_point import all_entry_points
 
 MODULE = """
 from medassay.core.records.completion import Completion
@@ -95,10 +95,10 @@ def command(package, tmp_path, cli, monkeypatch):
     """Run commands in this process, as one in which the package is installed."""
     monkeypatch.syspath_prepend(tmp_path / "site-packages")
     monkeypatch.setenv("PYTHONPATH", package["PYTHONPATH"])  # of the processes of own code
-    entry_points.cache_clear()
+    all_entry_points.cache_clear()
     yield cli
     sys.modules.pop("hello_eval", None)
-    entry_points.cache_clear()
+    all_entry_points.cache_clear()
 
 
 def medassay(package, folder, *arguments):

@@ -10,19 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-from pydantic.dataclasses import dataclass
+import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
-from medassay.core.record_check import adapter_of
 from medassay.errors import InputError
 
 REVIEWS = "REVIEWS.json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewerGroup:
+class ReviewerGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Reviewers of one qualification, or all: means of their scores from 1 to 5 and of the total of
     15, how many they are, how many ratings they gave.
     """
@@ -36,8 +33,7 @@ class ReviewerGroup:
     reviews: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewedBank:
+class ReviewedBank(msgspec.Struct, frozen=True, kw_only=True):
     """What one closed study found: under which version, hash and date, of how many items, and by
     whom.
     """
@@ -54,6 +50,11 @@ class ReviewedBank:
     groups: tuple[ReviewerGroup, ...]
 
 
+class _ReviewsFile(msgspec.Struct):
+    reviews: tuple[ReviewedBank, ...]
+    schema_version: int = 1
+
+
 def read_reviews(folder: Path) -> tuple[ReviewedBank, ...]:
     """Return what is noted of a bank's reviews, nothing where there is no such file.
 
@@ -67,14 +68,12 @@ def read_reviews(folder: Path) -> tuple[ReviewedBank, ...]:
         return ()
     document = parse_json(path.read_bytes(), f"{folder.name}/{REVIEWS}")
     try:
-        entries = adapter_of(list[ReviewedBank]).validate_python(
-            document["reviews"] if isinstance(document, dict) else document
-        )
-    except (ValidationError, KeyError, TypeError):
+        file = msgspec.convert(document, _ReviewsFile | tuple[ReviewedBank, ...])
+    except msgspec.ValidationError:
         raise InputError(
             f"{folder.name}/{REVIEWS}: expected what `medassay review export --bank` writes"
         ) from None
-    return tuple(entries)
+    return file.reviews if isinstance(file, _ReviewsFile) else file
 
 
 def note_reviews(folder: Path, reviewed_bank: ReviewedBank) -> None:
@@ -88,16 +87,13 @@ def note_reviews(folder: Path, reviewed_bank: ReviewedBank) -> None:
 
 def as_records(entries: Sequence[ReviewedBank]) -> list[dict[str, Any]]:
     """Return entries as plain JSON values."""
-    records: list[dict[str, Any]] = adapter_of(list[ReviewedBank]).dump_python(
-        list(entries), mode="json"
-    )
-    return records
+    return [msgspec.to_builtins(entry) for entry in entries]
 
 
 def _write(path: Path, entries: Sequence[ReviewedBank]) -> None:
     part = path.with_name(f"{path.name}.part")
     with part.open("wb") as file:
-        file.write(canonical({"schema_version": 1, "reviews": as_records(entries)}) + b"\n")
+        file.write(canonical(msgspec.to_builtins(_ReviewsFile(tuple(entries)))) + b"\n")
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

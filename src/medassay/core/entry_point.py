@@ -14,6 +14,19 @@ from medassay.errors import InputError
 
 
 @cache
+def all_entry_points() -> dict[str, dict[str, metadata.EntryPoint]]:
+    """Return the entry points by group and name; reading those of all packages takes a while."""
+    points = metadata.entry_points()
+    return {
+        group: {
+            point.name: point
+            for point in sorted(points.select(group=group), key=lambda point: point.value)
+        }
+        for group in points.groups
+        if group.startswith("medassay.")
+    }
+
+
 def entry_points(group: str) -> dict[str, metadata.EntryPoint]:
     """Return the entry points of a group by name.
 
@@ -21,8 +34,7 @@ def entry_points(group: str) -> dict[str, metadata.EntryPoint]:
     ----------
     group : as "providers", for the group `medassay.providers`
     """
-    points = metadata.entry_points(group=f"medassay.{group}")
-    return {point.name: point for point in sorted(points, key=lambda point: point.value)}
+    return all_entry_points().get(f"medassay.{group}", {})
 
 
 def package_of(point: metadata.EntryPoint) -> str:

@@ -179,7 +179,8 @@ class Budget:
         self.booked = before or Amount()
         self._asked = Amount()  # what there was no room for
         self.under_way = 0  # bookings of which nobody knows yet what they come to
-        self._ended = asyncio.Event()
+        # Set when there may be more room; there is one while somebody waits for that.
+        self._room: asyncio.Event | None = None
 
     @property
     def account(self) -> str:
@@ -229,8 +230,12 @@ class Budget:
         """Wait until there may be room for a booking; return False where there will be none."""
         if not self.under_way:
             return False
-        await self._ended.wait()
+        await self._wait_for_room()
         return True
+
+    async def _wait_for_room(self) -> None:
+        self._room = self._room or asyncio.Event()
+        await self._room.wait()
 
     def settle(self, booking: Booking, usage: Usage, *, calls: int | None = None) -> None:
         """Replace a booking by what the request used."""
@@ -253,8 +258,9 @@ class Budget:
 
     def _wake(self) -> None:
         """Let whoever waits for room look again."""
-        self._ended.set()
-        self._ended = asyncio.Event()
+        if self._room is not None:
+            self._room.set()
+            self._room = None
 
     @property
     def spent_bound(self) -> str:

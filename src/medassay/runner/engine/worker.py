@@ -135,7 +135,7 @@ class WorkerBudget(Budget):
         if self._spent or (refused and not self.under_way):
             return False
         self.need = None if refused else amount
-        await self._ended.wait()
+        await self._wait_for_room()
         return True
 
     @property
