@@ -27,9 +27,10 @@ def correlation_sheet(study: CorrelationStudy) -> ReportDocument:
             "view": name,
             "first": a,
             "second": b,
-            **{key: matrix[i][j] for key, matrix in msgspec.to_builtins(view.matrices).items()},
+            **{key: matrix[i][j] for key, matrix in matrices.items()},
         }
         for name, view in {"all": study, **study.views}.items()
+        for matrices in (msgspec.structs.asdict(view.matrices),)
         for i, a in enumerate(view.columns)
         for j, b in enumerate(view.columns)
         if i < j

@@ -73,7 +73,16 @@ def spearman(columns: ArrayLike) -> Correlations:
     """
     from scipy.stats import rankdata
 
-    return _pairwise(columns, lambda a, b: _r(rankdata(a), rankdata(b)) if len(a) else None)
+    # Most columns are known in the same rows, where the ranks of one serve all its pairs.
+    ranks: dict[bytes, NDArray[np.float64]] = {}
+
+    def ranks_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        key = values.tobytes()
+        if key not in ranks:
+            ranks[key] = rankdata(values)
+        return ranks[key]
+
+    return _pairwise(columns, lambda a, b: _r(ranks_of(a), ranks_of(b)) if len(a) else None)
 
 
 def kendall(columns: ArrayLike) -> Correlations:
