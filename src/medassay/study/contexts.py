@@ -40,8 +40,8 @@ from medassay.statistic.test.paired import Difference, paired_difference
 from medassay.storage.records import read_scored_trials
 from medassay.storage.run import Run
 
-Measure = Literal["accuracy", "judge", "similarity"]
-MEASURES: tuple[Measure, ...] = get_args(Measure)
+MeasureName = Literal["accuracy", "judge", "similarity"]
+MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
 SETTINGS: tuple[str, ...] = get_args(Setting)
 BARE = "zero_shot"
 ALL = "all"
@@ -72,7 +72,7 @@ class ContextMeasure(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     differences.
     """
 
-    measure: Measure
+    measure: MeasureName
     metric: str
     run: Run
     scale: Scale
@@ -134,7 +134,7 @@ class ContextRow(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     setting: str
     category: str
-    measure: Measure
+    measure: MeasureName
     metric: str
     score: float
     lo: float | None
@@ -158,7 +158,7 @@ class ContextGain(msgspec.Struct, frozen=True, kw_only=True):
 
     model: str
     setting: str
-    measure: Measure
+    measure: MeasureName
     value: float
     lo: float
     hi: float
@@ -174,8 +174,8 @@ class MeasureCorrelation(msgspec.Struct, frozen=True, kw_only=True):
     """Spearman's rho of two measures over the models of a setting."""
 
     setting: str
-    first: Measure
-    second: Measure
+    first: MeasureName
+    second: MeasureName
     rho: float | None
     lo: float | None
     hi: float | None
@@ -189,7 +189,7 @@ class SourceShare(msgspec.Struct, frozen=True, kw_only=True):
     setting: str
     mode: str
     run: str
-    measure: Measure
+    measure: MeasureName
     score: float
     lo: float | None
     hi: float | None
@@ -211,7 +211,7 @@ class ContextsStudy(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     runs: list[str]
-    metrics: dict[Measure, str]
+    metrics: dict[MeasureName, str]
     rows: list[ContextRow]
     gains: list[ContextGain]
     correlations: list[MeasureCorrelation]
@@ -280,7 +280,7 @@ def _column(run: Run) -> ContextMeasure:
     )
 
 
-def _measure(run: Run) -> tuple[Measure, str]:
+def _measure(run: Run) -> tuple[MeasureName, str]:
     """Return which of the three a run measures, and by which metric."""
     metric = run.statistics.metric
     if (text := run.statistics.document.get("text")) is not None:
@@ -297,7 +297,7 @@ def _measure(run: Run) -> tuple[Measure, str]:
 
 
 def _values(
-    run: Run, mode: str, measure: Measure, metric: str
+    run: Run, mode: str, measure: MeasureName, metric: str
 ) -> tuple[dict[RowKey, dict[tuple[str, str], float]], dict[RowKey, tuple[int, int]]]:
     """Return the value of every item in every row, repeats averaged, and how many answers are
     longer than asked for.

@@ -20,13 +20,13 @@ from medassay.study.contexts import (
     ContextGain,
     ContextRow,
     ContextsStudy,
-    Measure,
     MeasureCorrelation,
+    MeasureName,
     order_of,
 )
 
-_FACTOR: Mapping[Measure, float] = {"accuracy": 100.0, "judge": 1.0, "similarity": 1.0}
-_DIGITS: Mapping[Measure, int] = {"accuracy": 1, "judge": 2, "similarity": 3}
+_FACTOR: Mapping[MeasureName, float] = {"accuracy": 100.0, "judge": 1.0, "similarity": 1.0}
+_DIGITS: Mapping[MeasureName, int] = {"accuracy": 1, "judge": 2, "similarity": 3}
 _COLUMNS = (
     *("model", "setting", "category", "measure", "metric", "score", "lo", "hi"),
     *("n", "rank", "rank_lo", "rank_hi", "few", "unread", "run"),

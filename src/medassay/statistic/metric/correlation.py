@@ -16,7 +16,7 @@ FEWEST = 3  # complete pairs
 CUT = 0.5  # distance at which clusters end
 _CONSTANT = 1e-12
 _MOST_LOST = 0.05  # of draws in which a correlation is undefined
-Measure = Callable[[np.ndarray, np.ndarray], float | None]
+Coefficient = Callable[[np.ndarray, np.ndarray], float | None]
 Ends = tuple[tuple[float | None, ...], ...]
 
 
@@ -96,7 +96,7 @@ def kendall(columns: ArrayLike) -> Correlations:
     return _pairwise(columns, _tau)
 
 
-def _pairwise(columns: ArrayLike, measure: Measure) -> Correlations:
+def _pairwise(columns: ArrayLike, coefficient: Coefficient) -> Correlations:
     table = np.asarray(columns, dtype=np.float64)
     is_known = ~np.isnan(table)
     k = table.shape[1]
@@ -105,7 +105,7 @@ def _pairwise(columns: ArrayLike, measure: Measure) -> Correlations:
     for i in range(k):
         for j in range(i, k):
             both_known = is_known[:, i] & is_known[:, j]
-            values[i][j] = values[j][i] = measure(table[both_known, i], table[both_known, j])
+            values[i][j] = values[j][i] = coefficient(table[both_known, i], table[both_known, j])
     return Correlations(
         values=tuple(map(tuple, values)),
         n=tuple(tuple(map(int, line)) for line in counts.tolist()),
