@@ -11,6 +11,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from medassay.core.json import storable
 from medassay.core.records.completion import Completion, Finish, TokenLogprob, ToolCall, Usage
 from medassay.core.records.model import ModelSpec, Sampling
@@ -46,6 +48,43 @@ _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 Close = Callable[[], Awaitable[None]]
 if TYPE_CHECKING:
     VendorModel = Model[Any]
+
+
+class _OfferedFunction(msgspec.Struct):
+    """What a prompt says of a function that the model may call."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class _OfferedTool(msgspec.Struct):
+    function: _OfferedFunction
+
+
+class _CallNotes(msgspec.Struct):
+    """What pydantic-ai notes of a call for the vendor, who wants it back."""
+
+    provider_name: str | None = None
+    provider_details: dict[str, Any] | None = None
+
+
+class _Candidate(msgspec.Struct):
+    """A token as Google names it, with its log-probability."""
+
+    token: str | None = None
+    log_probability: float | None = None
+
+
+class _Candidates(msgspec.Struct):
+    candidates: list[_Candidate] | None = None
+
+
+class _LikelyTokens(msgspec.Struct):
+    """The tokens of a reply as Google tells them, and the candidates at each."""
+
+    chosen_candidates: list[_Candidate] | None = None
+    top_candidates: list[_Candidates] | None = None
 
 
 def _anthropic(spec: ModelSpec, key: str) -> "tuple[VendorModel, Close]":
@@ -162,26 +201,22 @@ class Vendor:
             self._made = None
 
     def _settings(self, sampling: Sampling, repeat: int, alternatives: int) -> "ModelSettings":
-        settings: dict[str, Any] = {
+        draws = sampling.temperature is not None
+        # Anthropic knows no seed, and pydantic-ai warns of what a vendor ignores.
+        seed = None if self._spec.provider == "anthropic" else sampling.seed
+        tells = self._spec.logprobs  # Google's alone; see `model/spec.py`
+        settings = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p if draws and sampling.top_p != 1.0 else None,
+            "stop_sequences": list(sampling.stop) or None,
+            "seed": None if seed is None else (seed + repeat) % 2**31,
+            "google_logprobs": tells or None,
+            "google_top_logprobs": (tells and alternatives) or None,
+            "extra_body": self._spec.extra_body or None,
             "max_tokens": sampling.max_tokens,
             "timeout": self._spec.timeout,
         }
-        if sampling.temperature is not None:
-            settings["temperature"] = sampling.temperature
-            if sampling.top_p != 1.0:
-                settings["top_p"] = sampling.top_p
-        if sampling.stop:
-            settings["stop_sequences"] = list(sampling.stop)
-        # Anthropic knows no seed, and pydantic-ai warns of what a vendor ignores.
-        if sampling.seed is not None and self._spec.provider != "anthropic":
-            settings["seed"] = (sampling.seed + repeat) % 2**31
-        if self._spec.logprobs:  # Google's alone; see `model/spec.py`
-            settings["google_logprobs"] = True
-            if alternatives:
-                settings["google_top_logprobs"] = alternatives
-        if self._spec.extra_body:
-            settings["extra_body"] = self._spec.extra_body
-        return cast("ModelSettings", settings)
+        return cast("ModelSettings", {k: v for k, v in settings.items() if v is not None})
 
     def _parameters(self, model: "VendorModel", prompt: Prompt) -> "ModelRequestParameters | None":
         """Offer the prompt's tools, or hold the model to its schema where entry and vendor can.
@@ -221,11 +256,11 @@ def _tools(schema: bytes) -> "list[ToolDefinition]":
 
     return [
         ToolDefinition(
-            name=alternative["function"]["name"],
-            description=alternative["function"]["description"],
-            parameters_json_schema=alternative["function"]["parameters"],
+            name=tool.function.name,
+            description=tool.function.description,
+            parameters_json_schema=tool.function.parameters,
         )
-        for alternative in json.loads(schema)
+        for tool in msgspec.json.decode(schema, type=list[_OfferedTool])
     ]
 
 
@@ -282,14 +317,14 @@ def _model_turn(text: str, calls: Sequence[MessageCall]) -> "list[ModelResponseP
 
     parts: list[ModelResponsePart] = [TextPart(text)] if text or not calls else []
     for call in calls:
-        details = json.loads(call["details"]) if "details" in call else {}
+        notes = msgspec.json.decode(call.get("details", "{}"), type=_CallNotes)
         parts.append(
             ToolCallPart(
                 call["function"]["name"],
                 call["function"]["arguments"],
                 tool_call_id=call["id"],
-                provider_name=details.get("provider_name"),
-                provider_details=details.get("provider_details"),
+                provider_name=notes.provider_name,
+                provider_details=notes.provider_details,
             )
         )
     return parts
@@ -301,11 +336,12 @@ def _call(part: "ToolCallPart") -> ToolCall:
     """
     details = ""
     if part.provider_details:
-        fields_kept = {
-            "provider_name": part.provider_name,
-            "provider_details": part.provider_details,
-        }
-        details = json.dumps(fields_kept)
+        details = json.dumps(
+            {
+                "provider_name": part.provider_name,
+                "provider_details": part.provider_details,
+            }
+        )
     return ToolCall(
         id=_clean(part.tool_call_id),
         name=_clean(part.tool_name),
@@ -364,16 +400,17 @@ def _logprobs(
     """
     if not result:
         return None, None
-    chosen = _likely(result.get("chosen_candidates"))
-    tops = tuple(_likely(top.get("candidates")) for top in result.get("top_candidates") or ())
+    likely = msgspec.convert(result, _LikelyTokens)
+    chosen = _known(likely.chosen_candidates)
+    tops = tuple(_known(top.candidates) for top in likely.top_candidates or ())
     return chosen, tops if len(tops) == len(chosen) and any(tops) else None
 
 
-def _likely(candidates: Any) -> tuple[TokenLogprob, ...]:
+def _known(candidates: Sequence[_Candidate] | None) -> tuple[TokenLogprob, ...]:
     return tuple(
-        (storable(str(c["token"])), float(c["log_probability"]))
-        for c in candidates or ()
-        if c["token"] is not None
-        and c["log_probability"] is not None
-        and math.isfinite(c["log_probability"])
+        (storable(candidate.token), candidate.log_probability)
+        for candidate in candidates or ()
+        if candidate.token is not None
+        and candidate.log_probability is not None
+        and math.isfinite(candidate.log_probability)
     )
