@@ -67,42 +67,38 @@ class OpenAICompatible:
 
         Messages, tools and schema go out as the bytes that were hashed.
         """
-        body: dict[str, msgspec.Raw] = {}
-        if self._spec.protocol == "chat":
-            body["messages"] = msgspec.Raw(prompt.encoded)
-        else:
-            text = "\n\n".join(message_text(message) for message in prompt.messages)
-            body["prompt"] = msgspec.Raw(canonical(text))
+        body = self._asked(prompt)
         if prompt.tools:
-            body["tools"] = msgspec.Raw(prompt.tools)
+            body |= {"tools": msgspec.Raw(prompt.tools)}
         if prompt.schema and "structured" in self._spec.capabilities:
-            body["response_format"] = _response_format(prompt.schema)
+            body |= {"response_format": _response_format(prompt.schema)}
         return msgspec.json.encode(body | self._rest(sampling, repeat, prompt.alternatives))
+
+    def _asked(self, prompt: Prompt) -> dict[str, msgspec.Raw]:
+        """Return the messages, as one text where the protocol knows no messages."""
+        if self._spec.protocol == "chat":
+            return {"messages": msgspec.Raw(prompt.encoded)}
+        text = "\n\n".join(message_text(message) for message in prompt.messages)
+        return {"prompt": msgspec.Raw(canonical(text))}
 
     @lru_cache(maxsize=64)  # noqa: B019 -- a provider lives as long as its run
     def _rest(self, sampling: Sampling, repeat: int, alternatives: int) -> dict[str, msgspec.Raw]:
         """Return everything of a body but its messages, the same for a whole run."""
         spec = self._spec
-        rest: dict[str, Any] = {
+        draws = sampling.temperature is not None
+        in_chat = spec.protocol == "chat"
+        rest = {
             "model": spec.sent_name,
             spec.token_parameter: sampling.max_tokens,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p if draws and sampling.top_p != 1.0 else None,
+            "seed": None if sampling.seed is None else (sampling.seed + repeat) % 2**31,
+            "stop": list(sampling.stop) or None,
+            "logprobs": (True if in_chat else max(1, alternatives)) if spec.logprobs else None,
+            "top_logprobs": (spec.logprobs and in_chat and alternatives) or None,
         }
-        if sampling.temperature is not None:
-            rest["temperature"] = sampling.temperature
-            if sampling.top_p != 1.0:
-                rest["top_p"] = sampling.top_p
-        if sampling.seed is not None:
-            rest["seed"] = (sampling.seed + repeat) % 2**31
-        if sampling.stop:
-            rest["stop"] = list(sampling.stop)
-        if spec.logprobs and spec.protocol == "chat":
-            rest["logprobs"] = True
-            if alternatives:
-                rest["top_logprobs"] = alternatives
-        elif spec.logprobs:
-            rest["logprobs"] = max(1, alternatives)
-        fields = {**rest, **spec.extra_body}
-        return {name: msgspec.Raw(canonical(value)) for name, value in fields.items()}
+        fields = {name: value for name, value in rest.items() if value is not None}
+        return {name: msgspec.Raw(canonical(v)) for name, v in (fields | spec.extra_body).items()}
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
         """Return the completion of one request; see `Chat.complete`."""
