@@ -167,7 +167,7 @@ EXAMPLES = {
         absent={"x": "why"},
         instead_of="o",
         why="w",
-        bank={"name": "n"},
+        bank=SuiteBank(name="n", folder="f", source="s", content_sha256="c", items=3),
     ),
     "suite_plan": SuitePlan(
         suite=("careqa_open",),

@@ -117,7 +117,7 @@ def compare(suite, part, theirs):
     run = suite.run(part.runs["answers"])
     trials = {one["item"]: one for one in read_jsonl(run.path / "trials.jsonl")}
     scores = {one["item"]: one["score"] for one in read_jsonl(run.path / "scores.jsonl")}
-    bank = suite.workspace / "banks" / part.bank["folder"] / "items.jsonl"
+    bank = suite.workspace / "banks" / part.bank.folder / "items.jsonl"
     assert theirs.keys() == trials.keys() == scores.keys()
     assert len(theirs) == N
     from medassay.bank.check import build_item

@@ -342,25 +342,25 @@ def test_files_are_read_each_time_and_a_change_is_told_with_both_hashes(means):
     made, said = means
     first = run_suite(plan("medqa"), MODELS, made)
     old = first.parts[0].bank
-    assert (old["source"], old["items"]) == ("DATA/medqa", 12)
+    assert (old.source, old.items) == ("DATA/medqa", 12)
     changed(made.data, 20)
     again = run_suite(plan("medqa"), MODELS, replace(made, tell=said.append))
     new = again.parts[0].bank
     assert again.folder == first.folder
-    assert new["items"] == 20
+    assert new.items == 20
     [line] = [one for one in said if "changed: it makes" in one]
-    assert old["content_sha256"][:12] in line
-    assert new["content_sha256"][:12] in line
+    assert old.content_sha256[:12] in line
+    assert new.content_sha256[:12] in line
     assert "medqa: its files changed, so it is asked anew" in said
     assert {one.n for one in results_of(again) if one.metric == "accuracy"} == {20}
     folders = {one.name for one in (made.workspace / "banks").iterdir()}
-    assert folders == {"medqa", f"medqa-{new['content_sha256'][:12]}"}
+    assert folders == {"medqa", f"medqa-{new.content_sha256[:12]}"}
     # Another model is asked the same new files; files that come back are known again.
     other = run_suite(plan("medqa", models=("poor",)), MODELS, made)
     assert other.parts[0].bank == new
     document = json.loads(suite_sheet(again).files()["suite.json"])
-    assert document["banks"]["medqa"] == new
-    assert new["content_sha256"] in suite_sheet(again).files()["suite.md"].decode()
+    assert document["banks"]["medqa"] == new.to_dict()
+    assert new.content_sha256 in suite_sheet(again).files()["suite.md"].decode()
 
 
 def test_a_bank_of_that_name_from_elsewhere_is_refused(means):

@@ -6,9 +6,11 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests import makers
 
 import medassay
+from medassay.core.records.manifest import RunModel
 from medassay.publishing.board import board_of
 from medassay.report.pages.ranking import ranking
 from medassay.report.row_filters import _SIZES, in_band, model_facts
@@ -48,9 +50,10 @@ def test_every_size_lies_in_one_band(size):
 
 
 def test_weights_are_open_only_where_the_entry_says_so():
-    assert model_facts({"licence": "MIT"})["weights"] == "open"
-    assert model_facts({"provider": "vllm"})["weights"] == "open"
-    assert "weights" not in model_facts({"provider": "openai_compatible", "family": "unknown"})
+    entry = RunModel(id="m", provider="openai_compatible", family="unknown")
+    assert model_facts(entry) == {}
+    assert model_facts(replace(entry, licence="MIT"))["weights"] == "open"
+    assert model_facts(replace(entry, provider="vllm"))["weights"] == "open"
 
 
 def shown(page):

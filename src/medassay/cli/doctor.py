@@ -5,8 +5,9 @@ import platform
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import msgspec
 import typer
 
 from medassay.cli.output import out
@@ -35,6 +36,14 @@ _EXTRAS = {
 }
 
 
+class _Probe(msgspec.Struct, frozen=True):
+    """How a model of the models file is."""
+
+    model: str
+    ok: bool
+    state: str
+
+
 def command(
     models: Path = typer.Option(Path("models.json"), help="The models file."),
     ask: bool = typer.Option(
@@ -52,32 +61,30 @@ def command(
     from medassay.model.embedded import packaged_weights
 
     installed = {name: _is_there(module) for name, module in _EXTRAS.items()}
+    version, python = metadata.version("medassay"), platform.python_version()
+    weights, proxies = packaged_weights(), proxies_set()
     rows = _models(models, ask=ask) if models.exists() else []
-    report: dict[str, Any] = {
-        "version": metadata.version("medassay"),
-        "python": platform.python_version(),
-        "installed": installed,
-        "weights": packaged_weights(),
-        "proxies": proxies_set(),
-        "models_file": str(models) if models.exists() else None,
-        "models": rows,
-    }
     out.tell(
-        report,
-        f"medassay {report['version']}, Python {report['python']}",
+        {
+            "version": version,
+            "python": python,
+            "installed": installed,
+            "weights": weights,
+            "proxies": proxies,
+            "models_file": str(models) if models.exists() else None,
+            "models": [msgspec.to_builtins(row) for row in rows],
+        },
+        f"medassay {version}, Python {python}",
         *(
             f"  {name}: {'installed' if present else 'not installed'}"
             for name, present in installed.items()
         ),
-        *(f"  {name}: weights with SHA-256 {digest}" for name, digest in report["weights"].items()),
-        *(
-            f"  {name} is set; models are asked directly, never through a proxy"
-            for name in report["proxies"]
-        ),
+        *(f"  {name}: weights with SHA-256 {digest}" for name, digest in weights.items()),
+        *(f"  {name} is set; models are asked directly, never through a proxy" for name in proxies),
         *([f"  {models}: not here; `medassay init` writes one"] if not models.exists() else []),
-        *(f"  {row['model']}: {row['state']}" for row in rows),
+        *(f"  {row.model}: {row.state}" for row in rows),
     )
-    if any(not row["ok"] for row in rows):
+    if not all(row.ok for row in rows):
         raise typer.Exit(1)
 
 
@@ -88,37 +95,29 @@ def _is_there(module: str) -> bool:
         return False
 
 
-def _models(path: Path, *, ask: bool) -> list[dict[str, str | bool]]:
+def _models(path: Path, *, ask: bool) -> list[_Probe]:
     from medassay.model.spec import load_models
 
-    rows: list[dict[str, str | bool]] = []
+    rows: list[_Probe] = []
     for spec in load_models(path).values():
         names = [spec.api_key_env, *spec.headers_env.values()]
         missing = [name for name in names if name and not os.environ.get(name)]
         if missing:
-            rows.append(
-                {
-                    "model": spec.id,
-                    "ok": False,
-                    "state": f"missing key: {', '.join(missing)} is not set",
-                }
-            )
+            state = f"missing key: {', '.join(missing)} is not set"
+            rows.append(_Probe(spec.id, ok=False, state=state))
         elif ask:
             rows.append(_probe_state(spec))
         else:
-            rows.append({"model": spec.id, "ok": True, "state": "not asked"})
+            rows.append(_Probe(spec.id, ok=True, state="not asked"))
     return rows
 
 
-def _probe_state(spec: "ModelSpec") -> dict[str, str | bool]:
+def _probe_state(spec: "ModelSpec") -> _Probe:
     from medassay.core.secret import secrets as known_secrets
     from medassay.runner.event_loop import run_async
     from medassay.runner.probing import probe
 
     finding = run_async(lambda: probe(spec, os.environ))
     notes = [] if finding.text is None else [f"answers {known_secrets.quote(finding.text, 40)!r}"]
-    return {
-        "model": spec.id,
-        "ok": not finding.problems,
-        "state": "; but it ".join([*notes, *finding.problems]),
-    }
+    state = "; but it ".join([*notes, *finding.problems])
+    return _Probe(spec.id, ok=not finding.problems, state=state)

@@ -16,7 +16,7 @@ from typing import Any
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.records.manifest import Manifest
+from medassay.core.records.manifest import Manifest, RunModel
 from medassay.core.records.score import TrialScore
 from medassay.core.records.statistics import LeaderboardRow
 from medassay.core.records.trial import Trial
@@ -85,33 +85,33 @@ def _portable(name: str) -> str:
 
 def _model_id(run: Run, model: str) -> str:
     """Return developer/model: as sent where it has that form, else with the family before it."""
-    spec = run.manifest_document["models"][model]
-    sent = spec.get("model") or model
+    entry = run.manifest.models[model]
+    sent = entry.model or model
     developer, slash, name = sent.partition("/")
     if slash and developer and name and "/" not in name:
         return f"{_portable(developer)}/{_portable(name)}"
-    return f"{_portable(spec.get('family') or 'unknown')}/{_portable(sent)}"
+    return f"{_portable(entry.family or 'unknown')}/{_portable(sent)}"
 
 
-def _model_info(run: Run, model: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+def _model_info(run: Run, model: str, entry: RunModel) -> dict[str, Any]:
     owner = {"local": "self_deployed", "external": "externally_managed"}
-    deployed = owner.get(spec.get("location", ""), "unknown")
-    imported = spec.get("provider") == "import"
+    deployed = owner.get(entry.location, "unknown")
+    imported = entry.provider == "import"
     return {
         "name": model,
         "id": _model_id(run, model) if model in run.manifest.models else model,
-        "developer": spec.get("family") or "unknown",
+        "developer": entry.family or "unknown",
         "additional_details": {
             "deployment_type": "unknown" if imported else deployed,
-            "model_availability": "open_weights" if spec.get("weights_digest") else "unknown",
-            "provider": str(spec.get("provider", "")),
+            "model_availability": "open_weights" if entry.weights_digest else "unknown",
+            "provider": entry.provider,
         },
     }
 
 
 def _record(run: Run, row: ModeRow) -> dict[str, Any]:
-    model, setting, mode = row
-    spec = run.manifest_document["models"][model]
+    model = row[0]
+    entry = run.manifest.models[model]
     sealed = dt.datetime.fromisoformat(run.seal.sealed_at)
     stamp = str(int(sealed.timestamp()))
     results = [
@@ -141,10 +141,8 @@ def _record(run: Run, row: ModeRow) -> dict[str, Any]:
                 "template": run.manifest.template,
             },
         },
-        "model_info": _model_info(run, model, spec),
-        "evaluation_results": [
-            {**result, **_generation(run, spec, setting, mode)} for result in results
-        ],
+        "model_info": _model_info(run, model, entry),
+        "evaluation_results": [{**result, **_generation(run, row)} for result in results],
     }
 
 
@@ -179,8 +177,7 @@ def _result(run: Run, domain: str, row: LeaderboardRow) -> dict[str, Any]:
     if run.manifest.judges and (not run.manifest.tasks or row.judge_failures is not None):
         metric["llm_scoring"] = {
             "judges": [
-                {"model_info": _model_info(run, judge["id"], judge)}
-                for judge in run.manifest_document["judges"]
+                {"model_info": _model_info(run, judge.id, judge)} for judge in run.manifest.judges
             ],
             "input_prompt": ", ".join(_judge_prompts(run.manifest)),
             "aggregation_method": "average",
@@ -216,7 +213,9 @@ def _result(run: Run, domain: str, row: LeaderboardRow) -> dict[str, Any]:
     }
 
 
-def _generation(run: Run, spec: Mapping[str, Any], setting: str, mode: str) -> dict[str, Any]:
+def _generation(run: Run, row: ModeRow) -> dict[str, Any]:
+    model, setting, mode = row
+    spec = run.manifest_document["models"][model]
     arguments = {
         key: spec[key]
         for key in ("temperature", "top_p", "max_tokens")

@@ -97,6 +97,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         documents=_documents(run.path.parents[1] / VALIDATION),
         date=run.seal.sealed_at[:10],
         manifest=run.manifest_document,
+        entries=run.manifest.models,
         own_code_published=(run.path / FOLDER).is_dir(),
         statistics=run.statistics,
         judged_task=next((t.name for t, _ in task.single_tasks if t.graders), run.manifest.task),

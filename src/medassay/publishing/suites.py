@@ -27,11 +27,11 @@ def verify_suite(folder: Path, *, trust_code: bool = False) -> VerificationRepor
 def _check_banks(suite: SuiteRun) -> str:
     checked = 0
     for part in suite.parts:
-        expected = part.bank.get("content_sha256")
+        expected = part.bank.content_sha256
         for name in part.runs.values():
             run: Run = suite.run(name)
             contents = {bank.content_sha256 for bank in run.manifest.banks}
-            if expected is not None and contents != {expected}:
+            if expected and contents != {expected}:
                 raise Mismatch(f"suite.json: '{part.benchmark}' names another bank than {run.id}")
             checked += 1
     return f"{len(suite.parts)} benchmarks, {checked} runs of the banks that it names"

@@ -16,6 +16,7 @@ from medassay.core.keyed import keyed
 from medassay.core.ledger import PublishedRerun
 from medassay.core.records.changes import PublicationChanges
 from medassay.core.records.identity import BoardIdentity
+from medassay.core.records.manifest import RunModel
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.relations import Relations
 from medassay.core.records.rerun import Rerun
@@ -189,15 +190,15 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     what a row of each metric tells, `judged_task` by which task judges decide on answers. Where a
     run has several metrics, `by_metric` has a board of each, with the folder of its rankings, and
     each knows the `whole`. `identity` is what the publisher says of the board, `texts` the words of
-    its language,
-    `changes` what it says otherwise than the publication before it.
-    `data_files` are the files that lie in `data/`; `worst_answers` gives the lowest answers of each
-    (model, setting, mode).
+    its language, `changes` what it says otherwise than the publication before it. `entries` are
+    those of its models. `data_files` are the files that lie in `data/`; `worst_answers` gives the
+    lowest answers of each (model, setting, mode).
     """
 
     publication: str
     date: str
     manifest: ManifestObject
+    entries: Mapping[str, RunModel]
     statistics: Statistics
     seal: Seal
     failures: Mapping[str, int]
@@ -237,7 +238,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def model_facts(self) -> Mapping[str, Mapping[str, str]]:
         """Return model → what its entry states of family, licence, weights, size, location."""
-        return {name: model_facts(spec) for name, spec in self.manifest["models"].items()}
+        return {name: model_facts(entry) for name, entry in self.entries.items()}
 
     def domain_name(self, domain: str) -> str:
         """Return the plain name of a domain, its id where the publisher gave none."""
@@ -339,7 +340,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def models(self) -> list[str]:
         """Return the models of the run."""
-        return sorted(self.manifest["models"])
+        return sorted(self.entries)
 
     def rows(self, domain: str, mode: str | None = None) -> Sequence[LeaderboardRow]:
         """Return the rows of one ranking, of all modes if none is named, with what the board's kind

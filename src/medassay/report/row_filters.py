@@ -1,10 +1,10 @@
 """What the rows of a ranking are filtered by: facts of their models as the manifest states them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
+from medassay.core.records.manifest import RunModel
 from medassay.core.records.statistics import LeaderboardRow
 
 _WEIGHTS_HERE = ("transformers", "vllm")  # providers that read the weights themselves
@@ -34,32 +34,30 @@ class RowFilter(msgspec.Struct, frozen=True):
     options: Sequence[tuple[str, str]]
 
 
-def model_facts(spec: Mapping[str, Any]) -> dict[str, str]:
+def model_facts(entry: RunModel) -> dict[str, str]:
     """Return what the entry of a model states of family, licence, weights, size and location; what
     it does not state is left out.
 
     Weights are open where the entry states their licence or hash, or they were read here.
     """
-    is_open = spec.get("licence") or spec.get("weights_digest")
-    is_open = is_open or spec.get("provider") in _WEIGHTS_HERE
-    size = spec.get("size")
+    is_open = entry.licence or entry.weights_digest or entry.provider in _WEIGHTS_HERE
     facts = {
-        "family": spec.get("family", "unknown"),
-        "licence": spec.get("licence", ""),
+        "family": entry.family or "unknown",
+        "licence": entry.licence,
         "weights": "open" if is_open else "",
-        "size": f"{size:g}" if size else "",
-        "location": spec.get("location", ""),
+        "size": f"{entry.size:g}" if entry.size else "",
+        "location": entry.location,
     }
-    return {name: str(fact) for name, fact in facts.items() if fact not in ("", "unknown")}
+    return {name: fact for name, fact in facts.items() if fact not in ("", "unknown")}
 
 
 def row_filters(
     rows: Sequence[LeaderboardRow],
-    models: Mapping[str, Mapping[str, Any]],
+    models: Mapping[str, RunModel],
     setting_names: Mapping[str, str],
 ) -> list[RowFilter]:
     """Return the choices that tell some rows of a ranking from others."""
-    facts = [{**model_facts(models.get(row.model, {})), "setting": row.setting} for row in rows]
+    facts = [{**model_facts(models[row.model]), "setting": row.setting} for row in rows]
     filters = []
     for name, label in _LABELS.items():
         values = {fact.get(name, "") for fact in facts}

@@ -5,7 +5,7 @@ that lie in the workspace.
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -26,16 +26,24 @@ _SAME_SET = ("title", "licence")  # of a card: what a loader writes, whatever th
 class SuiteBank(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """A bank that a suite asks: `folder` below banks/, `source` below the data folder.
 
-    Of a bank of the user's `folder` is empty and `source` its place beside the plan.
+    Of a bank of the user's `folder` is empty and `source` its place beside the plan. Without any
+    values it stands for none.
     """
 
     KEYS: ClassVar = ("name", "folder", "source", "content_sha256", "items")
 
-    name: str
-    folder: str
-    source: str
-    content_sha256: str
-    items: int
+    name: str = ""
+    folder: str = ""
+    source: str = ""
+    content_sha256: str = ""
+    items: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values, {} for none."""
+        return super().to_dict() if self else {}
 
 
 class SuiteBanks:

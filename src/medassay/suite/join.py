@@ -8,6 +8,7 @@ from medassay.core.canonical import short_hash
 from medassay.errors import InputError
 from medassay.runner.merge import join_runs
 from medassay.storage.run import Run, open_run
+from medassay.suite.banks import SuiteBank
 from medassay.suite.run import FOLDER, RECORD, BenchmarkPart, SuiteRun, open_suite
 
 
@@ -48,7 +49,7 @@ def join_suites(suites: list[SuiteRun], workspace: Path) -> SuiteRun:
             absent=absent,
             instead_of=first.instead_of,
             why=first.why,
-            bank=next((part.bank for _, part in having if part.bank), {}),
+            bank=next((part.bank for _, part in having if part.bank), SuiteBank()),
         )
     record = {
         "schema_version": 1,

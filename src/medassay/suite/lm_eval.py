@@ -37,10 +37,10 @@ def lm_eval_documents(
             "configs": {
                 name: {"task": name, "num_fewshot": _shots(suite, name, row[1])} for name in tasks
             },
-            "versions": {name: banks[name].bank.get("content_sha256", "") for name in tasks},
+            "versions": {name: banks[name].bank.content_sha256 for name in tasks},
             "n-samples": {
                 name: {
-                    "original": banks[name].bank.get("items", 0),
+                    "original": banks[name].bank.items,
                     "effective": max(r.n for r in results if r.benchmark == name),
                 }
                 for name in tasks

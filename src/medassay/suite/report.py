@@ -145,7 +145,7 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocumen
             "languages": msgspec.to_builtins(gaps),
             **({"checkpoints": msgspec.to_builtins(points)} if points else {}),
             "unavailable": unavailable(suite),
-            "banks": {part.benchmark: dict(part.bank) for part in suite.parts if part.bank},
+            "banks": {part.benchmark: part.bank.to_dict() for part in suite.parts if part.bank},
         },
     )
 
@@ -212,9 +212,9 @@ def _banks(suite: SuiteRun) -> Iterator[Section]:
     rows = [
         [
             suite.benchmark(part.benchmark).shown_title,
-            part.bank["source"],
-            str(part.bank["items"]),
-            part.bank["content_sha256"],
+            part.bank.source,
+            str(part.bank.items),
+            part.bank.content_sha256,
         ]
         for part in suite.parts
         if part.bank

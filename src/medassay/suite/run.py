@@ -54,8 +54,7 @@ class BenchmarkPart(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
 
     Of a stand-in, for what it stands and why.
 
-    `bank` is a `SuiteBank` as plain values, {} where there is none; suites made before it was kept
-    have none.
+    Suites made before `bank` was kept have none.
     """
 
     KEYS: ClassVar = ("benchmark", "runs", "absent", "instead_of", "why", "bank")
@@ -65,7 +64,7 @@ class BenchmarkPart(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     absent: dict[str, str] = msgspec.field(default_factory=dict)
     instead_of: str = ""
     why: str = ""
-    bank: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    bank: SuiteBank = SuiteBank()
 
 
 class SuiteRun(msgspec.Struct, frozen=True):
@@ -280,7 +279,7 @@ class _Work:
                 absent={ANSWERS: bank} if isinstance(bank, str) else {},  # may be there by now
                 instead_of=name if chosen != name else "",
                 why=why,
-                bank={} if isinstance(bank, str) else bank.to_dict(),
+                bank=SuiteBank() if isinstance(bank, str) else bank,
             )
         self._write([*parts.values()])
         return [*parts.values()]
@@ -400,11 +399,11 @@ class _Work:
         task = {PERPLEXITY: "perplexity", RELAXED: "relaxed_perplexity"}.get(kind, benchmark.task)
         if task == LIKELIHOOD and self._none_tells():
             task = "closed"
-        folder = part.bank["folder"]
+        folder = part.bank.folder
         options: dict[str, TomlValue] = {
             "name": f"{part.benchmark} ({kind})",
             "task": task,
-            "banks": [f"../../banks/{folder}" if folder else beside + part.bank["source"]],
+            "banks": [f"../../banks/{folder}" if folder else beside + part.bank.source],
             "models": models,
             "seed": plan.seed,
             "n_resamples": plan.n_resamples,

@@ -42,6 +42,8 @@ class RunModel(msgspec.Struct, frozen=True, kw_only=True):
     location: str = ""
     api: bool = True
     family: str | None = None
+    licence: str = ""
+    weights_digest: str = ""
     model: str = ""
     version: str = ""
     protocol: str = ""
