@@ -7,6 +7,8 @@ import re
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
+import msgspec
+
 from medassay.bank.builder import read_csv
 from medassay.bank.delimited import form_of
 from medassay.core.records.model import ModelSpec
@@ -120,7 +122,8 @@ def read_predictions(table: Path, columns: Mapping[str, str]) -> Generator[Predi
                             f"{table.name}: no column '{column}' (for {name}); found"
                             f" {columns_found}"
                         )
-            row = {name: (cells[column] or "").strip() for name, column in columns.items()}
+            texts = {name: (cells[column] or "").strip() for name, column in columns.items()}
+            row = msgspec.convert(texts, _Cells)
             yield _prediction(row, f"{table.name} row {number}", scored="score" in columns)
         if not number:
             raise InputError(f"{table.name}: no rows below the header")
@@ -128,25 +131,40 @@ def read_predictions(table: Path, columns: Mapping[str, str]) -> Generator[Predi
         raise InputError(f"{table}: cannot be read: {error.strerror}") from None
 
 
-def _prediction(row: Mapping[str, str], where: str, *, scored: bool) -> Prediction:
-    key = None if scored else row.get("key")
+class _Cells(msgspec.Struct):
+    """The cells of a row; "" where a cell is empty or there is no such column."""
+
+    model: str
+    item: str
+    domain: str = ""
+    prediction: str = ""
+    score: str = ""
+    key: str | None = None
+    setting: str = ""
+    mode: str = ""
+    repeat: str = ""
+    cluster: str = ""
+
+
+def _prediction(cells: _Cells, where: str, *, scored: bool) -> Prediction:
+    key = None if scored else cells.key
     if key == "":
         raise InputError(f"{where}: 'key' is empty; expected the right answer")
-    repeat = row.get("repeat") or "0"
+    repeat = cells.repeat or "0"
     if not re.fullmatch("[0-9]{1,9}", repeat):
         raise InputError(f"{where}: 'repeat' is '{repeat}'; expected a whole number from 0")
     return Prediction(
         where=where,
-        domain=row.get("domain", ""),
-        model=row["model"],
-        item=row["item"],
-        text=row.get("prediction", ""),
-        score=_score(row["score"], where) if scored else None,
+        domain=cells.domain,
+        model=cells.model,
+        item=cells.item,
+        text=cells.prediction,
+        score=_score(cells.score, where) if scored else None,
         key=key,
-        setting=row.get("setting") or "zero_shot",
-        mode=row.get("mode") or "solo",
+        setting=cells.setting or "zero_shot",
+        mode=cells.mode or "solo",
         repeat=int(repeat),
-        cluster=row.get("cluster") or None,
+        cluster=cells.cluster or None,
     )
 
 

@@ -15,7 +15,16 @@ from medassay.selection.candidate import Candidate, check_header
 from medassay.statistic import Options, Stratum, field_of, seed_of
 from medassay.statistic.draws import Floats
 
-_NEEDED = ("question_id", "category", "answer")
+
+class _Question(msgspec.Struct):
+    """What a row says of its question; its other cells are what the models predicted."""
+
+    question_id: str
+    category: str
+    answer: str
+
+
+_NEEDED = _Question.__struct_fields__
 
 
 class OtherScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,15 +206,16 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
                 where = f"{path.name} line {reader.line_num}"
                 if None in row or None in row.values():
                     raise InputError(f"{where}: not as many cells as columns")
-                if not row["question_id"].strip():
+                question = msgspec.convert(row, _Question)
+                if not question.question_id.strip():
                     raise InputError(f"{where}: 'question_id' is blank")
-                if row["question_id"] in seen_ids:
-                    raise InputError(f"{where}: question {row['question_id']} stands twice")
-                seen_ids.add(row["question_id"])
-                if not (key := row["answer"].strip()):
+                if question.question_id in seen_ids:
+                    raise InputError(f"{where}: question {question.question_id} stands twice")
+                seen_ids.add(question.question_id)
+                if not (key := question.answer.strip()):
                     raise InputError(f"{where}: 'answer' is blank; expected the right letter")
-                if row["category"] in right:
-                    right[row["category"]].append([float(row[m].strip() == key) for m in models])
+                if question.category in right:
+                    right[question.category].append([float(row[m].strip() == key) for m in models])
                     for model in models:
                         blank[model] += not row[model].strip()
     except (OSError, UnicodeDecodeError, csv.Error) as error:

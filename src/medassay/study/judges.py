@@ -225,32 +225,51 @@ def _labels_of(parts: VerdictParts) -> dict[str, dict[str, int]]:
     return labels
 
 
+class _LabelRow(msgspec.Struct):
+    """A row of a table of labels: a score of an answer, or a verdict on a fact or criterion."""
+
+    domain: str
+    model: str
+    setting: str
+    item: str
+    mode: str = ""
+    repeat: str = ""
+    fact: str = ""
+    verdict: str | None = None
+    score: str = ""
+
+    @property
+    def place(self) -> TrialPlace:
+        """Return the answer that it is about; `repeat` is a number."""
+        domain, model, setting, item = (
+            text.strip() for text in (self.domain, self.model, self.setting, self.item)
+        )
+        return (domain, model, setting, self.mode or "solo", item, int(self.repeat.strip() or 0))
+
+
 def _labels(path: Path, run: Run) -> dict[TrialPlace, Judgement]:
     """Return people's labels of answers, or of their parts."""
     totals: dict[TrialPlace, float] = {}
     parts: dict[TrialPlace, dict[str, str]] = {}
     scale = judged_part(task_of_run(run.manifest)).scale
-    for number, row in enumerate(read_csv(path), 2):
+    for number, cells in enumerate(read_csv(path), 2):
         where = f"{path.name} row {number}"
         if number == 2:
-            _check_header(path, row)
-        repeat = (row.get("repeat") or "0").strip()
-        if not re.fullmatch("[0-9]{1,9}", repeat):
-            raise InputError(f"{where}: repeat '{repeat}'; expected a whole number from 0")
-        domain, model, setting, item = (
-            row[name].strip() for name in ("domain", "model", "setting", "item")
-        )
-        key = (domain, model, setting, row.get("mode") or "solo", item, int(repeat))
-        if "verdict" in row:
-            labels, part = parts.setdefault(key, {}), row["fact"].strip()
+            _check_header(path, cells)
+        row = msgspec.convert(cells, _LabelRow)
+        if not re.fullmatch("[0-9]{1,9}", row.repeat.strip() or "0"):
+            raise InputError(f"{where}: repeat '{row.repeat}'; expected a whole number from 0")
+        key = row.place
+        if row.verdict is not None:
+            labels, part = parts.setdefault(key, {}), row.fact.strip()
             if part in labels:
                 raise InputError(f"{where}: a second label of '{part}' of item '{key[4]}'")
-            labels[part] = row["verdict"].strip().lower()
+            labels[part] = row.verdict.strip().lower()
             continue
         try:
-            score = float(row["score"])
+            score = float(row.score)
         except ValueError:
-            raise InputError(f"{where}: score '{row['score']}'; expected a number") from None
+            raise InputError(f"{where}: score '{row.score}'; expected a number") from None
         if not scale.least <= score <= scale.hi:
             raise InputError(
                 f"{where}: score {score:g}; expected {scale.lo:g} to {scale.hi:g}, the scale of"
