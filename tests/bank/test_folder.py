@@ -1,4 +1,6 @@
+import copy
 import json
+import pickle
 import re
 
 import pytest
@@ -223,6 +225,31 @@ def test_reading_one_item_reads_that_row(tmp_path):
     assert bank.items[3].id == "law-03"
     assert bank.items[-1].id == "law-09"
     assert [i.id for i in bank.items[2:4]] == ["law-02", "law-03"]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda bank: pickle.loads(pickle.dumps(bank))])
+def test_a_copy_of_a_bank_reads_the_file_for_itself(tmp_path, copied):
+    folder = makers.write_bank(tmp_path / "a", makers.law_items())
+    bank = load_bank(folder)
+    twin = copied(bank)
+    assert twin.items[3] == bank.items[3]
+    del twin
+    # A file that takes the number of one that was closed too early would be read instead.
+    with (tmp_path / "other.jsonl").open("w+b") as other:
+        other.write((folder / "items.jsonl").read_bytes().replace(b"law-", b"xxx-"))
+        other.flush()
+        assert bank.items[3].id == "law-03"
+
+
+def test_a_copy_of_a_bank_whose_file_changed_is_refused(tmp_path):
+    folder = makers.write_bank(tmp_path / "a", makers.law_items())
+    stored = pickle.dumps(load_bank(folder))
+    (folder / "items.jsonl").write_text("\n")
+    with pytest.raises(InputError, match=r"items\.jsonl: was changed since this bank was read"):
+        pickle.loads(stored)
+    (folder / "items.jsonl").unlink()
+    with pytest.raises(InputError, match=r"items\.jsonl: No such file"):
+        pickle.loads(stored)
 
 
 def test_criteria_survive_the_way_to_their_record_and_back():

@@ -11,7 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 from medassay.bank.card import (
     BankCard,
@@ -60,6 +60,23 @@ class StoredItems(Sequence[Item]):
     def __del__(self) -> None:
         if self._file >= 0:
             os.close(self._file)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all that a copy needs, in this process or another; it opens the file itself."""
+        return self.__dict__ | {"_path": self._path.resolve(), "_file": _mark(self._file)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state | {"_file": -1}
+        try:
+            self._file = os.open(self._path, os.O_RDONLY)
+        except OSError as error:
+            raise InputError(
+                f"{self._path}: {error.strerror}; expected the file of a bank"
+            ) from None
+        if _mark(self._file) != state["_file"]:
+            raise InputError(
+                f"{self._path}: was changed since this bank was read; read the bank anew"
+            )
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -147,6 +164,12 @@ class ChosenItems(Sequence[Item]):
         if isinstance(position, slice):
             return ChosenItems(self._items, self._places[position])
         return self._items[self._places[position]]
+
+
+def _mark(file: int) -> tuple[int, int]:
+    """Return by what an open file is known again: its size, and when it was changed."""
+    status = os.fstat(file)
+    return status.st_size, status.st_mtime_ns
 
 
 def _object(line: bytes, where: str) -> ItemObject:
