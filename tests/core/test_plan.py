@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from tests.makers import write_plan
 
+from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import DdxRules, Plan, load_plan, plan_from_dict
 from medassay.errors import InputError
 
@@ -33,6 +34,26 @@ def test_a_bad_plan_names_file_field_and_expectation(tmp_path, values, says):
     with pytest.raises(InputError, match=r"plan\.toml") as caught:
         load_plan(write_plan(tmp_path, **values))
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "place"),
+    [
+        ("repeats = N", "repeats"),
+        ("[ddx]\nrank_limit = N", "ddx.rank_limit"),
+        ("[[benchmark]]\nseeds = [1, -N]", "benchmark.seeds"),
+    ],
+)
+def test_an_integer_that_no_number_of_ours_has_is_named_not_printed(tmp_path, table, place):
+    path = tmp_path / "p.toml"
+    text = f'banks = ["b"]\nmodels = ["m"]\n{table}\n'
+    for number in (2**64, 10**400):
+        path.write_text(text.replace("N", str(number)))
+        with pytest.raises(InputError) as caught:
+            load_plan(path)
+        assert str(caught.value) == (
+            f"{path}: not readable as TOML: '{place}' is an integer of more than 64 bits"
+        )
 
 
 def test_broken_toml_and_missing_files_are_one_line(tmp_path):
@@ -106,8 +127,16 @@ def test_records_in_a_plan_are_checked_and_lists_become_tuples():
         Plan(**ASKED, ddx=DdxRules(rank_limit="5"))
     with pytest.raises(InputError, match="'ddx' is a mapping; expected a record"):
         Plan(**ASKED, ddx={"rank_limit": 5})
-    with pytest.raises(InputError, match="'name' holds half a character; expected valid Unicode"):
-        Plan(**ASKED, name="\ud800")
+    for lone in ("\ud800", ["\ud800"]):
+        with pytest.raises(InputError, match="'name' holds half a character; expected valid Uni"):
+            Plan(**ASKED, name=lone)
+    with pytest.raises(InputError, match="ModelSpec: 'extra_body' is a record; expected a mapping"):
+        ModelSpec(id="m", provider="fake", extra_body=DdxRules())
+    deep = {}
+    for _ in range(300):
+        deep = {"a": deep}
+    with pytest.raises(InputError, match="ModelSpec: Invalid JSON: recursion limit exceeded"):
+        ModelSpec(id="m", provider="fake", extra_body=deep)
     assert Plan(banks=["demo"], models=["random"]) == Plan(**ASKED)
     assert Plan(**ASKED, preset="published").n_resamples == 1000
     assert Plan(**ASKED, preset="published").rank_rule == "closure"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import select
 from tests import makers
 from tests.exchange.reviewed_banks import GOOD, TODAY, exported, review_all, shop_bank, study_of
@@ -20,7 +21,7 @@ from tests.synthesis.shops import replies, write_shop
 import medassay
 from medassay.bank.find import find_bank
 from medassay.bank.folder import load_bank
-from medassay.bank.reviews import note_reviews
+from medassay.bank.reviews import ReviewedBank, note_reviews
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.exchange import review_export
 from medassay.exchange.review_apply import decisions_of
@@ -319,6 +320,10 @@ def test_aggregates_reach_the_bank_and_its_page(database, tmp_path):
     assert "Reviewed by people: s" in page
     assert "13.00" in page
     assert "No reviews by physicians" not in page
+    too_large = replace(ReviewedBank(**noted | {"groups": ()}), study="another", items=2**60)
+    with pytest.raises(InputError, match="integers up to 2"):
+        note_reviews(folder, too_large)
+    assert not (folder / "REVIEWS.json.part").exists()
     (folder / "REVIEWS.json").write_text('{"reviews": [{"study": 1}]}')
     with pytest.raises(InputError, match=r"REVIEWS\.json: expected what"):
         load_bank(folder, lock=None)

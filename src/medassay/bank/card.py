@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from medassay.core.records.card_object import CardObject
+from medassay.core.toml import parse_toml
 from medassay.errors import InputError
 
 _CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")
@@ -87,8 +87,8 @@ def read_card_document(folder: Path) -> CardObject:
     path = existing(folder / "bank.toml")
     where = f"{folder.resolve().name}/bank.toml"
     try:
-        card = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        card: dict[str, Any] = parse_toml(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
         raise InputError(f"{where}: not valid TOML: {error}") from None
     created = card.get("created")
     if isinstance(created, dt.date):

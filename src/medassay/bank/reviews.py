@@ -87,13 +87,19 @@ def note_reviews(folder: Path, reviewed_bank: ReviewedBank) -> None:
 
 def as_records(entries: Sequence[ReviewedBank]) -> list[dict[str, Any]]:
     """Return entries as plain JSON values."""
-    return [msgspec.to_builtins(entry) for entry in entries]
+    return [_plain(entry) for entry in entries]
+
+
+def _plain(record: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
+    return plain
 
 
 def _write(path: Path, entries: Sequence[ReviewedBank]) -> None:
+    line = canonical(_plain(_ReviewsFile(tuple(entries)))) + b"\n"
     part = path.with_name(f"{path.name}.part")
     with part.open("wb") as file:
-        file.write(canonical(msgspec.to_builtins(_ReviewsFile(tuple(entries)))) + b"\n")
+        file.write(line)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

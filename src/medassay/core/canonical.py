@@ -77,7 +77,7 @@ def canonical(value: Any) -> bytes:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise InputError(
-            f"cannot be written as canonical JSON: {error}; "
+            f"cannot be written as canonical JSON: {error!s:.80}; "
             "use finite numbers, integers up to 2^53-1 (larger ones as text) and valid Unicode"
         ) from error
 

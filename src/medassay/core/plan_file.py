@@ -3,7 +3,6 @@ an error.
 """
 
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from medassay.core.record_check import first_wrong, hints_of, read_record
+from medassay.core.toml import parse_toml
 from medassay.errors import InputError
 
 T = TypeVar("T")
@@ -30,18 +30,14 @@ def read_toml(path: Path, absent: str) -> dict[str, Any]:
         Naming the file.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such plan file; {absent}") from None
     except IsADirectoryError:
         names = [file.name for file in sorted(path.glob("*.toml"))[:_NAMED]]
         inside = f"; in it are {', '.join(names)}" if names else ", and holds none"
         raise InputError(f"{path}: is a folder; expected a plan, a TOML file{inside}") from None
-    except (
-        OSError,
-        ValueError,
-        RecursionError,
-    ) as error:  # a number of 5,000 digits is a ValueError
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: not readable as TOML: {error}") from error
 
 

@@ -44,15 +44,18 @@ def check_types(record: Any) -> None:
         value = getattr(record, name)
         if isinstance(value, list):
             object.__setattr__(record, name, tuple(value))
-        elif isinstance(value, Mapping) and get_origin(hint) not in (dict, Mapping):
+        takes_mappings = get_origin(hint) in (dict, Mapping)
+        if isinstance(value, Mapping) and not takes_mappings:
             raise RecordError(record, f"'{name}' is a mapping; expected a record")
-        elif not _is_writable(value):
+        if is_dataclass(value) and takes_mappings:
+            raise RecordError(record, f"'{name}' is a record; expected a mapping")
+        if not _is_writable(value):
             raise RecordError(record, f"'{name}' holds half a character; expected valid Unicode")
     try:
         read_record(type(record), json.dumps(record, default=_as_in_a_file))
     except ValidationError as error:
         place, problem = first_wrong(error)
-        raise RecordError(record, f"'{place}': {problem}") from None
+        raise RecordError(record, f"'{place}': {problem}" if place else problem) from None
 
 
 @cache  # whose callers have to waive that a class is hashable

@@ -1,6 +1,5 @@
 """What a shortlist asks of a model: a file of steps."""
 
-import tomllib
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -9,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from medassay.core.keyed import KeyedRecord
 from medassay.core.record_check import first_wrong
+from medassay.core.toml import parse_toml
 from medassay.errors import InputError
 from medassay.selection.licence import Policy
 
@@ -57,8 +57,8 @@ def load_steps(path: Path) -> SelectionSteps:
         Naming the file, the key, and what was expected.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
+        data = parse_toml(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from None
     if unknown := sorted(data.keys() - set(SelectionSteps.KEYS)):
         names = ", ".join(SelectionSteps.KEYS)

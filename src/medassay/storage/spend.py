@@ -12,7 +12,6 @@ import fcntl
 import math
 import os
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ from medassay.core.canonical import canonical
 from medassay.core.private import make_folder, open_file
 from medassay.core.records.completion import Usage
 from medassay.core.records.model import FREE, ModelSpec, Price
+from medassay.core.toml import parse_toml
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.jsonl import append_line
 
@@ -84,7 +84,7 @@ def bounds_of(workspace: Path) -> SpendingLimits:
     if not path.exists() and not path.is_symlink():
         return SpendingLimits()
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = parse_toml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as TOML: {error}") from None
     table = document.get("budget", {})

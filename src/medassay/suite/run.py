@@ -400,33 +400,31 @@ class _Work:
         if task == LIKELIHOOD and self._none_tells():
             task = "closed"
         folder = part.bank.folder
-        options: dict[str, TomlValue] = {
+        answers = kind == ANSWERS
+        own = benchmark.own if answers else None
+        template = benchmark.reply_template if task == "closed" else benchmark.template
+        metrics = benchmark.metrics or plan.metrics
+        chat = plan.chat_template and kind != PERPLEXITY and task != "closed"
+        relaxed = (plan.relaxed_perplexity or RelaxedSetting()) if kind == RELAXED else None
+        options: dict[str, TomlValue | None] = {
             "name": f"{part.benchmark} ({kind})",
-            "task": task,
+            "task": task or None if own is None else relative_task(own, beside),
             "banks": [f"../../banks/{folder}" if folder else beside + part.bank.source],
             "models": models,
             "seed": plan.seed,
             "n_resamples": plan.n_resamples,
+            "sample": plan.limit,
+            "templates": (
+                [beside + template if is_file(template) else template]
+                if answers and template
+                else None
+            ),
+            "metrics": metrics if answers and benchmark.is_open and metrics else None,
+            **(_asked_otherwise(benchmark) if answers else {}),
+            "chat_template": chat or None,
+            "relaxed_perplexity": None if relaxed is None else relaxed.to_dict(),
         }
-        if plan.limit is not None:
-            options["sample"] = plan.limit
-        template = benchmark.reply_template if task == "closed" else benchmark.template
-        if kind == ANSWERS and template:
-            options["templates"] = [beside + template if is_file(template) else template]
-        metrics = benchmark.metrics or plan.metrics
-        if kind == ANSWERS and benchmark.is_open and metrics:
-            options["metrics"] = metrics
-        if kind == ANSWERS:
-            options |= _asked_otherwise(benchmark)
-            if benchmark.own is not None:
-                options["task"] = relative_task(benchmark.own, beside)
-        if plan.chat_template and kind != PERPLEXITY and task != "closed":
-            options["chat_template"] = True
-        if options["task"] == "":
-            del options["task"]
-        if kind == RELAXED:
-            options["relaxed_perplexity"] = (plan.relaxed_perplexity or RelaxedSetting()).to_dict()
-        return options
+        return {name: value for name, value in options.items() if value is not None}
 
     def _none_tells(self) -> bool:
         """Return whether no model but baselines tells the likelihood of options: then replies are

@@ -498,7 +498,7 @@ def _of_secrets(spec: ModelSpec) -> Iterator[str]:
 def _of_script(spec: ModelSpec) -> Iterator[str]:
     if spec.provider != "fake":
         return
-    for name in spec.script.keys() - SCRIPT.keys():
+    for name in sorted(spec.script.keys() - SCRIPT.keys()):
         yield f"field 'script': unknown key '{name}'; known are {', '.join(SCRIPT)}"
     if (finish := spec.script.get("finish", "stop")) not in get_args(Finish):
         yield _wrong("script.finish", finish, f"expected one of {', '.join(get_args(Finish))}")

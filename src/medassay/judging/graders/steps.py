@@ -10,7 +10,6 @@ Source: specification of G-Eval, "Phases".
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import msgspec
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.prompt import Prompt
 from medassay.core.reply.thoughts import strip_thoughts
+from medassay.core.toml import parse_toml
 from medassay.errors import InputError
 from medassay.judging.grader_text import LANGUAGES, GraderText
 from medassay.judging.graders.g_eval import CRITERIA
@@ -116,12 +116,12 @@ def load_steps(path: Path) -> EvaluationSteps:
         Naming the file, the field and what was expected; also where nobody has reviewed them.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(
             f"{path}: no such file of steps; `medassay study steps` writes one"
         ) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: not readable as TOML: {error}") from None
     _check_fields(path, data)
     if not data["reviewed_by"].strip():
