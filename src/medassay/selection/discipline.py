@@ -16,7 +16,7 @@ from medassay.statistic import Options, Stratum, field_of, seed_of
 from medassay.statistic.draws import Floats
 
 
-class _Question(msgspec.Struct):
+class _AskedQuestion(msgspec.Struct):
     """What a row says of its question; its other cells are what the models predicted."""
 
     question_id: str
@@ -24,7 +24,7 @@ class _Question(msgspec.Struct):
     answer: str
 
 
-_NEEDED = _Question.__struct_fields__
+_NEEDED = _AskedQuestion.__struct_fields__
 
 
 class OtherScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,7 +206,7 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
                 where = f"{path.name} line {reader.line_num}"
                 if None in row or None in row.values():
                     raise InputError(f"{where}: not as many cells as columns")
-                question = msgspec.convert(row, _Question)
+                question = msgspec.convert(row, _AskedQuestion)
                 if not question.question_id.strip():
                     raise InputError(f"{where}: 'question_id' is blank")
                 if question.question_id in seen_ids:
