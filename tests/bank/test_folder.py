@@ -106,6 +106,14 @@ def test_bad_patterns_and_ranges_are_refused(tmp_path, item, says):
     assert "row 1" in str(caught.value)
 
 
+@pytest.mark.parametrize("key", ["year", "domain", "kind", "split"])
+def test_a_long_value_is_not_printed_whole(tmp_path, key):
+    item = makers.law_items()[0] | {key: "x" * 3000}
+    with pytest.raises(InputError, match=f"row 1: field '{key}'") as caught:
+        load_bank(makers.write_bank(tmp_path / "bad", [item]))
+    assert len(str(caught.value)) < 250
+
+
 def test_duplicate_ids_are_refused_in_any_order(tmp_path):
     for ids in (["a", "b", "a"], ["a", "a"], ["b", "a", "b"]):
         with pytest.raises(InputError, match="occurs twice"):

@@ -68,12 +68,14 @@ def check_record(
     _check_keys(record, refuse, of_run=of_run)
     if record["domain"] not in domains:
         listed = ", ".join(sorted(domains))
-        raise refuse("domain", f"'{record['domain']}' is not among the card's domains ({listed})")
+        raise refuse(
+            "domain", f"'{record['domain']:.60}' is not among the card's domains ({listed})"
+        )
     kind = record.get("kind", "public")
     if kind not in _KINDS:
-        raise refuse("kind", f"'{kind}'; expected one of {', '.join(_KINDS)}")
+        raise refuse("kind", f"'{kind!s:.60}'; expected one of {', '.join(_KINDS)}")
     if record.get("split", "test") not in _SPLITS:
-        raise refuse("split", f"'{record['split']}'; expected one of {', '.join(_SPLITS)}")
+        raise refuse("split", f"'{record['split']:.60}'; expected one of {', '.join(_SPLITS)}")
     target = _target_of(record)
     if target is Withheld:
         _check_may_be_withheld(record, refuse, of_run=of_run)
@@ -125,7 +127,7 @@ def _check_keys(record: ItemObject, refuse: Refuse, *, of_run: bool) -> None:
             raise refuse(key, f"unknown; known are {', '.join(_known_keys())} (own data: meta)")
         if type_ is not object and type(value) is not type_:  # exact: true is no number
             expected = "text" if type_ is str else type_.__name__
-            raise refuse(key, f"{value!r}; expected {expected}")
+            raise refuse(key, f"{value!r:.60}; expected {expected}")
     for key in ("id", "domain"):
         if not str(record.get(key, "")).strip():
             raise refuse(key, "absent or empty; expected text")

@@ -210,14 +210,14 @@ class Range(Target):
         """Raise unless lo <= hi, the locale is known, and the pattern has one group."""
         bounds = record["range"]
         if not isinstance(bounds, dict) or set(bounds) != {"lo", "hi"}:
-            raise refuse("range", f'{bounds!r}; expected {{"lo": number, "hi": number}}')
+            raise refuse("range", f'{bounds!r:.60}; expected {{"lo": number, "hi": number}}')
         for end in bounds.values():
             if not is_finite(end):
                 raise refuse("range", f"{end!r:.40} is not a number")
         if bounds["lo"] > bounds["hi"]:
             raise refuse("range", f"lo {bounds['lo']} > hi {bounds['hi']}; expected lo <= hi")
         if record.get("locale", "en") not in ("en", "de"):
-            raise refuse("locale", f"'{record['locale']}'; expected en or de")
+            raise refuse("locale", f"'{record['locale']:.60}'; expected en or de")
         if "extract" in record:
             pattern = compile_pattern(record["extract"], lambda problem: refuse("extract", problem))
             if pattern.groups != 1:
