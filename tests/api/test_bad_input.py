@@ -52,7 +52,7 @@ def test_what_a_run_remembers_is_read_by_the_rules_of_its_day():
     assert remembered(old).id == "m"
     scripted = entry(provider="fake", url="", script={"reply": "A"}).to_dict()
     assert remembered(scripted | {"script": {"note": 1, "finish": "odd"}}).is_scripted
-    with pytest.raises(IntegrityError, match=r"manifest\.json: entry 'm': field 'timeout': Input"):
+    with pytest.raises(InputError, match=r"manifest\.json: entry 'm': field 'timeout': Input"):
         remembered(old | {"timeout": "abc"})
     with pytest.raises(InputError):  # and no entry that is made now
         entry(url="http://user:password@h/v1")

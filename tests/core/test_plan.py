@@ -56,6 +56,12 @@ def test_an_integer_that_no_number_of_ours_has_is_named_not_printed(tmp_path, ta
         )
 
 
+def test_a_key_of_very_many_parts_is_refused_in_one_line(tmp_path):
+    (tmp_path / "p.toml").write_text(".".join(["a"] * 3000) + " = 1\n")
+    with pytest.raises(InputError, match="nested too deeply"):
+        load_plan(tmp_path / "p.toml")
+
+
 def test_broken_toml_and_missing_files_are_one_line(tmp_path):
     (tmp_path / "p.toml").write_text("banks = [")
     with pytest.raises(InputError, match="not readable as TOML"):

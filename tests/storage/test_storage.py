@@ -156,8 +156,9 @@ def test_replies_are_deleted_while_another_process_reads(tmp_path):
     with ResponseStore(tmp_path) as store:
         store.put("a", Completion(text="A"), {})
     with ResponseStore(tmp_path) as reader, ResponseStore(tmp_path) as store:
-        assert reader.get("a").text == "A"
+        assert reader.get("a").text == store.get("a").text == "A"
         assert store.purge(lambda record: record["key"] == "a") == 1
+        assert store.get("a") is None
         reader.adopt()
         assert reader.get("a") is None
 

@@ -51,6 +51,8 @@ class ReviewedBank(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _ReviewsFile(msgspec.Struct):
+    """What the file holds; older ones are the list alone."""
+
     reviews: tuple[ReviewedBank, ...]
     schema_version: int = 1
 
@@ -91,8 +93,9 @@ def as_records(entries: Sequence[ReviewedBank]) -> list[dict[str, Any]]:
 
 
 def _plain(record: msgspec.Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
-    return plain
+    """Return a record with lists for tuples; numbers that JSON lacks stay, and are refused."""
+    plain: dict[str, Any] = msgspec.to_builtins(record)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
 
 def _write(path: Path, entries: Sequence[ReviewedBank]) -> None:

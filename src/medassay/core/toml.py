@@ -25,9 +25,10 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     try:
         table = tomllib.loads(text)
+        place = next(_too_large(table, ()), None)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    for place in _too_large(table, ()):
+    if place is not None:
         raise ValueError(f"'{place}' is an integer of more than 64 bits")
     return table
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from medassay.core.json import parse_json
 from medassay.core.record_check import RecordError, first_wrong, read_record
 from medassay.core.records.model import FROM_A_RUN, ModelSpec
-from medassay.errors import InputError, IntegrityError
+from medassay.errors import InputError
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
 ModelsSource = Path | Sequence[ModelSpec]  # a models file, or its entries
@@ -93,7 +93,7 @@ def remembered(entry: dict[str, Any]) -> ModelSpec:
 
     Raises
     ------
-    IntegrityError
+    InputError
         Naming the entry and its first field that is wrong.
     """
     token = FROM_A_RUN.set(True)
@@ -101,10 +101,10 @@ def remembered(entry: dict[str, Any]) -> ModelSpec:
     try:
         return read_record(ModelSpec, json.dumps(entry), strict=False)
     except RecordError as error:
-        raise IntegrityError(f"{where}: {error.problem}") from None
+        raise InputError(f"{where}: {error.problem}") from None
     except ValidationError as error:
         field, problem = first_wrong(error)
-        raise IntegrityError(f"{where}: field '{field}': {problem}") from None
+        raise InputError(f"{where}: field '{field}': {problem}") from None
     finally:
         FROM_A_RUN.reset(token)
 

@@ -31,7 +31,7 @@ def _check_banks(suite: SuiteRun) -> str:
         for name in part.runs.values():
             run: Run = suite.run(name)
             contents = {bank.content_sha256 for bank in run.manifest.banks}
-            if expected and contents != {expected}:
+            if part.bank and contents != {expected}:
                 raise Mismatch(f"suite.json: '{part.benchmark}' names another bank than {run.id}")
             checked += 1
     return f"{len(suite.parts)} benchmarks, {checked} runs of the banks that it names"

@@ -151,7 +151,8 @@ def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
     runs = sorted(document, key=lambda run: str(document[run].get("created_at", "")))
     prices: dict[str, Price | None] = {}
     for run in runs:
-        with suppress(AttributeError, LookupError, TypeError, ValueError):  # made elsewhere, say
+        # Made elsewhere, say, or by a provider that is not installed here.
+        with suppress(AttributeError, LookupError, TypeError, ValueError, InputError):
             entries = [
                 *document[run].get("models", {}).values(),
                 *document[run].get("judges", []),

@@ -162,10 +162,15 @@ class ResponseStore:
 
     def _begin_snapshot(self) -> None:
         """Read what other processes have indexed by now, and read of that for a second."""
-        if self._reader.in_transaction:
-            self._reader.commit()
+        self._end_snapshot()
         self._reader.execute("BEGIN")
         self._snapshot_ends = time.monotonic() + _SNAPSHOT
+
+    def _end_snapshot(self) -> None:
+        """Let the next look-up see all that is indexed by then; nothing holds old pages."""
+        if self._reader.in_transaction:
+            self._reader.commit()
+        self._snapshot_ends = 0.0
 
     def put(self, key: str, completion: Completion, columns: ReplyColumns) -> None:
         """Append one reply; it is in the operating system's hands when this returns."""
@@ -214,6 +219,7 @@ class ResponseStore:
 
     def purge(self, matches: Callable[[dict[str, Any]], bool]) -> int:
         """Delete every stored reply that is wanted gone, and return how many; the rest stays."""
+        self._end_snapshot()
         gone = 0
         for path in sorted(self._folder.glob("*.jsonl.zst")):
             with zstd.open(path, "rb") as file:
@@ -237,9 +243,9 @@ class ResponseStore:
         """Take over what processes wrote that are no longer there, and read what others
         finished.
         """
+        self._end_snapshot()
         self._adopt_orphans()
         self._refresh_index()
-        self._snapshot_ends = 0.0
 
     def _adopt_orphans(self) -> None:
         for path in sorted(self._folder.glob("active-*.jsonl")):

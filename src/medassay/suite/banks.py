@@ -39,7 +39,7 @@ class SuiteBank(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     items: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.name)
+        return bool(self.name or self.content_sha256)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values, {} for none."""
