@@ -167,7 +167,7 @@ class ChosenItems(Sequence[Item]):
 
 
 def _mark(file: int) -> tuple[int, int]:
-    """Return by what an open file is known again: its size, and when it was changed."""
+    """Return size and time of the last change of an open file."""
     status = os.fstat(file)
     return status.st_size, status.st_mtime_ns
 

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, ValidationError
 
 from medassay.core.json_schema import STRING, STRING_OR_NULL, JsonSchema, list_schema, object_schema
 from medassay.core.keyed import KeyedRecord, keyed
-from medassay.core.record_check import adapter_of, first_wrong
+from medassay.core.record_check import first_wrong, read_record
 from medassay.core.records.item_object import OriginObject
 
 RECORD = "structured_health_record"
@@ -218,8 +218,7 @@ def origin_from(document: Any) -> Origin:
 
 def _validate(record: type[T], document: Any) -> T:
     try:
-        # As JSON and strict: a list is a tuple, and a number is no text.
-        return adapter_of(record).validate_json(json.dumps(document), strict=True)
+        return read_record(record, json.dumps(document))
     except ValidationError as error:
         place, problem = first_wrong(error)
         raise ValueError(f"{place or 'record'}: {problem}") from None
