@@ -63,7 +63,7 @@ class StoredItems(Sequence[Item]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all that a copy needs, in this process or another; it opens the file itself."""
-        return self.__dict__ | {"_path": self._path.resolve(), "_file": _mark(self._file)}
+        return self.__dict__ | {"_path": self._path.resolve(), "_file": _identity(self._file)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= state | {"_file": -1}
@@ -73,7 +73,7 @@ class StoredItems(Sequence[Item]):
             raise InputError(
                 f"{self._path}: {error.strerror}; expected the file of a bank"
             ) from None
-        if _mark(self._file) != state["_file"]:
+        if _identity(self._file) != state["_file"]:
             raise InputError(
                 f"{self._path}: was changed since this bank was read; read the bank anew"
             )
@@ -166,7 +166,7 @@ class ChosenItems(Sequence[Item]):
         return self._items[self._places[position]]
 
 
-def _mark(file: int) -> tuple[int, int]:
+def _identity(file: int) -> tuple[int, int]:
     """Return size and time of the last change of an open file."""
     status = os.fstat(file)
     return status.st_size, status.st_mtime_ns

@@ -36,8 +36,8 @@ _EXTRAS = {
 }
 
 
-class _Probe(msgspec.Struct, frozen=True):
-    """How a model of the models file is."""
+class _ModelState(msgspec.Struct, frozen=True):
+    """Whether a model of the models file can be asked, and why not."""
 
     model: str
     ok: bool
@@ -95,24 +95,24 @@ def _is_there(module: str) -> bool:
         return False
 
 
-def _models(path: Path, *, ask: bool) -> list[_Probe]:
+def _models(path: Path, *, ask: bool) -> list[_ModelState]:
     from medassay.model.spec import load_models
 
-    rows: list[_Probe] = []
+    rows: list[_ModelState] = []
     for spec in load_models(path).values():
         names = [spec.api_key_env, *spec.headers_env.values()]
         missing = [name for name in names if name and not os.environ.get(name)]
         if missing:
             state = f"missing key: {', '.join(missing)} is not set"
-            rows.append(_Probe(spec.id, ok=False, state=state))
+            rows.append(_ModelState(spec.id, ok=False, state=state))
         elif ask:
             rows.append(_probe_state(spec))
         else:
-            rows.append(_Probe(spec.id, ok=True, state="not asked"))
+            rows.append(_ModelState(spec.id, ok=True, state="not asked"))
     return rows
 
 
-def _probe_state(spec: "ModelSpec") -> _Probe:
+def _probe_state(spec: "ModelSpec") -> _ModelState:
     from medassay.core.secret import secrets as known_secrets
     from medassay.runner.event_loop import run_async
     from medassay.runner.probing import probe
@@ -120,4 +120,4 @@ def _probe_state(spec: "ModelSpec") -> _Probe:
     finding = run_async(lambda: probe(spec, os.environ))
     notes = [] if finding.text is None else [f"answers {known_secrets.quote(finding.text, 40)!r}"]
     state = "; but it ".join([*notes, *finding.problems])
-    return _Probe(spec.id, ok=not finding.problems, state=state)
+    return _ModelState(spec.id, ok=not finding.problems, state=state)

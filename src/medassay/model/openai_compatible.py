@@ -67,14 +67,14 @@ class OpenAICompatible:
 
         Messages, tools and schema go out as the bytes that were hashed.
         """
-        body = self._asked(prompt)
+        body = self._messages(prompt)
         if prompt.tools:
             body |= {"tools": msgspec.Raw(prompt.tools)}
         if prompt.schema and "structured" in self._spec.capabilities:
             body |= {"response_format": _response_format(prompt.schema)}
         return msgspec.json.encode(body | self._rest(sampling, repeat, prompt.alternatives))
 
-    def _asked(self, prompt: Prompt) -> dict[str, msgspec.Raw]:
+    def _messages(self, prompt: Prompt) -> dict[str, msgspec.Raw]:
         """Return the messages, as one text where the protocol knows no messages."""
         if self._spec.protocol == "chat":
             return {"messages": msgspec.Raw(prompt.encoded)}

@@ -401,12 +401,13 @@ def _logprobs(
     if not result:
         return None, None
     likely = msgspec.convert(result, _LikelyTokens)
-    chosen = _known(likely.chosen_candidates)
-    tops = tuple(_known(top.candidates) for top in likely.top_candidates or ())
+    chosen = _token_logprobs(likely.chosen_candidates)
+    tops = tuple(_token_logprobs(top.candidates) for top in likely.top_candidates or ())
     return chosen, tops if len(tops) == len(chosen) and any(tops) else None
 
 
-def _known(candidates: Sequence[_Candidate] | None) -> tuple[TokenLogprob, ...]:
+def _token_logprobs(candidates: Sequence[_Candidate] | None) -> tuple[TokenLogprob, ...]:
+    """Return the tokens whose probability is told and is a number."""
     return tuple(
         (storable(candidate.token), candidate.log_probability)
         for candidate in candidates or ()
