@@ -9,7 +9,6 @@ from typing import Any
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.verdict import Case
-from medassay.kinds.catalog import GRADERS
 from medassay.model.fake import Fake
 from tests import makers
 from tests.behaviour.items import (
@@ -19,6 +18,7 @@ from tests.behaviour.items import (
     RECORD,
     RULES,
     damaged,
+    grader_of,
 )
 
 
@@ -99,7 +99,7 @@ def conversation(
     """
     from tests.behaviour.parts import _completion, item_of
 
-    judge = GRADERS[grader](rules)
+    judge = grader_of(grader, rules)
     judged = [Case(item=item_of(item), text=text) for item, text in cases]
     replies: list[str] = []
     clean = drawn.choice([0.0, 0.2, 0.6])  # the share of replies that nothing is wrong with

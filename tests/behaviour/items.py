@@ -4,7 +4,12 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from medassay.core.records.manifest import JudgingRules, RunBank
+from medassay.core.records.verdict import Grader
 from medassay.judging.graders.graph.graph import find
+from medassay.kinds.catalog import GRADERS
 from tests import makers
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -33,12 +38,23 @@ PATH = {
     "reference": "Give aspirin 300 mg.",
     "path": "chest pain -> ST elevation -> aspirin",
 }
-GRAPHS = {"graphs": [find("medical_extraction_quality", Path()).remembered()]}
+GRAPHS = {"graphs": [msgspec.to_builtins(find("medical_extraction_quality", Path()).remembered())]}
 RULES: dict[str, dict[str, Any]] = {
     name: {"ddx": {"rules": {}, "synonyms": {"Myasthenia gravis": ["MG"]}, "files": []}}
     for name in ("ddx", "ddx_names")
 }
 RULES["graph"] = GRAPHS
+
+
+def grader_of(name: str, rules: dict[str, Any]) -> Grader:
+    """Return a grader by its rules as the corpora hold them: those of its bank among those of the
+    plan, and of evaluation steps the texts alone.
+    """
+    steps = {"steps": {"with_path": True, "texts": rules["steps"]}} if "steps" in rules else {}
+    bank = {"name": "b", "version": "b", "content_sha256": "", **rules}
+    return GRADERS[name](
+        msgspec.convert(bank, RunBank), msgspec.convert({**rules, **steps}, JudgingRules)
+    )
 
 
 DAMAGES = [

@@ -24,7 +24,7 @@ from medassay.core.scale import Scale
 from medassay.errors import MedassayError
 from medassay.judging import panel, sanitize
 from medassay.kinds import catalog
-from medassay.kinds.catalog import GRADERS, PARSERS, SCORERS
+from medassay.kinds.catalog import PARSERS, SCORERS
 from medassay.kinds.likelihood import choice_scorer as likeliest
 from medassay.kinds.likelihood import perplexity, relaxed_perplexity
 from medassay.kinds.read_answer import read_answer
@@ -40,6 +40,7 @@ from medassay.statistic.metric import correlation, reliability, spread, weighted
 from medassay.statistic.ranking import field, oracle, pool, shared, simultaneous
 from medassay.statistic.test import holm, margin, mcnemar, paired
 from tests import makers
+from tests.behaviour.items import RULES, grader_of
 
 Line = Mapping[str, Any]
 
@@ -128,7 +129,7 @@ def _measure(line: Line, measure: Callable[[Item, Answer, str], dict[str, Any]])
 
 
 def _grade(line: Line) -> Any:
-    judge = GRADERS[line["grader"]](line["rules"])
+    judge = grader_of(line["grader"], line["rules"])
     cases = [Case(item=item_of(item), text=answer) for item, answer in line["cases"]]
     replies = [_completion(reply) for reply in line["replies"]]
     verdicts = judge.step(cases, replies)
@@ -397,9 +398,7 @@ _GRADER_NAMES = ("criteria", "ddx", "ddx_names", "facts", "g_eval", "graph", "pr
 
 
 def _grader_revisions() -> dict[str, int]:
-    from tests.behaviour.items import RULES
-
-    judges = [GRADERS[name](RULES.get(name, {"steps": {}})) for name in _GRADER_NAMES]
+    judges = [grader_of(name, RULES.get(name, {"steps": {}})) for name in _GRADER_NAMES]
     return {judge.name: judge.revision for judge in judges}
 
 

@@ -45,7 +45,7 @@ LINES = {
                 "from medassay.judging.graders.g_eval import GEval\n",
                 "from medassay.judging.graders.approval import Approval\n",
             ),
-            ('    "g_eval": lambda', '    "approval": lambda rules: Approval(),\n'),
+            ('    "g_eval": lambda', '    "approval": lambda bank, rules: Approval(),\n'),
         ]
     },
     "page": {

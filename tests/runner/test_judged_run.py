@@ -169,7 +169,7 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     from medassay.kinds.graders import graders_of
 
     items = RunItems(run.path, run.manifest_document["domains"])
-    rubrics = graders_of(TASKS["open"], run.manifest_document)
+    rubrics = graders_of(TASKS["open"], run.manifest)
     answers = Answers(run, items, TASKS["open"])
     orders = []
     for seed in (1, 1, 2):
@@ -466,7 +466,7 @@ def test_reviewed_steps_of_a_plan_are_what_the_judge_is_told(tmp_path):
         (steps_file(with_path=False), "needs steps written with a reasoning path"),
         (steps_file(prompts={"en": "0"}), "written for other criteria"),
         (steps_file().replace('en = """', 'fr = """'), "expected text for one of"),
-        (steps_file().replace("with_path", "path"), "'with_path': expected bool"),
+        (steps_file().replace("with_path", "path"), "required field `with_path`"),
     ):
         file.write_text(changed)
         with pytest.raises(InputError, match=says):

@@ -77,6 +77,19 @@ def test_a_run_of_a_site_elsewhere_is_kept(used, cli, tmp_path_factory):
     assert second.path.exists()
 
 
+def test_the_run_that_a_fresh_one_is_held_against_is_kept_and_named(tmp_path, cli):
+    makers.write_bank(tmp_path / "bank", makers.law_items())
+    makers.write_models(tmp_path, makers.fake("m", reply="A"))
+    plan = makers.write_plan(tmp_path, models=["m"])
+    stored = medassay.run(plan, secrets={})
+    fresh = pipeline.run(plan, secrets={}, fresh=True)
+    code, out, _ = cli("clean", tmp_path, "--yes")
+    assert (code, out.strip()) == (0, "nothing to remove")
+    code, out, _ = cli("--json", "runs", tmp_path)
+    origins = {run["run"]: run["made_from"] for run in json.loads(out)["runs"]}
+    assert (code, origins) == (0, {stored.id: "", fresh.id: f"asked anew: {stored.id}"})
+
+
 def test_a_finished_plan_makes_no_second_run(used, cli):
     folder, *_ = used
     plan = makers.write_plan(folder, models=["m"])

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -153,29 +154,44 @@ def _seat(place: Path, models: Path | None, judges: str) -> None:
     from medassay.core.json import parse_json
     from medassay.core.records.target import Facts
 
-    document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
     bank = find_bank("demo", place, place / "banks.lock")
     items = [item for item in bank.items if isinstance(item.target, Facts)]
-    replies = {
+    replies: dict[str, dict[str, str | None]] = {
         "student-complete": {i.id: i.reference for i in items},
         "student-half": {i.id: " ".join(i.must_have[: len(i.must_have) // 2]) for i in items},
     }
-    for entry in document["models"]:
-        if entry["id"] in replies:
-            entry["script"]["replies"] = replies[entry["id"]]
+    chosen: list[dict[str, Any]] = []
     if models is not None:
         entries = parse_json(models.read_bytes(), str(models))["models"]
         judge_list = listed(judges)
         chosen = [entry for entry in entries if entry.get("id") in judge_list]
         if len(chosen) != len(judge_list) or not judge_list:
             raise InputError(f"--judges: name entries of {models}; found {len(chosen)}")
-        document["models"] += chosen
         plan = (place / "plan.toml").read_text(encoding="utf-8")
         lines = [line for line in plan.splitlines() if not line.startswith("judges")]
         text = "\n".join([*lines, f"judges = {json.dumps(judge_list)}"])
         (place / "plan.toml").write_text(text + "\n", encoding="utf-8")
-    text = json.dumps(document, ensure_ascii=False, indent=1)
-    (place / "models.json").write_text(text + "\n", encoding="utf-8")
+    _write_scripts(place, replies, chosen)
+
+
+def _write_scripts(
+    place: Path,
+    replies: Mapping[str, Mapping[str, object]],
+    further: Sequence[Mapping[str, object]] = (),
+) -> None:
+    """Put replies into the entries of scripted models, and further entries behind them.
+
+    Parameters
+    ----------
+    replies : id of a model → subject → reply, or replies one after the other
+    """
+    file = place / "models.json"
+    document = json.loads(file.read_bytes())
+    for entry in document["models"]:
+        if entry["id"] in replies:
+            entry["script"] |= {"replies": replies[entry["id"]]}
+    document["models"] += further
+    file.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def _script_records(place: Path) -> None:
@@ -185,7 +201,6 @@ def _script_records(place: Path) -> None:
     fields left out, a reply that is cut off.
     """
     from medassay.bank.find import find_bank
-    from medassay.core.json import parse_json
     from medassay.core.records.health_record import DIRECT, MONOLOGUE, RECORD, STEPS, THINKING
 
     thoughts = dict.fromkeys(STEPS, "As the report says.")
@@ -207,14 +222,10 @@ def _script_records(place: Path) -> None:
             f"{THINKING}/{item.id}": hasty if number % 2 else short,
             f"{DIRECT}/{item.id}": short if number % 4 else short[: len(short) // 2],
         }
-    document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
-    for entry in document["models"]:
-        if entry["id"] in replies:
-            entry["script"]["replies"] = replies[entry["id"]]
-    text = json.dumps(document, ensure_ascii=False, indent=1)
-    (place / "models.json").write_text(text + "\n", encoding="utf-8")
+    _write_scripts(place, replies)
 
 
+_AUTHOR = "scripted-author"
 _NOBODY = "nobody (demonstration: these items were read by no physician)"
 
 
@@ -238,9 +249,7 @@ def _make_bank(place: Path, models: Path | None, generator: str) -> None:
     else:
         (place / "models.json").write_bytes(models.read_bytes())
         plan = (place / "plan.toml").read_text(encoding="utf-8")
-        named = plan.replace(
-            'generator = "scripted-author"', f"generator = {json.dumps(generator)}"
-        )
+        named = plan.replace(f'generator = "{_AUTHOR}"', f"generator = {json.dumps(generator)}")
         (place / "plan.toml").write_text(named, encoding="utf-8")
     shop = place / "workshop"
     if models is not None:
@@ -264,7 +273,6 @@ def _script_author(place: Path) -> None:
     One reply has four options before it has five, one always gives its answer away, and one pathway
     comes back much too long: what checks are for.
     """
-    from medassay.core.json import parse_json
     from medassay.synthesis.graph_file import load_graph
     from medassay.synthesis.pathway import paths, subject_of
 
@@ -287,10 +295,7 @@ def _script_author(place: Path) -> None:
             elif (name, number) == ("headache", 0):
                 steps = [f"{step}, part {at}" for step in path.steps for at in (1, 2)]
                 replies[f"make_path/{subject}"] = " -> ".join(steps)
-    document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
-    document["models"][0]["script"]["replies"] = replies
-    text = json.dumps(document, ensure_ascii=False, indent=1)
-    (place / "models.json").write_text(text + "\n", encoding="utf-8")
+    _write_scripts(place, {_AUTHOR: replies})
 
 
 def _board(run: "Run", site: Path) -> Path:

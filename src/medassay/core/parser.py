@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from medassay.core.records.item import Item
-from medassay.core.records.manifest_object import ManifestObject
+from medassay.core.records.manifest import JudgingRules
 from medassay.core.records.prompt import Prompt
 from medassay.core.revision import revision_id
 
@@ -46,7 +46,7 @@ class Parser(msgspec.Struct, frozen=True):
     name: str
     read: ReadReply
     revision: int
-    longest: Callable[[ManifestObject], str] | None = None
+    longest: Callable[[JudgingRules], str] | None = None
 
     @property
     def id(self) -> str:

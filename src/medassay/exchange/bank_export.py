@@ -9,7 +9,7 @@ import csv
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ import yaml
 
 from medassay.bank.folder import bank_records
 from medassay.core.canonical import canonical
-from medassay.core.records.item import Bank
+from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
-from medassay.core.records.target import LETTERS
+from medassay.core.records.target import Choice
 from medassay.errors import GateError, InputError
 from medassay.report.tables import harmless
 from medassay.storage.parquet import write_parquet
@@ -30,7 +30,7 @@ _PLAIN = (
     *("year", "source", "licence", "rationale"),
 )
 _COLUMNS = (*_PLAIN, "more")
-Records = Sequence[ItemObject]
+Entries = Sequence[tuple[Item, ItemObject]]  # each item with the object of its file
 
 
 def export_bank(bank: Bank, form: str, to: Path) -> Path:
@@ -47,8 +47,8 @@ def export_bank(bank: Bank, form: str, to: Path) -> Path:
     """
     if form not in BANK_FORMS:
         raise InputError(f"--format '{form}': expected one of {', '.join(BANK_FORMS)}")
-    records = [record for _, record in bank_records(bank)]
-    private = [record["id"] for record in records if record.get("kind", "public") != "public"]
+    entries = [*bank_records(bank)]
+    private = [item.id for item, _ in entries if item.kind != "public"]
     if private or not bank.may_leave:
         why = (
             f"{len(private)} private items, first '{private[0]}'"
@@ -65,25 +65,23 @@ def export_bank(bank: Bank, form: str, to: Path) -> Path:
     try:
         finished = draft / "whole"
         finished.mkdir()
-        BANK_FORMS[form](bank, records, finished)
+        BANK_FORMS[form](bank, entries, finished)
         finished.rename(to)
     finally:
         shutil.rmtree(draft)
     return to
 
 
-def _rows(records: Records) -> Iterator[dict[str, Any]]:
-    """Yield an item a row: what a spreadsheet can hold, lists and all other fields as JSON."""
-    for record in records:
-        row = {key: record.get(key) for key in _PLAIN}
-        if row["options"] is not None:
-            row["options"] = canonical(row["options"]).decode()
+def _rows(entries: Entries) -> Iterator[dict[str, Any]]:
+    """Yield an item a row: its fields as the file has them, options as a list, and all that no
+    column is for as JSON.
+    """
+    for _, record in entries:
         more = {k: v for k, v in record.items() if k not in (*_PLAIN, "approval")}
         # Who approved is private; that somebody did, and when, is not.
         if "approval" in record:
             more["approved"] = record["approval"].get("when", "")
-        row["more"] = canonical(more).decode()
-        yield row
+        yield {**{key: record.get(key) for key in _PLAIN}, "more": canonical(more).decode()}
 
 
 def _card(bank: Bank, how: str) -> str:
@@ -100,12 +98,12 @@ def _write_card(bank: Bank, folder: Path, how: str, head: str = "") -> None:
     (folder / "README.md").write_text(head + _card(bank, how), encoding="utf-8")
 
 
-def _csv(bank: Bank, records: Records, folder: Path) -> None:
+def _csv(bank: Bank, entries: Entries, folder: Path) -> None:
     with (folder / f"{bank.name}.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
         writer.writeheader()
-        for row in _rows(records):
-            writer.writerow({key: harmless(value) for key, value in row.items()})
+        for row in _rows(entries):
+            writer.writerow({key: harmless(_cell(value)) for key, value in row.items()})
     _write_card(
         bank,
         folder,
@@ -114,33 +112,33 @@ def _csv(bank: Bank, records: Records, folder: Path) -> None:
     )
 
 
-def _parquet(bank: Bank, records: Records, folder: Path) -> None:
-    _write_parquet(records, folder / f"{bank.name}.parquet")
+def _cell(value: Any) -> Any:
+    return canonical(value).decode() if isinstance(value, list) else value
+
+
+def _parquet(bank: Bank, entries: Entries, folder: Path) -> None:
+    _write_parquet(entries, folder / f"{bank.name}.parquet")
     _write_card(bank, folder, "One row an item; options are a list, further fields JSON.")
 
 
-def _write_parquet(records: Records, to: Path) -> None:
+def _write_parquet(entries: Entries, to: Path) -> None:
     typed = {"revision": "BIGINT", "year": "BIGINT", "options": "VARCHAR[]"}
     types = {name: typed.get(name, "VARCHAR") for name in _COLUMNS}
-    rows = (
-        {**row, "options": record.get("options")}
-        for row, record in zip(_rows(records), records, strict=True)
-    )
-    write_parquet(rows, types, to, asked_by="--format parquet or hf")
+    write_parquet(_rows(entries), types, to, asked_by="--format parquet or hf")
 
 
-def _hugging_face(bank: Bank, records: Records, folder: Path) -> None:
+def _hugging_face(bank: Bank, entries: Entries, folder: Path) -> None:
     """Write a data set repository: a card with its header, and a Parquet file for each split."""
     (folder / "data").mkdir()
-    splits: dict[str, list[ItemObject]] = {}
-    for record in records:
-        splits.setdefault(record.get("split", "test"), []).append(record)
+    splits: dict[str, list[tuple[Item, ItemObject]]] = {}
+    for item, record in entries:
+        splits.setdefault(item.split, []).append((item, record))
     for split, members in splits.items():
         _write_parquet(members, folder / "data" / f"{split}-00000-of-00001.parquet")
     files = [{"split": s, "path": f"data/{s}-*.parquet"} for s in splits]
     head = {
         "license": bank.licence.lower(),
-        "language": sorted({record.get("language", "en") for record in records}),
+        "language": sorted({item.language for item, _ in entries}),
         "pretty_name": bank.title or bank.name,
         "task_categories": ["question-answering"],
         "tags": ["medical", "medassay"],
@@ -151,11 +149,12 @@ def _hugging_face(bank: Bank, records: Records, folder: Path) -> None:
     _write_card(bank, folder, how, f"---\n{written}---\n\n")
 
 
-def _lm_eval(bank: Bank, records: Records, folder: Path) -> None:
+def _lm_eval(bank: Bank, entries: Entries, folder: Path) -> None:
     """Write tasks: the quiz by likelihood of its options, the open items by generation."""
-    quiz = [r for r in records if "options" in r]
-    texts = [r for r in records if "options" not in r and r.get("reference")]
-    left_out = len(records) - len(quiz) - len(texts)
+    items = [item for item, _ in entries]
+    quiz = [item for item in items if item.options]
+    texts = [item for item in items if not item.options and item.reference]
+    left_out = len(items) - len(quiz) - len(texts)
     if not quiz and not texts:
         raise InputError(
             f"bank '{bank.name}': no item has options or a reference; lm-eval asks no other ones"
@@ -163,17 +162,17 @@ def _lm_eval(bank: Bank, records: Records, folder: Path) -> None:
     named = "".join(c if c.isalnum() else "_" for c in bank.name.lower())
     tasks = []
     for kind, questions, more in (("quiz", quiz, _QUIZ), ("open", texts, _OPEN)):
-        if not any(record.get("split", "test") == "test" for record in questions):
+        if not any(item.split == "test" for item in questions):
             continue
         task = f"medassay_{named}_{kind}"
         tasks.append(task)
         splits = {}
         for split in ("test", "dev"):
-            docs = [_doc(record) for record in questions if record.get("split", "test") == split]
+            docs = [_doc(item) for item in questions if item.split == split]
             if docs:
-                splits[split] = f"{task}-{split}.jsonl"
+                splits[split] = name = f"{task}-{split}.jsonl"
                 lines = "".join(json.dumps(doc, ensure_ascii=False) + "\n" for doc in docs)
-                (folder / splits[split]).write_text(lines, encoding="utf-8")
+                (folder / name).write_text(lines, encoding="utf-8")
         head = {
             "task": task,
             "dataset_path": "json",
@@ -196,19 +195,14 @@ def _lm_eval(bank: Bank, records: Records, folder: Path) -> None:
     _write_card(bank, folder, how)
 
 
-def _doc(record: Mapping[str, Any]) -> dict[str, Any]:
-    question = "\n\n".join(filter(None, (record.get("context"), record["question"])))
-    doc = {"id": record["id"], "domain": record["domain"], "question": question}
-    if "options" not in record:
-        return {**doc, "answer": record["reference"]}
-    letters = list(LETTERS[: len(record["options"])])
-    options = "\n".join(f"{a}. {o}" for a, o in zip(letters, record["options"], strict=True))
-    return {
-        **doc,
-        "shown": options,
-        "letters": letters,
-        "answer": letters.index(record["expected"]),
-    }
+def _doc(item: Item) -> dict[str, Any]:
+    question = "\n\n".join(filter(None, (item.context, item.question)))
+    doc = {"id": item.id, "domain": item.domain, "question": question}
+    target = item.target
+    if not isinstance(target, Choice):
+        return {**doc, "answer": item.reference}
+    options = "\n".join(f"{a}. {o}" for a, o in zip(target.letters, target.options, strict=True))
+    return {**doc, "shown": options, "letters": [*target.letters], "answer": target.place}
 
 
 _QUIZ: dict[str, Any] = {
@@ -225,7 +219,7 @@ _OPEN: dict[str, Any] = {
     "generation_kwargs": {"until": ["\n"], "do_sample": False, "max_gen_toks": 256},
     "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
 }
-BANK_FORMS: dict[str, Callable[[Bank, Records, Path], None]] = {
+BANK_FORMS: dict[str, Callable[[Bank, Entries, Path], None]] = {
     "csv": _csv,
     "hf": _hugging_face,
     "lm-eval": _lm_eval,

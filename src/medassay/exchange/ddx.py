@@ -19,6 +19,7 @@ from medassay.core.canonical import canonical, content_hash, short_hash
 from medassay.core.records.completion import Completion
 from medassay.core.records.diagnosis import EXACT, Diagnosis, Golden, golden_sentence
 from medassay.core.records.item import Item
+from medassay.core.records.manifest import judged_banks
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import DdxRules
 from medassay.core.records.prompt import Prompt
@@ -233,7 +234,7 @@ def _fill(
         content=content_hash(lists.items.values()),
         **more,
     )
-    graders = graders_of(task, {**manifest, "ddx": remembered})
+    graders = graders_of(task, judged_banks({**manifest, "ddx": remembered}))
     spec = GIVEN if lists.labelled else RULE
     assignment = JudgeAssignment(
         graders=graders,

@@ -11,8 +11,8 @@ from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser
 from medassay.core.protocols import Summary
 from medassay.core.records.item import Item
-from medassay.core.records.manifest import Manifest
-from medassay.core.records.manifest_object import GraderRules, ManifestObject
+from medassay.core.records.manifest import JudgingRules, Manifest, RunBank
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.own_code import OwnCode
 from medassay.core.records.plan import Plan
 from medassay.core.records.relaxed import RelaxedSetting
@@ -93,7 +93,7 @@ RULES = {kind.key: kind.rules for kind in KINDS.values() if kind.rules is not No
 _PUBLIC_PARTS: tuple[str, ...] = tuple(
     part for kind in KINDS.values() for part in (*kind.public_parts, *_columns(kind))
 )
-GRADERS: dict[str, Callable[[GraderRules], Grader]] = {
+GRADERS: dict[str, Callable[[RunBank, JudgingRules], Grader]] = {
     **SHARED_GRADERS,
     **{name: make for kind in KINDS.values() for name, make in kind.graders.items()},
 }

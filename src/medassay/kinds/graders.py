@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from medassay.core.records.manifest_object import GraderRules, ManifestObject
+import msgspec
+
+from medassay.core.records.manifest import JudgedBanks
+from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
@@ -17,33 +20,22 @@ from medassay.prompt.own_template import check_holes
 _STEPPED = "g_eval"
 
 
-def graders_of(task: Task, manifest: ManifestObject) -> dict[str, Grader]:
-    """Return the grader of each domain, as its bank's card and the plan say.
-
-    `manifest` holds what a run remembers: banks, domains, and the rules of the plan, if it gave
-    any: evaluation `steps`, `ddx`, `graphs`.
-    """
-    steps = manifest.get("steps")
-    if steps and not any(name.startswith(_STEPPED) for name in task.graders.values()):
+def graders_of(task: Task, judged: JudgedBanks) -> dict[str, Grader]:
+    """Return the grader of each domain, as its bank's card and the plan say."""
+    steps = judged.steps
+    if steps is not None and not any(name.startswith(_STEPPED) for name in task.graders.values()):
         raise InputError(f"plan: task '{task.name}' has no evaluation steps; leave 'steps' out")
     if not task.graders:
         return {}
     if task.own is not None and "grader" in task.own.parts:
-        return {domain: OwnGrader(own=task.own) for domain in manifest["domains"]}
+        return {domain: OwnGrader(own=task.own) for domain in judged.domains}
     [name] = set(task.graders.values())
-    if steps and steps["with_path"] == (name == "g_eval_no_path"):
-        needed = "without" if steps["with_path"] else "with"
+    if steps is not None and steps.with_path == (name == "g_eval_no_path"):
+        needed = "without" if steps.with_path else "with"
         raise InputError(f"plan: task '{task.name}' needs steps written {needed} a reasoning path")
-    rules: GraderRules = {
-        "steps": steps["texts"] if steps else {},
-        "graphs": manifest.get("graphs", []),
-    }
-    if "ddx" in manifest:
-        rules |= {"ddx": manifest["ddx"]}
-    cards = {bank["version"]: bank for bank in manifest["banks"]}
+    cards = {bank.version: bank for bank in judged.banks}
     graders = {
-        domain: GRADERS[name]({**cards[bank], **rules})
-        for domain, bank in manifest["domains"].items()
+        domain: GRADERS[name](cards[version], judged) for domain, version in judged.domains.items()
     }
     if task.own is not None and task.own.grader_templates:
         [(file, texts)] = task.own.grader_templates.items()
@@ -88,4 +80,4 @@ def remembered_graphs(task: Task, named: Sequence[str], base: Path) -> ManifestO
     names = [graph.name for graph in graphs]
     if len(set(names)) < len(names):
         raise InputError(f"plan: two graphs bear one name: {', '.join(names)}")
-    return {"graphs": [graph.remembered() for graph in graphs]}
+    return {"graphs": [msgspec.to_builtins(graph.remembered()) for graph in graphs]}

@@ -12,8 +12,7 @@ from medassay.core.protocols import Summary
 from medassay.core.records.document_schema import DocumentSchema
 from medassay.core.records.item import Item
 from medassay.core.records.item_object import ItemObject
-from medassay.core.records.manifest import Manifest
-from medassay.core.records.manifest_object import GraderRules
+from medassay.core.records.manifest import JudgingRules, Manifest, RunBank
 from medassay.core.records.plan import Plan
 from medassay.core.records.sealed_object import TrialObject
 from medassay.core.records.statistics import LeaderboardRow, Statistics
@@ -128,7 +127,9 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     parsers: tuple[Parser, ...] = ()
     scorers: tuple[Scorer, ...] = ()
     measures: tuple[Measure, ...] = ()
-    graders: Mapping[str, Callable[[GraderRules], Grader]] = msgspec.field(default_factory=dict)
+    graders: Mapping[str, Callable[[RunBank, JudgingRules], Grader]] = msgspec.field(
+        default_factory=dict
+    )
     key: str = ""
     summary: Callable[[RunItems, Manifest, Task], Summary | None] | None = None
     rules: KindRules | None = None

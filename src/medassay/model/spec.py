@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from medassay.core.json import parse_json
 from medassay.core.record_check import RecordError, first_wrong, read_record
-from medassay.core.records.model import FROM_A_RUN, ModelSpec
+from medassay.core.records.model import FROM_A_RUN, ModelSpec, Price
 from medassay.errors import InputError
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
@@ -107,6 +107,16 @@ def remembered(entry: dict[str, Any]) -> ModelSpec:
         raise InputError(f"{where}: field '{field}': {problem}") from None
     finally:
         FROM_A_RUN.reset(token)
+
+
+def remembered_price(entry: dict[str, Any]) -> Price | None:
+    """Return what tokens of a remembered model cost; None where the run does not say, or says what
+    no entry may: it was made elsewhere.
+    """
+    try:
+        return remembered(entry).known_price
+    except InputError:
+        return None
 
 
 def _trusted_hosts(document: Mapping[str, Any], file: str) -> tuple[str, ...]:

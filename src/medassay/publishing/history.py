@@ -25,7 +25,7 @@ from medassay.core.ledger import (
 )
 from medassay.core.private import open_to_all
 from medassay.core.records.identity import BoardIdentity
-from medassay.core.records.manifest_object import ManifestObject
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.rerun import Rerun
 from medassay.core.records.seal import Seal
 from medassay.core.records.statistics import OVERALL
@@ -172,21 +172,21 @@ def record_publication(site: Path, board: Board, place: Path, signer: Signer | N
     _write_site(site, board)
 
 
-def recorded(manifest: ManifestObject, seal: Seal, rerun: Rerun | None) -> LedgerObject:
+def recorded(manifest: Manifest, seal: Seal, rerun: Rerun | None) -> LedgerObject:
     """Return what a line of the ledger says of a publication's run.
 
     Lines of earlier versions lack `joined` and `rerun`.
     """
     record: LedgerObject = {
-        "run": manifest["run"],
-        "banks": [bank["version"] for bank in manifest["banks"]],
-        "methodology": manifest["methodology"],
+        "run": manifest.run,
+        "banks": [bank.version for bank in manifest.banks],
+        "methodology": manifest.methodology,
         "root": seal.root,
     }
-    if manifest["plan"].get("demonstration"):
+    if manifest.plan.demonstration:
         record["demonstration"] = True
-    if "joined" in manifest:
-        record["joined"] = [member["run"] for member in manifest["joined"]]
+    if manifest.joined is not None:
+        record["joined"] = [member.run for member in manifest.joined]
     if rerun is not None:
         record["rerun"] = {
             "run": rerun.of.run,

@@ -31,7 +31,7 @@ class VerdictReader:
         self._bench = run.manifest.bench or {}
         self._answers = Answers(run, items, task)
         manifest = run.manifest
-        self._graders = graders_of(task, run.manifest_document)
+        self._graders = graders_of(task, run.manifest)
         self._imported = {judge.id for judge in manifest.judges if judge.provider == "import"}
         self._deleted = read_tombstones(run.path).items | {
             (item.domain, item.item) for item in manifest.deleted_items

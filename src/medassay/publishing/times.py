@@ -24,7 +24,7 @@ from medassay.core.records.manifest import RunMachine, RunModel
 from medassay.core.records.model import Price
 from medassay.core.records.target import OPEN_FORMS
 from medassay.errors import IntegrityError
-from medassay.model.spec import remembered
+from medassay.model.spec import remembered_price
 from medassay.report.times import TimesRow
 from medassay.storage.journal import VERDICTS
 from medassay.storage.jsonl import read_as
@@ -292,11 +292,7 @@ def _prices(run: Run) -> dict[tuple[Role, str], Price | None]:
         ("judge", judge, entry)
         for judge, entry in zip(manifest.judges, document.get("judges", ()), strict=True)
     ]
-    prices: dict[tuple[Role, str], Price | None] = {}
-    for role, model, entry in entries:
-        with suppress(ValueError):  # made elsewhere, say: the price is not known
-            prices[role, model.id] = remembered(entry).known_price
-    return prices
+    return {(role, model.id): remembered_price(entry) for role, model, entry in entries}
 
 
 def _row(

@@ -236,7 +236,7 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
         if not sums.is_file() or file_sha256(sums) != entry.event.sums_sha256:
             raise Mismatch(f"p/{name}/data/{SUMS}: not the file of {LEDGER}")
         run = Run(folder / "p" / name / DATA)
-        for key, value in recorded(run.manifest_document, run.seal, rerun_of(run)).items():
+        for key, value in recorded(run.manifest, run.seal, rerun_of(run)).items():
             earlier = (
                 key in ("joined", "rerun") and key not in record
             )  # written before these were told

@@ -16,7 +16,7 @@ from medassay.core.keyed import keyed
 from medassay.core.ledger import PublishedRerun
 from medassay.core.records.changes import PublicationChanges
 from medassay.core.records.identity import BoardIdentity
-from medassay.core.records.manifest import RunModel
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.relations import Relations
 from medassay.core.records.rerun import Rerun
@@ -190,15 +190,16 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     what a row of each metric tells, `judged_task` by which task judges decide on answers. Where a
     run has several metrics, `by_metric` has a board of each, with the folder of its rankings, and
     each knows the `whole`. `identity` is what the publisher says of the board, `texts` the words of
-    its language, `changes` what it says otherwise than the publication before it. `entries` are
-    those of its models. `data_files` are the files that lie in `data/`; `worst_answers` gives the
-    lowest answers of each (model, setting, mode).
+    its language, `changes` what it says otherwise than the publication before it. `data_files`
+    are the files that lie in `data/`; `worst_answers` gives the lowest answers of each (model,
+    setting, mode). `manifest_document` is the manifest with all its keys, for templates, which list
+    some.
     """
 
     publication: str
     date: str
-    manifest: ManifestObject
-    entries: Mapping[str, RunModel]
+    manifest: Manifest
+    manifest_document: ManifestObject
     statistics: Statistics
     seal: Seal
     failures: Mapping[str, int]
@@ -238,7 +239,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def model_facts(self) -> Mapping[str, Mapping[str, str]]:
         """Return model → what its entry states of family, licence, weights, size, location."""
-        return {name: model_facts(entry) for name, entry in self.entries.items()}
+        return {name: model_facts(entry) for name, entry in self.manifest.models.items()}
 
     def domain_name(self, domain: str) -> str:
         """Return the plain name of a domain, its id where the publisher gave none."""
@@ -283,42 +284,37 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def demonstration(self) -> bool:
         """Return whether its models are scripted, and ranked to show what a board looks like."""
-        return bool(self.manifest["plan"].get("demonstration"))
+        return self.manifest.plan.demonstration
 
     @property
     def own_code(self) -> dict[str, str]:
         """Return role → code of the publisher that made the numbers of this board."""
-        parts = self.manifest.get("own_code", {}).get("parts", {})
-        return {
-            role: f"{part['name']}@{part['sha256'][:12]}"
-            + (f" of {part['package']}" if "package" in part else "")
-            for role, part in parts.items()
-        }
+        own = self.manifest.own_code
+        return {} if own is None else {role: part.shown for role, part in own.parts.items()}
 
     @property
     def own_method(self) -> OwnMethod | None:
         """Return what of the method is the publisher's own, None where nothing is."""
-        own = self.manifest.get("own_code")
+        own = self.manifest.own_code
         if own is None:
             return None
-        prompts = {**own.get("templates", {}), **own.get("grader_templates", {})}
-        schema = own.get("schema")
+        prompts = {**own.templates, **own.grader_templates}
         return OwnMethod(
             code=self.own_code,
-            scale=own["scale"],
-            columns=own["columns"],
+            scale=own.scale,
+            columns=own.columns,
             prompts={
                 f"{name} ({language or 'any language'})": text
                 for name, texts in prompts.items()
                 for language, text in sorted(texts.items())
             },
-            schema=json.dumps(schema, ensure_ascii=False, indent=1) if schema else "",
+            schema=json.dumps(own.schema, ensure_ascii=False, indent=1) if own.schema else "",
         )
 
     @property
     def judged(self) -> bool:
         """Return whether judges decide on answers here."""
-        if "bench" not in self.manifest:
+        if self.manifest.bench is None:
             return False
         return self.whole is None or any(
             row.judge_failures is not None for row in self.statistics.rows(OVERALL)
@@ -334,13 +330,13 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def domains(self) -> list[str]:
         """Return the domains without the overall ranking."""
         if self.whole is None:
-            return sorted(self.manifest["domains"])
+            return sorted(self.manifest.domains)
         return sorted(name for name in self.statistics.domains if name != OVERALL)
 
     @property
     def models(self) -> list[str]:
         """Return the models of the run."""
-        return sorted(self.entries)
+        return sorted(self.manifest.models)
 
     def rows(self, domain: str, mode: str | None = None) -> Sequence[LeaderboardRow]:
         """Return the rows of one ranking, of all modes if none is named, with what the board's kind

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from medassay.core.json import record_as
+from medassay.core.records.manifest import RunGraph
 from medassay.errors import IntegrityError
 from medassay.report.graph_layout import layout
 
@@ -127,7 +128,7 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
         return AnswerPath(boxes=boxes, edges=edges, says="; ".join(_branches(steps)))
 
 
-def drawings(graphs: Sequence[Mapping[str, Any]]) -> dict[str, Drawing]:
+def drawings(graphs: Sequence[RunGraph]) -> dict[str, Drawing]:
     """Return a drawing of each graph that a run remembers, by name.
 
     Raises
@@ -135,14 +136,14 @@ def drawings(graphs: Sequence[Mapping[str, Any]]) -> dict[str, Drawing]:
     IntegrityError
         When the text of one is no graph.
     """
-    return {graph["name"]: _drawing(number, _graph(graph)) for number, graph in enumerate(graphs)}
+    return {graph.name: _drawing(number, _graph(graph)) for number, graph in enumerate(graphs)}
 
 
-def _graph(graph: Mapping[str, Any]) -> GraphText:
+def _graph(graph: RunGraph) -> GraphText:
     try:
-        return msgspec.json.decode(graph["text"], type=GraphText)
+        return msgspec.json.decode(graph.text, type=GraphText)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise IntegrityError(f"manifest.json: graph '{graph['name']}': {error}") from None
+        raise IntegrityError(f"manifest.json: graph '{graph.name}': {error}") from None
 
 
 def _branches(steps: Sequence[PassedNode]) -> Iterator[str]:

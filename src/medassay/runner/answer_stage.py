@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -288,18 +288,16 @@ def trial_record(
         "value": answer.value,
         "reason": answer.reason,
     }
-    if completion.likelihoods is not None:
-        record["likelihoods"] = list(completion.likelihoods)
-    if completion.drawn is not None:
-        record["drawn"] = completion.drawn
-    if prompt.max_tokens is not None:
-        record["max_tokens"] = prompt.max_tokens
-    if prompt.order is not None:
-        record["order"] = list(prompt.order)
-    if prompt.retrieved:
-        record["retrieved"] = [list(place) for place in prompt.retrieved]
-    if prompt.own_source is not None:
-        record["own_source"] = prompt.own_source
+    likelihoods, order = completion.likelihoods, prompt.order
+    further = {
+        "likelihoods": None if likelihoods is None else list(likelihoods),
+        "drawn": completion.drawn,
+        "max_tokens": prompt.max_tokens,
+        "order": None if order is None else list(order),
+        "retrieved": [list(place) for place in prompt.retrieved] or None,
+        "own_source": prompt.own_source,
+    }
+    record |= cast(TrialObject, {k: value for k, value in further.items() if value is not None})
     return record
 
 

@@ -221,7 +221,7 @@ class JudgeStageSpec(msgspec.Struct, frozen=True):
     ) -> JudgeStage:
         """Return the stage."""
         opened = Run(run)
-        graders = graders_of(self.task, opened.manifest_document)
+        graders = graders_of(self.task, opened.manifest)
         items = RunItems(run, opened.manifest.domains)
         answers = Answers(opened, items, self.task, self.known)
         graders = spot_check_graders(graders) if self.name == SPOT_CHECK else graders

@@ -20,12 +20,6 @@ from medassay.storage.spend import Sum, summed
 from medassay.storage.unfinished import journal_outcomes
 
 State = Literal["sealed", "at work", "unfinished", "unreadable"]
-_MADE_FROM = {
-    "judged_from": "judged again",
-    "rescored_from": "scored again",
-    "again_of": "asked again",
-    "fresh_of": "asked anew",
-}
 
 
 class RunOverview(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +103,7 @@ def _run(
         models=sorted(manifest.models),
         created_at=manifest.created_at,
         state="sealed" if run.sealed else working,
-        made_from=_origin(run),
+        made_from=next((f"{act}: {name}" for act, name in manifest.sources.items()), ""),
         trials=counts.total() - counts["failed"],
         failed=counts["failed"],
         verdicts=n_verdicts,
@@ -137,16 +131,6 @@ def _verdicts(run: Run) -> int:
         return journal_outcomes(run.path / VERDICTS).total()
     with path.open("rb") as file:
         return sum(1 for _ in file)
-
-
-def _origin(run: Run) -> str:
-    """Return how a run came out of another one, "" where it did not."""
-    document: Mapping[str, Any] = run.manifest_document
-    for key, how in _MADE_FROM.items():
-        origin = document.get(key)
-        if isinstance(origin, Mapping):
-            return f"{how}: {origin.get('run', '')}"
-    return ""
 
 
 def _published(workspace: Path) -> dict[str, list[str]]:

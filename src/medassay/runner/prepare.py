@@ -14,6 +14,7 @@ from medassay.context.tools.schema import tool_schema
 from medassay.core.records.context_config import CONTEXTS
 from medassay.core.records.item import Bank
 from medassay.core.records.leaderboard import fallback_lines
+from medassay.core.records.manifest import judged_banks
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
@@ -120,7 +121,9 @@ def prepare(
         contexts.check(bank.items[at] for bank, at in schedule.items())
     entries = [bank_entry(bank) for bank in banks]
     rules = _rules(schedule, base)
-    graders = graders_of(task, {"banks": entries, "domains": schedule.domains, **rules})
+    graders = graders_of(
+        task, judged_banks({"banks": entries, "domains": schedule.domains, **rules})
+    )
     assignment = assign_judges(plan, task, schedule.specs, specs, graders, rules)
     embedding = "" if contexts is None else embedding_entry(contexts.index)
     prepared = PreparedRun(

@@ -13,6 +13,7 @@ from msgspec import structs
 from medassay.core.amount import NOTHING, Amount
 from medassay.core.canonical import canonical
 from medassay.core.records.context_config import DEAF_TURNS, LONGEST_RESULT, ToolRules
+from medassay.core.records.manifest import JudgingRules
 from medassay.core.records.model import FREE, ModelSpec
 from medassay.core.records.plan import BudgetRules, PlanSource, load_plan, opened_plan
 from medassay.core.records.preview import ModelPreview, Preview, SpentByNow, TaskPreview
@@ -130,6 +131,7 @@ def judged_cases(
     """
     entries = [*schedule.specs.values(), *assignment.models.values()]
     speaker = speaker_pattern({name for spec_ in entries for name in (spec_.id, spec_.model)})
+    rules = msgspec.convert(assignment.rules, JudgingRules)
     cases: dict[int, tuple[Case, bool]] = {}
     for name, spec in schedule.specs.items():
         longest = "x" * (spec.reply_tokens * CHARACTERS_PER_TOKEN)
@@ -145,7 +147,7 @@ def judged_cases(
                 stored = store.get(request_key(constant, prompt.asked, repeat))
             code = schedule.task.own
             if stored is None or (code is not None and code.parser_name and not code.runs):
-                text = parser.longest(assignment.rules) if parser.longest else longest
+                text = parser.longest(rules) if parser.longest else longest
                 cases[number] = Case(item=item, text=text), False
                 continue
             answer = read_answer(item, prompt, stored, parser, schedule.plan.extraction)

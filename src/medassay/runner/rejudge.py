@@ -10,7 +10,7 @@ import msgspec
 
 from medassay.bank.run_items import RunItems
 from medassay.core.again import UNUSABLE, Again, read_again
-from medassay.core.records.manifest import Manifest
+from medassay.core.records.manifest import Manifest, judged_banks
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import FREE
 from medassay.core.records.plan import EngineRules, Plan
@@ -305,11 +305,7 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
         rules |= {"steps": load_steps(options.steps).to_dict()}
     if task.graphs and not options.graphs and "graphs" in document:
         rules |= {"graphs": document["graphs"]}
-    judged: ManifestObject = {
-        "banks": document["banks"],
-        "domains": document["domains"],
-        **rules,
-    }
+    judged = judged_banks({"banks": document["banks"], "domains": document["domains"], **rules})
     assignment = assign_judges(plan, task, tested, specs, graders_of(task, judged), rules)
     if assignment is None:
         raise InputError(f"task '{task.name}' has no judges; name another one with --task")
@@ -349,7 +345,7 @@ def _assignment_of(source: Run, task: Task, models_file: ModelsSource) -> JudgeA
         specs[judge.id] = now if now is not None and same else judge
     refuse_leaving(manifest.leaving, specs.values())
     return JudgeAssignment(
-        graders=graders_of(task, document),
+        graders=graders_of(task, manifest),
         seats={m: tuple(specs[n] for n in names) for m, names in manifest.bench.items()},
         seed=int(manifest.plan.seed),
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from medassay.bank.run_items import RunItems
+from medassay.core.records.manifest import judged_banks
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.plan import EngineRules
 from medassay.errors import InputError
@@ -60,7 +61,7 @@ def rescore(
         ]
     task = trusted(task_of_run(source.manifest), source.path, trust_code=trust_code)
     refuse_unscorable(source, task)
-    graders = graders_of(task, identity) if "bench" in identity else {}
+    graders = graders_of(task, judged_banks(identity)) if "bench" in identity else {}
     if graders:
         identity |= grader_entry(graders)
     identity |= {

@@ -2,14 +2,15 @@
 down.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
+
+import msgspec
 
 from medassay.core.amount import NOTHING, Amount
 from medassay.core.private import make_folder
@@ -17,7 +18,7 @@ from medassay.core.records.completion import Usage
 from medassay.core.records.model import ModelSpec, Price
 from medassay.core.records.plan import BudgetRules
 from medassay.errors import InputError
-from medassay.model.spec import remembered
+from medassay.model.spec import remembered_price
 from medassay.runner.budget import Budget, refuse_unknown_prices
 from medassay.storage.object_store import Mirror, fetch_stores, is_address, mirror_of
 from medassay.storage.response import ResponseStore
@@ -145,19 +146,14 @@ def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
 
     Prices are those that the runs remember.
     """
-    document = {
+    manifests = {
         path.parent: _manifest(path) for path in (workspace / "runs").glob("*/manifest.json")
     }
-    runs = sorted(document, key=lambda run: str(document[run].get("created_at", "")))
+    runs = sorted(manifests, key=lambda run: manifests[run].created_at)
     prices: dict[str, Price | None] = {}
     for run in runs:
-        # Made elsewhere, say, or by a provider that is not installed here.
-        with suppress(AttributeError, LookupError, TypeError, ValueError, InputError):
-            entries = [
-                *document[run].get("models", {}).values(),
-                *document[run].get("judges", []),
-            ]
-            prices |= {entry["id"]: remembered(entry).known_price for entry in entries}
+        prices |= {name: remembered_price(e) for name, e in manifests[run].models.items()}
+        prices |= {str(e.get("id")): remembered_price(e) for e in manifests[run].judges}
     usages = store.usages()
     sums: dict[tuple[str, str, str], Amount] = {}
 
@@ -167,7 +163,7 @@ def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
         sums[place] = sums.get(place, Amount()) + used(prices.get(model), usage)
 
     for run in runs:
-        month = str(document[run].get("created_at", ""))[:7]
+        month = manifests[run].created_at[:7]
         for key in _keys_in(run):
             if key in usages:
                 add(run.name, month, key)
@@ -186,12 +182,20 @@ def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
     ]
 
 
-def _manifest(path: Path) -> dict[str, Any]:
+class _PricedManifest(msgspec.Struct, frozen=True):
+    """When a run was made, and the entries of its models and judges."""
+
+    created_at: str = ""
+    models: dict[str, dict[str, Any]] = {}
+    judges: list[dict[str, Any]] = []
+
+
+def _manifest(path: Path) -> _PricedManifest:
+    """Return what a manifest says of prices; nothing of one that cannot be read."""
     try:
-        manifest = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return manifest if isinstance(manifest, dict) else {}
+        return msgspec.json.decode(path.read_bytes(), type=_PricedManifest)
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return _PricedManifest()
 
 
 def _keys_in(run: Path) -> Iterator[str]:

@@ -19,7 +19,6 @@ Kind = Literal["unfinished", "superseded", "orphaned"]
 _HALF = (".part", ".new")  # files that a process was writing when it ended
 _RUN_NAME = re.compile(rb'"run":"([^"]+)"')
 _LEASE_SECONDS = 600.0  # a lease is renewed every few seconds
-_FROM = ("again_of", "judged_from", "rescored_from", "fresh_of")
 
 
 class Leftover(msgspec.Struct, frozen=True):
@@ -100,12 +99,7 @@ def _superseded(runs: Sequence[Run], published: set[str]) -> Iterator[Run]:
     names.
     """
     sealed = [run for run in runs if run.sealed]
-    named = {
-        origin["run"]
-        for run in runs
-        for name in _FROM
-        if isinstance(origin := run.manifest_document.get(name), dict)
-    }
+    named = {name for run in runs for name in run.manifest.sources.values()}
     for run in sealed:
         stem, _, counter = run.path.name.rpartition("-")
         later = [

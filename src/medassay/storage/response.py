@@ -24,6 +24,7 @@ import msgspec
 import platformdirs
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.keyed import keyed
 from medassay.core.private import close_to_others, make_folder, open_file
 from medassay.core.records.completion import Completion, ReplyColumns, Usage
 from medassay.errors import IntegrityError
@@ -318,28 +319,16 @@ class ResponseStore:
 
 def completion_to_dict(completion: Completion) -> dict[str, Any]:
     """Return a completion as plain JSON values; what is empty is left out."""
-    plain: dict[str, Any] = {
+    plain = {
         "text": completion.text,
         "finish": completion.finish,
         "usage": completion.usage.to_dict(),
         "seconds": round(completion.seconds, 6),
+        "logprobs": completion.logprobs,
+        "alternatives": completion.alternatives,
+        "likelihoods": completion.likelihoods,
+        "drawn": completion.drawn,
+        "calls": [keyed(call, "id", "name", "arguments", "details") for call in completion.calls]
+        or None,
     }
-    if completion.logprobs is not None:
-        plain["logprobs"] = completion.logprobs
-    if completion.alternatives is not None:
-        plain["alternatives"] = completion.alternatives
-    if completion.likelihoods is not None:
-        plain["likelihoods"] = completion.likelihoods
-    if completion.drawn is not None:
-        plain["drawn"] = completion.drawn
-    if completion.calls:
-        plain["calls"] = [
-            {
-                "id": call.id,
-                "name": call.name,
-                "arguments": call.arguments,
-                "details": call.details,
-            }
-            for call in completion.calls
-        ]
-    return plain
+    return {key: value for key, value in plain.items() if value is not None}

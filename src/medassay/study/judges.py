@@ -307,7 +307,7 @@ def _scored(
         raise InputError(
             f"{name}: labels of facts, but task '{task.name}' is judged as a whole; expected scores"
         )
-    graders = graders_of(task, run.manifest_document)
+    graders = graders_of(task, manifest)
     items = RunItems(run.path, manifest.domains)
     scored: dict[TrialPlace, Judgement] = {}
     for key, parts_said in parts.items():

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from medassay.core.records.manifest import RunModel
 from medassay.core.records.statistics import OVERALL, LeaderboardRow, Micro
 from medassay.core.records.trial import RowKey
 from medassay.errors import InputError
@@ -76,7 +77,7 @@ def curves(suite: SuiteRun) -> list[CurvePoint]:
         run = suite.run(part.runs[ANSWERS])
         if not has_mean(run):
             continue
-        entries = run.manifest_document["models"]
+        entries = run.manifest.models
         metric = run.statistics.metric
         rows = {row.key: row.micro or row for row in run.statistics.rows(OVERALL)}
         for (series, setting), checkpoints in sorted(_series(entries, item_scores(run)).items()):
@@ -85,14 +86,14 @@ def curves(suite: SuiteRun) -> list[CurvePoint]:
 
 
 def _series(
-    entries: Mapping[str, Mapping[str, object]], scores: Mapping[RowKey, Items]
+    entries: Mapping[str, RunModel], scores: Mapping[RowKey, Items]
 ) -> dict[tuple[str, str], list[_Checkpoint]]:
     """Return (series, setting) → its checkpoints by step; a single one is no curve."""
     series: dict[tuple[str, str], list[_Checkpoint]] = {}
     for (model, setting), items in scores.items():
-        step = entries[model].get("step")
-        if isinstance(step, int) and items:
-            name = str(entries[model].get("series") or entries[model].get("family") or "")
+        step = entries[model].step
+        if step is not None and items:
+            name = entries[model].series or entries[model].family or ""
             series.setdefault((name, setting), []).append(_Checkpoint(model, step, items))
     return {
         key: sorted(checkpoints, key=lambda checkpoint: (checkpoint.step, checkpoint.model))

@@ -7,7 +7,6 @@ pathway, alone or beside 1 or 2. The types that a model names must be those of w
 Source: specification of bank synthesis, 10.1, flaw detection.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -19,7 +18,7 @@ from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import LETTERS
 from medassay.errors import InputError
 from medassay.synthesis.project import Event
-from medassay.synthesis.question import checked_text, reply_object
+from medassay.synthesis.question import checked_text, reply_record
 from medassay.synthesis.records import CorrectableFields, Correction
 from medassay.synthesis.refine import read_steps
 
@@ -29,11 +28,22 @@ TYPES = {
     2: "question",
     3: "pathway",
 }
-_KEYS = {
-    *("sense", "key_right", "also_right", "path_right", "guidelines", "issues"),
-    *("types", "reasons", "item", "path"),
-}
 _LONGEST = 8000
+
+
+class _CorrectionReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a review says; nothing of it is checked yet."""
+
+    sense: Any
+    key_right: Any
+    also_right: Any
+    path_right: Any
+    guidelines: Any
+    issues: Any
+    types: Any
+    reasons: Any
+    item: Any
+    path: Any
 
 
 def item_text(record: ItemObject) -> str:
@@ -56,17 +66,17 @@ def read_correction(reply: str, record: ItemObject) -> Correction:
     ValueError
         Saying what is missing, or that types and changes do not agree.
     """
-    value = reply_object(reply, _KEYS)
+    value = reply_record(reply, _CorrectionReply)
     for key in ("sense", "key_right", "path_right"):
-        if type(value[key]) is not bool:
-            raise ValueError(f"{key} is {value[key]!r:.40}; expected true or false")
+        if type(getattr(value, key)) is not bool:
+            raise ValueError(f"{key} is {getattr(value, key)!r:.40}; expected true or false")
     letters = LETTERS[: len(item_line(record).options)]
-    for letter in _texts_of(value["also_right"], "also_right"):
+    for letter in _texts_of(value.also_right, "also_right"):
         if letter not in letters or len(letter) != 1:
             raise ValueError(
                 f"also_right {letter!r:.20}; expected letters {letters[0]} to {letters[-1]}"
             )
-    types = value["types"]
+    types = value.types
     if not isinstance(types, list) or any(type(t) is not int or t not in TYPES for t in types):
         raise ValueError(f"types {types!r:.40}; expected a list of numbers from 0 to 3")
     after = _after(value, record)
@@ -77,14 +87,14 @@ def read_correction(reply: str, record: ItemObject) -> Correction:
             " and no change with type 0"
         )
     return Correction(
-        sense=value["sense"],
-        key_right=value["key_right"],
-        path_right=value["path_right"],
-        also_right=value["also_right"],
-        guidelines=[line[:500] for line in _texts_of(value["guidelines"], "guidelines")][:20],
-        issues=[line[:1000] for line in _texts_of(value["issues"], "issues")][:20],
+        sense=value.sense,
+        key_right=value.key_right,
+        path_right=value.path_right,
+        also_right=value.also_right,
+        guidelines=[line[:500] for line in _texts_of(value.guidelines, "guidelines")][:20],
+        issues=[line[:1000] for line in _texts_of(value.issues, "issues")][:20],
         types=sorted(set(types)),
-        reasons=checked_text(value["reasons"], "reasons", _LONGEST),
+        reasons=checked_text(value.reasons, "reasons", _LONGEST),
         after=after,
     )
 
@@ -100,12 +110,12 @@ def shown_fields(record: ItemObject) -> CorrectableFields:
     return msgspec.convert(record, CorrectableFields)
 
 
-def _after(value: Mapping[str, Any], record: ItemObject) -> CorrectableFields:
+def _after(value: _CorrectionReply, record: ItemObject) -> CorrectableFields:
     """Return the fields of the item after the change."""
-    if value["types"] == [0] and not value["item"]:
+    if value.types == [0] and not value.item:
         return shown_fields(record)
-    item, path = item_line(record), value["path"]
-    after = _from_list(value["item"], len(item.options))
+    item, path = item_line(record), value.path
+    after = _from_list(value.item, len(item.options))
     if not item.path and not path:
         return after
     steps = read_steps(path) if isinstance(path, str) and path else None

@@ -9,6 +9,9 @@ Source: specification of bank synthesis, 10.4 (CareQA).
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.item_object import ItemObject
@@ -26,7 +29,7 @@ from medassay.synthesis.exam_paper import (
 )
 from medassay.synthesis.plan import Exam, SynthesisPlan
 from medassay.synthesis.project import BY_PROGRAM, Event, Place, Step, Workshop, basis_of
-from medassay.synthesis.question import checked_text, contains, reply_object
+from medassay.synthesis.question import checked_text, contains, reply_record
 from medassay.synthesis.records import OnlyAnswer, OpenVersion, VersionChoice
 from medassay.synthesis.source import read_source
 from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, value_of
@@ -294,6 +297,21 @@ class ExamMaker:
         return item
 
 
+class _VersionReply(msgspec.Struct, frozen=True):
+    convertible: Any
+    question: Any = None
+
+
+class _ChoiceReply(msgspec.Struct, frozen=True):
+    choice: Any
+    reason: Any = ""
+
+
+class _OnlyReply(msgspec.Struct, frozen=True):
+    only: Any
+    other: Any = []
+
+
 def read_version(reply: str, question: ExamQuestion | None = None) -> OpenVersion:
     """Return an open version of a question, or that there can be none.
 
@@ -302,12 +320,12 @@ def read_version(reply: str, question: ExamQuestion | None = None) -> OpenVersio
     ValueError
         Saying which rule is broken.
     """
-    reply_value = reply_object(reply, {"convertible"})
-    if reply_value["convertible"] is False:
+    value = reply_record(reply, _VersionReply)
+    if value.convertible is False:
         return OpenVersion(convertible=False)
-    if reply_value["convertible"] is not True:
+    if value.convertible is not True:
         raise ValueError("convertible is neither true nor false")
-    text = checked_text(reply_value.get("question"), "question", _LONGEST)
+    text = checked_text(value.question, "question", _LONGEST)
     is_own = question is not None and not contains(question.question, question.right)
     if question is not None and is_own and contains(text, question.right):
         raise ValueError("the question contains its answer")
@@ -319,13 +337,10 @@ def read_choice(reply: str, n_versions: int = len(_VERSIONS)) -> VersionChoice:
 
     Anything else raises ValueError.
     """
-    reply_value = reply_object(reply, {"choice"})
-    if type(reply_value["choice"]) is not int or not 0 <= reply_value["choice"] <= n_versions:
-        raise ValueError(
-            f"choice {reply_value['choice']!r:.20}; expected a number from 0 to {n_versions}"
-        )
-    reason = str(reply_value.get("reason", ""))[:2000]
-    return VersionChoice(choice=reply_value["choice"], reason=reason)
+    value = reply_record(reply, _ChoiceReply)
+    if type(value.choice) is not int or not 0 <= value.choice <= n_versions:
+        raise ValueError(f"choice {value.choice!r:.20}; expected a number from 0 to {n_versions}")
+    return VersionChoice(choice=value.choice, reason=str(value.reason)[:2000])
 
 
 def read_only(reply: str) -> OnlyAnswer:
@@ -333,15 +348,11 @@ def read_only(reply: str) -> OnlyAnswer:
 
     Anything else raises ValueError.
     """
-    reply_value = reply_object(reply, {"only"})
-    others = reply_value.get("other", [])
-    if (
-        type(reply_value["only"]) is not bool
-        or not isinstance(others, list)
-        or (reply_value["only"] and others)
-    ):
+    value = reply_record(reply, _OnlyReply)
+    others = value.other
+    if type(value.only) is not bool or not isinstance(others, list) or (value.only and others):
         raise ValueError(
             "expected only, true or false, and other right answers exactly where it is false"
         )
     other = [str(text)[:500] for text in others][:20]
-    return OnlyAnswer(only=reply_value["only"], other=other)
+    return OnlyAnswer(only=value.only, other=other)

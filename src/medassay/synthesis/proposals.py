@@ -12,6 +12,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from medassay.bank.catalog import BANKS
@@ -33,7 +34,7 @@ from medassay.synthesis.question import (
     checked_text,
     contains,
     read_question,
-    reply_object,
+    reply_record,
     shuffled,
 )
 from medassay.synthesis.records import DraftIssue, DraftVerdict, ItemDraft
@@ -263,6 +264,25 @@ def draft_text(draft: ItemDraft) -> str:
     return "\n".join(lines)
 
 
+class _DraftReply(msgspec.Struct, frozen=True, kw_only=True):
+    question: Any
+    answer: Any
+    sources: Any
+
+
+class _ClosedReply(_DraftReply, frozen=True, kw_only=True):
+    options: Any
+
+
+class _OpenReply(_DraftReply, frozen=True, kw_only=True):
+    facts: Any
+
+
+class _VerdictReply(msgspec.Struct, frozen=True):
+    verdict: Any
+    issues: Any
+
+
 def read_draft(reply: str, form: str) -> ItemDraft:
     """Return a draft in a reply.
 
@@ -271,19 +291,20 @@ def read_draft(reply: str, form: str) -> ItemDraft:
     ValueError
         Saying which rule is broken.
     """
-    keys = {"question", "answer", "sources", "options" if form == "closed" else "facts"}
-    reply_value = reply_object(reply, keys)
-    question = checked_text(reply_value["question"], "question", _LONGEST)
-    answer = checked_text(reply_value["answer"], "answer", _LONGEST_ANSWER)
-    sources = _texts(reply_value["sources"], "sources", 1, 10)
+    value: _ClosedReply | _OpenReply = (
+        reply_record(reply, _ClosedReply) if form == "closed" else reply_record(reply, _OpenReply)
+    )
+    question = checked_text(value.question, "question", _LONGEST)
+    answer = checked_text(value.answer, "answer", _LONGEST_ANSWER)
+    sources = _texts(value.sources, "sources", 1, 10)
     options: list[str] | UnsetType = UNSET
     facts: list[str] | UnsetType = UNSET
-    if form == "closed":
-        options = list(checked_options(reply_value["options"]))
+    if isinstance(value, _ClosedReply):
+        options = list(checked_options(value.options))
         if answer not in options:
             raise ValueError(f"the answer is none of the {OPTIONS} options, word for word")
     else:
-        facts = _texts(reply_value["facts"], "facts", 1, 12)
+        facts = _texts(value.facts, "facts", 1, 12)
     if contains(question, answer):
         raise ValueError("the question contains its answer")
     return ItemDraft(
@@ -299,8 +320,8 @@ def read_verdict(reply: str) -> DraftVerdict:
     ValueError
         Saying which rule is broken.
     """
-    reply_value = reply_object(reply, {"verdict", "issues"})
-    verdict, issues = reply_value["verdict"], reply_value["issues"]
+    value = reply_record(reply, _VerdictReply)
+    verdict, issues = value.verdict, value.issues
     if verdict not in _VERDICTS:
         raise ValueError(f"verdict {verdict!r:.40}; expected {', '.join(_VERDICTS)}")
     if not isinstance(issues, list):

@@ -8,15 +8,17 @@ import random
 import re
 import unicodedata
 from collections.abc import Sequence, Set
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import fields
 
 from medassay.core.records.target import LETTERS
 from medassay.core.reply.json_value import read_json_reply
 from medassay.synthesis.pathway import same_leaf
 
 OPTIONS = 5
+T = TypeVar("T", bound=msgspec.Struct)
 _FIELDS = 4  # question, answer, options, letter
 _LONGEST_QUESTION, _LONGEST_OPTION = 3000, 400  # characters
 _PREFIX = re.compile(r"\A\(?([A-Ea-e])[.):]\)?\s+")
@@ -147,6 +149,19 @@ def reply_object(reply: str, keys: Set[str]) -> dict[str, Any]:
     if absent := sorted(keys - json_value.value.keys()):
         raise ValueError(f"no key '{absent[0]}'; expected {', '.join(sorted(keys))}")
     return json_value.value
+
+
+def reply_record(reply: str, kind: type[T]) -> T:
+    """Return the JSON object of a reply as a record with its keys; what has no default must be
+    there. Nothing is checked of values that may be anything.
+
+    Raises
+    ------
+    ValueError
+        When there is none, or a key is absent.
+    """
+    keys = {field.encode_name for field in fields(kind) if field.required}
+    return msgspec.convert(reply_object(reply, keys), kind)
 
 
 def contains(question: str, answer: str) -> bool:

@@ -162,6 +162,23 @@ def _plain(text: str) -> list[Chapter]:
     return parts_of([lines], headings_of_text(lines))
 
 
+class _PdfHead(msgspec.Struct, frozen=True):
+    """What `pdf_pages` says of a document first: its number of pages, or why it cannot be read."""
+
+    problem: str = ""
+    pages: int = 0
+    made: str = ""
+    outline: list[tuple[int, str, int]] = []
+
+
+class _PdfPage(msgspec.Struct, frozen=True):
+    """What `pdf_pages` says of a page."""
+
+    height: float
+    pieces: list[tuple[float, float, float, float, str]]
+    drawings: list[tuple[float, float, float, float]]
+
+
 def _pdf(path: Path, pictures: Path) -> tuple[list[Chapter], tuple[Path, ...], str]:
     from importlib.util import find_spec
 
@@ -172,28 +189,28 @@ def _pdf(path: Path, pictures: Path) -> tuple[list[Chapter], tuple[Path, ...], s
     pictures.mkdir(parents=True, exist_ok=True)
     for former in pictures.glob("page-*.png"):  # of another version, which may have had more pages
         former.unlink()
-    rows = _in_child("medassay.synthesis.pdf_pages", path, pictures)
-    head: dict[str, Any] = next(rows)
-    if "problem" in head:
-        raise InputError(f"{path}: not readable as PDF: {head['problem']}")
+    first, *rows = _in_child("medassay.synthesis.pdf_pages", path, pictures)
+    head = msgspec.convert(first, _PdfHead)
+    if head.problem:
+        raise InputError(f"{path}: not readable as PDF: {head.problem}")
     pages = [
         Page(
-            [Piece(*piece) for piece in row["pieces"]],
-            [PageBox(*box) for box in row["drawings"]],
-            row["height"],
+            [Piece(*piece) for piece in page.pieces],
+            [PageBox(*box) for box in page.drawings],
+            page.height,
         )
-        for row in rows
+        for page in msgspec.convert(rows, list[_PdfPage])
     ]
-    if not pages or len(pages) < head["pages"]:
+    if not pages or len(pages) < head.pages:
         raise InputError(
-            f"{path}: {len(pages)} of {head['pages']} pages could be read; split or repair the"
+            f"{path}: {len(pages)} of {head.pages} pages could be read; split or repair the"
             " document"
         )
     pictures_found = tuple(sorted(pictures.glob("page-*.png")))
-    outline = _headings((level, title, page) for level, title, page in head["outline"])
+    outline = _headings((level, title, page) for level, title, page in head.outline)
     lines = reading_order(pages)
     places = places_on_pages(lines, outline or [*headings_of_pages(pages)])
-    return parts_of(lines, places), pictures_found, head["made"]
+    return parts_of(lines, places), pictures_found, head.made
 
 
 def _headings(levels: Iterable[tuple[int, str, int]]) -> list[Heading]:

@@ -8,15 +8,14 @@ import msgspec
 
 from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.completion import Usage
-from medassay.core.records.manifest_object import ManifestObject
-from medassay.core.records.model import Price
 from medassay.core.records.task import Task
 from medassay.core.records.trial import TrialLine, TrialPlace
 from medassay.core.scale import Scale
 from medassay.errors import InputError, IntegrityError
 from medassay.kinds.catalog import scorer_of
 from medassay.kinds.graders import graders_of
-from medassay.model.spec import remembered
+from medassay.model.spec import remembered_price
+from medassay.storage.run import Run
 from medassay.viewer.shape import shape_of
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # larger ones no database holds
@@ -103,22 +102,13 @@ class IndexedTrial(NamedTuple):
 
 
 class EntryMaker:
-    """Makes rows of the index from the lines of a run.
+    """Makes rows of the index from the lines of a run."""
 
-    Parameters
-    ----------
-    document : the manifest of the run, as its file has it
-    """
-
-    def __init__(self, document: ManifestObject, task: Task) -> None:
-        self._scales = scales_of(document, task)
+    def __init__(self, run: Run, task: Task) -> None:
+        self._scales = _scales_of(run, task)
         self._usual = task.scale
-        self._prices: dict[str, Price | None] = {}
-        for name, entry in document["models"].items():
-            try:
-                self._prices[name] = remembered(dict(entry)).known_price
-            except (InputError, ValueError):  # of an import: little more than a name
-                self._prices[name] = None
+        entries = run.manifest_document["models"]
+        self._prices = {name: remembered_price(entry) for name, entry in entries.items()}
 
     def scale_of(self, scorer: str) -> Scale:
         """Return the scale of a scorer's scores; of the task where nothing says which."""
@@ -166,14 +156,14 @@ class EntryMaker:
         )
 
 
-def scales_of(document: ManifestObject, task: Task) -> dict[str, Scale]:
+def _scales_of(run: Run, task: Task) -> dict[str, Scale]:
     """Return id of a scorer or grader of a run → the scale of its scores."""
     scales: dict[str, Scale] = {}
     for part, forms in task.single_tasks:
         for form in forms:
             scales[scorer_of(task, form).id] = part.scale
     try:
-        graders = graders_of(task, document)
+        graders = graders_of(task, run.manifest)
     except (InputError, IntegrityError, LookupError, ValueError):
         graders = {}  # of a run that remembers less than today's graders need
     return scales | {grader.id: grader.scale for grader in graders.values()}

@@ -205,7 +205,7 @@ class RunIndex:
         if self._maker is None:
             try:
                 task = task_of_run(self.run.manifest)
-                self._maker = EntryMaker(self.run.manifest_document, task)
+                self._maker = EntryMaker(self.run, task)
             except (LookupError, TypeError, ValueError) as error:
                 raise IntegrityError(
                     f"manifest.json: made by another version, or damaged: {error} is not known"

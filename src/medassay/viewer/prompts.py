@@ -78,7 +78,8 @@ class SentPrompts:
         tools = b"" if plan.tools is None else tool_schema(plan.tools)
         banks, plan = self._banks(plan)
         task = task_of_run(self._run.manifest)
-        if "judged_from" in document:  # of such a run the task says how it was judged, not asked
+        # Of a run judged again the task says how it was judged, not how it was asked.
+        if self._run.manifest.judged_from is not None:
             task = task_of_plan(plan, {form for bank in banks for form in asked_forms(bank)}, None)
         return Schedule(plan, banks, specs, task, contexts=contexts, tools=tools)
 
@@ -167,7 +168,7 @@ class SentPrompts:
     @cached_property
     def graders(self) -> Mapping[str, Grader]:
         """Return the grader of each domain, as this code makes them."""
-        return graders_of(task_of_run(self._run.manifest), self._run.manifest_document)
+        return graders_of(task_of_run(self._run.manifest), self._run.manifest)
 
     @cached_property
     def items(self) -> RunItems:

@@ -4,11 +4,13 @@ lost.
 
 import json
 
+import msgspec
 import pytest
 from tests import makers
 from tests.growth import growth
 
 from medassay.core.records.completion import Completion
+from medassay.core.records.manifest import RunGraph
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Fact
 from medassay.core.records.verdict import Case, Verdict
@@ -143,7 +145,8 @@ def test_a_preview_rehearses_every_first_question():
 )
 def test_a_run_recalls_its_graphs_with_the_order_of_options(name):
     graph = dag.published(name)
-    back = recalled(json.loads(json.dumps(graph.remembered(), sort_keys=True)))
+    document = msgspec.json.encode(graph.remembered(), order="sorted")
+    back = recalled(msgspec.json.decode(document, type=RunGraph))
     assert back.id == graph.id
     assert GraphGrader(graphs=(back,)).id == GraphGrader(graphs=(graph,)).id
 

@@ -6,7 +6,7 @@ field by which its entries find each other.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -53,14 +53,38 @@ class SchemaField(msgspec.Struct, frozen=True, kw_only=True):
     rule: FieldRule | None
 
 
+class SchemaNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A value of a record as its schema describes it; whether it may be null is not told.
+
+    Attributes
+    ----------
+    fields : of an object; None where the schema names none
+    entry : what each entry of an array is; None where the schema does not say
+    key : field by which entries of two arrays find each other, "" where none is named
+    other_fields : whether an object may have fields that are not named
+    rule : how a value that is neither object nor array is compared
+    """
+
+    fields: "dict[str, SchemaNode] | None" = None
+    entry: "SchemaNode | None" = None
+    key: str = ""
+    other_fields: bool = False
+    about: str = ""
+    types: str | Sequence[str] = ()
+    rule: FieldRule | None = None
+
+
+UNKNOWN = SchemaNode()  # of a field that the schema does not name
+
+
 class DocumentSchema(msgspec.Struct, frozen=True):
     """A schema as canonical JSON; read by `read_schema`, so that it is one that is understood."""
 
     text: bytes
 
     @property
-    def root(self) -> Schema:
-        """Return the schema with its references put in place."""
+    def root(self) -> SchemaNode:
+        """Return what a record is."""
         return _root(self.text)
 
     @property
@@ -76,7 +100,7 @@ class DocumentSchema(msgspec.Struct, frozen=True):
     @property
     def reply_schema(self) -> bytes:
         """Return the schema that a reply is held to, as canonical JSON: without our rules."""
-        return canonical(_without_rules(self.root))
+        return canonical(_without_rules(_document(self.text)))
 
     @property
     def skeleton(self) -> str:
@@ -151,7 +175,7 @@ def _validator(text: bytes) -> Any:
 
     # References are in their places; an empty registry fetches none that was overlooked.
     kind = extend(Draft202012Validator, {"pattern": _pattern})
-    return kind(_without_rules(_root(text)), registry=Registry())
+    return kind(_without_rules(_document(text)), registry=Registry())
 
 
 def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[Exception]:
@@ -170,46 +194,51 @@ def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[
         yield ValidationError(f"pattern {pattern!r}: {error}")
 
 
-def _strange(value: Any, node: Schema, path: tuple[str, ...]) -> str | None:
+def _strange(value: Any, node: SchemaNode, path: tuple[str, ...]) -> str | None:
     """Return the first key of a record that the schema does not name and does not allow either."""
-    node = of_value(node)
-    if isinstance(value, list) and isinstance(node.get("items"), dict):
-        return next(filter(None, (_strange(v, node["items"], path) for v in value)), None)
-    properties = node.get("properties")
-    if not isinstance(value, dict) or not isinstance(properties, dict):
+    if isinstance(value, list) and node.entry is not None:
+        return next(filter(None, (_strange(v, node.entry, path) for v in value)), None)
+    if not isinstance(value, dict) or node.fields is None:
         return None
     for key, part in value.items():
-        if key in properties:
-            if (problem := _strange(part, properties[key], (*path, key))) is not None:
+        if key in node.fields:
+            if (problem := _strange(part, node.fields[key], (*path, key))) is not None:
                 return problem
-        elif node.get("additionalProperties") in (None, False):
+        elif not node.other_fields:
             place = ".".join((*path, key))
             return (
-                f"{place}: is no field of the schema, which has {', '.join(properties)} there; add"
+                f"{place}: is no field of the schema, which has {', '.join(node.fields)} there; add"
                 ' it, or allow others with "additionalProperties": true'
             )
     return None
 
 
 @lru_cache(maxsize=8)
-def _root(text: bytes) -> Schema:
-    root: Schema = _with_keys(in_place(json.loads(text)))
-    return root
+def _document(text: bytes) -> Schema:
+    return in_place(json.loads(text))
 
 
-def _with_keys(node: Schema) -> dict[str, Any]:
+@lru_cache(maxsize=8)
+def _root(text: bytes) -> SchemaNode:
+    return _node(_with_keys(_document(text)), ())
+
+
+def _with_keys(schema: Schema) -> dict[str, Any]:
     """Return a schema in which keys of entries are compared as the entries were found: as codes,
     unless they have a rule.
     """
-    result = dict(node)
-    if isinstance(node.get("properties"), dict):
-        result["properties"] = {name: _with_keys(part) for name, part in node["properties"].items()}
-    if isinstance(node.get("anyOf"), list):
-        result["anyOf"] = [_with_keys(part) for part in node["anyOf"]]
-    if isinstance(node.get("items"), dict):
-        items = _with_keys(node["items"])
-        properties, key = items.get("properties", {}), list_key(node)
-        if key in properties and RULES not in properties[key]:
+    result = dict(schema)
+    if "properties" in schema:
+        result["properties"] = {
+            name: _with_keys(part) for name, part in schema["properties"].items()
+        }
+    if "anyOf" in schema:
+        result["anyOf"] = [_with_keys(part) for part in schema["anyOf"]]
+    if "items" in schema:
+        items = _with_keys(schema["items"])
+        rules, properties = schema.get(RULES), items.get("properties", {})
+        key = rules.get("key") if isinstance(rules, dict) else None
+        if isinstance(key, str) and key in properties and RULES not in properties[key]:
             named = {**properties, key: {**properties[key], RULES: {"compare": "code"}}}
             items = {**items, "properties": named}
         result["items"] = items
@@ -221,36 +250,53 @@ def _fields(text: bytes) -> tuple[SchemaField, ...]:
     return tuple(_leaves(_root(text), ()))
 
 
-def _leaves(node: Schema, path: tuple[str, ...]) -> Iterator[SchemaField]:
+def _leaves(node: SchemaNode, path: tuple[str, ...]) -> Iterator[SchemaField]:
+    if node.fields is not None:
+        for key, part in node.fields.items():
+            yield from _leaves(part, (*path, key))
+    elif node.entry is not None:
+        yield from _leaves(node.entry, path)
+    else:
+        yield SchemaField(path=".".join(path), about=node.about, rule=node.rule)
+
+
+def _node(schema: Schema, path: tuple[str, ...]) -> SchemaNode:
+    """Return what a schema describes, with the rules of its fields.
+
+    Raises
+    ------
+    InputError
+        Naming the field whose rules are wrong, or which lies too deep.
+    """
     name = ".".join(path) or "the schema"
     if len(path) > DEEPEST:
         raise InputError(f"{name}: nested more than {DEEPEST} deep")
-    node = of_value(node)
-    if isinstance(node.get("properties"), dict):
-        if RULES in node:
+    schema = _of_value(schema)
+    properties, items = schema.get("properties"), schema.get("items")
+    others = schema.get("additionalProperties") not in (None, False)
+    if properties is not None:
+        if RULES in schema:
             raise InputError(f"{name}: {RULES}: is for fields with a value; this one has fields")
-        for key, part in node["properties"].items():
-            yield from _leaves(part, (*path, key))
-        return
-    if isinstance(node.get("items"), dict):
-        _check_key(node, name)
-        yield from _leaves(node["items"], path)
-        return
-    about = str(node.get("description", ""))
-    if isinstance(node.get("enum"), list):
-        about = (about + "; " if about else "") + "one of " + ", ".join(map(str, node["enum"]))
-    yield SchemaField(path=".".join(path), about=about, rule=rule_of(node, path))
+        fields = {key: _node(part, (*path, key)) for key, part in properties.items()}
+        return SchemaNode(fields=fields, other_fields=others)
+    if items is not None:
+        key = _list_key(schema, name)
+        return SchemaNode(entry=_node(items, path), key=key)
+    about = str(schema.get("description", ""))
+    if isinstance(schema.get("enum"), list):
+        about = (about + "; " if about else "") + "one of " + ", ".join(map(str, schema["enum"]))
+    return SchemaNode(about=about, types=schema.get("type", ()), rule=_rule(schema, path))
 
 
-def of_value(node: Schema) -> Schema:
+def _of_value(schema: Schema) -> Schema:
     """Return the schema of a value that may also be null, without that."""
-    options = [option for option in node.get("anyOf", ()) if option.get("type") != "null"]
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
     if len(options) == 1:
-        return {**{key: value for key, value in node.items() if key != "anyOf"}, **options[0]}
-    return node
+        return {**{key: value for key, value in schema.items() if key != "anyOf"}, **options[0]}
+    return schema
 
 
-def rule_of(node: Schema, path: tuple[str, ...]) -> FieldRule | None:
+def _rule(schema: Schema, path: tuple[str, ...]) -> FieldRule | None:
     """Return the rule of a field, None where it has none.
 
     Raises
@@ -258,7 +304,7 @@ def rule_of(node: Schema, path: tuple[str, ...]) -> FieldRule | None:
     InputError
         Naming what of it is unknown or wrong.
     """
-    rules = node.get(RULES)
+    rules = schema.get(RULES)
     if rules is None:
         return None
     place = f"{'.'.join(path) or 'the schema'}: {RULES}"
@@ -292,9 +338,10 @@ def rule_of(node: Schema, path: tuple[str, ...]) -> FieldRule | None:
     )
 
 
-def _check_key(node: Schema, name: str) -> None:
-    rules = node.get(RULES, {})
-    properties = of_value(node["items"]).get("properties", {})
+def _list_key(schema: Schema, name: str) -> str:
+    """Return the field by which the entries of an array find each other, "" where none is named."""
+    rules = schema.get(RULES, {})
+    properties = _of_value(schema["items"]).get("properties", {})
     if not isinstance(rules, dict) or not rules.keys() <= {*_KEYS_OF_LISTS}:
         raise InputError(f"{name}: {RULES}: of a list expected key alone; rules are for its values")
     key = rules.get("key", "")
@@ -303,12 +350,7 @@ def _check_key(node: Schema, name: str) -> None:
             f"{name}: {RULES}: key {key!r:.40} is no field of its entries, which have"
             f" {', '.join(properties) or 'none'}"
         )
-
-
-def list_key(node: Schema) -> str:
-    """Return the field by which the entries of an array find each other, "" where none is named."""
-    rules = node.get(RULES)
-    return str(rules.get("key", "")) if isinstance(rules, dict) else ""
+    return str(key)
 
 
 def _without_rules(node: Any) -> Any:
@@ -319,13 +361,11 @@ def _without_rules(node: Any) -> Any:
     return {key: _without_rules(value) for key, value in node.items() if key != RULES}
 
 
-def _skeleton(node: Schema) -> Any:
-    node = of_value(node)
-    if isinstance(node.get("properties"), dict):
-        return {key: _skeleton(part) for key, part in node["properties"].items()}
-    if isinstance(node.get("items"), dict):
-        return [_skeleton(node["items"])]
-    types = node.get("type")
-    if types == "boolean":
+def _skeleton(node: SchemaNode) -> Any:
+    if node.fields is not None:
+        return {key: _skeleton(part) for key, part in node.fields.items()}
+    if node.entry is not None:
+        return [_skeleton(node.entry)]
+    if node.types == "boolean":
         return True
-    return 0 if types in ("number", "integer") else "…"
+    return 0 if node.types in ("number", "integer") else "…"

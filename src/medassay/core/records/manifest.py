@@ -4,12 +4,13 @@ A record has the fields that are read, and is never written: whoever copies a ma
 document, with all its keys. A field with a default is one that some runs do not have.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from medassay.core.records.estimate import Ends
-from medassay.core.records.manifest_object import Fallback
+from medassay.core.records.manifest_object import Fallback, ManifestObject
 from medassay.core.records.own_code import RunOwnCode
 from medassay.core.records.plan import DdxRules, RankRule, Separation, rules_from_dict
 from medassay.core.records.target import Form
@@ -19,7 +20,8 @@ from medassay.errors import InputError
 class RunBank(msgspec.Struct, frozen=True, kw_only=True):
     """The card of a bank as a run remembers it; `content_sha256` is the hash of its items.
 
-    `changes` says what its versions changed.
+    `changes` says what its versions changed, `contradiction_penalty` what a contradiction costs
+    where facts are judged.
     """
 
     name: str
@@ -29,12 +31,13 @@ class RunBank(msgspec.Struct, frozen=True, kw_only=True):
     limits: str = ""
     may_leave: bool = False
     items: int = 0
+    contradiction_penalty: float = 1.0
 
 
 class RunModel(msgspec.Struct, frozen=True, kw_only=True):
     """The entry of a model or of a judge; imports know little more than its name.
 
-    `size` is in billions of parameters.
+    `size` is in billions of parameters; `step` is of a checkpoint, `series` what it belongs to.
     """
 
     id: str
@@ -48,6 +51,8 @@ class RunModel(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     protocol: str = ""
     size: float | None = None
+    series: str | None = None
+    step: int | None = None
     engine: str | None = None
     quantisation: str | None = None
     url: str | None = None
@@ -83,25 +88,50 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     demonstration: bool = False
 
 
+class NameFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of disease names that a run used."""
+
+    sha256: str
+
+
 class DiagnosisEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """By which rules lists of diagnoses are scored."""
+    """By which rules lists of diagnoses are scored, with the files of names and what they say of
+    the golden diagnoses.
+    """
 
     rules: dict[str, Any] = {}
+    files: list[NameFile] = []
+    synonyms: dict[str, list[str]] = {}
 
 
 class RunGraph(msgspec.Struct, frozen=True, kw_only=True):
-    """A graph of judgements; `id` is its name and hash."""
+    """A graph of judgements: its name, its name with hash, and its document as text, since the
+    order of options counts.
+    """
 
     id: str
     name: str
     roots: list[str]
+    text: str
 
 
-class RunAgain(msgspec.Struct, frozen=True, kw_only=True):
-    """The run of which some replies were asked for once more; `of` says which."""
+class RunSteps(msgspec.Struct, frozen=True, kw_only=True):
+    """Evaluation steps by language, and whether answers are judged with their reasoning path."""
+
+    with_path: bool
+    texts: dict[str, str]
+
+
+class SourceRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The sealed run that another one was made from."""
 
     run: str
     root: str
+
+
+class RunAgain(SourceRun, frozen=True, kw_only=True):
+    """The run of which some replies were asked for once more; `of` says which."""
+
     of: str
 
 
@@ -142,17 +172,50 @@ class DeletedItem(msgspec.Struct, frozen=True, kw_only=True):
     item: str
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class JudgingRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan says of how answers are judged."""
+
+    steps: RunSteps | None = None
+    ddx: DiagnosisEntry | None = None
+    graphs: list[RunGraph] = []
+
+    @property
+    def step_texts(self) -> Mapping[str, str]:
+        """Return the evaluation steps by language, none without any."""
+        return {} if self.steps is None else self.steps.texts
+
+    @property
+    def ddx_rules(self) -> DdxRules:
+        """Return the rules by which lists of diagnoses are scored, the usual ones without any."""
+        return rules_from_dict({} if self.ddx is None else self.ddx.rules)
+
+
+class JudgedBanks(JudgingRules, frozen=True, kw_only=True):
+    """What the graders of a run are made of: the rules and the cards of its banks.
+
+    `domains` gives the version of the bank of each domain.
+    """
+
+    banks: list[RunBank]
+    domains: dict[str, str]
+
+
+def judged_banks(document: ManifestObject) -> JudgedBanks:
+    """Return what graders are made of, of a manifest that is being written."""
+    return msgspec.convert(document, JudgedBanks)
+
+
+class Manifest(JudgedBanks, frozen=True, kw_only=True):
     """What a run was made with.
 
     Attributes
     ----------
-    domains : domain → version of its bank
     template : the prompts with their hashes
     methodology : hash of everything but bank and model that decides what a number means
     max_cut_off : share of replies that may be cut off in a ranked row; None in runs before it
     bench : model → ids of the judges before which its answers stand; None in runs without judges
     rubrics, judge_prompts : by domain, the grader and the hashes of its prompts
+    fresh_of : the run that it is held against, of one whose models were all asked anew
     drawn_as : the id by which draws are seeded, where it is not the run's own
     revisions : kind of part → ids with revisions; None in runs before them, which have the hashes
         `parsers` and `scorers`
@@ -164,8 +227,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     task: str
     plan: RunPlan
-    banks: list[RunBank]
-    domains: dict[str, str]
     models: dict[str, RunModel]
     template: str
     methodology: str
@@ -184,12 +245,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     rubrics: dict[str, str] = {}
     judge_prompts: dict[str, list[str]] | None = None
     audited: bool = False
-    ddx: DiagnosisEntry | None = None
-    graphs: list[RunGraph] = []
     drawn_as: str = ""
     joined: list[JoinedRun] | None = None
     source: dict[str, Any] | None = None
+    judged_from: SourceRun | None = None
+    rescored_from: SourceRun | None = None
     again_of: RunAgain | None = None
+    fresh_of: str | None = None
     deleted_items: list[DeletedItem] = []
     revisions: dict[str, list[str]] | None = None
     parsers: dict[str, Any] | None = None
@@ -204,6 +266,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         roots.
         """
         return self.drawn_as or self.run
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """Return what was done with other runs to make this one → their ids, the last act first."""
+        runs = {
+            "judged again": self.judged_from and self.judged_from.run,
+            "scored again": self.rescored_from and self.rescored_from.run,
+            "asked again": self.again_of and self.again_of.run,
+            "asked anew": self.fresh_of,
+        }
+        return {act: run for act, run in runs.items() if run}
 
     def refuse_several(self, what: str) -> None:
         """Raise `InputError` where items of several kinds were asked; `what` is for one metric."""
@@ -228,11 +301,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         """Return the provider of a model, "" where the run does not know the model."""
         entry = self.models.get(model)
         return "" if entry is None else entry.provider
-
-    @property
-    def ddx_rules(self) -> DdxRules:
-        """Return the rules by which lists of diagnoses are scored, the usual ones without any."""
-        return rules_from_dict({} if self.ddx is None else self.ddx.rules)
 
     def family_of(self, model: str) -> str:
         """Return the family of a model, in small letters; "unknown" where nothing says it."""

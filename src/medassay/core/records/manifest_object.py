@@ -76,14 +76,6 @@ class DiagnosisRules(TypedDict):
     synonyms: Mapping[str, list[str]]
 
 
-class GraderRules(BankObject, total=False):
-    """What a grader is made with: the card of a bank, and what the plan gave of the rest."""
-
-    steps: Mapping[str, str]
-    ddx: DiagnosisRules
-    graphs: list[dict[str, Any]]
-
-
 class ManifestObject(TypedDict, total=False):
     """The keys of a manifest, or some of them; `Manifest` says what they are."""
 

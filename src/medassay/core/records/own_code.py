@@ -213,6 +213,12 @@ class RunCodePart(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     package: str = ""
 
+    @property
+    def shown(self) -> str:
+        """Return how readers are told of it: `my.py:score@1f0c2d3a4b5c`, with its package."""
+        package = f" of {self.package}" if self.package else ""
+        return f"{self.name}@{self.sha256[:12]}{package}"
+
 
 class RunOwnCode(msgspec.Struct, frozen=True, kw_only=True):
     """What a run remembers of its user's files."""

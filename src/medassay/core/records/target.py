@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Self, cast
 
+import msgspec
+
 from medassay.core.criteria_points import lowest_points
 from medassay.core.keyed import keyed
 from medassay.core.pattern import compile_pattern
@@ -214,10 +216,12 @@ class Range(Target):
         for end in bounds.values():
             if not is_finite(end):
                 raise refuse("range", f"{end!r:.40} is not a number")
-        if bounds["lo"] > bounds["hi"]:
-            raise refuse("range", f"lo {bounds['lo']} > hi {bounds['hi']}; expected lo <= hi")
-        if record.get("locale", "en") not in ("en", "de"):
-            raise refuse("locale", f"'{record['locale']:.60}'; expected en or de")
+        lo, hi = bounds["lo"], bounds["hi"]
+        if lo > hi:
+            raise refuse("range", f"lo {lo} > hi {hi}; expected lo <= hi")
+        locale = record.get("locale", "en")
+        if locale not in ("en", "de"):
+            raise refuse("locale", f"'{locale:.60}'; expected en or de")
         if "extract" in record:
             pattern = compile_pattern(record["extract"], lambda problem: refuse("extract", problem))
             if pattern.groups != 1:
@@ -298,6 +302,25 @@ class Fact:
     weight: float = 1.0
 
 
+class _FactEntry(msgspec.Struct, frozen=True):
+    """A target fact as a file has it; none of its values is checked yet."""
+
+    text: Any = None
+    id: Any = msgspec.UNSET
+    weight: Any = 1
+
+    @classmethod
+    def of(cls, fact: Any) -> Self:
+        """Return the entry of a fact; one given as text has the weight 1."""
+        if isinstance(fact, dict):
+            return msgspec.convert(fact, cls)
+        return cls(text=fact if isinstance(fact, str) else None)
+
+    def name(self, number: int) -> str:
+        """Return its id; of one without, how many facts there are up to it."""
+        return f"f{number}" if self.id is msgspec.UNSET else str(self.id)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Facts(Target):
     """Statements that a complete open answer must contain; judges say which of them it does.
@@ -323,35 +346,23 @@ class Facts(Target):
             problem = "absent or empty; an open item needs target facts, a reference or criteria"
             raise refuse("facts", problem)
         names = []
-        for number, fact in enumerate(entries, 1):
-            # A fact given as text is {id: "f1", text, weight: 1}.
-            entry = {"text": fact} if isinstance(fact, str) else fact
-            if (
-                not isinstance(entry, dict)
-                or not isinstance(entry.get("text"), str)
-                or not entry["text"]
-            ):
+        for number, entry in enumerate(map(_FactEntry.of, entries), 1):
+            if not isinstance(entry.text, str) or not entry.text:
                 raise refuse("facts", f"fact {number}: expected text or an object with a text")
-            weight = entry.get("weight", 1)
-            if not is_finite(weight) or not weight > 0:
-                problem = f"weight {weight!r:.40}; expected a number above 0"
+            if not is_finite(entry.weight) or not entry.weight > 0:
+                problem = f"weight {entry.weight!r:.40}; expected a number above 0"
                 raise refuse("facts", f"fact {number}: {problem}")
-            names.append(str(entry.get("id", f"f{number}")))
+            names.append(entry.name(number))
         if len(set(names)) != len(names):
             raise refuse("facts", "two facts share an id")
 
     @classmethod
     def read(cls, record: ItemObject) -> Self:
         """Return the statements."""
-        entries = ({"text": f} if isinstance(f, str) else f for f in record["facts"])
         return cls(
             facts=tuple(
-                Fact(
-                    id=str(entry.get("id", f"f{number}")),
-                    text=entry["text"],
-                    weight=float(entry.get("weight", 1)),
-                )
-                for number, entry in enumerate(entries, 1)
+                Fact(id=entry.name(number), text=entry.text, weight=float(entry.weight))
+                for number, entry in enumerate(map(_FactEntry.of, record["facts"]), 1)
             )
         )
 
@@ -432,6 +443,47 @@ class Criterion:
         return plain
 
 
+class _CriterionEntry(msgspec.Struct, frozen=True):
+    """A criterion as a file has it; none of its values is checked yet."""
+
+    id: Any = msgspec.UNSET
+    text: Any = None
+    points: Any = None
+    tags: Any = []
+    harm: Any = False
+
+    @classmethod
+    def of(cls, criterion: Any) -> Self:
+        """Return the entry of a criterion; raise `ValueError` where it has other keys."""
+        if not isinstance(criterion, dict):
+            return cls()
+        if strange := sorted(criterion.keys() - {*cls.__struct_fields__}):
+            known = ", ".join(cls.__struct_fields__)
+            raise ValueError(f"'{strange[0]}' is unknown; known are {known}")
+        return msgspec.convert(criterion, cls)
+
+    def name(self, number: int) -> str:
+        """Return its id; of one without, how many criteria there are up to it."""
+        return f"c{number}" if self.id is msgspec.UNSET else str(self.id)
+
+    def check(self) -> None:
+        """Raise `ValueError` saying what is wrong with it."""
+        if not str(self.text or "").strip():
+            raise ValueError("expected an object with a text")
+        if not isinstance(self.text, str):
+            raise ValueError(f"{self.text!r:.40} is no text")
+        if not is_finite(self.points) or not _LEAST_POINTS <= abs(self.points) <= _MOST_POINTS:
+            raise ValueError(
+                f"points {self.points!r:.40}; expected a number above or below 0, from a millionth"
+                " to a million"
+            )
+        tags = self.tags
+        if not isinstance(tags, list) or not all(isinstance(t, str) and t for t in tags):
+            raise ValueError(f"tags {tags!r:.40}; expected texts")
+        if not isinstance(self.harm, bool):
+            raise ValueError("harm is neither true nor false")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Criteria(Target):
     """A rubric: criteria with points, one of them above 0 at least.
@@ -457,28 +509,33 @@ class Criteria(Target):
         if not isinstance(entries, list) or not entries:
             problem = f"{entries!r:.40}; expected a list of objects with text and points"
             raise refuse("criteria", problem)
+        criteria = []
         for number, criterion in enumerate(entries, 1):
-            if (wrong := _problem_of(criterion)) is not None:
-                raise refuse("criteria", f"criterion {number}: {wrong}")
-        names = [str(entry.get("id", f"c{number}")) for number, entry in enumerate(entries, 1)]
+            try:
+                criteria.append(_CriterionEntry.of(criterion))
+                criteria[-1].check()
+            except ValueError as error:
+                raise refuse("criteria", f"criterion {number}: {error}") from None
+        names = [entry.name(number) for number, entry in enumerate(criteria, 1)]
         if len(set(names)) != len(names):
             raise refuse("criteria", "two criteria share an id")
-        if not any(criterion["points"] > 0 for criterion in entries):
+        if not any(entry.points > 0 for entry in criteria):
             raise refuse("criteria", "none has points above 0; nothing could be reached")
 
     @classmethod
     def read(cls, record: ItemObject) -> Self:
         """Return the criteria."""
+        entries = msgspec.convert(record["criteria"], list[_CriterionEntry])
         return cls(
             criteria=tuple(
                 Criterion(
-                    id=str(entry.get("id", f"c{number}")),
-                    text=entry["text"],
-                    points=float(entry["points"]),
-                    tags=tuple(entry.get("tags", ())),
-                    harm=entry.get("harm", False),
+                    id=entry.name(number),
+                    text=entry.text,
+                    points=float(entry.points),
+                    tags=tuple(entry.tags),
+                    harm=entry.harm,
                 )
-                for number, entry in enumerate(record["criteria"], 1)
+                for number, entry in enumerate(entries, 1)
             )
         )
 
@@ -495,28 +552,6 @@ class Criteria(Target):
     def lowest(self) -> float:
         """Return the score of doing all harm and no good."""
         return lowest_points(criterion.points for criterion in self.criteria)
-
-
-def _problem_of(criterion: Any) -> str | None:
-    """Return what is wrong with one criterion of a file; None where nothing is."""
-    if not isinstance(criterion, dict) or not str(criterion.get("text") or "").strip():
-        return "expected an object with a text"
-    if not isinstance(criterion["text"], str):
-        return f"{criterion['text']!r:.40} is no text"
-    strange = sorted(criterion.keys() - {"id", "text", "points", "tags", "harm"})
-    if strange:
-        return f"'{strange[0]}' is unknown; known are id, text, points, tags, harm"
-    points: Any = criterion.get("points")
-    if not is_finite(points) or not _LEAST_POINTS <= abs(points) <= _MOST_POINTS:
-        return (
-            f"points {points!r:.40}; expected a number above or below 0, from a millionth to a"
-            " million"
-        )
-    tags = criterion.get("tags", [])
-    if not isinstance(tags, list) or not all(isinstance(t, str) and t for t in tags):
-        return f"tags {tags!r:.40}; expected texts"
-    is_mark = isinstance(criterion.get("harm", False), bool)
-    return None if is_mark else "harm is neither true nor false"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ A grader is made of the card of a bank and the rules of a run.
 
 from collections.abc import Callable
 
-from medassay.core.records.manifest_object import GraderRules
+from medassay.core.records.manifest import JudgingRules, RunBank
 from medassay.core.records.verdict import Grader
 from medassay.judging.graders.g_eval import GEval
 from medassay.judging.graders.graph.grader import GraphGrader
@@ -13,15 +13,15 @@ from medassay.judging.graders.graph.graph import recalled
 from medassay.judging.graders.prometheus import Prometheus
 
 
-def _graphs(rules: GraderRules) -> Grader:
-    return GraphGrader(graphs=tuple(recalled(graph) for graph in rules["graphs"]))
+def _graphs(bank: RunBank, rules: JudgingRules) -> Grader:
+    return GraphGrader(graphs=tuple(map(recalled, rules.graphs)))
 
 
-GRADERS: dict[str, Callable[[GraderRules], Grader]] = {
-    "g_eval": lambda rules: GEval(steps=rules["steps"]),
-    "g_eval_no_path": lambda rules: GEval(steps=rules["steps"], with_path=False),
-    "g_eval_single": lambda rules: GEval(steps=rules["steps"], batch=1),
-    "g_eval_weighted": lambda rules: GEval(steps=rules["steps"], batch=1, weighted=True),
+GRADERS: dict[str, Callable[[RunBank, JudgingRules], Grader]] = {
+    "g_eval": lambda bank, rules: GEval(steps=rules.step_texts),
+    "g_eval_no_path": lambda bank, rules: GEval(steps=rules.step_texts, with_path=False),
+    "g_eval_single": lambda bank, rules: GEval(steps=rules.step_texts, batch=1),
+    "g_eval_weighted": lambda bank, rules: GEval(steps=rules.step_texts, batch=1, weighted=True),
     "graph": _graphs,
-    "prometheus": lambda rules: Prometheus(),
+    "prometheus": lambda bank, rules: Prometheus(),
 }

@@ -107,6 +107,16 @@ def prompt_hashes(texts: Mapping[str, str], *, with_path: bool) -> dict[str, str
     }
 
 
+class _StepsFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables of a file of steps."""
+
+    judge: str
+    with_path: bool
+    reviewed_by: str
+    prompts: dict[str, str]
+    steps: dict[str, str]
+
+
 def load_steps(path: Path) -> EvaluationSteps:
     """Return the reviewed steps in a file.
 
@@ -123,14 +133,19 @@ def load_steps(path: Path) -> EvaluationSteps:
         ) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not readable as TOML: {error}") from None
-    _check_fields(path, data)
-    if not data["reviewed_by"].strip():
+    try:
+        file = msgspec.convert(data, _StepsFile)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path}: {error}") from None
+    for name, table in (("prompts", file.prompts), ("steps", file.steps)):
+        _check_texts(f"{path}: [{name}]", table)
+    if not file.reviewed_by.strip():
         raise InputError(
             f"{path}: 'reviewed_by' is empty; read the steps and say who did, before a run takes"
             " them"
         )
-    texts = {language: text.strip() for language, text in data["steps"].items()}
-    if data["prompts"] != prompt_hashes(texts, with_path=data["with_path"]):
+    texts = {language: text.strip() for language, text in file.steps.items()}
+    if file.prompts != prompt_hashes(texts, with_path=file.with_path):
         raise InputError(
             f"{path}: [prompts]: the steps were written for other criteria than those of today;"
             " have them written and reviewed anew with `medassay study steps`"
@@ -141,25 +156,18 @@ def load_steps(path: Path) -> EvaluationSteps:
                 f"{path}: [steps] {language}: {len(text)} characters; at most {_LONGEST}"
             )
     return EvaluationSteps(
-        judge=data["judge"],
-        with_path=data["with_path"],
-        prompts=data["prompts"],
-        reviewed_by=data["reviewed_by"],
+        judge=file.judge,
+        with_path=file.with_path,
+        prompts=file.prompts,
+        reviewed_by=file.reviewed_by,
         texts=texts,
     )
 
 
-def _check_fields(path: Path, data: Mapping[str, Any]) -> None:
-    for name, kind in (("judge", str), ("with_path", bool), ("reviewed_by", str)):
-        if type(data.get(name)) is not kind:
-            raise InputError(f"{path}: '{name}': expected {kind.__name__}")
-    for name in ("prompts", "steps"):
-        table = data.get(name)
-        if not isinstance(table, dict) or not table:
-            raise InputError(f"{path}: [{name}]: absent or empty; expected language = text")
-        for language, text in table.items():
-            if language not in LANGUAGES or not isinstance(text, str) or not text.strip():
-                languages = ", ".join(LANGUAGES)
-                raise InputError(
-                    f"{path}: [{name}] {language}: expected text for one of {languages}"
-                )
+def _check_texts(where: str, table: Mapping[str, str]) -> None:
+    languages = ", ".join(LANGUAGES)
+    if not table:
+        raise InputError(f"{where}: empty; expected text for one of {languages}")
+    for language, text in table.items():
+        if language not in LANGUAGES or not text.strip():
+            raise InputError(f"{where} {language}: expected text for one of {languages}")

@@ -8,5 +8,5 @@ CRITERIA = Kind(
     tasks=(RUBRIC,),
     forms=("rubric",),
     own_task="rubric",
-    graders={"criteria": lambda rules: CriteriaGrader()},
+    graders={"criteria": lambda bank, rules: CriteriaGrader()},
 )

@@ -8,9 +8,9 @@ from medassay.bank.run_items import RunItems
 from medassay.core.parser import Extraction, Parser, Reading
 from medassay.core.records.diagnosis import plain_name
 from medassay.core.records.item import Item
-from medassay.core.records.manifest import Manifest
-from medassay.core.records.manifest_object import DiagnosisRules, GraderRules, ManifestObject
-from medassay.core.records.plan import Plan, rules_from_dict
+from medassay.core.records.manifest import DiagnosisEntry, JudgingRules, Manifest
+from medassay.core.records.manifest_object import DiagnosisRules
+from medassay.core.records.plan import Plan
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Diagnoses
 from medassay.core.records.task import Task
@@ -27,18 +27,18 @@ def _read(item: Item, prompt: Prompt, text: str, mode: Extraction, *, cut: bool 
     return read_diagnoses(item, prompt, text, mode, cut=cut)
 
 
-def _longest(rules: ManifestObject) -> str:
+def _longest(rules: JudgingRules) -> str:
     from medassay.kinds.diagnoses.parser import longest_list
 
     return longest_list(rules)
 
 
-def _grader(rules: GraderRules, *, asks: bool) -> Grader:
-    document = rules["ddx"]
+def _grader(rules: JudgingRules, *, asks: bool) -> Grader:
+    entry = rules.ddx or DiagnosisEntry()
     return DiagnosesGrader(
-        rules=rules_from_dict(document["rules"]),
-        synonyms=document["synonyms"],
-        files=tuple(file["sha256"] for file in document["files"]),
+        rules=rules.ddx_rules,
+        synonyms=entry.synonyms,
+        files=tuple(file.sha256 for file in entry.files),
         asks=asks,
     )
 
@@ -79,8 +79,8 @@ DIAGNOSES = Kind(
     own_task="ddx",
     parsers=(Parser("diagnoses", _read, revision=1, longest=_longest),),
     graders={
-        "ddx": lambda rules: _grader(rules, asks=True),
-        "ddx_names": lambda rules: _grader(rules, asks=False),
+        "ddx": lambda bank, rules: _grader(rules, asks=True),
+        "ddx_names": lambda bank, rules: _grader(rules, asks=False),
     },
     key="ddx",
     summary=_summary,

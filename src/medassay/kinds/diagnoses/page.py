@@ -92,7 +92,7 @@ def _overview(board: Board, mode: str) -> Iterator[Page]:
         scripted=any("scripted" in row.flags for row in rows),
         figures=placed,
         document=_summary(board.statistics),
-        against=board.manifest.get("source", {}).get("names_against_labels"),
+        against=(board.manifest.source or {}).get("names_against_labels"),
         names=NAMES,
     )
 

@@ -10,7 +10,7 @@ from typing import Required, TypedDict
 from medassay.core.canonical import canonical
 from medassay.core.parser import Reading
 from medassay.core.records.item import Item
-from medassay.core.records.manifest_object import ManifestObject
+from medassay.core.records.manifest import JudgingRules
 from medassay.core.records.prompt import Prompt
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.kinds.diagnoses.ranked_list import RankedList, read_ranked_list
@@ -28,9 +28,9 @@ class EntryObject(TypedDict, total=False):
     codes: list[str]
 
 
-def longest_list(rules: ManifestObject) -> str:
+def longest_list(rules: JudgingRules) -> str:
     """Return the longest list that counts, by the rules of a run."""
-    ranks = range(1, rules["ddx"]["rules"]["rank_limit"] + 1)
+    ranks = range(1, rules.ddx_rules.rank_limit + 1)
     return canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()
 
 

@@ -9,7 +9,7 @@ Both records may be hostile: units are read by a short grammar before any librar
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -17,11 +17,10 @@ import msgspec
 
 from medassay.core.catch import caught
 from medassay.core.records.document_schema import (
+    UNKNOWN,
     DocumentSchema,
     FieldRule,
-    list_key,
-    of_value,
-    rule_of,
+    SchemaNode,
 )
 
 Path = tuple[str | int, ...]  # names of fields and entries, and places in lists
@@ -104,9 +103,7 @@ def _within(number: float, gold: float, rule: FieldRule) -> bool:
     return abs(number - gold) <= reach + _EQUAL * max(abs(number), abs(gold))
 
 
-def _plain(
-    value: Any, node: Mapping[str, Any], path: tuple[str, ...], place: Path, out: Plain
-) -> Any:
+def _plain(value: Any, node: SchemaNode, path: tuple[str, ...], place: Path, out: Plain) -> Any:
     """Return a value in one form.
 
     Parameters
@@ -114,27 +111,23 @@ def _plain(
     path : of the field, without places and entries
     place : where the value is put
     """
-    node = of_value(node)
-    if isinstance(value, dict) and isinstance(node.get("properties"), dict):
-        properties = node["properties"]
+    fields, entry = node.fields, node.entry
+    if isinstance(value, dict) and fields is not None:
         return {
-            key: _plain(part, properties.get(key, {}), (*path, key), (*place, key), out)
+            key: _plain(part, fields.get(key, UNKNOWN), (*path, key), (*place, key), out)
             for key, part in value.items()
         }
-    if isinstance(value, list) and isinstance(node.get("items"), dict):
-        items = node["items"]
-        if not list_key(node):
-            return [_plain(v, items, path, (*place, i), out) for i, v in enumerate(value)]
+    if isinstance(value, list) and entry is not None:
+        if not node.key:
+            return [_plain(v, entry, path, (*place, i), out) for i, v in enumerate(value)]
         return {
-            name: [_plain(v, items, path, (*place, name, i), out) for i, v in enumerate(entries)]
-            for name, entries in _named(value, list_key(node)).items()
+            name: [_plain(v, entry, path, (*place, name, i), out) for i, v in enumerate(entries)]
+            for name, entries in _named(value, node.key).items()
         }
-    if "items" in node or "properties" in node:  # of another shape than the schema says
+    # A value of another shape than the schema says has no rule, nor has an object or array.
+    if node.rule is None or value is None or isinstance(value, dict | list):
         return value
-    rule = rule_of(node, path)
-    if rule is None or value is None or isinstance(value, dict | list):
-        return value
-    return _leaf(value, rule, path, place, out)
+    return _leaf(value, node.rule, path, place, out)
 
 
 def _named(entries: Sequence[Any], key: str) -> dict[str, list[Any]]:

@@ -20,6 +20,6 @@ FACTS = Kind(
     forms=("open",),
     own_task="open",
     graders={
-        "facts": lambda rules: FactGrader(lam=float(rules.get("contradiction_penalty", 1.0))),
+        "facts": lambda bank, rules: FactGrader(lam=bank.contradiction_penalty),
     },
 )

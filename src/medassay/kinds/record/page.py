@@ -57,7 +57,7 @@ def pages(board: Board) -> Iterator[Page]:
     """Yield the page of every mode."""
     if "records" not in board.statistics.document:
         return
-    graphs = {graph["name"]: graph["roots"] for graph in board.manifest.get("graphs", [])}
+    graphs = {graph.name: graph.roots for graph in board.manifest.graphs}
     thinking = board.statistics.part("records", RecordsSummary).thinking
     gained = [SIMILARITY, MEDICATION, *(f"graph {name}" for name in graphs)]
     for mode in board.modes:
@@ -87,7 +87,7 @@ def pages(board: Board) -> Iterator[Page]:
                 "fields": {name: field_name(name) for name in FIELDS},
             },
             graphs=graphs,
-            drawings=drawings(board.manifest.get("graphs", [])),
+            drawings=drawings(board.manifest.graphs),
             figures=placed,
             scripted=any("scripted" in row.flags for row in rows),
             stopped=list(_stopped(board, mode)),

@@ -25,7 +25,7 @@ def pages(board: Board) -> Iterator[Page]:
         for domain in part.domains:
             for row in part.rows(domain):
                 rows.setdefault((domain, *row.key, row.mode), []).append((row, part))
-    graphs = drawings(board.manifest.get("graphs", []))
+    graphs = drawings(board.manifest.graphs)
     # Rows of several metrics do not count the answers of a baseline where nothing is chosen.
     totals = (
         {key: sum(1 for _ in answers) for key, answers in board.answers()} if board.metrics else {}

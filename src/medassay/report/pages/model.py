@@ -130,8 +130,8 @@ def _add_ranking(views: Mapping[str, _ModelView], board: Board, domain: str, mod
 
 def _facts(board: Board, model: str) -> dict[str, str | float]:
     """Return what a model is and how it was asked, by what it is called."""
-    spec = board.manifest["models"][model]
+    spec = board.manifest_document["models"][model]
     facts = {label: spec.get(name) for name, label in _FACTS.items()}
-    sampling = board.manifest.get("sampling", {}).get(model, {})
+    sampling = board.manifest.sampling.get(model, {})
     facts |= {label: sampling.get(name) for name, label in _SAMPLING.items()}
     return {label: fact for label, fact in facts.items() if fact not in (None, "", "unknown")}

@@ -67,7 +67,7 @@ def ranking(
         else [],
         filters=row_filters(
             board.rows(domain, mode),
-            board.entries,
+            board.manifest.models,
             {} if board.identity is None else board.identity.settings,
         ),
         scripted=any("scripted" in row.flags for row in board.rows(domain, mode)),

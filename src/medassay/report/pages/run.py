@@ -27,6 +27,6 @@ _SHOWN = (
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page of the run."""
-    path = f"run/{board.slug(board.manifest['run'])}/"
+    path = f"run/{board.slug(board.manifest.run)}/"
     sources = [row for row in board.rows(OVERALL) if row.own_source]
     yield render("run.html", board, path, shown=_SHOWN, used=tool_rows(board), sources=sources)

@@ -213,7 +213,7 @@ def trial(request: Request) -> Response:
         sent=viewed.prompts.of_trial(line, detail.document.get("prompt_sha256", "")),
         judged=_judged(viewed, detail),
         verdicts=[v for v in detail.verdicts if "tombstone" not in v],
-        drawings=drawings(viewed.run.manifest_document.get("graphs", [])),
+        drawings=drawings(viewed.run.manifest.graphs),
         others=neighbours(viewed.index, detail.row),
         scale=viewed.index.maker.scale_of(detail.row.scorer).ends,
         currency=_currency(viewed.run.manifest_document, line.model),

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -52,6 +52,29 @@ class Fault(msgspec.Struct, frozen=True):
         return f"{place}{self.text} ({self.code})"
 
 
+class _NodeValues(msgspec.Struct, frozen=True, rename={"yes": "true", "no": "false"}):
+    """What stands under the keys of a node; nothing of it is checked yet."""
+
+    type: Any = None
+    instructions: Any = None
+    criteria: Any = None
+    output_label: Any = None
+    children: Any = None
+    yes: Any = None
+    no: Any = None
+    options: Any = None
+    inputs: Any = []
+    parser: Any = False
+    score: Any = None
+
+    @classmethod
+    def of(cls, node: Any) -> Self:
+        """Return the values of a node as parsed; none of what is no object."""
+        if not isinstance(node, Mapping):
+            return cls()
+        return msgspec.convert({k: v for k, v in node.items() if isinstance(k, str)}, cls)
+
+
 def faults(document: Any) -> list[Fault]:
     """Return every fault of a graph as parsed, in the order of the document; none when it is valid.
 
@@ -64,11 +87,12 @@ def faults(document: Any) -> list[Fault]:
     nodes = document.get("nodes")
     if not isinstance(nodes, Mapping) or not nodes:
         return [Fault("missing_field", "", "'nodes' must name at least one node")]
+    values = {name: _NodeValues.of(node) for name, node in nodes.items()}
     faults_found = [
         *_of_graph(document),
-        *(f for name in nodes for f in _of_node(name, nodes[name])),
+        *(f for name in nodes for f in _of_node(name, nodes[name], values[name])),
     ]
-    edges = {name: _next(node) for name, node in nodes.items()}
+    edges = {name: _next(node) for name, node in values.items()}
     roots = _names(document.get("roots"))
     for name, after in [("", roots), *edges.items()]:
         faults_found += [
@@ -82,7 +106,7 @@ def faults(document: Any) -> list[Fault]:
             Fault("unreachable", n, "no root leads here") for n in nodes if n not in reached
         ]
     if not faults_found:
-        faults_found += _size(roots, edges, nodes)
+        faults_found += _size(roots, edges, values)
     return faults_found
 
 
@@ -118,10 +142,10 @@ def _of_graph(document: Mapping[str, Any]) -> Iterator[Fault]:
             yield Fault("unknown_field", "", f"'{key}' is no field of a graph")
 
 
-def _of_node(name: str, node: Any) -> Iterator[Fault]:
+def _of_node(name: str, node: Any, values: _NodeValues) -> Iterator[Fault]:
     if not isinstance(name, str) or not name.strip():
         yield Fault("missing_field", str(name), "an id must not be empty")
-    kind = node.get("type") if isinstance(node, Mapping) else None
+    kind = values.type
     if not isinstance(kind, str) or kind not in _FIELDS:
         yield Fault("unknown_type", name, f"type must be one of {', '.join(_FIELDS)}")
         return
@@ -131,16 +155,17 @@ def _of_node(name: str, node: Any) -> Iterator[Fault]:
     for key in _TEXTS:
         if key not in _FIELDS[kind]:
             continue
-        if not isinstance(node.get(key), str) or not node[key].strip():
+        text = getattr(values, key)
+        if not isinstance(text, str) or not text.strip():
             yield Fault("missing_field", name, f"'{key}' must be a text")
-    yield from _of_inputs(name, node)
+    yield from _of_inputs(name, values)
     yield from {"task": _task, "binary": _binary, "choice": _choice, "verdict": _verdict}[kind](
-        name, node
+        name, values
     )
 
 
-def _of_inputs(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
-    inputs = node.get("inputs", [])
+def _of_inputs(name: str, node: _NodeValues) -> Iterator[Fault]:
+    inputs = node.inputs
     if not isinstance(inputs, list):
         yield Fault("wrong_value", name, "'inputs' must be a list")
         return
@@ -151,8 +176,8 @@ def _of_inputs(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
             yield Fault("unknown_input", name, f"'{input_name}' is none of {', '.join(INPUTS)}")
 
 
-def _task(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
-    children = node.get("children")
+def _task(name: str, node: _NodeValues) -> Iterator[Fault]:
+    children = node.children
     if not isinstance(children, list) or not children:
         yield Fault("missing_children", name, "'children' must list at least one node")
     elif any(not isinstance(child, str) for child in children):
@@ -161,16 +186,16 @@ def _task(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault("wrong_value", name, "a child stands twice")
 
 
-def _binary(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
-    for key in ("true", "false"):
-        if not isinstance(node.get(key), str):
+def _binary(name: str, node: _NodeValues) -> Iterator[Fault]:
+    for key, after in (("true", node.yes), ("false", node.no)):
+        if not isinstance(after, str):
             yield Fault("missing_branch", name, f"'{key}' must name the node that follows")
-    if not isinstance(node.get("parser", False), bool):
+    if not isinstance(node.parser, bool):
         yield Fault("wrong_value", name, "'parser' must be true or false")
 
 
-def _choice(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
-    options = node.get("options")
+def _choice(name: str, node: _NodeValues) -> Iterator[Fault]:
+    options = node.options
     if not isinstance(options, Mapping) or len(options) < 2:
         yield Fault("too_few_options", name, "'options' must name at least two")
         return
@@ -183,8 +208,8 @@ def _choice(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
             yield Fault("wrong_value", name, "an option must not be empty")
 
 
-def _verdict(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
-    score = node.get("score")
+def _verdict(name: str, node: _NodeValues) -> Iterator[Fault]:
+    score = node.score
     number = isinstance(score, int | float) and not isinstance(score, bool)
     if score is None or not number or not 0 <= score <= 1:
         yield Fault("score_range", name, f"score {str(score)[:20]} is no number from 0 to 1")
@@ -209,17 +234,12 @@ def _names(value: Any) -> list[str]:
     )
 
 
-def _next(node: Any) -> list[str]:
+def _next(node: _NodeValues) -> list[str]:
     """Return the nodes that a node leads to, as far as they can be read."""
-    if not isinstance(node, Mapping):
+    if node.type == "verdict":
         return []
-    options = node.get("options")
-    named = list(options.values()) if isinstance(options, Mapping) else []
-    return _names(
-        [*_names(node.get("children")), node.get("true"), node.get("false"), *named]
-        if node.get("type") != "verdict"
-        else []
-    )
+    named = list(node.options.values()) if isinstance(node.options, Mapping) else []
+    return _names([*_names(node.children), node.yes, node.no, *named])
 
 
 def _reached(roots: list[str], edges: Mapping[str, list[str]]) -> set[str]:
@@ -255,7 +275,7 @@ def _cycles(roots: list[str], edges: Mapping[str, list[str]]) -> Iterator[list[s
 
 
 def _size(
-    roots: list[str], edges: Mapping[str, list[str]], nodes: Mapping[str, Any]
+    roots: list[str], edges: Mapping[str, list[str]], nodes: Mapping[str, _NodeValues]
 ) -> Iterator[Fault]:
     """Yield what is too deep, or would ask too much; the graph has no cycle."""
     sizes: dict[str, int] = {}
@@ -266,8 +286,8 @@ def _size(
             if after not in sizes:
                 measure(after)
         following = [sizes[after] for after in edges[name]]
-        total = sum(following) if nodes[name]["type"] == "task" else max(following, default=0)
-        sizes[name] = total + (nodes[name]["type"] != "verdict")
+        total = sum(following) if nodes[name].type == "task" else max(following, default=0)
+        sizes[name] = total + (nodes[name].type != "verdict")
         levels[name] = 1 + max((levels[after] for after in edges[name]), default=0)
 
     for root in roots:

@@ -12,6 +12,7 @@ import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import without_twins
+from medassay.core.records.manifest import RunGraph
 from medassay.errors import InputError
 from medassay.judging.graders.graph.fault import Fault, faults
 
@@ -78,12 +79,10 @@ class Graph:
         document = [self.name, self.version, self.roots, nodes, branches, policy, parameters]
         return f"{self.name}@{sha256_hex(canonical(document))[:12]}"
 
-    def remembered(self) -> dict[str, Any]:
-        """Return what a run remembers: name, roots, and the document as text, since the order of
-        options counts.
-        """
+    def remembered(self) -> RunGraph:
+        """Return what a run remembers of it."""
         text = json.dumps(self._document(), ensure_ascii=False)
-        return {"name": self.name, "id": self.id, "roots": list(self.roots), "text": text}
+        return RunGraph(name=self.name, id=self.id, roots=list(self.roots), text=text)
 
     def _document(self) -> dict[str, Any]:
         return {
@@ -166,7 +165,7 @@ def load(path: Path | str) -> Graph:
     return graph_from(read(text, str(path)), str(path))
 
 
-def recalled(remembered: Mapping[str, Any]) -> Graph:
+def recalled(remembered: RunGraph) -> Graph:
     """Return the graph that a run remembers.
 
     Raises
@@ -174,9 +173,9 @@ def recalled(remembered: Mapping[str, Any]) -> Graph:
     InputError
         When its text is not the graph of the name, id and roots beside it.
     """
-    where = f"graph {remembered['name']}"
-    graph = graph_from(_read_json(remembered["text"], where), where)
-    if graph.remembered() != dict(remembered):
+    where = f"graph {remembered.name}"
+    graph = graph_from(_read_json(remembered.text, where), where)
+    if graph.remembered() != remembered:
         raise InputError(f"{where}: its text is not the graph that the run says it was judged by")
     return graph
 
