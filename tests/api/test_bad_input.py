@@ -9,7 +9,7 @@ from tests import makers
 
 import medassay
 from medassay.errors import IncompleteError, InputError, IntegrityError, MedassayError
-from medassay.model.spec import remembered
+from medassay.model.spec import remembered, remembered_price
 from medassay.runner.progress import Notebook
 from medassay.runner.rescore import rescore
 
@@ -54,6 +54,7 @@ def test_what_a_run_remembers_is_read_by_the_rules_of_its_day():
     assert remembered(scripted | {"script": {"note": 1, "finish": "odd"}}).is_scripted
     with pytest.raises(InputError, match=r"manifest\.json: entry 'm': field 'timeout': Input"):
         remembered(old | {"timeout": "abc"})
+    assert remembered_price(old | {"timeout": "abc"}) is None  # pages and sums go without it
     with pytest.raises(InputError):  # and no entry that is made now
         entry(url="http://user:password@h/v1")
 

@@ -71,6 +71,7 @@ def test_a_later_reply_changes_no_verdict_that_was_given():
         (told(c1=True) + " but the answer says " + told(c1=False), set()),
         ('{"criteria": [{"id": "c1", "met": true}, {"id": "c1", "met": false}]}', set()),
         ('{"criteria": [{"id": "c1", "met": 1}, {"id": "c2", "met": null}]}', set()),
+        ('{"criteria": [{"id": "c1", "met": true, "\\ud800": 1, "id ": 2}]}', {"c1"}),
         ('{"criteria": {"c1": true}}', set()),
         ("c1: met", set()),
     ],

@@ -113,9 +113,9 @@ def test_a_value_of_minus_infinity_is_shown_as_such():
         ],
         "targets": [{"n_tokens": 1, "positions": [[0, [[0.0, None]]], [2, [[-1.0, -3.0]]]]}],
     }
-    [target] = likelihood_view(
-        {"reference": "x"}, makers.trial(drawn=msgspec.convert(drawn, StoredCompletions))
-    )["targets"]
+    item = {"id": "q1", "domain": "law", "answer_type": "open", "reference": "x"}
+    trial = makers.trial(drawn=msgspec.convert(drawn, StoredCompletions))
+    [target] = likelihood_view(item, trial)["targets"]
     assert target["value"] is None
     assert target["reason"] == "the target is impossible at a position"
     assert [one["value"] for one in target["log_p"]] == [None, -3.0]

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medassay.errors import IntegrityError
 from medassay.review.form import FORMS, MARKS, SEVERITIES, read_review
 from medassay.review.form.form import LONGEST, clean
 from medassay.review.rating import Rating
@@ -34,6 +35,18 @@ def test_every_form_reads_what_it_asks_and_nothing_else(name):
     assert set(fields_of(form)) <= form.known(CONTENT)
     empty = read_review(form, CONTENT, {})
     assert set(names(empty)) >= {one.name for one in form.aspects(CONTENT)}
+
+
+def test_ids_of_facts_are_the_banks_own():
+    facts = [{"id": name, "text": "F"} for name in (3, 2.5, None, True, 2**60 + 1)]
+    named = [aspect.name for aspect in FORMS["answer"].aspects({"facts": facts})]
+    assert named[:-1] == ["fact-3", "fact-2.5", "fact-None", "fact-True", f"fact-{2**60 + 1}"]
+    assert len(FORMS["item"].aspects({"facts": facts})) == 2
+
+
+def test_content_of_another_form_is_named():
+    with pytest.raises(IntegrityError, match=r"the entry: Expected `str \| null`.*path"):
+        FORMS["item"].aspects({"path": ["a"]})
 
 
 def test_an_item_without_a_path_is_not_asked_for_one():

@@ -11,11 +11,11 @@ from tests import makers
 import medassay
 from medassay.core.canonical import canonical
 from medassay.core.parser import Reading
+from medassay.core.records.manifest import JudgingRules, RunBank
 from medassay.core.records.plan import load_plan
 from medassay.judging.grader_text import before_revisions, hashed_id
-from medassay.judging.graders.g_eval import GEval
 from medassay.judging.graders.prometheus import Prometheus
-from medassay.kinds.catalog import PARSERS, TASKS
+from medassay.kinds.catalog import GRADERS, PARSERS, TASKS
 from medassay.kinds.criteria.grader import CriteriaGrader
 from medassay.kinds.diagnoses.grader import DiagnosesGrader
 from medassay.kinds.facts.grader import FactGrader
@@ -26,6 +26,8 @@ from medassay.runner.prepare import prepare
 from medassay.runner.rescore import rescore
 from medassay.storage.run import SEAL, SUMS
 
+BANK = RunBank(name="b", version="b-2026.1", content_sha256="")
+
 
 @pytest.mark.parametrize(
     ("judge", "name"),
@@ -35,7 +37,7 @@ from medassay.storage.run import SEAL, SUMS
         (Prometheus(), "prometheus@7eb8f9959e07"),
         (DiagnosesGrader(), "ddx@93aa74510753"),
         (DiagnosesGrader(asks=False), "ddx_names@93aa74510753"),
-        (GEval(steps={}), "g_eval@e2e4430e5d22"),
+        (GRADERS["g_eval"](BANK, JudgingRules()), "g_eval@e2e4430e5d22"),
     ],
 )
 def test_a_grader_at_revision_1_has_the_hash_that_it_had(judge, name):

@@ -242,6 +242,14 @@ def test_replays_cost_nothing_and_a_workspace_without_a_journal_begins_with_its_
     assert row["amount"]["calls"] == 10
     assert row["amount"]["money"] == pytest.approx(10 * COST)
     assert row["currency"] == "USD"
+    for name, entry in (("x", {"id": "m", "provider": "import"}), ("y", {"timeout": "abc"})):
+        other = tmp_path / "runs" / name / "manifest.json"  # made elsewhere: it names no price
+        other.parent.mkdir()
+        other.write_text(json.dumps({"created_at": "2099", "models": {"m": entry}, "judges": None}))
+    code, out, _ = cli("--json", "spend", tmp_path)
+    assert json.loads(out)["rows"][0]["amount"]["money"] == pytest.approx(10 * COST)
+    for name in ("x", "y"):
+        shutil.rmtree(tmp_path / "runs" / name)
     again = makers.write_plan(tmp_path, models=["m"], rank_rule="closure", name="again")
     assert medassay.run(again, secrets={}).sealed  # replayed
     assert len(server.seen) == 10

@@ -83,8 +83,12 @@ def test_the_run_that_a_fresh_one_is_held_against_is_kept_and_named(tmp_path, cl
     plan = makers.write_plan(tmp_path, models=["m"])
     stored = medassay.run(plan, secrets={})
     fresh = pipeline.run(plan, secrets={}, fresh=True)
+    for name, text in (("x-1", '{"run":"x-1"}'), ("y-1", "{")):  # of no version, and damaged
+        (tmp_path / "runs" / name).mkdir()
+        (tmp_path / "runs" / name / "manifest.json").write_text(text)
     code, out, _ = cli("clean", tmp_path, "--yes")
-    assert (code, out.strip()) == (0, "nothing to remove")
+    assert (code, [path.name for path in (tmp_path / "runs").glob("[xy]-1")]) == (0, [])
+    assert stored.path.exists()
     code, out, _ = cli("--json", "runs", tmp_path)
     origins = {run["run"]: run["made_from"] for run in json.loads(out)["runs"]}
     assert (code, origins) == (0, {stored.id: "", fresh.id: f"asked anew: {stored.id}"})

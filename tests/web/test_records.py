@@ -10,6 +10,7 @@ from tests import makers
 from tests.accessibility import violations
 
 import medassay
+from medassay.core.records.manifest import RunGraph
 from medassay.report.judge_graph import drawings
 
 pytestmark = pytest.mark.browser
@@ -177,6 +178,11 @@ def test_a_published_board_of_records_verifies(site):
     assert medassay.verify(site).ok
 
 
+def graph_of(document):
+    """Return a graph as a run remembers it."""
+    return RunGraph(id="g/1", name="g", roots=["x"], text=json.dumps(document))
+
+
 def test_a_node_with_two_parents_is_drawn_once_and_reached_twice():
     document = {
         "name": "g",
@@ -188,7 +194,7 @@ def test_a_node_with_two_parents_is_drawn_once_and_reached_twice():
             "w": {"type": "verdict", "score": 0},
         },
     }
-    drawn = drawings([{"name": "g", "text": json.dumps(document)}])["g"]
+    drawn = drawings([graph_of(document)])["g"]
     assert [edge.label for edge in drawn.edges if edge.end == "v"] == ["true", "true"]
     assert len({(box.x, box.y) for box in drawn.boxes.values()}) == 4
     trace = [
@@ -209,7 +215,7 @@ def test_of_two_replies_that_lead_to_one_node_the_one_given_is_drawn():
             "v": {"type": "verdict", "score": 0.5},
         },
     }
-    drawn = drawings([{"name": "g", "text": json.dumps(document)}])["g"]
+    drawn = drawings([graph_of(document)])["g"]
     trace = [
         {"node": "a", "parent": None, "verdict": "fair", "score": None, "status": "ok"},
         {"node": "v", "parent": "a", "verdict": None, "score": 0.5, "status": "ok"},

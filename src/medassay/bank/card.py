@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from medassay.core.json import unchecked
 from medassay.core.records.card_object import CardObject
 from medassay.core.toml import parse_toml
 from medassay.errors import InputError
@@ -98,6 +99,19 @@ def read_card_document(folder: Path) -> CardObject:
     return cast(CardObject, card)
 
 
+class _CardValues(msgspec.Struct, frozen=True):
+    """What stands under some keys of a card; nothing of it is checked yet but that names are
+    texts.
+    """
+
+    name: str = ""
+    question_bank_version: str = ""
+    domains: Any = None
+    may_leave: Any = True
+    contradiction_penalty: Any = 1
+    dropped: Any = msgspec.field(default_factory=dict)
+
+
 def _card_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (field, problem); types come first, so that later checks may rely on them."""
     for key, value in card.items():
@@ -108,27 +122,28 @@ def _card_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key in ("name", "question_bank_version", "licence"):
         if not card.get(key, "").strip():
             yield key, "absent or empty; expected text"
-    name, version = card.get("name", ""), card.get("question_bank_version", "")
+    values = unchecked(card, _CardValues)
+    name, version = values.name, values.question_bank_version
     if not re.fullmatch(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*", name):
         yield "name", f"{name!r}; expected a name without slashes, not hidden"
     match = _VERSION.match(version)
     if match is None or match["name"] != name:
         yield "question_bank_version", f"'{version}'; expected {name}-<year>.<n>"
-    domains = card.get("domains")
+    domains = values.domains
     if not isinstance(domains, list) or not all(isinstance(d, str) and d for d in domains or [0]):
         yield "domains", "expected a list of at least one name"
     elif "overall" in domains:
         yield "domains", "'overall' names the ranking over all domains"
-    if not isinstance(card.get("may_leave", True), bool):
+    if not isinstance(values.may_leave, bool):
         yield "may_leave", "expected true or false"
-    yield from _rule_problems(card)
+    yield from _rule_problems(values)
 
 
-def _rule_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    penalty = card.get("contradiction_penalty", 1)
+def _rule_problems(values: _CardValues) -> Iterator[tuple[str, str]]:
+    penalty = values.contradiction_penalty
     if type(penalty) not in (int, float) or not 0 <= penalty <= 1:
         yield "contradiction_penalty", f"{penalty!r}; expected a number from 0 to 1"
-    dropped = card.get("dropped", {})
+    dropped = values.dropped
     if not isinstance(dropped, dict) or not all(type(n) is int for n in dropped.values()):
         yield "dropped", "expected a table of reasons and counts"
 

@@ -10,6 +10,8 @@ Source: specification of health-record extraction, "Contradictions and rules".
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 from medassay.core.records.health_record import (
     DateAndSource,
     Drug,
@@ -52,6 +54,17 @@ _METRIC = re.compile(
 )
 
 
+class _Sections(msgspec.Struct, frozen=True):
+    """The texts of the six fields."""
+
+    categories: str
+    date_and_source: str
+    diagnosis: str
+    relevant_metrics: str
+    medications: str
+    follow_up: str
+
+
 def read_markdown_record(text: str) -> HealthRecord:
     """Return the record in a text of six numbered fields.
 
@@ -62,22 +75,19 @@ def read_markdown_record(text: str) -> HealthRecord:
     ValueError
         Naming the first of the six fields that is absent.
     """
-    fields = _fields(text)
-    for name, label in _LABELS.items():
-        if name not in fields:
-            raise ValueError(f"{name}: no numbered field whose label holds '{label}'")
-    date, _, source = fields["date_and_source"].partition(";")
+    sections = _sections(text)
+    date, _, source = sections.date_and_source.partition(";")
     return HealthRecord(
-        categories=tuple(_split(fields["categories"], ",")),
+        categories=tuple(_split(sections.categories, ",")),
         date_and_source=DateAndSource(date=_date(date.strip()), source=source.strip() or None),
-        diagnosis=tuple(_split(fields["diagnosis"], ",")),
-        relevant_metrics=tuple(map(_metric, _split(fields["relevant_metrics"], ";"))),
-        medications=_medications(fields["medications"]),
-        follow_up=tuple(_split(fields["follow_up"], ";")),
+        diagnosis=tuple(_split(sections.diagnosis, ",")),
+        relevant_metrics=tuple(map(_metric, _split(sections.relevant_metrics, ";"))),
+        medications=_medications(sections.medications),
+        follow_up=tuple(_split(sections.follow_up, ";")),
     )
 
 
-def _fields(text: str) -> dict[str, str]:
+def _sections(text: str) -> _Sections:
     """Return the content of each field, the last numbered list of the text, without marks."""
     starts = [m for m in _FIELD.finditer(text)]
     first = max((at for at, m in enumerate(starts) if m["n"] == "1"), default=0)
@@ -90,7 +100,10 @@ def _fields(text: str) -> dict[str, str]:
             if part in label and name not in fields:
                 fields[name] = _MARKS.sub("", content).strip()
                 break
-    return fields
+    for name, label in _LABELS.items():
+        if name not in fields:
+            raise ValueError(f"{name}: no numbered field whose label holds '{label}'")
+    return _Sections(**fields)
 
 
 def _split(text: str, mark: str) -> Iterator[str]:
@@ -114,7 +127,8 @@ def _date(text: str) -> str | None:
     match = _DATE.match(text)
     if match is None:
         return text or None
-    return f"{match['y']}-{int(match['m']):02}-{int(match['d']):02}"
+    year, month, day = match.group("y", "m", "d")
+    return f"{year}-{int(month):02}-{int(day):02}"
 
 
 def _metric(text: str) -> Measurement:
@@ -122,11 +136,12 @@ def _metric(text: str) -> Measurement:
     if match is None:
         name, _, value = text.partition(":")
         return Measurement(name=name.strip(), value=value.strip(), unit=None, note=None)
+    name, value, unit, note = match.group("name", "value", "unit", "note")
     return Measurement(
-        name=match["name"].strip(),
-        value=match["value"].strip(),
-        unit=(match["unit"] or "").strip() or None,
-        note=(match["note"] or "").strip() or None,
+        name=name.strip(),
+        value=value.strip(),
+        unit=(unit or "").strip() or None,
+        note=(note or "").strip() or None,
     )
 
 
@@ -154,4 +169,5 @@ def _medications(text: str) -> Medications:
 def _drug(text: str) -> Drug:
     match = _DRUG.match(text)
     assert match is not None  # the name takes whatever there is
-    return Drug(name=match["name"].strip(), dose=match["dose"], schedule=match["schedule"])
+    name, dose, schedule = match.group("name", "dose", "schedule")
+    return Drug(name=name.strip(), dose=dose, schedule=schedule)

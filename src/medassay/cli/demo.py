@@ -177,20 +177,22 @@ def _seat(place: Path, models: Path | None, judges: str) -> None:
 def _write_scripts(
     place: Path,
     replies: Mapping[str, Mapping[str, object]],
-    further: Sequence[Mapping[str, object]] = (),
+    entries: Sequence[Mapping[str, object]] = (),
 ) -> None:
-    """Put replies into the entries of scripted models, and further entries behind them.
+    """Put replies into the scripted models of a demo.
 
     Parameters
     ----------
+    place : folder of models.json
     replies : id of a model → subject → reply, or replies one after the other
+    entries : of further models, which are put behind the scripted ones
     """
     file = place / "models.json"
     document = json.loads(file.read_bytes())
     for entry in document["models"]:
         if entry["id"] in replies:
-            entry["script"] |= {"replies": replies[entry["id"]]}
-    document["models"] += further
+            entry["script"]["replies"] = replies[entry["id"]]
+    document["models"] += entries
     file.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
 """Reading JSON that may be broken or hostile: one error, whatever is wrong with it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from medassay.errors import InputError, IntegrityError
 
 T = TypeVar("T")
+R = TypeVar("R", bound=msgspec.Struct)
 _BOM = b"\xef\xbb\xbf"
 _decode = msgspec.json.Decoder().decode
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
@@ -52,6 +53,15 @@ def record_as(value: Any, kind: type[T], where: str) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise IntegrityError(f"{where}: {error}") from None
+
+
+def unchecked(value: Mapping[str, Any], kind: type[R]) -> R:
+    """Return the values under the keys of a record, of an object of which nothing is known yet.
+
+    No value is checked, and other keys are not looked at: judges and models write what they like.
+    """
+    names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+    return kind(**{field: value[name] for field, name in names if name in value})
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -142,7 +142,7 @@ def names_against_labels(
         both, names_only, judge_only, neither (counts of labels), and the disagreements, at most
         200.
     """
-    counts = {"both": 0, "names_only": 0, "judge_only": 0, "neither": 0}
+    counts: Counter[str] = Counter()
     differing: list[dict[str, Any]] = []
     for listed in lists:
         for label in listed.labels:
@@ -165,7 +165,8 @@ def names_against_labels(
                         "rule": rule,
                     }
                 )
-    return {**counts, "disagreements": differing}
+    shown = {name: counts[name] for name in ("both", "names_only", "judge_only", "neither")}
+    return {**shown, "disagreements": differing}
 
 
 def names_against_ranks(
@@ -193,16 +194,11 @@ def names_against_ranks(
             if (rank := entry["rank"]) is not None and matching.rule(entry["name"], names)
         ]
         hit, position = min(hits, default=99), listed_case.seen_at or 99
-        kind = (
-            "same" if min(hit, 6) == min(position, 6) else "lower" if hit > position else "higher"
-        )
+        same = min(hit, 6) == min(position, 6)
+        kind = "same" if same else "names_lower" if hit > position else "names_higher"
         counts_by_rank.setdefault(listed_case.model, Counter())[kind] += 1
     return {
-        model: {
-            "same": counts["same"],
-            "names_lower": counts["lower"],
-            "names_higher": counts["higher"],
-        }
+        model: {name: counts[name] for name in ("same", "names_lower", "names_higher")}
         for model, counts in sorted(counts_by_rank.items())
     }
 

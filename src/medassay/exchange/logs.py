@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.manifest_object import ManifestObject
-from medassay.core.records.trial import TRIAL_KEY, TrialPlace
+from medassay.core.records.trial import TRIAL_KEY, TrialKey
 from medassay.errors import InputError
 from medassay.exchange.imported import import_manifest, new_run
 from medassay.exchange.prediction import Prediction, PredictionFile
@@ -297,7 +297,7 @@ def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any
 
 
 def imported_trial(
-    place: TrialPlace, text: str, outcome: str, value: str | None, reason: str
+    place: TrialKey, text: str, outcome: str, value: str | None, reason: str
 ) -> dict[str, Any]:
     """Return the line of trials.jsonl of an answer that came with an import."""
     return {

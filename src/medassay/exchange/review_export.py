@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from medassay.bank.reviews import ReviewedBank
-from medassay.core.records.trial import TRIAL_KEY, TrialPlace
+from medassay.core.records.trial import TRIAL_KEY, TrialKey
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import LastReview, is_right
 from medassay.review.exported import ExportedEntry, ExportedStudy
@@ -44,9 +44,9 @@ def label_rows(study: ExportedStudy) -> list[Row]:
     parts = all(entry.parts for entry in entries.values())
     # Several judges of one answer are several entries of it: what people say of the answer is
     # pooled.
-    scores: dict[TrialPlace, list[Mapping[str, Any]]] = defaultdict(list)
-    final: dict[TrialPlace, Mapping[str, Any]] = {}
-    of: dict[TrialPlace, ExportedEntry] = {}
+    scores: dict[TrialKey, list[Mapping[str, Any]]] = defaultdict(list)
+    final: dict[TrialKey, Mapping[str, Any]] = {}
+    of: dict[TrialKey, ExportedEntry] = {}
     for number, entry in entries.items():
         key = entry.trial.place
         of.setdefault(key, entry)

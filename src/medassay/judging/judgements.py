@@ -26,7 +26,7 @@ from medassay.core.records.statistics_object import (
     PreferenceObject,
 )
 from medassay.core.records.target import Criteria
-from medassay.core.records.trial import CellKey, Trial, TrialPlace
+from medassay.core.records.trial import CellKey, Trial, TrialKey
 from medassay.core.records.verdict import (
     CLAIM_KINDS,
     FACT_VERDICTS,
@@ -45,7 +45,7 @@ LOW_AGREEMENT = 0.667
 
 
 def judged_score(
-    place: TrialPlace,
+    place: TrialKey,
     unjudged_parts: Mapping[str, Any],
     item: Item,
     verdicts: Sequence[StoredVerdict],
@@ -73,7 +73,7 @@ def judged_score(
 
 def by_trial(
     verdicts: Iterator[VerdictObject],
-) -> Iterator[tuple[TrialPlace, list[VerdictObject]]]:
+) -> Iterator[tuple[TrialKey, list[VerdictObject]]]:
     """Yield (trial key, its verdicts), as the file holds them one after the other."""
     for key, group in groupby(verdicts, key=place_of):
         yield key, list(group)

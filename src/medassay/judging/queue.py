@@ -21,7 +21,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.records.item import Item
 from medassay.core.records.sealed_object import JournalObject, place_of
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Trial, TrialPlace
+from medassay.core.records.trial import Trial, TrialKey
 from medassay.core.records.verdict import Case, Grader
 from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.sanitize import SanitizedAnswer, sanitize_answer, speaker_pattern
@@ -99,7 +99,7 @@ class Answers:
         return self._starts[number + 1] - self._starts[number]
 
     @cached_property
-    def numbers(self) -> dict[TrialPlace, int]:
+    def numbers(self) -> dict[TrialKey, int]:
         """Return trial key → number, of the trials that need judges."""
         return {self.trial(n).place: n for n in self.open}
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
+from medassay.core.keyed import keyed
 from medassay.core.records.manifest import JudgedBanks
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.task import Task
@@ -18,6 +17,7 @@ from medassay.own_code.grader import OwnGrader
 from medassay.prompt.own_template import check_holes
 
 _STEPPED = "g_eval"
+_GRAPH_KEYS = ("id", "name", "roots", "text")
 
 
 def graders_of(task: Task, judged: JudgedBanks) -> dict[str, Grader]:
@@ -80,4 +80,4 @@ def remembered_graphs(task: Task, named: Sequence[str], base: Path) -> ManifestO
     names = [graph.name for graph in graphs]
     if len(set(names)) < len(names):
         raise InputError(f"plan: two graphs bear one name: {', '.join(names)}")
-    return {"graphs": [msgspec.to_builtins(graph.remembered()) for graph in graphs]}
+    return {"graphs": [keyed(graph.remembered(), *_GRAPH_KEYS) for graph in graphs]}

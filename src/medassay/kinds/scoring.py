@@ -12,7 +12,7 @@ from medassay.core.records.own_code import OWN_CODE
 from medassay.core.records.score import score_record
 from medassay.core.records.sealed_object import ScoreObject
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Trial, TrialPlace
+from medassay.core.records.trial import Trial, TrialKey
 from medassay.kinds.catalog import measures_of, scorer_of
 from medassay.storage.records import read_trials
 
@@ -25,7 +25,7 @@ class TaskScorer:
         self._own_parser = "" if task.own is None else task.own.parser_name
         self._measures = {form: measures_of(task, form) for form in task.readers}
 
-    def record(self, item: Item, place: TrialPlace, answer: Answer, text: str) -> ScoreObject:
+    def record(self, item: Item, place: TrialKey, answer: Answer, text: str) -> ScoreObject:
         """Return the line of scores.jsonl for a trial: its key, its score, why, by which scorer,
         and its parts; `text` is the whole reply.
         """
@@ -37,7 +37,7 @@ class TaskScorer:
         why = f"{OWN_CODE} {self._own_parser}: {self._scorers[item.form].name} cannot score it"
         return score_record(place, None, why, self._scorers[item.form].id)
 
-    def _record(self, item: Item, place: TrialPlace, answer: Answer, text: str) -> ScoreObject:
+    def _record(self, item: Item, place: TrialKey, answer: Answer, text: str) -> ScoreObject:
         scorer = self._scorers[item.form]
         [score] = scorer.score([item], [answer])
         record = score_record(place, score.value, score.because, scorer.id)

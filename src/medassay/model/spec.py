@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pydantic import ValidationError
 
-from medassay.core.json import parse_json
+from medassay.core.json import parse_json, unchecked
 from medassay.core.record_check import RecordError, first_wrong, read_record
 from medassay.core.records.model import FROM_A_RUN, ModelSpec, Price
 from medassay.errors import InputError
@@ -49,6 +50,13 @@ def source_name(source: ModelsSource) -> str:
     return source.name if isinstance(source, Path) else "models"
 
 
+class _ModelsFile(msgspec.Struct, frozen=True):
+    """What a models file holds; nothing of it is checked yet."""
+
+    models: Any = None
+    trusted_hosts: Any = []
+
+
 def _entries(path: Path) -> list[ModelSpec]:
     """Return all entries of a models file."""
     try:
@@ -57,12 +65,13 @@ def _entries(path: Path) -> list[ModelSpec]:
         raise InputError(f"{path}: no such models file; `medassay init` writes one") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
-    if not isinstance(document, dict) or not isinstance(document.get("models"), list):
+    file = unchecked(document if isinstance(document, dict) else {}, _ModelsFile)
+    if not isinstance(file.models, list):
         raise InputError(f'{path.name}: expected {{"schema_version": 1, "models": [ … ]}}')
-    trusted = _trusted_hosts(document, path.name)
+    trusted = _trusted_hosts(file.trusted_hosts, path.name)
     return [
         _entry(entry, f"{path.name}: models[{number}]", trusted)
-        for number, entry in enumerate(document["models"])
+        for number, entry in enumerate(file.models)
     ]
 
 
@@ -119,8 +128,7 @@ def remembered_price(entry: dict[str, Any]) -> Price | None:
         return None
 
 
-def _trusted_hosts(document: Mapping[str, Any], file: str) -> tuple[str, ...]:
-    hosts = document.get("trusted_hosts", [])
+def _trusted_hosts(hosts: Any, file: str) -> tuple[str, ...]:
     if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
         raise InputError(f"{file}: 'trusted_hosts': expected a list of host names")
     for host in hosts:

@@ -15,7 +15,7 @@ from medassay.core.json import record_as
 from medassay.core.records.item import Item
 from medassay.core.records.sealed_object import ScoreObject, TrialObject, VerdictObject
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
-from medassay.core.records.trial import TrialLine, TrialPlace
+from medassay.core.records.trial import TrialKey, TrialLine
 from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import presentations_of, task_of_run
 from medassay.kinds.kind import AnswerView
@@ -47,7 +47,7 @@ _CELL_PAGES = 5000
 _MOST_CASES = 10_000  # above, pages of single cases would be more than anybody reads
 _ANSWERS = 200_000  # as pages they are half a gigabyte
 _EXAMPLES = 3
-_Said = Callable[[TrialPlace], list[VerdictObject]]  # key of a trial → verdicts on it
+_Said = Callable[[TrialKey], list[VerdictObject]]  # key of a trial → verdicts on it
 
 
 def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = False) -> Board:
@@ -270,7 +270,7 @@ def _verdicts(run: Run) -> _Said:
     groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
     waiting = next(groups, None)
 
-    def verdicts_of_trial(key: TrialPlace) -> list[VerdictObject]:
+    def verdicts_of_trial(key: TrialKey) -> list[VerdictObject]:
         nonlocal waiting
         if waiting is None or waiting[0] != key:
             return []

@@ -29,7 +29,7 @@ from medassay.core.records.score import TrialScore
 from medassay.core.records.sealed_object import ScoreObject
 from medassay.core.records.target import Withheld
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Trial, TrialPlace
+from medassay.core.records.trial import Trial, TrialKey
 from medassay.core.revision import without_hash
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
@@ -323,7 +323,7 @@ def _scores(
 ) -> Iterator[tuple[Trial, TrialScore]]:
     """Yield the trials of a part with their scores, each checked."""
     scoring = TaskScorer(task)
-    last: TrialPlace | tuple[()] = ()
+    last: TrialKey | tuple[()] = ()
     for number, stored in enumerate(_stored(run, part), part.first):
         trial = stored.trial
         last = _in_order(trial, last, number)
@@ -363,7 +363,7 @@ def _stored(run: Run, part: _LineRange) -> Iterator[StoredTrial]:
     return islice(records, part.lines)
 
 
-def _in_order(trial: Trial, last: TrialPlace | tuple[()], number: int) -> TrialPlace:
+def _in_order(trial: Trial, last: TrialKey | tuple[()], number: int) -> TrialKey:
     place = trial.place
     if place <= last:
         raise Mismatch(f"trials.jsonl line {number}: out of order, or a trial that occurs twice")
@@ -387,7 +387,7 @@ def _scores_beside(run: Run, *, same_parts: bool) -> Iterator[tuple[Trial, Trial
     with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=context) as pool:
         checks = [pool.submit(_check_part, run.path, part, same_parts) for part in parts]
         try:
-            last: TrialPlace | tuple[()] = ()
+            last: TrialKey | tuple[()] = ()
             for number, stored in enumerate(_stored(run, _WHOLE), 1):
                 last = _in_order(stored.trial, last, number)
                 yield stored.trial, stored.score

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.json import record_as, texts_in
@@ -65,6 +67,12 @@ _ITEM_TEXT = (
 Places = Set[tuple[str, str]]  # (domain, item)
 
 
+class _Salt(msgspec.Struct, frozen=True):
+    """The secret of a run."""
+
+    secret: str = ""
+
+
 def withholding_of(run: Run) -> Redactor:
     """Return what makes the public records of a run.
 
@@ -78,8 +86,8 @@ def withholding_of(run: Run) -> Redactor:
             f"run {run.id}: holds synthetic items and no {SALT}; it was sealed by an earlier"
             " version, make it anew with `medassay score`"
         )
-    secret = read_document(run.path / SALT).get("secret")
-    if not isinstance(secret, str) or not re.fullmatch("[0-9a-f]{64}", secret):
+    secret = record_as(read_document(run.path / SALT), _Salt, SALT).secret
+    if not re.fullmatch("[0-9a-f]{64}", secret):
         raise IntegrityError(f"{SALT}: holds no secret of 64 hexadecimal digits")
     return Redactor(secret, public_parts(run.manifest))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,7 +24,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.sealed_object import ScoreObject, TimingObject, TrialObject
-from medassay.core.records.trial import TrialPlace
+from medassay.core.records.trial import TrialKey
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, Permanent, Transient
 from medassay.kinds.catalog import parser_of
@@ -259,7 +259,7 @@ def open_toolbox(
     )
 
 
-def trial_place(cell: Cell, item_id: str, repeat: int) -> TrialPlace:
+def trial_place(cell: Cell, item_id: str, repeat: int) -> TrialKey:
     """Return what names a trial of a cell, and its place in a sealed run."""
     return (cell.domain, cell.model, cell.setting, cell.mode, item_id, repeat)
 
@@ -288,16 +288,18 @@ def trial_record(
         "value": answer.value,
         "reason": answer.reason,
     }
-    likelihoods, order = completion.likelihoods, prompt.order
-    further = {
-        "likelihoods": None if likelihoods is None else list(likelihoods),
-        "drawn": completion.drawn,
-        "max_tokens": prompt.max_tokens,
-        "order": None if order is None else list(order),
-        "retrieved": [list(place) for place in prompt.retrieved] or None,
-        "own_source": prompt.own_source,
-    }
-    record |= cast(TrialObject, {k: value for k, value in further.items() if value is not None})
+    if completion.likelihoods is not None:
+        record |= {"likelihoods": list(completion.likelihoods)}
+    if completion.drawn is not None:
+        record |= {"drawn": completion.drawn}
+    if prompt.max_tokens is not None:
+        record |= {"max_tokens": prompt.max_tokens}
+    if prompt.order is not None:
+        record |= {"order": list(prompt.order)}
+    if prompt.retrieved:
+        record |= {"retrieved": [list(place) for place in prompt.retrieved]}
+    if prompt.own_source is not None:
+        record |= {"own_source": prompt.own_source}
     return record
 
 

@@ -2,6 +2,7 @@
 down.
 """
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 
 from medassay.core.amount import NOTHING, Amount
+from medassay.core.json import unchecked
 from medassay.core.private import make_folder
 from medassay.core.records.completion import Usage
 from medassay.core.records.model import ModelSpec, Price
@@ -149,11 +151,12 @@ def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
     manifests = {
         path.parent: _manifest(path) for path in (workspace / "runs").glob("*/manifest.json")
     }
-    runs = sorted(manifests, key=lambda run: manifests[run].created_at)
-    prices: dict[str, Price | None] = {}
+    runs = sorted(manifests, key=lambda run: str(manifests[run].created_at))
+    prices: dict[str, Price] = {}
     for run in runs:
-        prices |= {name: remembered_price(e) for name, e in manifests[run].models.items()}
-        prices |= {str(e.get("id")): remembered_price(e) for e in manifests[run].judges}
+        for entry in manifests[run].entries:
+            if (price := remembered_price(entry)) is not None:
+                prices[str(entry.get("id"))] = price
     usages = store.usages()
     sums: dict[tuple[str, str, str], Amount] = {}
 
@@ -163,7 +166,7 @@ def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
         sums[place] = sums.get(place, Amount()) + used(prices.get(model), usage)
 
     for run in runs:
-        month = manifests[run].created_at[:7]
+        month = str(manifests[run].created_at)[:7]
         for key in _keys_in(run):
             if key in usages:
                 add(run.name, month, key)
@@ -183,19 +186,27 @@ def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
 
 
 class _PricedManifest(msgspec.Struct, frozen=True):
-    """When a run was made, and the entries of its models and judges."""
+    """What a manifest says of prices; nothing of it is checked."""
 
-    created_at: str = ""
-    models: dict[str, dict[str, Any]] = {}
-    judges: list[dict[str, Any]] = []
+    created_at: Any = ""
+    models: Any = None
+    judges: Any = None
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the entries of models and judges that are objects."""
+        models = self.models.values() if isinstance(self.models, dict) else ()
+        judges = self.judges if isinstance(self.judges, list) else ()
+        return [entry for entry in (*models, *judges) if isinstance(entry, dict)]
 
 
 def _manifest(path: Path) -> _PricedManifest:
     """Return what a manifest says of prices; nothing of one that cannot be read."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_PricedManifest)
-    except (OSError, ValueError, msgspec.MsgspecError):
-        return _PricedManifest()
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        document = None
+    return unchecked(document if isinstance(document, dict) else {}, _PricedManifest)
 
 
 def _keys_in(run: Path) -> Iterator[str]:

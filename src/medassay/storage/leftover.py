@@ -7,12 +7,15 @@ import datetime as dt
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from medassay.core.json import unchecked
 from medassay.core.ledger import LEDGER
+from medassay.errors import IntegrityError
 from medassay.storage.run import LEASES, LOCK, STUDIES, Run, is_locked
 
 Kind = Literal["unfinished", "superseded", "orphaned"]
@@ -99,7 +102,7 @@ def _superseded(runs: Sequence[Run], published: set[str]) -> Iterator[Run]:
     names.
     """
     sealed = [run for run in runs if run.sealed]
-    named = {name for run in runs for name in run.manifest.sources.values()}
+    named = {name for run in runs for name in _sources(run)}
     for run in sealed:
         stem, _, counter = run.path.name.rpartition("-")
         later = [
@@ -111,6 +114,24 @@ def _superseded(runs: Sequence[Run], published: set[str]) -> Iterator[Run]:
         ]
         if later and run.id not in published and run.id not in named:
             yield run
+
+
+class _Sources(msgspec.Struct, frozen=True):
+    """How manifests of all versions name the runs that a run was made from."""
+
+    again_of: Any = None
+    judged_from: Any = None
+    rescored_from: Any = None
+    fresh_of: Any = None
+
+
+def _sources(run: Run) -> Iterator[str]:
+    """Yield the runs that a run names, as far as it can be read: it is offered for removal too."""
+    with suppress(IntegrityError):
+        for source in msgspec.structs.astuple(unchecked(run.manifest_document, _Sources)):
+            name = source.get("run") if isinstance(source, dict) else source
+            if isinstance(name, str):
+                yield name
 
 
 def _published(workspace: Path, sites: Sequence[Path]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import msgspec
 from medassay.core.json import RecordDecoder
 from medassay.core.records.score import TrialScore
 from medassay.core.records.sealed_object import VerdictObject
-from medassay.core.records.trial import Trial, TrialPlace
+from medassay.core.records.trial import Trial, TrialKey
 from medassay.core.records.verdict import StoredVerdict, TrialVerdict
 from medassay.errors import InputError, IntegrityError
 
@@ -55,7 +55,7 @@ def read_stored_verdicts(path: Path) -> Iterator[tuple[StoredVerdict, VerdictObj
                 raise IntegrityError(str(error)) from None
 
 
-def read_verdicts_by_trial(path: Path) -> Iterator[tuple[TrialPlace, list[TrialVerdict]]]:
+def read_verdicts_by_trial(path: Path) -> Iterator[tuple[TrialKey, list[TrialVerdict]]]:
     """Yield the place of each judged trial with its verdicts, which stand one after the other."""
     for place, verdicts in groupby(read_verdicts(path), key=lambda verdict: verdict.place):
         yield place, list(verdicts)

@@ -319,16 +319,18 @@ class ResponseStore:
 
 def completion_to_dict(completion: Completion) -> dict[str, Any]:
     """Return a completion as plain JSON values; what is empty is left out."""
-    plain = {
+    plain: dict[str, Any] = {
         "text": completion.text,
         "finish": completion.finish,
         "usage": completion.usage.to_dict(),
         "seconds": round(completion.seconds, 6),
+    }
+    calls = [keyed(call, "id", "name", "arguments", "details") for call in completion.calls]
+    optional = {
         "logprobs": completion.logprobs,
         "alternatives": completion.alternatives,
         "likelihoods": completion.likelihoods,
         "drawn": completion.drawn,
-        "calls": [keyed(call, "id", "name", "arguments", "details") for call in completion.calls]
-        or None,
+        "calls": calls if calls else None,
     }
-    return {key: value for key, value in plain.items() if value is not None}
+    return plain | {key: value for key, value in optional.items() if value is not None}

@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from medassay.core.records.trial import TrialLine, TrialPlace
+from medassay.core.records.trial import TrialKey, TrialLine
 from medassay.errors import IntegrityError
 
 
@@ -23,7 +23,7 @@ class JournalRecord(NamedTuple):
     where: str
 
 
-_Place = tuple[TrialPlace, str]  # of the trial, and who judged it
+_Place = tuple[TrialKey, str]  # of the trial, and who judged it
 
 
 class _Named(TrialLine, frozen=True, kw_only=True):

@@ -224,9 +224,9 @@ def _going_on(record: RecordColumns) -> int:
     Runs of earlier versions know names as written alone.
     """
     if record.drugs is None:
-        return record.counted["stopped_as_current"]
+        return record.counted.stopped_as_current
     counted = record.drugs.counted
-    return counted["as_current"] + counted["old_dose"]
+    return counted.as_current + counted.old_dose
 
 
 def _embedded(answers: Sequence[ExtractionAnswer], embedder: Embedder) -> list[ExtractionAnswer]:

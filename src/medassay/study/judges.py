@@ -14,7 +14,7 @@ from medassay.bank.builder import read_csv
 from medassay.bank.run_items import RunItems
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.target import Criteria, Criterion, Fact, Facts, Target
-from medassay.core.records.trial import TrialPlace
+from medassay.core.records.trial import TrialKey
 from medassay.core.records.verdict import FACT_VERDICTS, VerdictParts, stored_verdict
 from medassay.core.scale import Scale
 from medassay.errors import InputError, IntegrityError
@@ -199,11 +199,11 @@ class Judgement(msgspec.Struct, frozen=True):
     labels: Mapping[str, Mapping[str, int]] = msgspec.field(default_factory=dict)
 
 
-def _verdicts(run: Run, judge: str) -> dict[TrialPlace, Judgement]:
+def _verdicts(run: Run, judge: str) -> dict[TrialKey, Judgement]:
     path = run.path / "verdicts.jsonl"
     if not path.exists():
         raise InputError(f"run {run.id}: has no verdicts; it was not judged")
-    verdicts: dict[TrialPlace, Judgement] = {}
+    verdicts: dict[TrialKey, Judgement] = {}
     names = set()
     for verdict in read_verdicts(path):
         names.add(verdict.judge)
@@ -239,7 +239,7 @@ class _LabelRow(msgspec.Struct):
     score: str = ""
 
     @property
-    def place(self) -> TrialPlace:
+    def place(self) -> TrialKey:
         """Return the answer that it is about; `repeat` is a number."""
         domain, model, setting, item = (
             text.strip() for text in (self.domain, self.model, self.setting, self.item)
@@ -247,10 +247,10 @@ class _LabelRow(msgspec.Struct):
         return (domain, model, setting, self.mode or "solo", item, int(self.repeat.strip() or 0))
 
 
-def _labels(path: Path, run: Run) -> dict[TrialPlace, Judgement]:
+def _labels(path: Path, run: Run) -> dict[TrialKey, Judgement]:
     """Return people's labels of answers, or of their parts."""
-    totals: dict[TrialPlace, float] = {}
-    parts: dict[TrialPlace, dict[str, str]] = {}
+    totals: dict[TrialKey, float] = {}
+    parts: dict[TrialKey, dict[str, str]] = {}
     scale = judged_part(task_of_run(run.manifest)).scale
     for number, cells in enumerate(read_csv(path), 2):
         where = f"{path.name} row {number}"
@@ -297,8 +297,8 @@ def _check_header(path: Path, row: Mapping[str, str]) -> None:
 
 
 def _scored(
-    parts: Mapping[TrialPlace, Mapping[str, str]], run: Run, name: str
-) -> dict[TrialPlace, Judgement]:
+    parts: Mapping[TrialKey, Mapping[str, str]], run: Run, name: str
+) -> dict[TrialKey, Judgement]:
     """Return labels of facts or criteria with the score that the run's rubric gives them."""
     manifest = run.manifest
     task = task_of_run(manifest)
@@ -309,7 +309,7 @@ def _scored(
         )
     graders = graders_of(task, manifest)
     items = RunItems(run.path, manifest.domains)
-    scored: dict[TrialPlace, Judgement] = {}
+    scored: dict[TrialKey, Judgement] = {}
     for key, parts_said in parts.items():
         try:
             item = items.get(key[0], key[4])
@@ -353,9 +353,9 @@ def _parts_of(target: Target) -> Sequence[Fact | Criterion]:
 
 
 def _compared(
-    a: Mapping[TrialPlace, Judgement],
-    b: Mapping[TrialPlace, Judgement],
-    of: tuple[list[TrialPlace], list[int]],
+    a: Mapping[TrialKey, Judgement],
+    b: Mapping[TrialKey, Judgement],
+    of: tuple[list[TrialKey], list[int]],
     seed: int,
 ) -> dict[str, Any]:
     """Return scores under each, their agreement, and where parts were judged the confusion
@@ -374,9 +374,9 @@ def _compared(
 
 
 def _confusion(
-    a: Mapping[TrialPlace, Judgement],
-    b: Mapping[TrialPlace, Judgement],
-    of: tuple[list[TrialPlace], list[int]],
+    a: Mapping[TrialKey, Judgement],
+    b: Mapping[TrialKey, Judgement],
+    of: tuple[list[TrialKey], list[int]],
     seed: int,
     parts: tuple[str, tuple[str, ...]],
 ) -> dict[str, Any]:
@@ -402,7 +402,7 @@ def _confusion(
     }
 
 
-def _clusters(run: Run, keys: list[TrialPlace]) -> list[int]:
+def _clusters(run: Run, keys: list[TrialKey]) -> list[int]:
     """Return the cluster of each answer: answers to one item, or to items of one case, share it."""
     items = RunItems(run.path, run.manifest.domains)
     return [items.clusters[k[0]][items.place(k[0], k[4])] for k in keys]

@@ -104,11 +104,6 @@ class Benchmark(KeyedRecord):
             return False
         return self.task in TASKS and bool(TASKS[self.task].metrics)
 
-    @property
-    def by_likelihood(self) -> bool:
-        """Return whether options are told by likelihood where models can."""
-        return self.own is None and self.task == LIKELIHOOD
-
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values, without what is as by default."""
         return {k: v for k, v in super().to_dict().items() if v != _PLAIN.get(k)}

@@ -6,7 +6,7 @@ say it.
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -285,10 +285,3 @@ READERS: dict[str, Callable[[bytes], DecisionGraph]] = {
     ".tsv": _edge_table,
     ".txt": _edge_table,
 }
-
-
-def graph_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of decision graphs in a folder, by name."""
-    for path in sorted(folder.iterdir()):
-        if path.suffix.lower() in READERS and path.is_file():
-            yield path

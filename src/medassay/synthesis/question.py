@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import fields
 
+from medassay.core.json import unchecked
 from medassay.core.records.target import LETTERS
 from medassay.core.reply.json_value import read_json_reply
 from medassay.synthesis.pathway import same_leaf
@@ -161,7 +162,7 @@ def reply_record(reply: str, kind: type[T]) -> T:
         When there is none, or a key is absent.
     """
     keys = {field.encode_name for field in fields(kind) if field.required}
-    return msgspec.convert(reply_object(reply, keys), kind)
+    return unchecked(reply_object(reply, keys), kind)
 
 
 def contains(question: str, answer: str) -> bool:

@@ -9,13 +9,14 @@ import msgspec
 from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.completion import Usage
 from medassay.core.records.task import Task
-from medassay.core.records.trial import TrialLine, TrialPlace
+from medassay.core.records.trial import TrialKey, TrialLine
 from medassay.core.scale import Scale
 from medassay.errors import InputError, IntegrityError
 from medassay.kinds.catalog import scorer_of
 from medassay.kinds.graders import graders_of
 from medassay.model.spec import remembered_price
 from medassay.storage.run import Run
+from medassay.storage.spend import currency_of
 from medassay.viewer.shape import shape_of
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # larger ones no database holds
@@ -79,7 +80,7 @@ class IndexedTrial(NamedTuple):
     trial, score, verdicts : where the lines lie
     """
 
-    place: TrialPlace
+    place: TrialKey
     outcome: int
     reason: str
     scorer: str
@@ -113,6 +114,10 @@ class EntryMaker:
     def scale_of(self, scorer: str) -> Scale:
         """Return the scale of a scorer's scores; of the task where nothing says which."""
         return self._scales.get(scorer, self._usual)
+
+    def currency_of(self, model: str) -> str:
+        """Return the currency of a model's price, "" where none is known."""
+        return currency_of(self._prices.get(model))
 
     def entry(
         self,

@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import platformdirs
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.private import close_to_others, make_folder
 from medassay.core.records.answer import OUTCOMES
-from medassay.core.records.trial import TrialPlace
+from medassay.core.records.trial import TrialKey
 from medassay.errors import InputError, IntegrityError, UnavailableError
 from medassay.kinds.catalog import task_of_run
 from medassay.storage.run import SEAL, SEALED_RECORDS, TOMBSTONES, Run, file_sha256
@@ -61,6 +62,23 @@ CREATE VIRTUAL TABLE reply USING fts5(
 _N_COLUMNS = 29
 NAMED = ("domain", "model", "setting", "mode", "item")  # columns that hold numbers of names
 _PLACE = " AND ".join(f"{column}=?" for column in (*NAMED, "repeat"))
+
+
+class IndexState(msgspec.Struct, frozen=True):
+    """What an index notes of itself.
+
+    Attributes
+    ----------
+    trials : how many it holds
+    last : number of the last one; -1 before the first
+    version : grows whenever something is added
+    error : why the run could not be read on, "" where nothing is wrong
+    """
+
+    trials: int = 0
+    last: int = -1
+    version: int = 0
+    error: str = ""
 
 
 class RunIndex:
@@ -120,16 +138,16 @@ class RunIndex:
     @property
     def n_trials(self) -> int:
         """Return how many trials are indexed."""
-        return int(self.state().get("trials", 0))
+        return self.state().trials
 
     @property
     def version(self) -> int:
         """Return a number that grows whenever something is added."""
-        return int(self.state().get("version", 0))
+        return self.state().version
 
-    def state(self) -> dict[str, Any]:
-        """Return what the index notes of itself: numbers of trials and of changes."""
-        return dict(self.rows("SELECT name, value FROM state"))
+    def state(self) -> IndexState:
+        """Return what the index notes of itself."""
+        return msgspec.convert(dict(self.rows("SELECT name, value FROM state")), IndexState)
 
     def progress(self) -> tuple[int, int]:
         """Return how many bytes of trials are read, and how many the run has by now."""
@@ -139,7 +157,7 @@ class RunIndex:
     @property
     def error(self) -> str:
         """Return why a run could not be read on, "" where nothing is wrong."""
-        return str(self.state().get("error", ""))
+        return self.state().error
 
     def note_error(self, message: str) -> None:
         """Note why the run could not be read on, "" where it could."""
@@ -214,7 +232,7 @@ class RunIndex:
 
     def _take(self, batch: Batch) -> None:
         state = self.state()
-        first, n_trials = int(state.get("last", -1)) + 1, int(state.get("trials", 0))
+        first, n_trials = state.last + 1, state.trials
         if self._insert_new(first, batch.trials):
             n_trials += len(batch.trials)
         else:
@@ -228,7 +246,7 @@ class RunIndex:
         changes = {
             "last": first + len(batch.trials) - 1,
             "trials": n_trials,
-            "version": int(state.get("version", 0)) + 1,
+            "version": state.version + 1,
             "error": "",
         }
         self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(changes.items()))
@@ -325,7 +343,7 @@ class RunIndex:
             "UPDATE trial SET spread = ? WHERE n = ?", (spread_of(scores, scale), number)
         )
 
-    def _place_numbers(self, place: TrialPlace) -> tuple[int, ...]:
+    def _place_numbers(self, place: TrialKey) -> tuple[int, ...]:
         names = zip(NAMED, place[:5], strict=True)
         return (*(self._number(kind, str(text)) for kind, text in names), place[5])
 
@@ -359,7 +377,7 @@ class RunIndex:
         rows = self.rows("SELECT text FROM name WHERE kind = ? ORDER BY text", kind)
         return [text for (text,) in rows]
 
-    def number_at(self, place: TrialPlace) -> int:
+    def number_at(self, place: TrialKey) -> int:
         """Return the number of the trial at a place.
 
         Raises

@@ -18,7 +18,7 @@ from medassay.core.records.context_config import CONTEXTS
 from medassay.core.records.item import Bank
 from medassay.core.records.plan import Plan, plan_from_dict
 from medassay.core.records.prompt import Message, Prompt
-from medassay.core.records.trial import Trial, TrialPlace
+from medassay.core.records.trial import Trial, TrialKey
 from medassay.core.records.verdict import Case, Grader, StoredVerdict
 from medassay.errors import InputError, MedassayError
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern
@@ -30,7 +30,7 @@ from medassay.runner.context import Contexts
 from medassay.runner.schedule import Cell, Schedule
 from medassay.storage.run import Run
 
-TrialAt = Callable[[TrialPlace], Trial]
+TrialAt = Callable[[TrialKey], Trial]
 _LONGEST = 500_000  # characters of an answer whose judges' prompts are made again
 _BROKEN = (MedassayError, OSError, LookupError, TypeError, ValueError)
 
@@ -56,7 +56,7 @@ class SentPrompts:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._workspace = run.path.resolve().parent.parent
-        self._case_before: tuple[TrialPlace, Case] | None = None
+        self._case_before: tuple[TrialKey, Case] | None = None
 
     @cached_property
     def schedule(self) -> Schedule:

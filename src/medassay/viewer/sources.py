@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 
-from medassay.core.records.trial import TrialLine, TrialPlace
+from medassay.core.records.trial import TrialKey, TrialLine
 from medassay.errors import IntegrityError
 from medassay.storage.journal import JOURNAL, VERDICTS
 from medassay.viewer.entry import (
@@ -134,7 +134,7 @@ class _Verdicts:
         self._number = -1 if file is None else number_of(VERDICT_LINES)
         self.at = 0 if file is None else file.tell()  # where those begin that nobody asked for yet
 
-    def of(self, place: TrialPlace) -> Extent:
+    def of(self, place: TrialKey) -> Extent:
         """Return where the verdicts on a trial lie together."""
         if self._file is None:
             return NOWHERE

@@ -12,7 +12,7 @@ from medassay.core.json import parse_record
 from medassay.core.records.score import TrialScore
 from medassay.core.records.sealed_object import ScoreObject, TrialObject, VerdictObject
 from medassay.core.records.table_rows import score_columns
-from medassay.core.records.trial import Trial, TrialPlace
+from medassay.core.records.trial import Trial, TrialKey
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.records import decode_trial
@@ -68,7 +68,7 @@ class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
     excerpt: str = ""
 
     @property
-    def place(self) -> TrialPlace:
+    def place(self) -> TrialKey:
         """Return what names the trial."""
         return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 

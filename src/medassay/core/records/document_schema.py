@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from medassay.core.canonical import canonical
-from medassay.core.json import parse_json
+from medassay.core.json import parse_json, unchecked
 from medassay.core.records.schema_in_place import DEEPEST, RULES, in_place
 from medassay.errors import InputError
 
@@ -25,6 +25,15 @@ _LONGEST_PATTERN = 1.0  # seconds for one pattern on one text
 _KEYS = ("compare", "tolerance", "unit", "weight")
 _KEYS_OF_LISTS = ("key",)
 _TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
+
+
+class _RuleValues(msgspec.Struct, frozen=True):
+    """What stands under the rules of a field; nothing of it is checked yet."""
+
+    compare: Any = "text"
+    tolerance: Any = 0
+    unit: Any = ""
+    weight: Any = 1
 
 
 class FieldRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +63,7 @@ class SchemaField(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SchemaNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A value of a record as its schema describes it; whether it may be null is not told.
+    """A value of a record as its schema describes it, but for whether it may be null.
 
     Attributes
     ----------
@@ -312,17 +321,18 @@ def _rule(schema: Schema, path: tuple[str, ...]) -> FieldRule | None:
         strange = [key for key in rules if key not in _KEYS] if isinstance(rules, dict) else []
         unknown = f"'{strange[0]}' is unknown; " if strange else ""
         raise InputError(f"{place}: {unknown}expected an object with some of {', '.join(_KEYS)}")
-    compare = rules.get("compare", "text")
+    values = unchecked(rules, _RuleValues)
+    compare = values.compare
     if compare not in get_args(Compare):
         raise InputError(f"{place}: compare '{compare}'; expected {', '.join(get_args(Compare))}")
-    tolerance, relative = rules.get("tolerance", 0), False
+    tolerance, relative = values.tolerance, False
     if isinstance(tolerance, str) and tolerance.endswith("%"):
         relative = True
         try:
             tolerance = float(tolerance[:-1]) / 100
         except ValueError:
             tolerance = -1
-    weight = rules.get("weight", 1)
+    weight = values.weight
     for name, value in (("tolerance", tolerance), ("weight", weight)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
             also = ', or a share as "5%"' if name == "tolerance" else ""
@@ -333,7 +343,7 @@ def _rule(schema: Schema, path: tuple[str, ...]) -> FieldRule | None:
         compare=compare,
         tolerance=float(tolerance),
         relative=relative,
-        unit=str(rules.get("unit", "")),
+        unit=str(values.unit),
         weight=float(weight),
     )
 

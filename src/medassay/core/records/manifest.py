@@ -1,7 +1,7 @@
 """The manifest of a run: what it was made with, as this code reads it.
 
-A record has the fields that are read, and is never written: whoever copies a manifest copies its
-document, with all its keys. A field with a default is one that some runs do not have.
+A record has the fields that are read, and a manifest is never written from it: whoever copies one
+copies its document, with all its keys. A field with a default is one that some runs do not have.
 """
 
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
 class NameFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of disease names that a run used."""
 
-    sha256: str
+    sha256: str = ""
 
 
 class DiagnosisEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ class RunGraph(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     roots: list[str]
-    text: str
+    text: str = ""
 
 
 class RunSteps(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +126,7 @@ class SourceRun(msgspec.Struct, frozen=True, kw_only=True):
     """The sealed run that another one was made from."""
 
     run: str
-    root: str
+    root: str = ""
 
 
 class RunAgain(SourceRun, frozen=True, kw_only=True):
@@ -269,7 +269,7 @@ class Manifest(JudgedBanks, frozen=True, kw_only=True):
 
     @property
     def sources(self) -> dict[str, str]:
-        """Return what was done with other runs to make this one → their ids, the last act first."""
+        """Return how it was made from other runs → their ids; judging comes before asking."""
         runs = {
             "judged again": self.judged_from and self.judged_from.run,
             "scored again": self.rescored_from and self.rescored_from.run,

@@ -215,7 +215,9 @@ class RunCodePart(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """Return how readers are told of it: `my.py:score@1f0c2d3a4b5c`, with its package."""
+        """Return its name with the first digits of its hash, and its package:
+        `my.py:score@1f0c2d3a4b5c of extra 1.0`.
+        """
         package = f" of {self.package}" if self.package else ""
         return f"{self.name}@{self.sha256[:12]}{package}"
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from medassay.core.records.sealed_object import ScoreObject
-from medassay.core.records.trial import TrialLine, TrialPlace
+from medassay.core.records.trial import TrialKey, TrialLine
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class TrialScore(TrialLine, frozen=True, kw_only=True):
     judges: dict[str, float | None] = msgspec.field(default_factory=dict)
 
 
-def score_record(place: TrialPlace, score: float | None, because: str, scorer: str) -> ScoreObject:
+def score_record(place: TrialKey, score: float | None, because: str, scorer: str) -> ScoreObject:
     """Return one line of scores.jsonl."""
     domain, model, setting, mode, item, repeat = place
     return {

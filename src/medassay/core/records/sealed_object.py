@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from medassay.core.records.completion import TokenLogprob
-from medassay.core.records.trial import TrialPlace
+from medassay.core.records.trial import TrialKey
 
 
 class TrialKeys(TypedDict, total=False):
@@ -23,7 +23,7 @@ class TrialKeys(TypedDict, total=False):
     repeat: int
 
 
-def place_of(line: TrialKeys) -> TrialPlace:
+def place_of(line: TrialKeys) -> TrialKey:
     """Return the place of the trial that a line is about."""
     return (
         line["domain"],

@@ -9,7 +9,7 @@ import importlib
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Self, cast
@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self, cast
 import msgspec
 
 from medassay.core.criteria_points import lowest_points
+from medassay.core.json import unchecked
 from medassay.core.keyed import keyed
 from medassay.core.pattern import compile_pattern
 from medassay.core.records.diagnosis import SEVERITY_MAPS
@@ -302,23 +303,26 @@ class Fact:
     weight: float = 1.0
 
 
-class _FactEntry(msgspec.Struct, frozen=True):
-    """A target fact as a file has it; none of its values is checked yet."""
+class _Entry(msgspec.Struct, frozen=True):
+    """A fact or a criterion as a file has it; none of its values is checked yet."""
 
-    text: Any = None
     id: Any = msgspec.UNSET
-    weight: Any = 1
+    text: Any = None
 
     @classmethod
-    def of(cls, fact: Any) -> Self:
-        """Return the entry of a fact; one given as text has the weight 1."""
-        if isinstance(fact, dict):
-            return msgspec.convert(fact, cls)
-        return cls(text=fact if isinstance(fact, str) else None)
+    def of(cls, value: Any) -> Self:
+        """Return the entry of a list of a file; one that is text alone has nothing else."""
+        if isinstance(value, dict):
+            return unchecked(value, cls)
+        return cls(text=value if isinstance(value, str) else None)
 
-    def name(self, number: int) -> str:
-        """Return its id; of one without, how many facts there are up to it."""
-        return f"f{number}" if self.id is msgspec.UNSET else str(self.id)
+    def name(self, letter: str, number: int) -> str:
+        """Return its id; of one without, a letter with its place, counted from 1."""
+        return f"{letter}{number}" if self.id is msgspec.UNSET else str(self.id)
+
+
+class _FactEntry(_Entry, frozen=True):
+    weight: Any = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,7 +356,7 @@ class Facts(Target):
             if not is_finite(entry.weight) or not entry.weight > 0:
                 problem = f"weight {entry.weight!r:.40}; expected a number above 0"
                 raise refuse("facts", f"fact {number}: {problem}")
-            names.append(entry.name(number))
+            names.append(entry.name("f", number))
         if len(set(names)) != len(names):
             raise refuse("facts", "two facts share an id")
 
@@ -361,7 +365,7 @@ class Facts(Target):
         """Return the statements."""
         return cls(
             facts=tuple(
-                Fact(id=entry.name(number), text=entry.text, weight=float(entry.weight))
+                Fact(id=entry.name("f", number), text=entry.text, weight=float(entry.weight))
                 for number, entry in enumerate(map(_FactEntry.of, record["facts"]), 1)
             )
         )
@@ -443,45 +447,29 @@ class Criterion:
         return plain
 
 
-class _CriterionEntry(msgspec.Struct, frozen=True):
-    """A criterion as a file has it; none of its values is checked yet."""
-
-    id: Any = msgspec.UNSET
-    text: Any = None
+class _CriterionEntry(_Entry, frozen=True):
     points: Any = None
     tags: Any = []
     harm: Any = False
 
-    @classmethod
-    def of(cls, criterion: Any) -> Self:
-        """Return the entry of a criterion; raise `ValueError` where it has other keys."""
-        if not isinstance(criterion, dict):
-            return cls()
-        if strange := sorted(criterion.keys() - {*cls.__struct_fields__}):
-            known = ", ".join(cls.__struct_fields__)
-            raise ValueError(f"'{strange[0]}' is unknown; known are {known}")
-        return msgspec.convert(criterion, cls)
-
-    def name(self, number: int) -> str:
-        """Return its id; of one without, how many criteria there are up to it."""
-        return f"c{number}" if self.id is msgspec.UNSET else str(self.id)
-
-    def check(self) -> None:
-        """Raise `ValueError` saying what is wrong with it."""
+    def problem(self, keys: Iterable[object]) -> str | None:
+        """Return what is wrong with it, None where nothing is; `keys` are those of its object."""
+        known = self.__struct_fields__
         if not str(self.text or "").strip():
-            raise ValueError("expected an object with a text")
+            return "expected an object with a text"
         if not isinstance(self.text, str):
-            raise ValueError(f"{self.text!r:.40} is no text")
+            return f"{self.text!r:.40} is no text"
+        if strange := [key for key in keys if key not in known]:
+            return f"'{strange[0]}' is unknown; known are {', '.join(known)}"
         if not is_finite(self.points) or not _LEAST_POINTS <= abs(self.points) <= _MOST_POINTS:
-            raise ValueError(
+            return (
                 f"points {self.points!r:.40}; expected a number above or below 0, from a millionth"
                 " to a million"
             )
         tags = self.tags
         if not isinstance(tags, list) or not all(isinstance(t, str) and t for t in tags):
-            raise ValueError(f"tags {tags!r:.40}; expected texts")
-        if not isinstance(self.harm, bool):
-            raise ValueError("harm is neither true nor false")
+            return f"tags {tags!r:.40}; expected texts"
+        return None if isinstance(self.harm, bool) else "harm is neither true nor false"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -510,13 +498,13 @@ class Criteria(Target):
             problem = f"{entries!r:.40}; expected a list of objects with text and points"
             raise refuse("criteria", problem)
         criteria = []
-        for number, criterion in enumerate(entries, 1):
-            try:
-                criteria.append(_CriterionEntry.of(criterion))
-                criteria[-1].check()
-            except ValueError as error:
-                raise refuse("criteria", f"criterion {number}: {error}") from None
-        names = [entry.name(number) for number, entry in enumerate(criteria, 1)]
+        for number, value in enumerate(entries, 1):
+            # Text alone is no criterion: it has no points.
+            criterion = _CriterionEntry.of(value if isinstance(value, dict) else None)
+            if (wrong := criterion.problem(value)) is not None:
+                raise refuse("criteria", f"criterion {number}: {wrong}")
+            criteria.append(criterion)
+        names = [entry.name("c", number) for number, entry in enumerate(criteria, 1)]
         if len(set(names)) != len(names):
             raise refuse("criteria", "two criteria share an id")
         if not any(entry.points > 0 for entry in criteria):
@@ -525,11 +513,11 @@ class Criteria(Target):
     @classmethod
     def read(cls, record: ItemObject) -> Self:
         """Return the criteria."""
-        entries = msgspec.convert(record["criteria"], list[_CriterionEntry])
+        entries = map(_CriterionEntry.of, record["criteria"])
         return cls(
             criteria=tuple(
                 Criterion(
-                    id=entry.name(number),
+                    id=entry.name("c", number),
                     text=entry.text,
                     points=float(entry.points),
                     tags=tuple(entry.tags),

@@ -14,29 +14,8 @@ Setting = Literal["zero_shot", "few_shot", "rag", "topline_path", "topline_text"
 Mode = Literal["solo", "tools"]
 CellKey = tuple[str, str, str, str]  # domain, model, setting, mode
 RowKey = tuple[str, str]  # model, setting: a row of a ranking
-TrialPlace = tuple[str, str, str, str, str, int]  # the values of TRIAL_KEY
+TrialKey = tuple[str, str, str, str, str, int]  # the values of TRIAL_KEY
 TRIAL_KEY = ("domain", "model", "setting", "mode", "item", "repeat")
-
-
-class TrialKey(msgspec.Struct, frozen=True, kw_only=True):
-    """One item in one cell in one repeat: what makes a trial unique."""
-
-    domain: str
-    model: str
-    setting: str
-    mode: str
-    item: str
-    repeat: int = 0
-
-    @property
-    def cell(self) -> CellKey:
-        """Return (domain, model, setting, mode)."""
-        return (self.domain, self.model, self.setting, self.mode)
-
-    @property
-    def order(self) -> TrialPlace:
-        """Return the place of this trial in a sealed run: by cell, item, repeat."""
-        return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 
 
 class TrialLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +39,7 @@ class TrialLine(msgspec.Struct, frozen=True, kw_only=True):
         return (self.model, self.setting)
 
     @property
-    def place(self) -> TrialPlace:
+    def place(self) -> TrialKey:
         """Return what makes it unique, and its place in a sealed run: by cell, item, repeat."""
         return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 

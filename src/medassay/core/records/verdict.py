@@ -13,7 +13,7 @@ from medassay.core.json import record_as
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
-from medassay.core.records.trial import TrialLine, TrialPlace
+from medassay.core.records.trial import TrialKey, TrialLine
 from medassay.core.revision import revision_id
 from medassay.core.scale import Scale
 
@@ -252,14 +252,14 @@ class StoredVerdict(TrialLine, frozen=True, kw_only=True):
     replies: list[str] = msgspec.field(default_factory=list)
     logprobs: list[Any] | None = None
     alternatives: list[Any] | None = None
-    batch: list[TrialPlace] = msgspec.field(default_factory=list)
+    batch: list[TrialKey] = msgspec.field(default_factory=list)
     tombstone: str | None = None
     attempt: int = 0
     unsupported_quotes: int = 0
     masked: int = 0
 
     @property
-    def answers(self) -> list[TrialPlace]:
+    def answers(self) -> list[TrialKey]:
         """Return the places of the answers that were judged together, its own at least."""
         return self.batch or [self.place]
 

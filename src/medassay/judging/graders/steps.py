@@ -113,8 +113,8 @@ class _StepsFile(msgspec.Struct, frozen=True, kw_only=True):
     judge: str
     with_path: bool
     reviewed_by: str
-    prompts: dict[str, str]
-    steps: dict[str, str]
+    prompts: dict[str, Any]
+    steps: dict[str, Any]
 
 
 def load_steps(path: Path) -> EvaluationSteps:
@@ -164,10 +164,10 @@ def load_steps(path: Path) -> EvaluationSteps:
     )
 
 
-def _check_texts(where: str, table: Mapping[str, str]) -> None:
+def _check_texts(where: str, table: Mapping[str, Any]) -> None:
     languages = ", ".join(LANGUAGES)
     if not table:
         raise InputError(f"{where}: empty; expected text for one of {languages}")
     for language, text in table.items():
-        if language not in LANGUAGES or not text.strip():
+        if language not in LANGUAGES or not isinstance(text, str) or not text.strip():
             raise InputError(f"{where} {language}: expected text for one of {languages}")

@@ -9,9 +9,12 @@ asks for one criterion a prompt; here all that are left are asked together, by i
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import msgspec
 
 from medassay.core.criteria_points import rubric_points
+from medassay.core.json import unchecked
 from medassay.core.json_schema import STRING, JsonSchema, enum_schema, list_schema, object_schema
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
@@ -107,6 +110,14 @@ class CriteriaGrader(SingleQuestionGrader):
         )
 
 
+class _CriterionLabel(msgspec.Struct, frozen=True):
+    """What a judge says of a criterion; nothing of it is checked yet."""
+
+    id: Any = ""
+    met: Any = None
+    why: Any = ""
+
+
 def read_criteria(reply: str, ids: set[str]) -> tuple[dict[str, CriterionVerdict], bool]:
     """Return the usable verdicts of a reply by id, and whether its JSON was repaired.
 
@@ -125,14 +136,13 @@ def read_criteria(reply: str, ids: set[str]) -> tuple[dict[str, CriterionVerdict
     doubtful: set[str] = set()
     listed = objects[0].value["criteria"]
     for entry in listed if isinstance(listed, list) else ():
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("met"), bool):
-            continue
-        name, met = str(entry.get("id", "")), entry["met"]
-        if name not in ids:
+        label = unchecked(entry if isinstance(entry, Mapping) else {}, _CriterionLabel)
+        name, met = str(label.id), label.met
+        if not isinstance(met, bool) or name not in ids:
             continue
         if name in criteria and criteria[name].met != met:
             doubtful.add(name)
-        why = str(entry.get("why", ""))[:_LONGEST_REASON].encode("utf-8", "replace").decode()
+        why = str(label.why)[:_LONGEST_REASON].encode("utf-8", "replace").decode()
         criteria[name] = CriterionVerdict(id=name, met=met, why=why)
     return {
         name: criterion for name, criterion in criteria.items() if name not in doubtful

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from medassay.core.json import unchecked
 from medassay.core.json_schema import STRING, JsonSchema, enum_schema, list_schema, object_schema
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
@@ -176,6 +177,22 @@ def read_reply(reply: str, facts_asked: Iterable[Fact], answer: str, *, claims: 
     return _FactReply(facts, listed, objects[0].repaired, unsupported)
 
 
+class _FactLabel(msgspec.Struct, frozen=True):
+    """What a judge says of a fact; nothing of it is checked yet."""
+
+    id: Any = ""
+    verdict: Any = None
+    evidence: Any = None
+
+
+class _Claim(msgspec.Struct, frozen=True):
+    """What a judge says of a false claim; nothing of it is checked yet."""
+
+    quote: Any = None
+    kind: Any = None
+    why: Any = ""
+
+
 def _facts(entries: Any, ids: set[str], answer: str) -> tuple[dict[str, FactVerdict], int]:
     facts: dict[str, FactVerdict] = {}
     doubtful: set[str] = set()
@@ -183,12 +200,13 @@ def _facts(entries: Any, ids: set[str], answer: str) -> tuple[dict[str, FactVerd
     for entry in entries if isinstance(entries, list) else ():
         if not isinstance(entry, Mapping):
             continue
-        name, verdict = str(entry.get("id", "")), entry.get("verdict")
+        label = unchecked(entry, _FactLabel)
+        name, verdict = str(label.id), label.verdict
         if name not in ids or verdict not in FACT_VERDICTS:
             continue
         if name in facts and facts[name].verdict != verdict:
             doubtful.add(name)
-        evidence = _quote(entry.get("evidence"), answer)
+        evidence = _quote(label.evidence, answer)
         unsupported += evidence is None
         facts[name] = FactVerdict(id=name, verdict=verdict, evidence=evidence or "")
     return {name: fact for name, fact in facts.items() if name not in doubtful}, unsupported
@@ -200,15 +218,15 @@ def _claims(entries: Any, answer: str) -> tuple[list[FalseClaim] | None, int]:
     claims: list[FalseClaim] = []
     unsupported = 0
     for entry in entries:
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("quote"), str):
+        claim = unchecked(entry, _Claim) if isinstance(entry, Mapping) else _Claim()
+        if not isinstance(claim.quote, str):
             return None, 0
-        quote = _quote(entry["quote"], answer)
+        quote = _quote(claim.quote, answer)
         if not quote:
             unsupported += 1
             continue
-        kind = entry.get("kind")
-        why = str(entry.get("why", ""))[:500].encode("utf-8", "replace").decode()
-        kind = kind if kind in CLAIM_KINDS else "other"
+        why = str(claim.why)[:500].encode("utf-8", "replace").decode()
+        kind = claim.kind if claim.kind in CLAIM_KINDS else "other"
         claims.append(FalseClaim(quote=quote, why=why, kind=kind))
     return claims, unsupported
 

@@ -2,11 +2,13 @@
 completions.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict
 
 import msgspec
 
+from medassay.bank.check import build_item
+from medassay.core.records.item import Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.likelihood import finite_or_none
 from medassay.core.records.relaxed import (
@@ -81,7 +83,7 @@ def likelihood_view(item: ItemObject, trial: Trial) -> dict[str, Any] | None:
         completions
     """
     if trial.drawn is not None:
-        return {"targets": list(_targets(item, trial.drawn))}
+        return {"targets": list(_targets(build_item(item), trial.drawn))}
     if trial.likelihoods is None:
         return None
     likelihoods = [
@@ -99,11 +101,10 @@ def likelihood_view(item: ItemObject, trial: Trial) -> dict[str, Any] | None:
     }
 
 
-def _targets(item: ItemObject, samples: StoredCompletions) -> Iterator[ShownStatement]:
+def _targets(item: Item, samples: StoredCompletions) -> Iterator[ShownStatement]:
     """Yield what is shown of each statement, what an answer must have first."""
-    facts = [f["text"] if isinstance(f, Mapping) else f for f in item.get("facts") or ()]
-    must = facts or [item.get("reference") or ""]
-    texts = [*must, *(item.get("nice_to_have") or ())]
+    must = item.must_have
+    texts = [*must, *item.nice_to_have]
     for at, (text, target) in enumerate(zip(texts, samples.targets, strict=True)):
         tables = target.tables
         summed = combine(tables, "sum")

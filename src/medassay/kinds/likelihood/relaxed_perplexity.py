@@ -40,11 +40,6 @@ class RelaxedEstimate(msgspec.Struct, frozen=True, kw_only=True):
     above_one: bool
     reason: str = ""
 
-    @property
-    def bits(self) -> float:
-        """Return the cross-entropy in bits."""
-        return self.cross_entropy / math.log(2)
-
 
 def combine(tables: Tables, mode: Mode) -> RelaxedEstimate:
     """Return the relaxed perplexity of one target.

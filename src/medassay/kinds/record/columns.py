@@ -27,8 +27,10 @@ def tables(statistics: Statistics, domain: str) -> Iterator[Table]:
                 *row.key,
                 *(percent_text(record.graphs[graph].score) for graph in graphs),
                 percent_text(record.similarity),
-                f"{percent_text(record.medication)} {counted['correct']} of {counted['total']}",
-                *(str(counted[name]) for name in ("stopped_as_current", "lost", "invented")),
+                f"{percent_text(record.medication)} {counted.correct} of {counted.total}",
+                str(counted.stopped_as_current),
+                str(counted.lost),
+                str(counted.invented),
                 percent_text(record.read),
                 f"{row.outcomes['truncated']} of {sum(row.outcomes.values())}",
             ]
@@ -72,10 +74,10 @@ def _details(rows: Sequence[RecordRow]) -> Table:
             counted = drugs.counted
             cells += [percent_text(drugs.estimate(name)) for name in DRUG_DETAILS]
             cells += [
-                f"{counted['as_current']} of {counted['matched']} matched",
+                f"{counted.as_current} of {counted.matched} matched",
                 percent_text(drugs.estimate(GOING_ON)),
-                str(counted["perhaps"]),
-                str(counted["old_dose"]),
+                str(counted.perhaps),
+                str(counted.old_dose),
             ]
         table.append(cells)
     return Table(

@@ -103,10 +103,10 @@ def _too_small(rows: Sequence[RecordRow], texts: Texts) -> str:
     counted = [row.record.drugs.counted for row in rows if row.record.drugs]
     if not counted:
         return ""
-    sizes = {name: max(n[f"{name}_compared"] for n in counted) for name in DRUG_DETAILS}
+    sizes = {name: max(n.compared(name) for n in counted) for name in DRUG_DETAILS}
     sizes |= {
-        "stopped drug": max(n["stopped"] for n in counted),
-        "changed dose": max(n["changed"] for n in counted),
+        "stopped drug": max(n.stopped for n in counted),
+        "changed dose": max(n.changed for n in counted),
     }
     few = [f"{texts.said(name)} ({n})" for name, n in sizes.items() if n < _FEWEST]
     if not few:

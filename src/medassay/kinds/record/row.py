@@ -24,21 +24,64 @@ class ReferenceOrigins(msgspec.Struct, frozen=True, kw_only=True):
     of_own_family: int = 0
 
 
-class DrugEstimates(msgspec.Struct, frozen=True, kw_only=True):
-    """How details of drugs agree that reply and reference have in common, and what was counted.
+class DrugCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Drugs over all answers.
 
     Attributes
     ----------
-    counted : drugs that were stopped, found again, listed as current; of each detail those
-        compared and those that agree
+    stopped, changed : that were stopped, or have a new dose
+    matched : stopped ones that a reply lists somewhere
+    as_current : of these, those listed as current; `perhaps` where the reply leaves it open
+    old_dose : listed as current with the dose that they had
+    dose_agree, dose_compared : of each detail in how many both records agree, of how many that have
+        it in both
     """
+
+    stopped: int
+    matched: int
+    as_current: int
+    perhaps: int
+    changed: int
+    old_dose: int
+    dose_agree: int
+    unit_agree: int
+    route_agree: int
+    schedule_agree: int
+    dose_compared: int
+    unit_compared: int
+    route_compared: int
+    schedule_compared: int
+
+    def compared(self, detail: str) -> int:
+        """Return how many drugs have a detail in both records."""
+        n: int = getattr(self, f"{detail}_compared")
+        return n
+
+
+class RecordCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Drugs by the list they stand in, and leaves, over all answers; earlier versions did not count
+    leaves.
+    """
+
+    correct: int = 0
+    total: int = 0
+    stopped_as_current: int = 0
+    lost: int = 0
+    invented: int = 0
+    leaves: int = 0
+    missing: int = 0
+    extra: int = 0
+
+
+class DrugEstimates(msgspec.Struct, frozen=True, kw_only=True):
+    """How details of drugs agree that reply and reference have in common, and what was counted."""
 
     dose: Estimate | None = None
     unit: Estimate | None = None
     route: Estimate | None = None
     schedule: Estimate | None = None
     going_on: Estimate | None = None
-    counted: dict[str, int]
+    counted: DrugCounts
 
     def estimate(self, name: str) -> Estimate | None:
         """Return the estimate of one detail by its name."""
@@ -68,7 +111,7 @@ class RecordColumns(msgspec.Struct, frozen=True, kw_only=True):
     sections: dict[str, Estimate] = {}
     fields: dict[str, Estimate] = {}
     graphs: dict[str, GraphEstimates] = {}
-    counted: dict[str, int]
+    counted: RecordCounts
     references: ReferenceOrigins
     drugs: DrugEstimates | None = None
 

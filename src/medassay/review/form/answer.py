@@ -5,7 +5,7 @@ Each target fact or criterion, and the answer as a whole.
 
 from collections.abc import Mapping
 
-from medassay.review.form.form import Aspect, Content, Form, Value
+from medassay.review.form.form import Aspect, Content, Form, Value, content_of
 from medassay.review.rating import FEEDBACK_BELOW
 
 FACT: tuple[tuple[Value, str], ...] = (
@@ -18,27 +18,28 @@ CRITERION: tuple[tuple[Value, str], ...] = (("met", "met"), ("not met", "not met
 
 def answer_aspects(content: Content) -> tuple[Aspect, ...]:
     """Return the aspects of an answer: its target facts or criteria one by one, then the whole."""
+    asked = content_of(content)
     parts = [
         Aspect(
-            name=f"fact-{fact['id']}",
+            name=f"fact-{fact.id}",
             label="Target fact",
             values=FACT,
             level="nominal",
             kind="fact",
-            text=fact["text"],
+            text=fact.text,
         )
-        for fact in content.get("facts", ())
+        for fact in asked.facts
     ]
     parts += [
         Aspect(
-            name=f"criterion-{criterion['id']}",
+            name=f"criterion-{criterion.id}",
             label="Criterion",
             values=CRITERION,
             level="nominal",
             kind="criterion",
-            text=criterion["text"],
+            text=criterion.text,
         )
-        for criterion in content.get("criteria", ())
+        for criterion in asked.criteria
     ]
     return (*parts, Aspect(name="overall", label="The answer as a whole"))
 

@@ -10,11 +10,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from medassay.core.json import record_as
 from medassay.statistic.agreement.alpha import Level
 
 Value = int | str
 Extra = Literal["total", "correction", "harm", "source", "marks"]
-Content = Mapping[str, Any]  # of an entry, as the store keeps it
+Content = Mapping[str, Any]  # of an entry, as the store keeps it; `content_of` reads it
 SCALE: tuple[tuple[Value, str], ...] = (
     (1, "poor"),
     (2, "weak"),
@@ -29,6 +30,50 @@ MARKS = {
 }
 CANNOT = "0"  # the value of "cannot judge", as its key
 LONGEST = 20_000  # characters of a text that a reviewer writes
+
+
+class ContentOption(msgspec.Struct, frozen=True):
+    """An option of the item that is reviewed, by its letter."""
+
+    letter: str
+    text: str
+
+
+class ContentPart(msgspec.Struct, frozen=True):
+    """A target fact or a criterion of the item that is reviewed; its id is the bank's own."""
+
+    id: Any
+    text: str
+
+
+class FormContent(msgspec.Struct, frozen=True, kw_only=True):
+    """What of the content of an entry decides what is asked about it.
+
+    `swapped` says that of two answers the second stands on the left.
+    """
+
+    options: list[ContentOption] = []
+    expected: str | None = None
+    path: str | None = None
+    facts: list[ContentPart] = []
+    criteria: list[ContentPart] = []
+    swapped: bool = False
+
+    @property
+    def letters(self) -> list[str]:
+        """Return the letters of the options."""
+        return [option.letter for option in self.options]
+
+
+def content_of(content: Content) -> FormContent:
+    """Return what decides what is asked about an entry.
+
+    Raises
+    ------
+    IntegrityError
+        When the entry holds something else.
+    """
+    return record_as(content, FormContent, "the entry")
 
 
 class Aspect(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +111,24 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     field: str
     says: str
     values: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class FormTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """Fields that forms have besides those of their aspects, as they were filled in."""
+
+    comment: str = ""
+    reason: str = ""
+    source: str = ""
+    harm: str = ""
+    severity: str = ""
+    verdict: str = ""
+    option: str = ""
+    text: str = ""
+
+
+def form_texts(fields: Mapping[str, str]) -> FormTexts:
+    """Return the fields of a form besides those of its aspects."""
+    return msgspec.convert(fields, FormTexts)
 
 
 class FormReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +192,7 @@ def read_review(
     problems: list[Problem] = []
     scores, cannot = _scores(form.asked(content, second=second), fields, problems)
     scores_given = {name: value for name, value in scores.items() if value is not None}
-    comment = clean(fields.get("comment", ""))
+    comment = clean(form_texts(fields).comment)
     review: dict[str, Any] = {"scores": scores, "cannot": cannot, "comment": comment}
     if not comment and (why := form.comment_needed(scores_given)):
         problems.append(Problem(field="comment", says=why))
@@ -185,7 +248,7 @@ def _extras(
     readers: dict[str, Callable[[], Any]] = {
         "correction": lambda: _correction(content, fields, scores, problems),
         "harm": lambda: _harm(fields, problems),
-        "source": lambda: clean(fields.get("source", "")),
+        "source": lambda: clean(form_texts(fields).source),
         "marks": lambda: _marks(fields),
     }
     return {name: read() for name, read in readers.items() if name in form.extras}
@@ -203,15 +266,13 @@ def _correction(
     problems: list[Problem],
 ) -> dict[str, str]:
     """Return the right option or text; it is needed where the answer is found wrong."""
-    letters = [option["letter"] for option in content.get("options", ())]
-    correction: dict[str, str] = {}
-    option, text = fields.get("option", ""), clean(fields.get("text", ""))
-    if option in letters:
-        correction["option"] = option
-    elif option:
+    letters = content_of(content).letters
+    texts = form_texts(fields)
+    option, text = texts.option, clean(texts.text)
+    if option and option not in letters:
         problems.append(Problem(field="option", says="Choose one of the options of the item."))
-    if text:
-        correction["text"] = text
+    parts = {"option": option if option in letters else "", "text": text}
+    correction = {name: part for name, part in parts.items() if part}
     answer = scores.get("answer")
     if isinstance(answer, int) and answer < 3 and not correction and not option:
         problems.append(
@@ -226,9 +287,10 @@ def _correction(
 
 
 def _harm(fields: Mapping[str, str], problems: list[Problem]) -> dict[str, str] | None:
-    if fields.get("harm") != "yes":
+    texts = form_texts(fields)
+    severity = texts.severity
+    if texts.harm != "yes":
         return None
-    severity = fields.get("severity", "")
     if severity not in SEVERITIES:
         problems.append(Problem(field="severity", says="Say how severe the harm could be."))
     return {"severity": severity}

@@ -5,7 +5,7 @@ Source: specification of bank synthesis, 10.2.
 
 from collections.abc import Mapping
 
-from medassay.review.form.form import Aspect, Content, Form, Value
+from medassay.review.form.form import Aspect, Content, Form, Value, content_of
 from medassay.review.rating import FEEDBACK_BELOW
 
 _LABELS = {
@@ -17,7 +17,7 @@ _LABELS = {
 
 def _aspects(content: Content) -> tuple[Aspect, ...]:
     """Return question and answer, and the path where the entry has one."""
-    names = ("question", "answer", "path") if content.get("path") else ("question", "answer")
+    names = ("question", "answer", "path") if content_of(content).path else ("question", "answer")
     return tuple(Aspect(name=name, label=_LABELS[name]) for name in names)
 
 

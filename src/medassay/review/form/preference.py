@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from medassay.review.form.form import Aspect, Content, Form, Value
+from medassay.review.form.form import Aspect, Content, Form, Value, content_of
 
 _BETTER = Aspect(
     name="better",
@@ -16,7 +16,7 @@ _BETTER = Aspect(
 
 
 def _aspects(content: Content) -> tuple[Aspect, ...]:
-    if not content.get("swapped"):
+    if not content_of(content).swapped:
         return (_BETTER,)
     return (replace(_BETTER, values=(("second", "left"), _BETTER.values[1], ("first", "right"))),)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from medassay.core.canonical import canonical, sha256_hex
@@ -355,8 +355,3 @@ def studies_of(db: Session, account: Account) -> list[tuple[Study, frozenset[str
         .order_by(Study.made_at.desc(), Study.id)
     )
     return [(study, roles_of(db, account.id, study.id)) for study in db.scalars(query)]
-
-
-def set_keys(db: Session, account: int, *, on: bool) -> None:
-    """Switch somebody's single keys on or off."""
-    db.execute(update(Account).where(Account.id == account).values(keys_on=on))

@@ -12,6 +12,7 @@ from medassay.core.records.item_object import ItemObject
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import LastReview, differing
 from medassay.review.form import FORMS, clean, read_review
+from medassay.review.form.form import content_of, form_texts
 from medassay.review.store.database import now
 from medassay.review.store.schema import (
     Account,
@@ -160,9 +161,10 @@ def decide(db: Session, study: Study, entry: Entry, fields: Mapping[str, str], b
     InputError
         Saying what is missing.
     """
-    reason = _needed(fields.get("reason", ""))
+    texts = form_texts(fields)
+    reason = _needed(texts.reason)
     if study.form in VERDICTS:
-        verdict = fields.get("verdict", "")
+        verdict = texts.verdict
         detail = {"verdict": verdict, "change": _change(study, entry, fields)}
     else:
         content = entry.content
@@ -182,15 +184,16 @@ def decide(db: Session, study: Study, entry: Entry, fields: Mapping[str, str], b
 
 def _change(study: Study, entry: Entry, fields: Mapping[str, str]) -> ItemObject:
     """Return what a decision changes in an item."""
-    content, verdict = entry.content, fields.get("verdict", "")
+    content, asked = entry.content, content_of(entry.content)
+    texts = form_texts(fields)
+    verdict, option = texts.verdict, texts.option
     if verdict not in VERDICTS[study.form]:
         raise InputError(f"choose what is to be done: {', '.join(VERDICTS[study.form])}")
     if verdict in ("approve", "remove"):
         return {}
-    letters = [option["letter"] for option in content.get("options", ())]
+    letters = asked.letters
     if verdict == "correct":
-        option = fields.get("option", "")
-        if option not in letters or option == content.get("expected"):
+        if option not in letters or option == asked.expected:
             raise InputError("correct the key: choose the option that is right instead")
         return {"expected": option}
     change: ItemObject = {}
@@ -198,12 +201,11 @@ def _change(study: Study, entry: Entry, fields: Mapping[str, str]) -> ItemObject
         text = clean(fields.get(name, ""))
         if name == "options" and text:
             lines = [line.strip() for line in text.split("\n") if line.strip()]
-            if lines != [option["text"] for option in content.get("options", ())]:
+            if lines != [each.text for each in asked.options]:
                 change["options"] = lines
         elif text and text != content.get(name, ""):
             change.update(cast(ItemObject, {name: text}))
-    option = fields.get("option", "")
-    if option and option != content.get("expected"):
+    if option and option != asked.expected:
         change["expected"] = option
     n_options = len(change.get("options", letters))
     if letters and (n_options != len(letters) or option not in letters):

@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.core.records.estimate import Second
 from medassay.core.scale import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats
@@ -52,12 +51,6 @@ class Effective(msgspec.Struct, frozen=True, kw_only=True):
     n_star: float
     n_effective: float
     quantile: float
-
-    def to_second(self) -> Second | None:
-        """Return the interval as estimates carry it."""
-        if self.ends is None:
-            return None
-        return Second(method=self.method, lo=self.ends[0], hi=self.ends[1])
 
 
 def spread_of(

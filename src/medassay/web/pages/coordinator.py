@@ -1,7 +1,5 @@
 """What coordinators do: make a study, bring in items, invite, assign, look at progress, close."""
 
-from collections.abc import Mapping
-
 import msgspec
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
@@ -27,16 +25,21 @@ def new_study_page(context: Here) -> Response:
         forms=FORMS,
         given=context.request.query_params,
         wrong="",
-        size=_size(context.request.query_params),
+        size=_size(context.query(_SizeForm)),
     )
 
 
-def _size(fields: Mapping[str, str]) -> dict[str, int | float | None] | None:
+class _SizeForm(msgspec.Struct, frozen=True, kw_only=True):
+    margin: str = ""
+    population: str = ""
+
+
+def _size(form: _SizeForm) -> dict[str, int | float | None] | None:
     """Return how many items a wished margin of error needs; None where nothing was asked."""
-    if not fields.get("margin") or not fields.get("population"):
+    if not form.margin or not form.population:
         return None
     try:
-        margin, population = float(fields["margin"]) / 100, int(fields["population"])
+        margin, population = float(form.margin) / 100, int(form.population)
         n = sample_size(margin, population)
     except (ValueError, StatisticError, OverflowError):
         return {"n": None, "margin": 0.0}

@@ -15,7 +15,7 @@ from medassay.core.catch import caught
 from medassay.core.json import record_as
 from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
-from medassay.core.records.trial import TrialPlace
+from medassay.core.records.trial import TrialKey
 from medassay.core.records.verdict import StoredVerdict
 from medassay.errors import InputError, UsageError
 from medassay.kinds.catalog import presentations
@@ -44,6 +44,24 @@ _SHOWN = 200_000  # characters of a reply on a page; the whole of it is a file
 _PLACE = ("domain", "model", "setting", "mode", "item", "repeat")
 _MOMENT = 2_000_000  # bytes that are indexed within a second
 _LONG_LIST = 2_000  # choices of one field; beyond, the name is typed
+
+
+class _VerdictLine(StoredVerdict, frozen=True, kw_only=True):
+    """A line of verdicts.jsonl with its requests: hashes of what was asked, seconds, tokens."""
+
+    prompt_sha256: list[str] = msgspec.field(default_factory=list)
+    seconds: list[float] | None = None
+    usage: list[dict[str, int]] | None = None
+
+
+class _ComparedRows(msgspec.Struct, frozen=True):
+    """Which rows an address compares, and which pairs of their answers it shows."""
+
+    a: str = ""
+    b: str = ""
+    show: str = ""
+    domain: str = ""
+    page: str = "1"
 
 
 class _ShownVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,7 +205,7 @@ def _trial(request: Request, viewed: ViewedRun) -> TrialDetail:
     if not (repeat.isascii() and repeat.isdigit() and len(repeat) < 7):
         raise UsageError(f"the address: repeat '{repeat:.40}'; expected a whole number from 0")
     domain, model, setting, mode, item = (query[key] for key in _PLACE[:5])
-    place: TrialPlace = (domain, model, setting, mode, item, int(repeat))
+    place: TrialKey = (domain, model, setting, mode, item, int(repeat))
     return trial_detail(viewed.index, viewed.index.number_at(place))
 
 
@@ -216,7 +234,7 @@ def trial(request: Request) -> Response:
         drawings=drawings(viewed.run.manifest.graphs),
         others=neighbours(viewed.index, detail.row),
         scale=viewed.index.maker.scale_of(detail.row.scorer).ends,
-        currency=_currency(viewed.run.manifest_document, line.model),
+        currency=viewed.index.maker.currency_of(line.model),
         sealed=viewed.index.sealed,
         live=False,
         stepping=_stepping(request, viewed, detail),
@@ -239,23 +257,24 @@ def _stepping(request: Request, viewed: ViewedRun, detail: TrialDetail) -> Mappi
 def _judged(viewed: ViewedRun, detail: TrialDetail) -> list[_ShownVerdict]:
     """Return each verdict with the messages and the raw reply of every request for it."""
 
-    def trial_at(place: TrialPlace) -> Any:
+    def trial_at(place: TrialKey) -> Any:
         if place == detail.trial.place:
             return detail.trial
         return trial_detail(viewed.index, viewed.index.number_at(place)).trial
 
     judged = []
     for document in detail.verdicts:
-        verdict = record_as(document, StoredVerdict, "verdicts.jsonl")
-        sent = viewed.prompts.of_judge(verdict, document.get("prompt_sha256", ()), trial_at)
-        seconds, usage = document.get("seconds") or (), document.get("usage") or ()
-        judged.append(_ShownVerdict(verdict=verdict, sent=sent, seconds=seconds, usage=usage))
+        verdict = record_as(document, _VerdictLine, "verdicts.jsonl")
+        sent = viewed.prompts.of_judge(verdict, verdict.prompt_sha256, trial_at)
+        judged.append(
+            _ShownVerdict(
+                verdict=verdict,
+                sent=sent,
+                seconds=verdict.seconds or (),
+                usage=verdict.usage or (),
+            )
+        )
     return judged
-
-
-def _currency(document: Mapping[str, Any], model: str) -> str:
-    price = document["models"].get(model, {}).get("price")
-    return str(price.get("currency", "")) if isinstance(price, dict) else ""
 
 
 def reply(request: Request) -> Response:
@@ -294,18 +313,18 @@ def proof(request: Request) -> Response:
 def compare(request: Request) -> Response:
     """Show two models side by side on the same items."""
     viewed = _run(request)
-    index, query = viewed.index, request.query_params
+    index, query = viewed.index, msgspec.convert(dict(request.query_params), _ComparedRows)
     rows = rows_of(index)
     if len(rows) < 2:
         return _page(request, "compare_rows.html", rows=rows, pairs=None, live=not index.sealed)
-    a = _row(query.get("a", ""), rows, rows[0])
+    a = _row(query.a, rows, rows[0])
     # Most want two models under one setting.
     others = sorted((row for row in rows if row != a), key=lambda row: row[1:] != a[1:])
-    b = _row(query.get("b", ""), rows, others[0])
-    verdict, domain = query.get("show", ""), query.get("domain", "")
+    b = _row(query.b, rows, others[0])
+    verdict, domain = query.show, query.domain
     if verdict and verdict not in VERDICTS:
         raise UsageError(f"the address: show '{verdict:.40}'; expected {', '.join(VERDICTS)}")
-    number = read_filter({"page": query.get("page", "1")}).number
+    number = read_filter({"page": query.page}).number
     pairs = compare_rows(index, a, b, verdict=verdict, domain=domain, page=number)
     total = pairs.counts[verdict] if verdict else pairs.n_pairs
     return _page(

@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import msgspec
 
+from medassay.core.json import unchecked
+
 INPUTS = ("actual_output", "expected_output", "input")
 MOST_NODES = 500
 MOST_LEVELS = 50
@@ -72,7 +74,7 @@ class _NodeValues(msgspec.Struct, frozen=True, rename={"yes": "true", "no": "fal
         """Return the values of a node as parsed; none of what is no object."""
         if not isinstance(node, Mapping):
             return cls()
-        return msgspec.convert({k: v for k, v in node.items() if isinstance(k, str)}, cls)
+        return unchecked(node, cls)
 
 
 def faults(document: Any) -> list[Fault]:
@@ -275,7 +277,7 @@ def _cycles(roots: list[str], edges: Mapping[str, list[str]]) -> Iterator[list[s
 
 
 def _size(
-    roots: list[str], edges: Mapping[str, list[str]], nodes: Mapping[str, _NodeValues]
+    roots: list[str], edges: Mapping[str, list[str]], values: Mapping[str, _NodeValues]
 ) -> Iterator[Fault]:
     """Yield what is too deep, or would ask too much; the graph has no cycle."""
     sizes: dict[str, int] = {}
@@ -286,8 +288,8 @@ def _size(
             if after not in sizes:
                 measure(after)
         following = [sizes[after] for after in edges[name]]
-        total = sum(following) if nodes[name].type == "task" else max(following, default=0)
-        sizes[name] = total + (nodes[name].type != "verdict")
+        total = sum(following) if values[name].type == "task" else max(following, default=0)
+        sizes[name] = total + (values[name].type != "verdict")
         levels[name] = 1 + max((levels[after] for after in edges[name]), default=0)
 
     for root in roots:
