@@ -54,6 +54,9 @@ def test_an_integer_that_no_number_of_ours_has_is_named_not_printed(tmp_path, ta
         assert str(caught.value) == (
             f"{path}: not readable as TOML: '{place}' is an integer of more than 64 bits"
         )
+    path.write_text(text.replace("N", "9" * 5000))  # more digits than Python converts
+    with pytest.raises(InputError, match=r"TOML: an integer of more than 64 bits$"):
+        load_plan(path)
 
 
 def test_a_key_of_very_many_parts_is_refused_in_one_line(tmp_path):

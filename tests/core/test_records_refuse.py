@@ -1,10 +1,12 @@
 """Records refuse on construction what their file refuses, with the same words."""
 
 import json
+import pickle
 from dataclasses import asdict
 
 import pytest
 
+from medassay.core.record_check import RecordError
 from medassay.core.records.context_config import ToolRules
 from medassay.core.records.model import PROVIDER_NAMES, ModelSpec
 from medassay.core.records.plan import plan_from_dict
@@ -134,3 +136,25 @@ def test_what_is_right_is_made_and_lists_become_tuples():
     assert ToolRules(use=["pubmed_search"]).use == ("pubmed_search",)
     made = SynthesisPlan(**PLAN, proposals=Proposals(topics=("t",), domain="d", reviewer="r"))
     assert asdict(made)["name"] == "made"
+
+
+def test_a_value_that_holds_itself_is_named():
+    whole = {}
+    whole["part"] = whole
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    for value in (whole, {"deep": deep}):
+        with pytest.raises(RecordError, match="'extra_body' holds itself, or is nested too deeply"):
+            ModelSpec(id="m", provider="fake", extra_body=value)
+
+
+def test_another_process_is_told_the_same():
+    with pytest.raises(RecordError) as told:
+        ModelSpec(id=" a", provider="fake")
+    again = pickle.loads(pickle.dumps(told.value))
+    assert (type(again), str(again), again.problem) == (
+        RecordError,
+        str(told.value),
+        told.value.problem,
+    )

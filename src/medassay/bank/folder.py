@@ -133,7 +133,7 @@ class StoredItems(Sequence[Item]):
                         seen_ids = {(self._key_domain(i), self.ids[i]) for i in range(len(self))}
                     if seen_ids is not None:
                         if key in seen_ids:
-                            raise InputError(f"{where}: field 'id': '{name}' occurs twice")
+                            raise InputError(f"{where}: field 'id': '{name:.60}' occurs twice")
                         seen_ids.add(key)
                     last = key
                     head = (domain, record.get("split", "test"), form)

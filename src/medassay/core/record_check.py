@@ -27,6 +27,16 @@ class RecordError(InputError):
         super().__init__(f"{type(record).__name__}: {problem}")
         self.problem = problem
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process, which is told of the error, has no record to make it of.
+        return _error_again, (str(self), self.problem)
+
+
+def _error_again(message: str, problem: str) -> RecordError:
+    error = RecordError.__new__(RecordError, message)
+    error.problem = problem
+    return error
+
 
 def check_types(record: Any) -> None:
     """Refuse a frozen record whose values have other types than a file may give them.
@@ -49,8 +59,8 @@ def check_types(record: Any) -> None:
             raise RecordError(record, f"'{name}' is a mapping; expected a record")
         if is_dataclass(value) and takes_mappings:
             raise RecordError(record, f"'{name}' is a record; expected a mapping")
-        if not _is_writable(value):
-            raise RecordError(record, f"'{name}' holds half a character; expected valid Unicode")
+        if (problem := _unwritable(value)) is not None:
+            raise RecordError(record, f"'{name}' {problem}")
     try:
         read_record(type(record), json.dumps(record, default=_as_in_a_file))
     except ValidationError as error:
@@ -72,13 +82,15 @@ def _as_in_a_file(value: Any) -> Any:
     return str(value)
 
 
-def _is_writable(value: Any) -> bool:
-    """Return whether a file could hold a value: a lone surrogate has no form in UTF-8."""
+def _unwritable(value: Any) -> str | None:
+    """Return why no file could hold a value; None where one could."""
     try:
         json.dumps(value, default=_as_in_a_file, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    except UnicodeEncodeError:  # a lone surrogate has no form in UTF-8
+        return "holds half a character; expected valid Unicode"
+    except (ValueError, RecursionError):
+        return "holds itself, or is nested too deeply; expected what JSON can hold"
+    return None
 
 
 def adapter_of(record: type[T]) -> TypeAdapter[T]:

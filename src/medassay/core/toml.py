@@ -28,6 +28,10 @@ def parse_toml(text: str) -> dict[str, Any]:
         place = next(_too_large(table, ()), None)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # of Python, about more digits than it converts
+        raise ValueError("an integer of more than 64 bits") from None
     if place is not None:
         raise ValueError(f"'{place}' is an integer of more than 64 bits")
     return table
