@@ -2,59 +2,23 @@
 
 import csv
 import json
-import os
-import re
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import makers
+from tests.kinds.letters import DRUG, GOLD, LETTER, schema, workspace
 
 import medassay
 from medassay.core.records.document_schema import DocumentSchema, read_schema
 from medassay.core.records.health_record import reply_schema
 from medassay.core.records.prompt import Prompt
-from medassay.errors import InputError
 from medassay.kinds.document.parser import read_document
 from medassay.kinds.document.scorer import compared, field_of
 from medassay.prompt.render import document_template
 from medassay.score.json_similarity import json_similarity
 
-DRUG = {
-    "name": {"type": "string"},
-    "dose": {"type": ["string", "null"], "x-medassay": {"compare": "number", "tolerance": "5%"}},
-    "icd": {"type": "string", "x-medassay": {"compare": "code", "weight": 3}},
-}
-LETTER = {
-    "type": "object",
-    "required": ["age", "visit", "drugs"],
-    "properties": {
-        "age": {"type": "integer", "x-medassay": {"compare": "number", "tolerance": 1}},
-        "visit": {
-            "type": "string",
-            "description": "day of the visit",
-            "x-medassay": {"compare": "date"},
-        },
-        "ward": {"enum": ["A", "B"], "x-medassay": {"compare": "exact", "weight": 0}},
-        "summary": {"type": "string"},
-        "drugs": {
-            "type": "array",
-            "x-medassay": {"key": "name"},
-            "items": {"type": "object", "required": ["name"], "properties": DRUG},
-        },
-    },
-}
-GOLD = {
-    "age": 61,
-    "visit": "2026-01-05",
-    "ward": "A",
-    "summary": "seen",
-    "drugs": [
-        {"name": "Aspirin", "dose": "100 mg", "icd": "I25.1"},
-        {"name": "Metformin", "dose": "1000 mg", "icd": "E11"},
-    ],
-}
 SAME = {
     "age": 62,
     "visit": "5.1.2026",
@@ -65,30 +29,6 @@ SAME = {
         {"name": "ASPIRIN", "dose": "0,102 g", "icd": "I251"},
     ],
 }
-
-
-def schema(document=LETTER):
-    return read_schema(json.dumps(document).encode(), "test")
-
-
-def letters(n=4):
-    return [
-        {
-            "id": f"l{i}",
-            "domain": "law",
-            "answer_type": "open",
-            "question": f"Letter {i}: seen 5.1.2026, takes aspirin.",
-            "document": {**GOLD, "age": 60 + i},
-            "source": "written for a test",
-        }
-        for i in range(n)
-    ]
-
-
-def workspace(folder, *models, document=LETTER, **plan):
-    path = makers.workspace(folder, letters(), *models, **{"schema": "letter.schema.json", **plan})
-    (folder / "letter.schema.json").write_text(json.dumps(document))
-    return path
 
 
 def scores(run):
@@ -252,95 +192,6 @@ def test_a_schema_with_other_rules_is_another_methodology(tmp_path):
     assert sum(scores(second)) < sum(scores(first))
 
 
-WRONG = {
-    "no JSON": ("{", "JSON"),
-    "no object": ("[1]", "expected a JSON object"),
-    "no schema": ('{"type": "objekt"}', "type"),
-    "no properties": ('{"type": "object"}', '"properties"'),
-    "elsewhere": (
-        '{"type": "object", "properties": {"a": {"$ref": "https://example.org/x.json"}}}',
-        "within the file",
-    ),
-    "itself": (
-        '{"type": "object", "properties": {"a": {"$ref": "#"}}}',
-        "comes back to itself",
-    ),
-    "nothing": (
-        '{"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}',
-        "points at nothing",
-    ),
-    "several": (
-        '{"type": "object", "properties": {"a": {"oneOf": [{"type": "string"}]}}}',
-        "'oneOf' is not understood",
-    ),
-    "rule": (
-        '{"type": "object", "properties": {"a": {"x-medassay": {"compare": "fuzzy"}}}}',
-        "compare 'fuzzy'; expected text, exact",
-    ),
-    "unknown rule": (
-        '{"type": "object", "properties": {"a": {"x-medassay": {"wieght": 1}}}}',
-        "'wieght' is unknown; expected an object with some of compare",
-    ),
-    "tolerance": (
-        '{"type": "object", "properties": {"a": {"x-medassay": {"tolerance": 1}}}}',
-        "a tolerance is for numbers",
-    ),
-    "keyword": (
-        '{"type": "object", "properties": {"a": {"descripton": "x"}}}',
-        "'descripton' is no keyword of JSON Schema",
-    ),
-    "our keyword": (
-        '{"type": "object", "properties": {"a": {"x-medasay": {"compare": "code"}}}}',
-        "'x-medasay' is no keyword of JSON Schema",
-    ),
-    "type": (
-        '{"type": "object", "properties": {"a": {"type": "nubmer"}}}',
-        "'nubmer'; expected string, number",
-    ),
-    "key": (
-        '{"type": "object", "properties": {"a": {"type": "array", "x-medassay": {"key": "id"},'
-        ' "items": {"type": "object", "properties": {"b": {}}}}}}',
-        "key 'id' is no field of its entries, which have b",
-    ),
-}
-
-
-@pytest.mark.parametrize("how", WRONG)
-def test_what_is_no_schema_is_refused_with_its_place(tmp_path, how):
-    text, why = WRONG[how]
-    plan = workspace(tmp_path, makers.fake(reply="{}"))
-    (tmp_path / "letter.schema.json").write_text(text)
-    with pytest.raises(InputError) as error:
-        medassay.run(plan, secrets={})
-    assert why in str(error.value)
-    assert "letter.schema.json" in str(error.value)
-
-
-def test_references_that_do_not_fit_and_plans_that_lack_a_schema_are_refused(tmp_path, cli):
-    plan = workspace(tmp_path, makers.fake(reply="{}"))
-    items = letters()
-    items[2]["document"]["age"] = "sixty"
-    makers.write_bank(tmp_path / "bank", items)
-    with pytest.raises(
-        InputError, match="1 reference records do not fit it, the first is 'l2': age"
-    ):
-        medassay.run(plan, secrets={})
-    other = json.loads(json.dumps(LETTER))
-    drug = other["properties"]["drugs"]["items"]["properties"]
-    drug["idc"] = drug.pop("icd")
-    plan = workspace(tmp_path, makers.fake(reply="{}"), document=other)
-    with pytest.raises(InputError, match=r"drugs\.icd: is no field of the schema"):
-        medassay.run(plan, secrets={})
-    makers.workspace(tmp_path, letters(), makers.fake(reply="{}"))
-    assert "needs to know the form of a record" in cli("run", "plan.toml")[2]
-    makers.workspace(tmp_path, makers.many_items(2), makers.fake(reply="A"), schema="health_record")
-    assert "asks for none" in cli("run", "plan.toml")[2]
-    makers.write_plan(tmp_path, schema="discharge")
-    assert (
-        "expected a file that ends in .json, or one of health_record" in cli("run", "plan.toml")[2]
-    )
-
-
 def test_the_shipped_health_record_is_one_such_schema(tmp_path):
     items = [{**item, "domain": "law"} for item in makers.record_items(3)]
     replies = {f"r-{i:02}": json.dumps(makers.health_record(i)) for i in range(3)}
@@ -499,75 +350,6 @@ def test_the_order_of_a_list_and_a_tolerance_do_not_disturb_each_other(order):
     gold = {"drugs": [{"name": f"d{n}", "dose": f"{n} mg"} for n in (10, 20, 30, 40)]}
     near = {"drugs": [{"name": f"d{n}", "dose": f"{n * 1.04} mg"} for n in order]}
     assert compared(gold, near, listed()).score == 1
-
-
-EXPLODING = {
-    "type": "object",
-    "properties": {"a": {"$ref": "#/$defs/d0"}},
-    "$defs": {
-        f"d{n}": {
-            "type": "object",
-            "properties": {c: {"$ref": f"#/$defs/d{n + 1}"} for c in "abcdefgh"},
-        }
-        for n in range(9)
-    }
-    | {"d9": {"type": "string"}},
-}
-HOSTILE = {
-    "grows": (EXPLODING, "too large or too deep"),
-    "fetches below": (
-        {"type": "object", "properties": {"a": {"items": {"$ref": "http://127.0.0.1:1/x"}}}},
-        "within the file",
-    ),
-    "fetches by its name": (
-        {"type": "object", "properties": {"a": {"$dynamicRef": "http://127.0.0.1:1/x"}}},
-        "'$dynamicRef' is not understood",
-    ),
-    "false": ({"type": "object", "properties": {"a": False}}, "expected a schema"),
-    "text": ({"type": "object", "properties": {"a": "string"}}, "expected a schema"),
-    "dots": ({"type": "object", "properties": {"a.b": {}}}, "a field is called 'a.b'"),
-    "mark": ({"type": "object", "properties": {"#a": {}}}, "a field is called '#a'"),
-    "no weight": (
-        {"type": "object", "properties": {"a": {"x-medassay": {"weight": 0}}}},
-        "every field has the weight 0",
-    ),
-    "deep": (
-        json.loads('{"type": "object", "properties": {"a": ' * 60 + "{}" + "}}" * 60),
-        "too deep",
-    ),
-}
-
-
-@pytest.mark.parametrize("how", HOSTILE)
-def test_a_hostile_schema_is_refused_at_once_and_fetches_nothing(how, monkeypatch):
-    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("asked the network"))
-    document, why = HOSTILE[how]
-    began = time.monotonic()
-    with pytest.raises(InputError, match=re.escape(why)):
-        schema(document)
-    assert time.monotonic() - began < 5
-
-
-def test_a_pattern_that_takes_for_ever_is_a_problem_of_the_record():
-    slow = schema(
-        {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a|a)*$"}}}
-    )
-    began = time.monotonic()
-    problem = slow.problem({"a": "a" * 60 + "b"})
-    assert time.monotonic() - began < 10
-    assert problem is None or "pattern" in problem or "match" in problem
-
-
-def test_a_schema_that_is_no_plain_file_is_not_waited_for(tmp_path):
-    plan = workspace(tmp_path, makers.fake(reply="{}"))
-    (tmp_path / "letter.schema.json").unlink()
-    os.mkfifo(tmp_path / "letter.schema.json")
-    with pytest.raises(InputError, match="no plain file"):
-        medassay.run(plan, secrets={})
-    (tmp_path / "letter.schema.json").unlink()
-    (tmp_path / "letter.schema.json").symlink_to("/dev/zero")
-    with pytest.raises(InputError, match="no plain file"):
-        medassay.run(plan, secrets={})
 
 
 def test_pairs_of_text_and_record_come_from_a_table(tmp_path, cli):
