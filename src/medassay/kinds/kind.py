@@ -107,7 +107,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     forms : of its items
     own_task : the task by which its items are asked where a plan names none
     targets : its own, each told by a key that no other target has; those that more than one room
-        reads are in `core/records/target.py`
+        reads are in `core/records/target/`
     graders : name → what makes a grader of the card of a bank and the rules of a run
     key : of its summary in the statistics of a run, and of its rules; without one the kind's name
     summary : what a run of one of the tasks tells besides its rankings; without one the columns of
