@@ -10,6 +10,8 @@ from tests import makers
 from tests.conftest import ROOT, absent
 
 from medassay.bank.folder import load_bank
+from medassay.core.records.item import Bank, Item
+from medassay.core.records.target import Choice
 from medassay.errors import GateError, InputError
 from medassay.exchange.bank_export import BANK_FORMS, export_bank
 
@@ -126,3 +128,19 @@ def test_the_real_harness_runs_the_exported_tasks(bank, tmp_path):
     share = sum(item.target.expected == "B" for item in asked) / len(asked)
     assert found["medassay_law_quiz"]["acc,none"] == pytest.approx(share)
     assert found["medassay_law_open"]["exact_match,none"] == 1.0
+
+
+def test_a_choice_without_a_key_is_named(tmp_path):
+    target = Choice(options=("Aspirin", "Apixaban"))
+    item = Item(id="q1", domain="law", question="Which?", target=target, source="test")
+    bank = Bank(
+        name="b",
+        version="b-2026.1",
+        domains=("law",),
+        licence="CC0-1.0",
+        items=(item,),
+        content_hash="0" * 64,
+    )
+    with pytest.raises(InputError, match="bank 'b': item 'q1' has options and no key"):
+        export_bank(bank, "lm-eval", tmp_path / "out")
+    assert [*tmp_path.iterdir()] == []

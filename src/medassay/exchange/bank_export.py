@@ -159,6 +159,11 @@ def _lm_eval(bank: Bank, entries: Entries, folder: Path) -> None:
         raise InputError(
             f"bank '{bank.name}': no item has options or a reference; lm-eval asks no other ones"
         )
+    if keyless := [item.id for item in quiz if not item.target_text]:
+        raise InputError(
+            f"bank '{bank.name}': item '{keyless[0]:.60}' has options and no key; lm-eval needs the"
+            " key of each"
+        )
     named = "".join(c if c.isalnum() else "_" for c in bank.name.lower())
     tasks = []
     for kind, questions, more in (("quiz", quiz, _QUIZ), ("open", texts, _OPEN)):
