@@ -50,7 +50,7 @@ def read_rules(
     try:
         rules = rules_from_dict({**(start or DdxRules()).to_dict(), **values})
     except ValidationError as error:
-        place, message = first_wrong(error)
+        place, message = first_wrong(error, "rules")
         raise UsageError(f"--rules: '{place}': {message}") from None
     if (problem := rules.problem()) is not None:
         raise UsageError(f"--rules: {problem}")

@@ -60,5 +60,5 @@ def typed(record: type[T], data: Mapping[str, Any], where: str) -> T:
     try:
         return read_record(record, json.dumps(data, default=str))
     except ValidationError as error:
-        place, problem = first_wrong(error)
-        raise InputError(f"{where}: '{place or 'plan'}': {problem}") from error
+        place, problem = first_wrong(error, "plan")
+        raise InputError(f"{where}: '{place}': {problem}") from error

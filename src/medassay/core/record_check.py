@@ -121,11 +121,11 @@ def read_record(record: type[T], text: str, *, strict: bool = True) -> T:
         _IS_READ.reset(token)
 
 
-def first_wrong(error: ValidationError) -> tuple[str, str]:
+def first_wrong(error: ValidationError, record: str = "") -> tuple[str, str]:
     """Return the place of the first value that is wrong, and what is wrong with it.
 
-    The place joins its keys and numbers by dots: `price.input`; it is empty for the record itself.
+    The place joins its keys and numbers by dots: `price.input`; `record` names the record itself.
     """
     first = error.errors()[0]
     problem = "unknown key" if first["type"] == "unexpected_keyword_argument" else first["msg"]
-    return ".".join(map(str, first["loc"])), problem
+    return ".".join(map(str, first["loc"])) or record, problem

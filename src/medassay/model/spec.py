@@ -112,7 +112,7 @@ def remembered(entry: dict[str, Any]) -> ModelSpec:
     except RecordError as error:
         raise InputError(f"{where}: {error.problem}") from None
     except ValidationError as error:
-        field, problem = first_wrong(error)
+        field, problem = first_wrong(error, "entry")
         raise InputError(f"{where}: field '{field}': {problem}") from None
     finally:
         FROM_A_RUN.reset(token)
@@ -159,5 +159,5 @@ def _entry(entry: Any, where: str, trusted: Sequence[str]) -> ModelSpec:
     except RecordError as error:
         raise InputError(f"{where}: {error.problem}") from None
     except ValidationError as error:
-        field, problem = first_wrong(error)
+        field, problem = first_wrong(error, "entry")
         raise InputError(f"{where}: field '{field}': {problem}") from None

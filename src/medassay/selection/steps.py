@@ -70,5 +70,5 @@ def load_steps(path: Path) -> SelectionSteps:
     try:
         return SelectionSteps(**values)
     except ValidationError as error:
-        place, problem = first_wrong(error)
-        raise InputError(f"{path}: '{place or 'steps'}': {problem}") from None
+        place, problem = first_wrong(error, "steps")
+        raise InputError(f"{path}: '{place}': {problem}") from None

@@ -220,8 +220,8 @@ def _validate(record: type[T], document: Any) -> T:
     try:
         return read_record(record, json.dumps(document))
     except ValidationError as error:
-        place, problem = first_wrong(error)
-        raise ValueError(f"{place or 'record'}: {problem}") from None
+        place, problem = first_wrong(error, "record")
+        raise ValueError(f"{place}: {problem}") from None
 
 
 def reference_text(record: Mapping[str, Any]) -> str:
