@@ -59,6 +59,13 @@ def unchecked(value: Mapping[str, Any], kind: type[R]) -> R:
     """Return the values under the keys of a record, of an object of which nothing is known yet.
 
     No value is checked, and other keys are not looked at: judges and models write what they like.
+
+    Examples
+    --------
+    >>> class Label(msgspec.Struct):
+    ...     id: Any = ""
+    >>> unchecked({"id": 3, "more": True}, Label)
+    Label(id=3)
     """
     names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
     return kind(**{field: value[name] for field, name in names if name in value})

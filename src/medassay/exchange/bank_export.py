@@ -9,7 +9,7 @@ import csv
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ import yaml
 from medassay.bank.folder import bank_records
 from medassay.core.canonical import canonical
 from medassay.core.records.item import Bank, Item
-from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import Choice
 from medassay.errors import GateError, InputError
 from medassay.report.tables import harmless
@@ -30,7 +29,6 @@ _PLAIN = (
     *("year", "source", "licence", "rationale"),
 )
 _COLUMNS = (*_PLAIN, "more")
-Entries = Sequence[tuple[Item, ItemObject]]  # each item with the object of its file
 
 
 def export_bank(bank: Bank, form: str, to: Path) -> Path:
@@ -47,8 +45,7 @@ def export_bank(bank: Bank, form: str, to: Path) -> Path:
     """
     if form not in BANK_FORMS:
         raise InputError(f"--format '{form}': expected one of {', '.join(BANK_FORMS)}")
-    entries = [*bank_records(bank)]
-    private = [item.id for item, _ in entries if item.kind != "public"]
+    private = [item.id for item in bank.items if item.kind != "public"]
     if private or not bank.may_leave:
         why = (
             f"{len(private)} private items, first '{private[0]}'"
@@ -65,18 +62,20 @@ def export_bank(bank: Bank, form: str, to: Path) -> Path:
     try:
         finished = draft / "whole"
         finished.mkdir()
-        BANK_FORMS[form](bank, entries, finished)
+        BANK_FORMS[form](bank, finished)
         finished.rename(to)
     finally:
         shutil.rmtree(draft)
     return to
 
 
-def _rows(entries: Entries) -> Iterator[dict[str, Any]]:
+def _rows(bank: Bank, split: str = "") -> Iterator[dict[str, Any]]:
     """Yield an item a row: its fields as the file has them, options as a list, and all that no
-    column is for as JSON.
+    column is for as JSON; of one split alone where it is named.
     """
-    for _, record in entries:
+    for item, record in bank_records(bank):
+        if split not in ("", item.split):
+            continue
         more = {k: v for k, v in record.items() if k not in (*_PLAIN, "approval")}
         # Who approved is private; that somebody did, and when, is not.
         if "approval" in record:
@@ -98,11 +97,11 @@ def _write_card(bank: Bank, folder: Path, how: str, head: str = "") -> None:
     (folder / "README.md").write_text(head + _card(bank, how), encoding="utf-8")
 
 
-def _csv(bank: Bank, entries: Entries, folder: Path) -> None:
+def _csv(bank: Bank, folder: Path) -> None:
     with (folder / f"{bank.name}.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
         writer.writeheader()
-        for row in _rows(entries):
+        for row in _rows(bank):
             writer.writerow({key: harmless(_cell(value)) for key, value in row.items()})
     _write_card(
         bank,
@@ -116,29 +115,27 @@ def _cell(value: Any) -> Any:
     return canonical(value).decode() if isinstance(value, list) else value
 
 
-def _parquet(bank: Bank, entries: Entries, folder: Path) -> None:
-    _write_parquet(entries, folder / f"{bank.name}.parquet")
+def _parquet(bank: Bank, folder: Path) -> None:
+    _write_parquet(_rows(bank), folder / f"{bank.name}.parquet")
     _write_card(bank, folder, "One row an item; options are a list, further fields JSON.")
 
 
-def _write_parquet(entries: Entries, to: Path) -> None:
+def _write_parquet(rows: Iterator[dict[str, Any]], to: Path) -> None:
     typed = {"revision": "BIGINT", "year": "BIGINT", "options": "VARCHAR[]"}
     types = {name: typed.get(name, "VARCHAR") for name in _COLUMNS}
-    write_parquet(_rows(entries), types, to, asked_by="--format parquet or hf")
+    write_parquet(rows, types, to, asked_by="--format parquet or hf")
 
 
-def _hugging_face(bank: Bank, entries: Entries, folder: Path) -> None:
+def _hugging_face(bank: Bank, folder: Path) -> None:
     """Write a data set repository: a card with its header, and a Parquet file for each split."""
     (folder / "data").mkdir()
-    splits: dict[str, list[tuple[Item, ItemObject]]] = {}
-    for item, record in entries:
-        splits.setdefault(item.split, []).append((item, record))
-    for split, members in splits.items():
-        _write_parquet(members, folder / "data" / f"{split}-00000-of-00001.parquet")
+    splits = [*dict.fromkeys(item.split for item in bank.items)]
+    for split in splits:
+        _write_parquet(_rows(bank, split), folder / "data" / f"{split}-00000-of-00001.parquet")
     files = [{"split": s, "path": f"data/{s}-*.parquet"} for s in splits]
     head = {
         "license": bank.licence.lower(),
-        "language": sorted({item.language for item, _ in entries}),
+        "language": sorted({item.language for item in bank.items}),
         "pretty_name": bank.title or bank.name,
         "task_categories": ["question-answering"],
         "tags": ["medical", "medassay"],
@@ -149,12 +146,11 @@ def _hugging_face(bank: Bank, entries: Entries, folder: Path) -> None:
     _write_card(bank, folder, how, f"---\n{written}---\n\n")
 
 
-def _lm_eval(bank: Bank, entries: Entries, folder: Path) -> None:
+def _lm_eval(bank: Bank, folder: Path) -> None:
     """Write tasks: the quiz by likelihood of its options, the open items by generation."""
-    items = [item for item, _ in entries]
-    quiz = [item for item in items if item.options]
-    texts = [item for item in items if not item.options and item.reference]
-    left_out = len(items) - len(quiz) - len(texts)
+    quiz = [item for item in bank.items if item.options]
+    texts = [item for item in bank.items if not item.options and item.reference]
+    left_out = len(bank.items) - len(quiz) - len(texts)
     if not quiz and not texts:
         raise InputError(
             f"bank '{bank.name}': no item has options or a reference; lm-eval asks no other ones"
@@ -224,7 +220,7 @@ _OPEN: dict[str, Any] = {
     "generation_kwargs": {"until": ["\n"], "do_sample": False, "max_gen_toks": 256},
     "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
 }
-BANK_FORMS: dict[str, Callable[[Bank, Entries, Path], None]] = {
+BANK_FORMS: dict[str, Callable[[Bank, Path], None]] = {
     "csv": _csv,
     "hf": _hugging_face,
     "lm-eval": _lm_eval,

@@ -63,11 +63,11 @@ class RecordCounts(msgspec.Struct, frozen=True, kw_only=True):
     leaves.
     """
 
-    correct: int = 0
-    total: int = 0
-    stopped_as_current: int = 0
-    lost: int = 0
-    invented: int = 0
+    correct: int
+    total: int
+    stopped_as_current: int
+    lost: int
+    invented: int
     leaves: int = 0
     missing: int = 0
     extra: int = 0
