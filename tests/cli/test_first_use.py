@@ -2,6 +2,7 @@
 any run.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -132,3 +133,13 @@ def test_only_may_be_given_once_for_each_model(board, cli):
     apart = cli("compare", board.path, "--only", names[0], "--only", names[1])[1]
     assert together == apart
     assert names[0] in apart
+
+
+def test_beside_the_workspace_of_the_demo_its_bank_is_still_found(tmp_path, cli, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "demo" / "runs").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    code, out, _ = cli("--json", "bank", "show", "demo")
+    assert (code, json.loads(out)["version"]) == (0, "demo-2026.1")
+    code, _, errors = cli("bank", "show", "other")
+    assert (code, "other/bank.toml: no such file" in errors) == (3, True)

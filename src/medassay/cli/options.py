@@ -48,9 +48,10 @@ def listed(text: str) -> list[str]:
 
 def load_bank_argument(bank: str, *, check: bool = True) -> "Bank":
     """Return a bank by folder, or by name if it is shipped."""
-    from medassay.bank.find import find_bank
+    from medassay.bank.find import find_bank, is_shipped
     from medassay.bank.folder import load_bank
 
-    if (Path(bank) / "bank.toml").exists() or Path(bank).is_dir():
+    # The workspace that `medassay demo` makes has the name of a bank that is shipped.
+    if (Path(bank) / "bank.toml").exists() or (Path(bank).is_dir() and not is_shipped(bank)):
         return load_bank(bank, check=check)
     return find_bank(bank, Path.cwd(), Path("banks.lock"))
