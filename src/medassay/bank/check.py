@@ -96,8 +96,9 @@ def build_item(record: ItemObject) -> Item:
     if "nice_to_have" in record:
         copied["nice_to_have"] = tuple(record["nice_to_have"])
     # What belongs to targets of other forms stays with the item.
-    strange = _TARGET_TYPES.keys() & record.keys() - target.keys.keys()
-    more = cast(ItemObject, {key: record.get(key) for key in sorted(strange)})
+    own = target.keys
+    strange = sorted(key for key in record if key in _TARGET_TYPES and key not in own)
+    more = cast(ItemObject, {key: record.get(key) for key in strange})
     return Item(target=target.read(record), more=more, **copied)
 
 

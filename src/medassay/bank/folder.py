@@ -21,7 +21,7 @@ from medassay.bank.card import (
     read_card,
     read_card_document,
 )
-from medassay.bank.check import build_item, check_record
+from medassay.bank.check import build_item, check_record, form_of
 from medassay.bank.lock import registered_hash
 from medassay.bank.released import write_released
 from medassay.bank.reviews import as_records, read_reviews
@@ -114,8 +114,13 @@ class StoredItems(Sequence[Item]):
                 self._lengths.append(len(line))
                 offset += len(line)
 
-    def scan(self) -> Iterator[ItemObject]:
-        """Yield the file object of every item while building the index; call once, first."""
+    def scan(self, *, check: bool = True) -> Iterator[ItemObject]:
+        """Yield the file object of every item while building the index; call once, first.
+
+        Parameters
+        ----------
+        check : False where this process has just written the file, from items that were checked
+        """
         seen_ids: set[tuple[str, str]] | None = None  # made when ids are not in order
         last = ("", "")
         heads: dict[Head, Head] = {}
@@ -125,7 +130,10 @@ class StoredItems(Sequence[Item]):
                 if line.strip():
                     where = f"{self._name} row {row}"
                     record = _object(line, where)
-                    form = check_record(record, where, self._domains, of_run=self._of_run)
+                    if check:
+                        form = check_record(record, where, self._domains, of_run=self._of_run)
+                    else:
+                        form = form_of(record)
                     name, domain = record["id"], record["domain"]
                     # Ids are unique in a bank; a run may join banks, whose domains differ.
                     key = (domain if self._of_run else "", name)

@@ -22,10 +22,11 @@ class RunItems:
 
     The file is sorted by domain and id, so an item's place in its domain is its place in the file
     less that of the domain's first item. `domains` gives each domain's bank version: clusters of
-    two banks that happen to share a name are two clusters.
+    two banks that happen to share a name are two clusters. With `check` False the items are not
+    checked: this process has just written them, and had checked them before.
     """
 
-    def __init__(self, folder: Path, domains: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, domains: Mapping[str, str], *, check: bool = True) -> None:
         self._items = StoredItems(folder / "items.jsonl", frozenset(domains), of_run=True)
         self._ids, self._heads = self._items.ids, self._items.heads
         self._places: array[int] | None = None  # in the file; None where all are there
@@ -38,7 +39,7 @@ class RunItems:
         self.harm: dict[str, array[int]] = {}
         numbers: dict[tuple[str, str], int] = {}
         alone, last = 0, ("", "")
-        for position, record in enumerate(self._items.scan()):
+        for position, record in enumerate(self._items.scan(check=check)):
             domain, name, cluster = record["domain"], record["id"], record.get("cluster")
             if (domain, name) <= last:
                 raise IntegrityError(f"items.jsonl row {position + 1}: not sorted by domain and id")

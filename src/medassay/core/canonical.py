@@ -17,7 +17,7 @@ from medassay.core.records.item_object import ItemObject
 from medassay.errors import InputError
 
 _SAFE_INTEGER = 2**53 - 1
-_VERBATIM = frozenset((str, bool, type(None)))  # most of what records hold: spared the call
+_VERBATIM = frozenset((str, bool, type(None)))  # with integers most of what records hold
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -33,7 +33,12 @@ def _plain(value: Any) -> Any:
         for key, inner in value.items():
             if type(key) is not str or not key.isascii():
                 raise _NeedsSlowPath
-            members[key] = inner if type(inner) in _VERBATIM else _plain(inner)
+            if type(inner) in _VERBATIM or (
+                type(inner) is int and -_SAFE_INTEGER <= inner <= _SAFE_INTEGER
+            ):
+                members[key] = inner
+            else:
+                members[key] = _plain(inner)
         return members
     if kind is list or kind is tuple:
         return [inner if type(inner) in _VERBATIM else _plain(inner) for inner in value]

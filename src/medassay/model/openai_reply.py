@@ -124,7 +124,7 @@ def decode_reply(data: bytes) -> OpenAIReply:
 
 def part_of(value: Any, record: type[S]) -> S:
     """Return a part of a reply, with nothing in it where the part is no object."""
-    return msgspec.convert(value if isinstance(value, dict) else {}, record)
+    return msgspec.convert(value, record) if isinstance(value, dict) else record()
 
 
 def read_completion(data: bytes, *, is_chat: bool, seconds: float) -> Completion:

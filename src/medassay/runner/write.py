@@ -37,13 +37,14 @@ _PART = 20_000  # trials that one process scores at once
 def write_items(run: Run, schedule: Schedule) -> RunItems:
     """Write the items of a run where they are not there yet, and index them."""
     items_file = run.path / "items.jsonl"
-    if not items_file.exists():
+    was_there = items_file.exists()
+    if not was_there:
         part = items_file.with_suffix(".part")
         with part.open("wb") as file:
             for bank, position in schedule.items():
                 file.write(canonical(bank_record(bank, position)) + b"\n")
         part.rename(items_file)
-    return RunItems(run.path, run.manifest.domains)
+    return RunItems(run.path, run.manifest.domains, check=was_there)
 
 
 def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
