@@ -221,8 +221,8 @@ def test_a_sequence_is_an_array():
 
 
 def _words(n, length, seed=1):
-    letters = random.Random(seed)
-    return ["".join(letters.choices("abcdefghij", k=length)) for _ in range(n)]
+    digits = random.Random(seed).randbytes(n * length // 2).hex()
+    return [digits[at : at + length] for at in range(0, len(digits), length)]
 
 
 @pytest.mark.parametrize(
