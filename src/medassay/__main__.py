@@ -1,6 +1,7 @@
 """The entry of the command line: `medassay`, and `python -m medassay`."""
 
 import gc
+import sys
 
 
 def main() -> None:
@@ -13,8 +14,12 @@ def main() -> None:
         from medassay.cli.main import main as run
 
         run()
+    except KeyboardInterrupt:  # while modules are loaded; afterwards the command line hears it
+        sys.stderr.write("error: stopped; nothing was begun\n")
+        sys.exit(130)
     finally:
-        gc.freeze()
+        if "duckdb" not in sys.modules:  # it would take what is not freed for a leak, and say so
+            gc.freeze()
 
 
 if __name__ == "__main__":

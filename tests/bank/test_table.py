@@ -1,6 +1,7 @@
 import datetime as dt
 import json
 import re
+import zipfile
 
 import openpyxl
 import pytest
@@ -392,3 +393,45 @@ def test_a_text_without_a_heading_is_refused(tmp_path):
     book.save(tmp_path / "f.xlsx")
     with pytest.raises(InputError, match="row 2: 'und mehr' stands in a column without a"):
         load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d")
+
+
+def sheet(path, *rows, merged=""):
+    """Write an XLSX file as a spreadsheet program would; formulas have no result."""
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    if merged:
+        book.active.merge_cells(merged)
+    book.save(path)
+    return path
+
+
+def test_what_a_sheet_hides_is_refused_by_its_cell(tmp_path):
+    head = ["Frage", "Antwort", "Fach"]
+    rows = [head, ["Was?", "Das.", "Innere"], ["Wer?", "Sie.", None]]
+    path = sheet(tmp_path / "m.xlsx", *rows, merged="C2:C3")
+    with pytest.raises(InputError, match=r"m\.xlsx: the cells C2:C3 are merged.*unmerge them"):
+        read_table(path, {})
+    for error in ("#REF!", "#N/A"):
+        path = sheet(tmp_path / "e.xlsx", head, ["Was?", error, "Innere"])
+        with pytest.raises(InputError, match=rf"row 2, column 'Antwort': holds the error {error}"):
+            read_table(path, {})
+    path = sheet(tmp_path / "f.xlsx", head, ["Was?", '=IF(1,"ja","nein")', "Innere"])
+    with pytest.raises(InputError, match="cell B2 holds a formula without its result"):
+        read_table(path, {})
+
+
+def test_a_formula_with_an_empty_text_as_its_result_is_an_empty_cell(tmp_path):
+    path = sheet(tmp_path / "f.xlsx", ["Frage", "Antwort", "Fach"], ["Was?", "Das.", "=A9"])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    name = "xl/worksheets/sheet1.xml"
+    never = rb'<c r="C2"><f>A9</f><v ?(?:/>|></v>)</c>'
+    always = b'<c r="C2" t="str"><f>A9</f><v></v></c>'
+    parts[name], n_replaced = re.subn(never, always, parts[name])
+    assert n_replaced == 1
+    with zipfile.ZipFile(path, "w") as archive:
+        for part, data in parts.items():
+            archive.writestr(part, data)
+    [item] = load_table(path, {}, name="n", licence="x", domain="d").items
+    assert (item.domain, item.reference) == ("d", "Das.")

@@ -443,3 +443,35 @@ def test_the_demo_given_again_shows_the_board_that_is_there(cli, tmp_path):
     assert (first[0], again[0]) == (0, 0), again[2]
     assert first[1].splitlines()[-2:] == again[1].splitlines()[-2:]
     assert len(list((tmp_path / "demo" / "runs").iterdir())) == 1
+
+
+def test_a_stop_while_modules_load_is_one_line():
+    code = (
+        "import os, signal, sys\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'medassay.cli.main':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "from medassay.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: stopped; nothing was begun\n")
+
+
+def test_a_command_that_wrote_parquet_ends_without_a_word():
+    code = (
+        "import sys, duckdb\n"
+        "duckdb.connect().execute('select 1').fetchall()\n"
+        "sys.argv = ['medassay', '--version']\n"
+        "from medassay.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_plan_may_begin_with_a_byte_order_mark(law):
+    law.write_bytes(b"\xef\xbb\xbf" + law.read_bytes())
+    assert load_plan(law).models

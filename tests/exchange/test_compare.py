@@ -175,6 +175,14 @@ def test_identical_answers_are_never_different_and_claim_no_width(tmp_path):
     assert row["items_to_tell"] is None
 
 
+def test_the_terminal_prints_no_interval_of_no_width(tmp_path, cli):
+    runs = [table(tmp_path, n, answers("same", [1, 0] * 10)).path for n in "ab"]
+    code, shown, _ = cli("compare", *runs)
+    assert code == 0
+    assert "│ 0.0 " in shown
+    assert "[0.0, 0.0]" not in shown
+
+
 def test_graded_scores_take_the_t_test(tmp_path):
     chance = np.random.default_rng(7)
     one = chance.random(60).round(2)

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from tests import makers
 from tests.exchange.score_tables import answers, table
+from tests.runner.judged_plans import workspace
 
 import medassay
 from medassay.exchange.gate import KINDS, GateCheck, GateReport, GateSide, read_rule
@@ -106,6 +107,15 @@ def marked_run(tmp_path, name, wrong, *, n=60, cluster=False):
     return medassay.run(plan, secrets={}).path
 
 
+def graded_run(tmp_path, name):
+    """Return a run over marked open items, each answered partly wrongly."""
+    items = [{**item, "harm": True} for item in makers.open_items(12)]
+    replies = {item["id"]: item["facts"][0]["text"] for item in items}
+    model = makers.fake(name, replies=replies)
+    plan = workspace(tmp_path / name, items, [model], makers.judges(), demonstration=True)
+    return medassay.run(plan, secrets={}).path
+
+
 def test_harm_is_counted_against_the_old_model(tmp_path, cli):
     old, same = marked_run(tmp_path, "old", 2), marked_run(tmp_path, "same", 2)
     worse = marked_run(tmp_path, "worse", 5)
@@ -132,6 +142,12 @@ def test_what_cannot_be_told_does_not_pass(tmp_path, three, cli):
     code, report = held(cli, fewer, marked_run(tmp_path, "many", 1), "harm:0")
     assert (code, report["rules"][0]["passed"]) == (1, False)
     assert "40 and 60 marked items" in report["rules"][0]["reason"]
+    halves = [graded_run(tmp_path, name) for name in ("half", "half_too")]
+    code, report = held(cli, *halves, "harm:0")
+    assert (code, report["rules"][0]["passed"]) == (1, False)
+    assert (
+        "answers can be partly wrong, and no score says from where" in report["rules"][0]["reason"]
+    )
     small = [table(tmp_path, n, answers(n, [1, 0] * 4)).path for n in ("small", "smaller")]
     code, report = held(cli, *small, "noninferior:0.9")
     assert code == 1

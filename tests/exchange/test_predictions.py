@@ -5,7 +5,7 @@ from tests.exchange.prediction_tables import COLUMNS, HEAD, rows, table
 
 import medassay
 from medassay.errors import InputError
-from medassay.exchange.predictions import import_predictions
+from medassay.exchange.predictions import import_predictions, unlike_keys_lines
 
 
 def test_a_table_becomes_a_sealed_run_that_verifies(tmp_path):
@@ -178,3 +178,24 @@ def test_names_that_meet_in_an_address_get_pages_of_their_own(tmp_path):
     assert len(list(site.glob("model/*/index.html"))) == len(names)
     assert len(list(site.glob("cell/*/d/*/index.html"))) == 3 * len(names)
     assert medassay.verify(site).ok
+
+
+def test_predictions_that_are_none_of_a_few_keys_are_told(tmp_path, cli):
+    text = HEAD + "".join(
+        f"q{n:02},{model},d,{answer},{'AB'[n % 2]}\n"
+        for n in range(12)
+        for model, answer in (("bare", "AB"[n % 2]), ("dotted", "AB"[n % 2] + ")"))
+    )
+    names = ",".join(f"{key}={name}" for key, name in COLUMNS.items())
+    options = ("--columns", names, "--to", tmp_path / "run")
+    code, shown, _ = cli("import", "csv", table(tmp_path, text), *options)
+    assert code == 0
+    assert "dotted: 12 of 12 predictions are none of the keys (A, B) and count as wrong" in shown
+    assert "the first is 'A)'; write them as the keys, or name the bank" in shown
+    assert "bare:" not in shown
+
+
+def test_texts_of_their_own_are_no_labels(tmp_path):
+    text = HEAD + "".join(f"q{n:02},m,d,reply {n},answer {n}\n" for n in range(12))
+    run = import_predictions(table(tmp_path, text), COLUMNS, runs=tmp_path / "runs")
+    assert list(unlike_keys_lines(run)) == []

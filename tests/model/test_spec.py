@@ -80,3 +80,23 @@ def test_every_example_entry_of_init_is_valid(tmp_path):
         "vllm",
         "llama-cpp",
     } <= found.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"models": [], "models": []}', "the key 'models' stands twice in one object"),
+        (
+            '{"models": [{"id": "a", "provider": "fake", "temperature": 0, "temperature": 1}]}',
+            "the key 'temperature' stands twice",
+        ),
+        ('{"models": [], "temperature": 1}', "'temperature' is unknown beside the models; known"),
+        ('{"schema_version": 99, "models": []}', "schema_version 99; expected 1"),
+        ('{"schema_version": true, "models": []}', "schema_version True; expected 1"),
+    ],
+)
+def test_what_stands_beside_the_entries_is_not_passed_over(tmp_path, text, says):
+    (tmp_path / "models.json").write_text(text)
+    with pytest.raises(InputError) as error:
+        load_models(tmp_path / "models.json")
+    assert says in str(error.value)

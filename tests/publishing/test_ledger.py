@@ -1,5 +1,7 @@
+import errno
 import hashlib
 import json
+import os
 import random
 import re
 import subprocess
@@ -457,3 +459,15 @@ def test_a_site_with_an_unlogged_publication_takes_no_other(published, site, mon
         medassay.publish(published, site, publication="three")
     medassay.publish(published, site, publication="four")
     assert verify(site).ok
+
+
+def test_a_key_that_a_full_disk_did_not_take_leaves_no_file(tmp_path, monkeypatch):
+    def full(descriptor, mode):
+        os.close(descriptor)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdopen", full)
+        with pytest.raises(InputError, match=r"key\.pem: cannot be written: No space left"):
+            new_key(tmp_path / "key.pem")
+    assert len(new_key(tmp_path / "key.pem")) == 64

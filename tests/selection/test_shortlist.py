@@ -338,6 +338,8 @@ def test_differences_that_are_noise_are_told(tmp_path):
         (PREDICTIONS + "1,x,C,C,C,C\n", "line 2: not as many cells"),
         (PREDICTIONS + "1,y,C,C,C\n", "no question of the discipline 'x'"),
         (PREDICTIONS + "1,x,,C,\n", "line 2: 'answer' is blank"),
+        (PREDICTIONS + "1,x,C,C,C\n1 ,x,C,C,C\n", "question 1 stands twice"),
+        (PREDICTIONS + "1,X,C,C,C\n", "line 2: category 'X'; expected 'x', as the table"),
         ("question_id,category,answer,A,A\n1,x,C,C,C\n", "the column 'A' stands 2 times"),
     ],
 )
@@ -346,6 +348,13 @@ def test_bad_predictions_are_refused(tmp_path, text, told):
     with pytest.raises(InputError) as error:
         load_predictions(tmp_path / "p.csv", ["x"])
     assert told in str(error.value)
+
+
+def test_blanks_and_capitals_of_predictions_mean_nothing(tmp_path):
+    (tmp_path / "p.csv").write_text("question_id,category,answer,A \n1,x ,C,c\n2,x, b,B\n3,x,D,A\n")
+    scores = load_predictions(tmp_path / "p.csv", ["x"])
+    assert scores.models == ("A",)
+    assert scores.right["x"].tolist() == [[1.0, 1.0, 0.0]]
 
 
 @pytest.mark.real_data

@@ -418,3 +418,30 @@ def test_the_command_prints_matrices_clusters_and_order(tmp_path, capsys):
     assert call(["study", "correlation", str(path), "--to", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out/index.html").is_file()
     assert call(["study", "correlation", str(path), "--to", str(tmp_path / "out")]) == 3
+
+
+def test_headings_and_cells_of_results_are_read_whatever_their_capitals_and_blanks(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text(
+        "Dataset,metric,Model ,value,Direction,n\nd,acc,a ,0.5,down,20\nd,acc,b,1,down,\n"
+    )
+    first, second = read_long(path)
+    assert (first.dataset, first.model, first.better, first.n) == ("d", "a", "low", 20)
+    assert (second.model, second.better, second.n) == ("b", "low", None)
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("d,acc,,0.5,down,20", "row 3: model is empty; expected a name"),
+        ("d,acc,b,0.5,up,20", "row 3: 'acc' is better high here and low in an earlier row"),
+        ("d,acc,b,0_5,down,20", "row 3: value: '0_5'; expected a number"),
+        ("d,acc,b,0.5,down,-3.7", "row 3: n: '-3.7'; expected a whole number from 1"),
+    ],
+)
+def test_a_row_of_results_that_could_be_misread_is_refused(tmp_path, row, says):
+    path = tmp_path / "r.csv"
+    path.write_text(f"dataset,metric,model,value,direction,n\nd,acc,a,0.5,down,20\n{row}\n")
+    with pytest.raises(InputError) as error:
+        read_long(path)
+    assert says in str(error.value)

@@ -219,6 +219,7 @@ def test_the_check_up_finds_what_agrees_with_people_and_what_says_the_same(tmp_p
             [],
             "'answer' is unknown; known are prediction, reference, item, model",
         ),
+        ({"item": "Idd"}, [], r"no column 'Idd' \(item\); found prediction"),
         ({}, ["nope"], "no column 'nope'"),
         ({}, ["reference"], "row 2: reference: 'The patient .*'; expected a number"),
     ],
@@ -238,6 +239,17 @@ def test_labels_in_another_table_go_line_by_line(tmp_path):
     short = table(tmp_path, [{"good": 1}], "s.csv")
     with pytest.raises(InputError, match="1 rows for 40"):
         read_answers(first, {}, ["good"], short)
+
+
+def test_labels_in_another_order_are_refused_where_both_tables_name_the_items(tmp_path):
+    rows = labelled()
+    first = table(tmp_path, [{k: r[k] for k in ("item", "prediction", "reference")} for r in rows])
+    labels = [{"item": r["item"], "good": r["good"]} for r in rows]
+    same = read_answers(first, {}, ["good"], table(tmp_path, labels, "same.csv"))
+    assert same[3].people == {"good": rows[3]["good"]}
+    turned = table(tmp_path, labels[::-1], "turned.csv")
+    with pytest.raises(InputError, match=r"turned\.csv row 2: item '9', and '0' in"):
+        read_answers(first, {}, ["good"], turned)
 
 
 def test_too_few_answers_say_nothing(tmp_path):

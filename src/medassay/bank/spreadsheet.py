@@ -1,6 +1,7 @@
 """Tables of one's own, read row by row: CSV, or the first sheet of an XLSX file."""
 
 import datetime as dt
+import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,14 @@ _MOST_ROWS = 2**20
 _MOST_CELLS = 5_000_000
 _MOST_RATIO = 200
 _SMALL = 2**20  # bytes of a part that may swell as it likes
+# In the XML of a sheet: a merged range, and a cell with a formula and no value. One whose result is
+# an empty text (`t="str"`) has an empty value.
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([^"]{1,40})"')
+_NEVER_COMPUTED = re.compile(
+    rb'<(?:\w+:)?c\s(?![^>]*t="str")[^>]*?r="([A-Z]+[0-9]+)"[^>]*>\s*'
+    rb"<(?:\w+:)?f(?:\s[^>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*"
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
 
 
 class DateCell(str):
@@ -78,7 +87,12 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     _refuse_bombs(path)
     with _unreadable(path, ""):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        rows = book.worksheets[0].iter_rows()
+        sheet = book.worksheets[0]
+        rows = sheet.iter_rows()
+        with zipfile.ZipFile(path) as archive:
+            # What openpyxl leaves out when it reads row by row; nothing public names the part.
+            source = archive.read(sheet._worksheet_path.lstrip("/"))  # type: ignore[attr-defined]
+    _refuse_what_is_not_seen(path, source)
     header: list[str] = []
     n_cells = 0
     try:
@@ -100,6 +114,12 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 header = texts
                 _refuse_twice(path, header)
                 continue
+            for name, cell in zip_longest(header, cells, fillvalue=""):
+                if not isinstance(cell, str) and cell.data_type == "e":
+                    raise InputError(
+                        f"{path.name} row {row}, column '{name}': holds the error {cell.value};"
+                        " mend its formula, or clear the cell"
+                    )
             for name, text in zip_longest(header, texts, fillvalue=""):
                 if text and not name:
                     raise InputError(
@@ -109,6 +129,22 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             yield row, {name: text for name, text in zip(header, texts, strict=False) if name}
     finally:
         book.close()
+
+
+def _refuse_what_is_not_seen(path: Path, source: bytes) -> None:
+    """Refuse a sheet in which cells look empty that are not: of merged cells the first alone holds
+    the value, and a program that never computed a formula leaves none.
+    """
+    if merged := _MERGED.search(source):
+        raise InputError(
+            f"{path.name}: the cells {merged[1].decode()} are merged, so that only the first of"
+            " them holds their value; unmerge them, and fill each"
+        )
+    if formula := _NEVER_COMPUTED.search(source):
+        raise InputError(
+            f"{path.name}: cell {formula[1].decode()} holds a formula without its result; open and"
+            " save the file in a spreadsheet program, or write the value"
+        )
 
 
 def _text(cell: "Cell | MergedCell | ReadOnlyCell | EmptyCell") -> str:

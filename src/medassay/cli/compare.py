@@ -251,7 +251,7 @@ def _columns(
         "first": [pair.a for pair in pairs],
         "second": [pair.b for pair in pairs],
         "difference": [
-            f"{_units(pair.diff, scale)} [{_units(lo, scale)}, {_units(hi, scale)}]"
+            f"{_units(pair.diff, scale)}{_interval(lo, hi, scale)}"
             for pair, (lo, hi) in zip(pairs, ends, strict=True)
         ],
         "": [
@@ -269,6 +269,13 @@ def _columns(
             break
         cells.pop(name)
     return cells
+
+
+def _interval(lo: float, hi: float, scale: Sequence[float | None]) -> str:
+    """Return an interval in brackets, "" for one of no width: differences that are all equal tell
+    nothing of those of other items.
+    """
+    return f" [{_units(lo, scale)}, {_units(hi, scale)}]" if lo < hi else ""
 
 
 _FOLDED = {

@@ -54,13 +54,14 @@ def csv(
     """Import a table of predictions: intervals, ranks and boards then work on it."""
     from medassay.cli.leaderboard import tell_run
     from medassay.exchange.bank_predictions import import_on_banks
-    from medassay.exchange.predictions import import_predictions
+    from medassay.exchange.predictions import import_predictions, unlike_keys_lines
     from medassay.model.spec import load_models
 
     names = read_columns(columns)
     entries = {} if models is None else load_models(models)
     if not bank:
-        tell_run(import_predictions(table, names, to=to, models=entries))
+        run = import_predictions(table, names, to=to, models=entries)
+        tell_run(run, () if "score" in names else unlike_keys_lines(run))
         return
     banks = [load_bank_argument(name) for name in bank]
     imported = import_on_banks(table, names, banks, models=entries, to=to)

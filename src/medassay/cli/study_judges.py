@@ -10,6 +10,7 @@ import typer
 
 from medassay.cli.options import AGAIN, ENGINE, WORKSPACE, listed
 from medassay.cli.output import out
+from medassay.core.wording import counted
 from medassay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -147,6 +148,8 @@ def judges(
 
 def _people_lines(result: "PeopleComparison") -> Iterator[str]:
     yield f"{result.judge}: {result.labelled} labelled, {result.unlabelled} not"
+    if result.unjudged:
+        yield f"left out: {counted(result.unjudged, 'labelled answer')} that no judge sees"
     yield f"judge alone         {_estimate_text(result.plain)}"
     corrected = result.corrected
     if corrected is None:

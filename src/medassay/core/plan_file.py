@@ -30,7 +30,7 @@ def read_toml(path: Path, absent: str) -> dict[str, Any]:
         Naming the file.
     """
     try:
-        return parse_toml(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such plan file; {absent}") from None
     except IsADirectoryError:

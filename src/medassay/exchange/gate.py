@@ -181,6 +181,10 @@ class _Held:
             s for s in run.statistics.by_metric if metric in (None, msgspec.UNSET, s.metric)
         )
 
+    def _is_graded(self, label: str) -> bool:
+        manifest = self._runs[self._comparison.places[label][0]].manifest
+        return self._statistics(label).is_graded(self._overall.mode, imported=manifest.is_import)
+
     def _row(self, label: str, domain: str = "") -> LeaderboardRow:
         statistics = self._statistics(label)
         _, model, setting = self._comparison.places[label]
@@ -264,6 +268,8 @@ class _Held:
             reason = "no answers to items marked harm"
         elif marked[0] != marked[1]:
             reason = f"{marked[0]} and {marked[1]} marked items were answered; expected the same"
+        elif any(map(self._is_graded, (self._overall.a, self._overall.b))):
+            reason = "answers can be partly wrong, and no score says from where on one is harmful"
         elif new is None or old is None or new.upper is None or old.upper is None:
             reason = "no bound where items come in clusters"
         else:

@@ -4,21 +4,26 @@ it.
 
 import math
 import re
-from collections.abc import Generator, Mapping
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from medassay.bank.builder import read_csv
 from medassay.bank.delimited import form_of
+from medassay.bank.run_items import RunItems
 from medassay.core.records.model import ModelSpec
+from medassay.core.records.target import Key
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest
 from medassay.exchange.logs import run_of
 from medassay.exchange.prediction import Prediction, PredictionFile
+from medassay.storage.records import read_trials
 from medassay.storage.run import Run
 
 REQUIRED = ("item", "model", "domain")
+_MOST_LABELS = 10  # different keys; of more, each item has a text of its own
 KNOWN = (*REQUIRED, "prediction", "key", "score", "setting", "mode", "repeat", "cluster")
 
 
@@ -73,6 +78,30 @@ def import_predictions(
     return run_of(
         [log], runs=None if runs is None else Path(runs), to=None if to is None else Path(to)
     )
+
+
+def unlike_keys_lines(run: Run) -> Iterator[str]:
+    """Yield for each model how many of its predictions are none of the keys, where these are a few
+    labels: predictions are held against keys as they are, and "B)" is not "B".
+    """
+    targets = (item.target for item in RunItems(run.path, run.manifest.domains))
+    keys = {target.expected for target in targets if isinstance(target, Key)}
+    labels = {key.casefold() for key in keys}
+    if len(labels) > _MOST_LABELS:
+        return
+    unlike: dict[str, list[str]] = {}
+    answers: Counter[str] = Counter()
+    for trial in read_trials(run.path):
+        if trial.outcome == "answered":
+            answers[trial.model] += 1
+            if (value := str(trial.value)).strip().casefold() not in labels:
+                unlike.setdefault(trial.model, []).append(value)
+    for model, values in sorted(unlike.items()):
+        yield (
+            f"{model}: {len(values)} of {answers[model]} predictions are none of the keys"
+            f" ({', '.join(sorted(keys))}) and count as wrong, the first is {values[0]!r:.40};"
+            " write them as the keys, or name the bank, by which replies are read: --bank"
+        )
 
 
 def check_columns(columns: Mapping[str, str], *, on_bank: bool = False) -> None:

@@ -240,8 +240,10 @@ def run_entries(run: Run, form: str) -> list[NewEntry]:
 
 
 def _trials(run: Run) -> Iterator[Trial]:
+    """Yield the answers of models: a baseline says nothing that needs a physician."""
+    baselines = run.manifest.baselines
     for trial in read_trials(run.path):
-        if trial.outcome == "answered" and trial.text:
+        if trial.outcome == "answered" and trial.text and trial.model not in baselines:
             yield trial
 
 

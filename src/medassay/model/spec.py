@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from pydantic import ValidationError
 
-from medassay.core.json import parse_json, unchecked
+from medassay.core.json import parse_json, unchecked, without_twins
 from medassay.core.record_check import RecordError, first_wrong, read_record
 from medassay.core.records.model import FROM_A_RUN, ModelSpec, Price
 from medassay.errors import InputError
@@ -53,6 +53,7 @@ def source_name(source: ModelsSource) -> str:
 class _ModelsFile(msgspec.Struct, frozen=True):
     """What a models file holds; nothing of it is checked yet."""
 
+    schema_version: Any = 1
     models: Any = None
     trusted_hosts: Any = []
 
@@ -60,7 +61,9 @@ class _ModelsFile(msgspec.Struct, frozen=True):
 def _entries(path: Path) -> list[ModelSpec]:
     """Return all entries of a models file."""
     try:
-        document = parse_json(path.read_bytes(), str(path))
+        data = path.read_bytes()
+        document = parse_json(data, str(path))
+        json.loads(data, object_pairs_hook=without_twins)
     except FileNotFoundError:
         raise InputError(f"{path}: no such models file; `medassay init` writes one") from None
     except (OSError, ValueError) as error:
@@ -68,6 +71,14 @@ def _entries(path: Path) -> list[ModelSpec]:
     file = unchecked(document if isinstance(document, dict) else {}, _ModelsFile)
     if not isinstance(file.models, list):
         raise InputError(f'{path.name}: expected {{"schema_version": 1, "models": [ … ]}}')
+    known = _ModelsFile.__struct_fields__
+    if unknown := sorted(k for k in document if k not in known and not k.startswith("$")):
+        raise InputError(
+            f"{path.name}: '{unknown[0]:.60}' is unknown beside the models; known are"
+            f" {', '.join(known)}"
+        )
+    if file.schema_version != 1 or isinstance(file.schema_version, bool):
+        raise InputError(f"{path.name}: schema_version {file.schema_version!r:.40}; expected 1")
     trusted = _trusted_hosts(file.trusted_hosts, path.name)
     return [
         _entry(entry, f"{path.name}: models[{number}]", trusted)

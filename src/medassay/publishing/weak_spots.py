@@ -1,6 +1,7 @@
 """Where models fail: scores by category, and the lowest answers of each row."""
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 
 from msgspec.structs import replace
 
@@ -49,21 +50,22 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
     """Return (model, setting, mode) → its lowest answers: among equal scores those first where a
     wrong answer could harm, then those to items that others answer best.
 
-    Answers at the better end of the scale are none.
+    Answers at the better end of the scale are none. Baselines are no others, and have no list.
     """
+    baselines = run.manifest.baselines
     parts = parts_of(items, run.manifest, task_of_run(run.manifest))
     scale_and_harm = {
         (item.domain, item.id): (part.task.scale, item.harm)
         for part in parts
         for item in part.items
     }
-    sums, counts = _by_item(run)
+    sums, counts = _by_item(run, baselines)
     positions: Counter[CellKey] = Counter()
     answers_of: dict[Row, list[tuple[Order, WorstAnswer]]] = defaultdict(list)
     for line in read_scores(run.path):
         position, key = positions[line.cell], (line.domain, line.item)
         positions[line.cell] += 1
-        if line.score is None or key not in scale_and_harm:
+        if line.score is None or key not in scale_and_harm or line.model in baselines:
             continue
         scale, harm = scale_and_harm[key]
         sign = 1.0 if scale.better == "high" else -1.0
@@ -94,12 +96,12 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
     }
 
 
-def _by_item(run: Run) -> tuple[dict[ItemKey, float], Counter[ItemKey]]:
-    """Return the sum and the number of all scores of each item."""
+def _by_item(run: Run, left_out: Collection[str]) -> tuple[dict[ItemKey, float], Counter[ItemKey]]:
+    """Return the sum and the number of all scores of each item, some models left out."""
     sums: dict[ItemKey, float] = defaultdict(float)
     counts: Counter[ItemKey] = Counter()
     for line in read_scores(run.path):
-        if line.score is not None:
+        if line.score is not None and line.model not in left_out:
             sums[line.domain, line.item] += line.score
             counts[line.domain, line.item] += 1
     return sums, counts

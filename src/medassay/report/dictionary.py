@@ -80,8 +80,12 @@ COLUMNS: Mapping[str, Column] = {
     "sha256": Column("text", "hash of the answer's record, as its page shows it"),
     "seconds": Column("number", "seconds of generation"),
     # judges
-    "agreement": Column("number", f"{_SHARE}: pairs of judges that say the same of a fact"),
-    "unanimous": Column("number", f"{_SHARE}: facts of which all judges say the same"),
+    "agreement": Column(
+        "number", f"{_SHARE}: pairs of judges that say the same of a fact, mean over answers"
+    ),
+    "unanimous": Column(
+        "number", f"{_SHARE}: facts of which all judges say the same, mean over answers"
+    ),
     "hallucination_rate": Column("number", f"{_SHARE}: answers with a false claim"),
     "hallucination_lo": Column("number", "lower end of its 95 % interval"),
     "hallucination_hi": Column("number", "upper end of its 95 % interval"),

@@ -134,6 +134,8 @@ def judged_cases(
     rules = msgspec.convert(assignment.rules, JudgingRules)
     cases: dict[int, tuple[Case, bool]] = {}
     for name, spec in schedule.specs.items():
+        if spec.is_baseline:  # says nothing that a judge would be shown
+            continue
         longest = "x" * (spec.reply_tokens * CHARACTERS_PER_TOKEN)
         constant = canonical(request_constant(spec, sampling_of(spec, schedule.plan.seed)))
         for number in schedule.numbers(name):
@@ -142,7 +144,7 @@ def judged_cases(
                 continue
             parser = parser_of(schedule.task, item.form)
             stored = None
-            if not spec.is_baseline and cell.mode == "solo":
+            if cell.mode == "solo":
                 prompt = schedule.prompt(cell, item)
                 stored = store.get(request_key(constant, prompt.asked, repeat))
             code = schedule.task.own

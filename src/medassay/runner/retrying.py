@@ -138,7 +138,7 @@ def unusable_lines(run: Run) -> Iterator[str]:
     """
     replies: dict[str, Counter[str]] = {}
     counts: Counter[str] = Counter()
-    baselines = {n for n, model in run.manifest.models.items() if model.provider == "baseline"}
+    baselines = run.manifest.baselines
     for trial in read_trials(run.path):
         if trial.model in baselines:  # computed: the same again
             continue

@@ -191,10 +191,12 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
         without questions.
     """
     right: dict[str, list[list[float]]] = {name: [] for name in disciplines}
+    like = {name.casefold(): name for name in disciplines}
     seen_ids: set[str] = set()
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
+            reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
             models = [name for name in reader.fieldnames or () if name not in _NEEDED]
             if len(models) + len(_NEEDED) != len(reader.fieldnames or ()) or not models:
                 raise InputError(
@@ -206,16 +208,14 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
                 where = f"{path.name} line {reader.line_num}"
                 if None in row or None in row.values():
                     raise InputError(f"{where}: not as many cells as columns")
-                question = msgspec.convert(row, _AskedQuestion)
-                if not question.question_id.strip():
-                    raise InputError(f"{where}: 'question_id' is blank")
+                question = _asked_question(row, where, like)
                 if question.question_id in seen_ids:
                     raise InputError(f"{where}: question {question.question_id} stands twice")
                 seen_ids.add(question.question_id)
-                if not (key := question.answer.strip()):
-                    raise InputError(f"{where}: 'answer' is blank; expected the right letter")
+                key = question.answer.casefold()
                 if question.category in right:
-                    right[question.category].append([float(row[m].strip() == key) for m in models])
+                    predictions = (row[model].strip().casefold() for model in models)
+                    right[question.category].append([float(text == key) for text in predictions])
                     for model in models:
                         blank[model] += not row[model].strip()
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -225,3 +225,23 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
             raise InputError(f"{path.name}: no question of the discipline '{name}'")
     arrays = {name: np.array(rows, dtype=np.float64).T for name, rows in right.items()}
     return DisciplineScores(models=tuple(models), right=arrays, blank=blank)
+
+
+def _asked_question(row: Mapping[str, str], where: str, like: Mapping[str, str]) -> _AskedQuestion:
+    """Return what a row says of its question.
+
+    Parameters
+    ----------
+    like : disciplines by their name in small letters
+    """
+    question = msgspec.convert({name: cell.strip() for name, cell in row.items()}, _AskedQuestion)
+    for name in ("question_id", "answer"):
+        if not getattr(question, name):
+            raise InputError(f"{where}: '{name}' is blank")
+    discipline = like.get(question.category.casefold(), question.category)
+    if discipline != question.category:
+        raise InputError(
+            f"{where}: category '{question.category}'; expected '{discipline}', as the table of"
+            " models has it"
+        )
+    return question

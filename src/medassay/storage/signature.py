@@ -47,8 +47,12 @@ def new_key(path: Path) -> str:
         ) from None
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(text)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text)
+    except OSError as error:
+        path.unlink()  # empty, it would be taken for a key that must not be overwritten
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
     return key.public_key().public_bytes_raw().hex()
 
 

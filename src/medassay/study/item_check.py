@@ -67,12 +67,19 @@ def read_answers(
         )
     named = {key: columns.get(key, key) for key in _KNOWN}
     where = path if labels is None else labels
-    for key in _NEEDED:
+    for key in dict.fromkeys((*_NEEDED, *columns)):
         if rows and named[key] not in rows[0]:
             raise InputError(
                 f"{path.name}: no column '{named[key]}' ({key}); found"
                 f" {', '.join(map(str, rows[0]))}; name it by --columns {key}=…"
             )
+    if label_rows and named["item"] in rows[0] and named["item"] in label_rows[0]:
+        for number, (row, label) in enumerate(zip(rows, label_rows, strict=True), 2):
+            if row[named["item"]].strip() != label[named["item"]].strip():
+                raise InputError(
+                    f"{where.name} row {number}: item '{label[named['item']]:.60}', and"
+                    f" '{row[named['item']]:.60}' in {path.name}; expected the same order"
+                )
     for name in people:
         if label_rows and name not in label_rows[0]:
             raise InputError(
@@ -100,7 +107,7 @@ def _number(text: str, where: str) -> float | None:
     if text.strip().lower() in ("", "nan", "na", "-"):
         return None
     try:
-        value = float(text)
+        value = math.inf if "_" in text else float(text)
     except ValueError:
         value = math.inf
     if not math.isfinite(value):

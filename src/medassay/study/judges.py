@@ -93,6 +93,7 @@ class PeopleComparison(JudgeAgreement, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    unjudged : labelled answers to items whose answers no judge sees, which are left out
     plain : the judge's mean over all answers
     corrected : None below 30 labels
     """
@@ -100,6 +101,7 @@ class PeopleComparison(JudgeAgreement, frozen=True, kw_only=True):
     judge: str
     labelled: int
     unlabelled: int
+    unjudged: int
     plain: Estimate
     corrected: Corrected | None
     judge_minus_human: Estimate
@@ -142,7 +144,8 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> PeopleComparison:
         labelled answers should be a random draw.
     """
     verdicts = _verdicts(run, judge)
-    people = _labels(labels, run)
+    labelled = _labels(labels, run)
+    people = _of_judged_items(labelled, run)
     unknown = sorted(set(people) - set(verdicts))
     if unknown:
         raise InputError(
@@ -151,7 +154,7 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> PeopleComparison:
         )
     chosen = sorted(people)
     if not chosen:
-        raise InputError(f"{labels.name}: no labels below the header")
+        raise InputError(f"{labels.name}: no labels of answers that judges see")
     human = [people[k].score for k in chosen]
     on_labelled = [verdicts[k].score for k in chosen]
     rest = [judgement.score for k, judgement in sorted(verdicts.items()) if k not in people]
@@ -170,6 +173,7 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> PeopleComparison:
         judge=judge,
         labelled=len(chosen),
         unlabelled=len(rest),
+        unjudged=len(labelled) - len(people),
         plain=_mean([*on_labelled, *rest], [*groups[0], *groups[1]], seed),
         corrected=(
             None
@@ -197,6 +201,17 @@ class Judgement(msgspec.Struct, frozen=True):
 
     score: float
     labels: Mapping[str, Mapping[str, int]] = msgspec.field(default_factory=dict)
+
+
+def _of_judged_items(people: dict[TrialKey, Judgement], run: Run) -> dict[TrialKey, Judgement]:
+    """Return people's labels but those of items that a rule scores, as multiple choice."""
+    judged, items = task_of_run(run.manifest).graders, RunItems(run.path, run.manifest.domains)
+    names = {key: (key[0], key[4]) for key in people}  # domain and item
+    return {
+        key: people[key]
+        for key, name in names.items()
+        if not items.holds(*name) or items.own_form(*name) in judged
+    }
 
 
 def _verdicts(run: Run, judge: str) -> dict[TrialKey, Judgement]:

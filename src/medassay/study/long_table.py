@@ -74,7 +74,9 @@ def read_long(path: Path) -> list[LongRow]:
         Naming the file, the row and what was expected.
     """
     rows: list[LongRow] = []
-    for number, row in enumerate(read_csv(path), 2):
+    directions: dict[str, str] = {}
+    for number, cells_by_heading in enumerate(read_csv(path), 2):
+        row = {str(k).strip().lower(): cell.strip() for k, cell in cells_by_heading.items()}
         named = next((name for name in _DATASETS if row.get(name)), None)
         missing = [name for name in ("metric", "model", "value") if name not in row]
         if named is None or missing:
@@ -84,11 +86,19 @@ def read_long(path: Path) -> list[LongRow]:
                 " model, value, and direction (up or down) where lower is better"
             )
         cells = msgspec.convert(row, _LongCells)
-        if cells.value.strip().lower() in ("", "-", "nan", "none"):
+        if cells.value.lower() in ("", "-", "nan", "none"):
             continue
-        better = _BETTER.get((cells.direction or cells.better).strip().lower())
+        for name in ("metric", "model"):
+            if not row[name]:
+                raise InputError(f"{path.name} row {number}: {name} is empty; expected a name")
+        better = _BETTER.get((cells.direction or cells.better).lower())
         if better is None:
             raise InputError(f"{path.name} row {number}: direction; expected up or down")
+        if directions.setdefault(cells.metric, better) != better:
+            raise InputError(
+                f"{path.name} row {number}: '{cells.metric}' is better {better} here and"
+                f" {directions[cells.metric]} in an earlier row; expected one direction a metric"
+            )
         rows.append(
             LongRow(
                 dataset=row[named],
@@ -96,7 +106,7 @@ def read_long(path: Path) -> list[LongRow]:
                 model=cells.row_name,
                 value=_number(cells.value, f"{path.name} row {number}: value"),
                 better=better,
-                n=int(_number(cells.n, f"{path.name} row {number}: n")) if cells.n else None,
+                n=_count(cells.n, f"{path.name} row {number}: n") if cells.n else None,
                 task="" if named == "task" else (cells.task or cells.group),
             )
         )
@@ -122,9 +132,16 @@ def read_external(path: Path) -> list[External]:
     return rows
 
 
+def _count(text: str, where: str) -> int:
+    value = _number(text, where)
+    if value < 1 or not value.is_integer():
+        raise InputError(f"{where}: '{text}'; expected a whole number from 1")
+    return int(value)
+
+
 def _number(text: str, where: str) -> float:
     try:
-        value = float(text)
+        value = math.nan if "_" in text else float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

@@ -155,7 +155,7 @@ def _values_problem(plan: SuitePlan) -> str | None:
 def is_suite(path: Path) -> bool:
     """Return whether a TOML file is the plan of a suite."""
     try:
-        keys = parse_toml(path.read_text(encoding="utf-8")).keys()
+        keys = parse_toml(path.read_text(encoding="utf-8-sig")).keys()
         return bool(keys & {"suite", "benchmark"})
     except (OSError, ValueError):
         return False  # whoever reads it as a plan says what is wrong with it

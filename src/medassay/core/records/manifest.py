@@ -297,6 +297,16 @@ class Manifest(JudgedBanks, frozen=True, kw_only=True):
         """Return the name of each bank, and whether it may leave."""
         return [(bank.name, bank.may_leave) for bank in self.banks]
 
+    @property
+    def is_import(self) -> bool:
+        """Return whether others asked its models: nobody here knows how."""
+        return any(model.provider == "import" for model in self.models.values())
+
+    @property
+    def baselines(self) -> set[str]:
+        """Return the rows that are no models, but references."""
+        return {name for name, model in self.models.items() if model.provider == "baseline"}
+
     def provider_of(self, model: str) -> str:
         """Return the provider of a model, "" where the run does not know the model."""
         entry = self.models.get(model)

@@ -24,6 +24,7 @@ from medassay.errors import IntegrityError
 OVERALL: Final = "overall"  # the ranking over all domains
 # What is said of each metric but the first, in the statistics of a run that has several.
 FURTHER: Final = "further"
+_WHOLE = 1e-6  # by which a sum of right answers may miss a whole number
 
 
 class Harm(msgspec.Struct, frozen=True, kw_only=True):
@@ -393,6 +394,26 @@ class Statistics:
             document = self._ranking(self._fields[mode], domain)
             self._relations[domain, mode] = _record(document, Relations)
         return self._relations[domain, mode]
+
+    def is_graded(self, mode: str, *, imported: bool) -> bool:
+        """Return whether answers can be partly right.
+
+        Relations of fewer than two ranked rows do not tell: then they can, but for accuracy. What
+        is imported as accuracy may be any score.
+        """
+        if self.metric == "accuracy" and not imported:
+            return False
+        relations = self.relations(OVERALL if OVERALL in self.domains else self.domains[0], mode)
+        if (relations.n_ranked or 0) > 1:
+            return bool(relations.graded)
+        sums = [
+            row.score * row.n
+            for domain in self.domains
+            if domain != OVERALL
+            for row in self.rows(domain, mode)
+            if row.score is not None
+        ]
+        return self.metric != "accuracy" or any(abs(s - round(s)) > _WHOLE for s in sums)
 
     def sentence(self, domain: str, mode: str) -> str:
         """Return the answer to "who is best?" of one ranking."""

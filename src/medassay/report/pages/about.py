@@ -24,4 +24,6 @@ def pages(board: Board) -> Iterator[Page]:
         row for mode in board.modes for part in board.by_metric for row in part.rows(OVERALL, mode)
     ]
     settings = sorted({row.setting for row in rows})
-    yield render("about.html", board, "about/", settings=settings, legend=_LEGEND)
+    # How imported answers were asked for, nobody said.
+    legend = {} if board.manifest.is_import else _LEGEND
+    yield render("about.html", board, "about/", settings=settings, legend=legend)

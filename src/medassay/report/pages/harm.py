@@ -17,18 +17,10 @@ def pages(board: Board) -> Iterator[Page]:
         if row.harm and (row.harm.harmful or row.harmful_criteria)
     ]
     graded = {
-        (mode, part.statistics.metric): _is_graded(part, mode)
+        (mode, part.statistics.metric): part.statistics.is_graded(
+            mode, imported=board.manifest.is_import
+        )
         for part in board.by_metric
         for mode in part.modes
     }
     yield render("harm.html", board, "harm/", rows=rows, domains=domains, graded=graded)
-
-
-def _is_graded(board: Board, mode: str) -> bool:
-    """Return whether answers can be partly right.
-
-    Relations of fewer than two ranked rows do not tell.
-    """
-    relations = board.relations(OVERALL, mode)
-    is_told = (relations.n_ranked or 0) > 1
-    return board.statistics.metric != "accuracy" and (bool(relations.graded) if is_told else True)

@@ -21,14 +21,14 @@ def pages(board: Board) -> Iterator[Page]:
                     {
                         "domain": domain,
                         "mode": mode,
-                        "metric": metric_name(part.statistics.metric),
+                        "metric": board.texts.said(metric_name(part.statistics.metric)),
                         "scale": part.statistics.scale.ends,
                         "oracle": relations.oracle,
                         "n": relations.n_common,
                     }
                 )
     texts = {
-        metric_name(part.statistics.metric): board.texts.said(leaders_text(part))
+        board.texts.said(metric_name(part.statistics.metric)): board.texts.said(leaders_text(part))
         for part in board.by_metric
     }
     said = " ".join(
@@ -47,7 +47,8 @@ def leaders_text(board: Board) -> str:
         if rows:
             first.append({row.model for row in rows if row.rank == 1})
     if not first:
-        return "No model is ranked."
+        alone = len(board.domains) == 1
+        return "No model is ranked." if alone else "No single domain ranks any model."
     where = "in every domain" if len(first) == len(board.domains) else "in every domain that ranks"
     if len(board.domains) == 1:
         where = "here"

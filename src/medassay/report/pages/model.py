@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from medassay.core.json import record_as
 from medassay.core.records.statistics import OVERALL
@@ -33,7 +34,11 @@ _FACTS = {
     "engine": "Engine",
     "engine_version": "Engine version",
 }
-_SAMPLING = {"temperature": "Temperature", "top_p": "Top p", "max_tokens": "Tokens of a reply"}
+_SAMPLING = {
+    "temperature": "Temperature",
+    "top_p": "Top p",
+    "max_tokens": "Tokens of a reply, at most",
+}
 _UNDECIDED_SHOWN = 30
 _TREND_SHOWN = 24
 
@@ -78,8 +83,15 @@ def pages(board: Board) -> Iterator[Page]:
             points=view.points[-_TREND_SHOWN:],
             categories=view.categories,
             worst=view.worst,
-            harm=[place.entry.row for place in view.places if _is_marked(place)],
+            harm=[
+                (place.entry.row, _is_graded(place)) for place in view.places if _is_marked(place)
+            ],
         )
+
+
+def _is_graded(place: _ModelPlace) -> bool:
+    imported = place.board.manifest.is_import
+    return place.board.statistics.is_graded(place.entry.row.mode, imported=imported)
 
 
 def _is_marked(place: _ModelPlace) -> bool:
@@ -119,7 +131,7 @@ def _add_ranking(views: Mapping[str, _ModelView], board: Board, domain: str, mod
             _ModelPlace(
                 domain=domain,
                 board=board,
-                entry=entry,
+                entry=replace(entry, level=row.score),  # in no group here: each bar is its own
                 cell="" if domain == OVERALL else board.cell_link(key),
                 ranking=board.ranking_path(domain, mode),
                 n_ranked=len(ranked),

@@ -74,7 +74,7 @@ def _figures(board: Board, published: Sequence[PublishedPoint]) -> Iterator[_Sho
         name = "trend" if mode == board.modes[0] else f"trend-{board.slug(mode, 'mode')}"
         name = f"{board.figure_prefix}{name}"
         yield _ShownTrend(
-            mode=f"{metric_name(metric)}, {mode}" if several else mode,
+            mode=f"{board.texts.said(metric_name(metric))}, {mode}" if several else mode,
             pages=tuple(figure_pages(drawing, name, board.texts)),
             **msgspec.structs.asdict(shown_figure(drawing, name, board.texts)),
         )
