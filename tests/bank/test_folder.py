@@ -296,3 +296,19 @@ def test_what_is_withheld_keeps_its_lowest_score_and_severity_on_the_way_to_its_
     assert build_item(item_record(item)) == item
     with pytest.raises(InputError, match="field 'lowest'"):
         check_record({**record, "lowest": -(10**400)}, "here", {"law"}, of_run=True)
+
+
+def test_a_key_that_stands_twice_in_an_item_is_refused(tmp_path):
+    folder = makers.write_bank(tmp_path / "bank", makers.law_items())
+    path = folder / "items.jsonl"
+    text = path.read_text()
+    path.write_text(text.replace('"expected": ', '"expected": "A", "expected": ', 1))
+    with pytest.raises(InputError, match=r"items\.jsonl row 1: the key 'expected' stands twice"):
+        load_bank(folder)
+
+
+@pytest.mark.parametrize("ids", [("q\u00e9", "qe\u0301"), ("qe\u0301", "q\u00e9")])
+def test_ids_that_look_the_same_are_refused(tmp_path, ids):
+    items = [{**makers.law_items()[0], "id": name} for name in ids]
+    with pytest.raises(InputError, match=r"row 2: field 'id': 'q.*' looks like an earlier id"):
+        load_bank(makers.write_bank(tmp_path / "bank", items))

@@ -199,3 +199,26 @@ def test_texts_of_their_own_are_no_labels(tmp_path):
     text = HEAD + "".join(f"q{n:02},m,d,reply {n},answer {n}\n" for n in range(12))
     run = import_predictions(table(tmp_path, text), COLUMNS, runs=tmp_path / "runs")
     assert list(unlike_keys_lines(run)) == []
+
+
+@pytest.mark.parametrize(
+    ("rows_written", "says"),
+    [
+        ("\n\nq1,m,d,A,A\nq2,m,d,,\n", "row 5: 'key' is empty"),
+        ('"q\n1",m,d,A,A\nq2,m,d,,\n', "row 3: 'key' is empty"),
+        ("\nq1,m,d\n", "row 3: 3 cells for 5 columns"),
+    ],
+)
+def test_rows_are_counted_as_a_spreadsheet_counts_them(tmp_path, rows_written, says):
+    with pytest.raises(InputError) as error:
+        import_predictions(table(tmp_path, HEAD + rows_written), COLUMNS, runs=tmp_path)
+    assert says in str(error.value)
+
+
+def test_two_models_that_look_the_same_are_refused(tmp_path):
+    text = HEAD + "".join(
+        f"q{n},{model},d,A,A\n" for n in range(3) for model in ("Mod\u00e8le", "Mode\u0300le")
+    )
+    with pytest.raises(InputError, match=r"two models are called 'Mod.*le', written"):
+        import_predictions(table(tmp_path, text), COLUMNS, runs=tmp_path)
+    assert not list(tmp_path.glob("import-*"))

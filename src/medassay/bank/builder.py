@@ -247,25 +247,33 @@ def read_csv(
     path: Path, fieldnames: list[str] | None = None, form: TableForm = USUAL
 ) -> Iterator[dict[str, str]]:
     """Yield the rows of a CSV file as dictionaries by column; every row must fill every column."""
+    for _, row in numbered_csv(path, fieldnames, form):
+        yield row
+
+
+def numbered_csv(
+    path: Path, fieldnames: list[str] | None = None, form: TableForm = USUAL
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a CSV file as `read_csv` does, each with its number, as a spreadsheet
+    program counts: the header is row 1, empty rows count, line breaks inside a cell do not.
+    """
     csv.field_size_limit(sys.maxsize)
     try:
         with path.open(encoding=form.encoding, newline="") as file:
-            reader = csv.DictReader(file, fieldnames=fieldnames, delimiter=form.separator)
-            names = list(reader.fieldnames or [])
+            reader = csv.reader(file, delimiter=form.separator)
+            names = next(reader, []) if fieldnames is None else fieldnames
             # Excel leaves columns without a heading behind the last one.
             twice = sorted({name for name in names if name and names.count(name) > 1})
             if twice:
                 raise InputError(f"{path.name}: column '{twice[0]}' occurs twice in the header")
-            for row in reader:
-                if None in row or None in row.values():
-                    cells = sum(v is not None for k, v in row.items() if k is not None)
-                    cells += len(row.get(None) or [])
+            for number, cells in enumerate(reader, 2 if fieldnames is None else 1):
+                if cells and len(cells) != len(names):
                     raise InputError(
-                        f"{path.name} row {reader.line_num}: {cells} cells for {len(names)}"
-                        f" columns; expected one for each (a '{form.separator}' inside a cell needs"
-                        " quotes)"
+                        f"{path.name} row {number}: {len(cells)} cells for {len(names)} columns;"
+                        f" expected one for each (a '{form.separator}' inside a cell needs quotes)"
                     )
-                yield row
+                if cells:
+                    yield number, dict(zip(names, cells, strict=True))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a CSV table") from None
     except (UnicodeDecodeError, csv.Error) as error:

@@ -7,6 +7,7 @@ costs an index and no more.
 import hashlib
 import os
 import tempfile
+import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +28,7 @@ from medassay.bank.released import write_released
 from medassay.bank.reviews import as_records, read_reviews
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash
-from medassay.core.json import parse_json
+from medassay.core.json import parse_json, refuse_twins
 from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
@@ -123,6 +124,7 @@ class StoredItems(Sequence[Item]):
         """
         seen_ids: set[tuple[str, str]] | None = None  # made when ids are not in order
         last = ("", "")
+        alike: dict[tuple[str, str], str] = {}  # of ids outside ASCII, as they look
         heads: dict[Head, Head] = {}
         offset = 0
         with self._path.open("rb") as file:
@@ -131,6 +133,7 @@ class StoredItems(Sequence[Item]):
                     where = f"{self._name} row {row}"
                     record = _object(line, where)
                     if check:
+                        refuse_twins(line, record, where)
                         form = check_record(record, where, self._domains, of_run=self._of_run)
                     else:
                         form = form_of(record)
@@ -143,6 +146,13 @@ class StoredItems(Sequence[Item]):
                         if key in seen_ids:
                             raise InputError(f"{where}: field 'id': '{name:.60}' occurs twice")
                         seen_ids.add(key)
+                    if check and not name.isascii():
+                        looks = unicodedata.normalize("NFC", name)
+                        if alike.setdefault((key[0], looks), name) != name:
+                            raise InputError(
+                                f"{where}: field 'id': '{name:.60}' looks like an earlier id and"
+                                " is written with other characters; write both in one way (NFC)"
+                            )
                     last = key
                     head = (domain, record.get("split", "test"), form)
                     self.heads.append(heads.setdefault(head, head))

@@ -9,7 +9,7 @@ from itertools import count, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from medassay.bank.builder import read_csv
+from medassay.bank.builder import numbered_csv
 from medassay.bank.delimited import USUAL, TableForm
 from medassay.core.catch import caught
 from medassay.errors import InputError
@@ -63,8 +63,8 @@ def read_rows(path: Path, form: TableForm = USUAL) -> Iterator[tuple[int, dict[s
     if is_workbook(path):
         yield from _read_sheet(path)
         return
-    for row, cells in enumerate(read_csv(path, form=form), 2):
-        if row == 2:
+    for at, (row, cells) in enumerate(numbered_csv(path, form=form)):
+        if not at:
             _refuse_twice(path, [str(name).strip() for name in cells])
         stripped = {str(name).strip(): cell.strip() for name, cell in cells.items()}
         if any(stripped.values()):

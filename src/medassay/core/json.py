@@ -1,5 +1,6 @@
 """Reading JSON that may be broken or hostile: one error, whatever is wrong with it."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -188,6 +189,22 @@ def _with_floats(value: Any) -> Any:
         return [_with_floats(inner) for inner in value]
     large = isinstance(value, int) and abs(value) > _SAFE_INTEGER
     return float(value) if large else value
+
+
+def refuse_twins(text: bytes, value: Any, where: str) -> None:
+    """Refuse JSON in which a key stands twice in one object: `value` holds the last of the two.
+
+    Raises
+    ------
+    InputError
+        Saying `where`, and which key.
+    """
+    if len(msgspec.json.encode(value)) == len(text.strip()):  # nothing was left out
+        return
+    try:
+        json.loads(text, object_pairs_hook=without_twins)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def without_twins(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:

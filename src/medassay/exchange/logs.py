@@ -20,7 +20,7 @@ from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.trial import TRIAL_KEY, TrialKey
 from medassay.errors import InputError
 from medassay.exchange.imported import import_manifest, new_run
-from medassay.exchange.prediction import Prediction, PredictionFile
+from medassay.exchange.prediction import Prediction, PredictionFile, refuse_alike
 from medassay.kinds.catalog import TASKS
 from medassay.runner.finish import finish
 from medassay.runner.write import write_scores
@@ -318,10 +318,13 @@ def distinct(base: sqlite3.Connection, column: str, table: str = "trial") -> lis
 
 
 def _manifest(base: sqlite3.Connection, log: PredictionFile) -> ManifestObject:
+    models = distinct(base, "model")
+    refuse_alike(models, "models")
+    refuse_alike(distinct(base, "item", "item"), "items")
     return import_manifest(
         log.source,
         domains=distinct(base, "domain", "item"),
-        models=distinct(base, "model"),
+        models=models,
         settings=distinct(base, "setting"),
         n_items=base.execute("SELECT COUNT(*) FROM item").fetchone()[0],
         content=_content(base),

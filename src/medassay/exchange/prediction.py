@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Generator, Mapping
+import unicodedata
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -112,6 +113,23 @@ def _storable(value: Any) -> Any:
     if isinstance(value, dict):
         return {storable(key): _storable(inner) for key, inner in value.items()}
     return value
+
+
+def refuse_alike(names: Iterable[str], what: str) -> None:
+    """Refuse names that look the same and are written with other characters ("é" is one, or two).
+
+    Raises
+    ------
+    InputError
+        Saying `what` they name, and the name.
+    """
+    by_look: dict[str, str] = {}
+    for name in names:
+        if by_look.setdefault(unicodedata.normalize("NFC", name), name) != name:
+            raise InputError(
+                f"two {what} are called '{name:.60}', written with other characters; write both in"
+                " one way (Unicode NFC)"
+            )
 
 
 def number_or_none(value: Any, where: str) -> float | None:

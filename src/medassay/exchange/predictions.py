@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from medassay.bank.builder import read_csv
+from medassay.bank.builder import numbered_csv
 from medassay.bank.delimited import form_of
 from medassay.bank.run_items import RunItems
 from medassay.core.records.model import ModelSpec
@@ -139,11 +139,11 @@ def read_predictions(table: Path, columns: Mapping[str, str]) -> Generator[Predi
     InputError
         Naming the file, the row, the column and what was expected.
     """
-    number = 0
+    n_rows = 0
     try:
         form = form_of(table)
-        for number, cells in enumerate(read_csv(table, form=form), 2):
-            if number == 2:
+        for n_rows, (number, cells) in enumerate(numbered_csv(table, form=form), 1):
+            if n_rows == 1:
                 for name, column in columns.items():
                     if column not in cells:
                         columns_found = ", ".join(cells)
@@ -154,7 +154,7 @@ def read_predictions(table: Path, columns: Mapping[str, str]) -> Generator[Predi
             texts = {name: (cells[column] or "").strip() for name, column in columns.items()}
             row = msgspec.convert(texts, _Cells)
             yield _prediction(row, f"{table.name} row {number}", scored="score" in columns)
-        if not number:
+        if not n_rows:
             raise InputError(f"{table.name}: no rows below the header")
     except OSError as error:
         raise InputError(f"{table}: cannot be read: {error.strerror}") from None

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from pydantic import ValidationError
 
-from medassay.core.json import parse_json, unchecked, without_twins
+from medassay.core.json import parse_json, refuse_twins, unchecked
 from medassay.core.record_check import RecordError, first_wrong, read_record
 from medassay.core.records.model import FROM_A_RUN, ModelSpec, Price
 from medassay.errors import InputError
@@ -63,7 +63,7 @@ def _entries(path: Path) -> list[ModelSpec]:
     try:
         data = path.read_bytes()
         document = parse_json(data, str(path))
-        json.loads(data, object_pairs_hook=without_twins)
+        refuse_twins(data, document, str(path))
     except FileNotFoundError:
         raise InputError(f"{path}: no such models file; `medassay init` writes one") from None
     except (OSError, ValueError) as error:

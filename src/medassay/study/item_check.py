@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from medassay.bank.builder import read_csv
+from medassay.bank.builder import numbered_csv
 from medassay.errors import InputError
 from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.pages.html import signed
@@ -58,8 +58,9 @@ def read_answers(
     for key in columns:
         if key not in _KNOWN:
             raise InputError(f"--columns: '{key}' is unknown; known are {', '.join(_KNOWN)}")
-    rows = list(read_csv(path))
-    label_rows = rows if labels is None else list(read_csv(labels))
+    rows = [row for _, row in numbered_csv(path)]
+    labels_read = list(numbered_csv(path if labels is None else labels))
+    label_rows = [row for _, row in labels_read]
     if len(label_rows) != len(rows):
         raise InputError(
             f"{labels}: {len(label_rows)} rows for {len(rows)} of {path.name}; expected one for"
@@ -74,7 +75,7 @@ def read_answers(
                 f" {', '.join(map(str, rows[0]))}; name it by --columns {key}=…"
             )
     if label_rows and named["item"] in rows[0] and named["item"] in label_rows[0]:
-        for number, (row, label) in enumerate(zip(rows, label_rows, strict=True), 2):
+        for row, (number, label) in zip(rows, labels_read, strict=True):
             if row[named["item"]].strip() != label[named["item"]].strip():
                 raise InputError(
                     f"{where.name} row {number}: item '{label[named['item']]:.60}', and"
@@ -98,7 +99,7 @@ def read_answers(
                 if (value := _number(label[name], f"{where.name} row {number}: {name}")) is not None
             },
         )
-        for number, (row, label) in enumerate(zip(rows, label_rows, strict=True), 2)
+        for row, (number, label) in zip(rows, labels_read, strict=True)
     ]
 
 

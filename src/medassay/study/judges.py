@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import asdict
 
-from medassay.bank.builder import read_csv
+from medassay.bank.builder import numbered_csv
 from medassay.bank.run_items import RunItems
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.target import Criteria, Criterion, Fact, Facts, Target
@@ -267,9 +267,9 @@ def _labels(path: Path, run: Run) -> dict[TrialKey, Judgement]:
     totals: dict[TrialKey, float] = {}
     parts: dict[TrialKey, dict[str, str]] = {}
     scale = judged_part(task_of_run(run.manifest)).scale
-    for number, cells in enumerate(read_csv(path), 2):
+    for at, (number, cells) in enumerate(numbered_csv(path)):
         where = f"{path.name} row {number}"
-        if number == 2:
+        if not at:
             _check_header(path, cells)
         row = msgspec.convert(cells, _LabelRow)
         if not re.fullmatch("[0-9]{1,9}", row.repeat.strip() or "0"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from medassay.bank.builder import read_csv
+from medassay.bank.builder import numbered_csv
 from medassay.errors import InputError
 
 _DATASETS = ("title", "dataset", "benchmark", "task")
@@ -75,7 +75,7 @@ def read_long(path: Path) -> list[LongRow]:
     """
     rows: list[LongRow] = []
     directions: dict[str, str] = {}
-    for number, cells_by_heading in enumerate(read_csv(path), 2):
+    for number, cells_by_heading in numbered_csv(path):
         row = {str(k).strip().lower(): cell.strip() for k, cell in cells_by_heading.items()}
         named = next((name for name in _DATASETS if row.get(name)), None)
         missing = [name for name in ("metric", "model", "value") if name not in row]
@@ -120,7 +120,7 @@ def read_external(path: Path) -> list[External]:
     them needed.
     """
     rows = []
-    for number, row in enumerate(read_csv(path), 2):
+    for number, row in numbered_csv(path):
         where = f"{path.name} row {number}"
         for key in ("model", "name", "value", "source", "date"):
             if not (row.get(key) or "").strip():

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from medassay.bank.builder import need_columns, read_csv
+from medassay.bank.builder import need_columns, numbered_csv
 from medassay.bank.run_items import RunItems
 from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.item import Item
@@ -444,7 +444,7 @@ def _read_labels(path: Path) -> dict[tuple[str, ...], bool]:
     Lines without a word in `right` are left out.
     """
     labels: dict[tuple[str, ...], bool] = {}
-    for number, row in enumerate(read_csv(path), 2):
+    for number, row in numbered_csv(path):
         need_columns(path, row, {*KEY, "right"})
         text = row["right"].strip().casefold()
         if not text:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import msgspec
 
-from medassay.bank.builder import read_csv
+from medassay.bank.builder import numbered_csv, read_csv
 from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError
 from medassay.synthesis.source import SourceDocument
@@ -141,7 +141,7 @@ def read_keys(path: Path) -> dict[int, str]:
         Naming the row that is wrong.
     """
     keys: dict[int, str] = {}
-    for row, cells in enumerate(read_csv(path), 2):
+    for row, cells in numbered_csv(path):
         text, key = cells.get("number"), cells.get("cop")
         if text is None or key is None:
             raise InputError(f"{path}: columns {', '.join(cells)}; expected number, cop")

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from medassay.bank.builder import read_csv
+from medassay.bank.builder import numbered_csv
 from medassay.errors import InputError
 from medassay.statistic.agreement.votes import VoteTable, vote_table
 from medassay.synthesis.decide import decide
@@ -64,7 +64,7 @@ def read_ballot(path: Path) -> dict[str, dict[str, bool]]:
         the others.
     """
     votes: dict[str, dict[str, bool]] = {}
-    for row, cells in enumerate(read_csv(path), 2):
+    for row, cells in numbered_csv(path):
         if not {"item", "evaluator", "vote"} <= cells.keys():
             raise InputError(f"{path}: columns {', '.join(cells)}; expected item, evaluator, vote")
         item, evaluator, vote = (cells[k].strip() for k in ("item", "evaluator", "vote"))
