@@ -155,12 +155,16 @@ def test_a_store_that_answers_503_for_a_while_loses_nothing(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("delay", "dead_after"), [("5", 60.0), ("40", 1.0)], ids=["end", "lease"])
 def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_command_goes_on(
-    tmp_path, machine, mock_server, monkeypatch, cli
+    tmp_path, machine, mock_server, monkeypatch, cli, delay, dead_after
 ):
+    # It is noticed at the end of the run, or before: by a lease that cannot be renewed.
     log = tmp_path / "asked"
     monkeypatch.setattr(mirrors, "PATIENCE", 1.0)
-    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "5"), concurrency=4)
+    monkeypatch.setattr(lease, "DEAD_AFTER", dead_after)
+    monkeypatch.setattr(lease, "_RENEW_EVERY", 0.2)
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", delay), concurrency=4)
     plan = workspace(tmp_path / "plan", makers.many_items(600), model)
 
     def outage():

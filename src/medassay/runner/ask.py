@@ -302,12 +302,12 @@ class Asker:
         await gate.enter(estimated_tokens(prompt) if spec.tokens_per_minute else 0)
         booking: Booking | None = None
         try:
-            if self._before_call is not None:
-                await self._before_call()
-            self._refuse_needless(spec)
             try:
+                if self._before_call is not None:
+                    await self._before_call()
+                self._refuse_needless(spec)
                 booking = await self.budget.book(spec, prompt, request.key, retry)
-            except OSError as error:  # our own disk, say: nobody may be asked any more
+            except OSError as error:  # our own disk, or the store: nobody may be asked any more
                 self.broken = self.broken or error
                 raise NotAsked(f"not asked: {error}") from None
             if booking is None:

@@ -9,6 +9,7 @@ begins no further call.
 
 import asyncio
 import contextlib
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -168,7 +169,9 @@ def held(run: Path) -> Iterator[Callable[[], bool]]:
     """Hold a lease on a run or a site in an object store, where no lock of a file keeps a second
     machine away.
 
-    Yields what tells whether the lease is in doubt, so that no further call may begin.
+    Yields what tells whether the lease is in doubt, so that no further call may begin. It raises an
+    OSError with the store's reason once the lease is in doubt and the store is asked no longer:
+    whoever waits for it would wait for ever.
 
     Raises
     ------
@@ -191,17 +194,26 @@ def held(run: Path) -> Iterator[Callable[[], bool]]:
             f"{_run_text(run)}: another process is working on it (lease '{others[0]}'); wait for it"
         )
 
+    refusals: list[str] = []  # the last one, while the lease cannot be renewed
+
     def keep() -> None:
         while not ended.wait(_RENEW_EVERY):
             try:
                 lease.renew()
+                refusals.clear()
             except (OSError, InputError) as error:
+                refusals[:] = [str(getattr(error, "strerror", None) or error)]
                 log.warn("lease_not_renewed", worker=name, why=str(error))
+
+    def in_doubt() -> bool:
+        if lease.doubtful and refusals:
+            raise OSError(errno.EIO, refusals[0])
+        return lease.doubtful
 
     thread = threading.Thread(target=keep, name="medassay-lease", daemon=True)
     thread.start()
     try:
-        yield lambda: lease.doubtful
+        yield in_doubt
     finally:
         ended.set()
         thread.join()
