@@ -74,12 +74,13 @@ def read_answers(
                 f"{path.name}: no column '{named[key]}' ({key}); found"
                 f" {', '.join(map(str, rows[0]))}; name it by --columns {key}=…"
             )
-    if label_rows and named["item"] in rows[0] and named["item"] in label_rows[0]:
+    item = named["item"]
+    if label_rows and item in rows[0] and item in label_rows[0]:
         for row, (number, label) in zip(rows, labels_read, strict=True):
-            if row[named["item"]].strip() != label[named["item"]].strip():
+            if row[item].strip() != label[item].strip():
                 raise InputError(
-                    f"{where.name} row {number}: item '{label[named['item']]:.60}', and"
-                    f" '{row[named['item']]:.60}' in {path.name}; expected the same order"
+                    f"{where.name} row {number}: item '{label[item]:.60}', and '{row[item]:.60}'"
+                    f" in {path.name}; expected the same order"
                 )
     for name in people:
         if label_rows and name not in label_rows[0]:
@@ -88,7 +89,7 @@ def read_answers(
             )
     return [
         StudyAnswer(
-            item=row.get(named["item"]) or str(number),
+            item=row.get(item) or str(number),
             model=row.get(named["model"]) or "",
             repeat=0,
             text=row[named["prediction"]].strip(),
