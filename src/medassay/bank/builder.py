@@ -262,10 +262,7 @@ def numbered_csv(
         with path.open(encoding=form.encoding, newline="") as file:
             reader = csv.reader(file, delimiter=form.separator)
             names = next(reader, []) if fieldnames is None else fieldnames
-            # Excel leaves columns without a heading behind the last one.
-            twice = sorted({name for name in names if name and names.count(name) > 1})
-            if twice:
-                raise InputError(f"{path.name}: column '{twice[0]}' occurs twice in the header")
+            refuse_twice(path, names)
             for number, cells in enumerate(reader, 2 if fieldnames is None else 1):
                 if cells and len(cells) != len(names):
                     raise InputError(
@@ -280,6 +277,13 @@ def numbered_csv(
         raise InputError(
             f"{path.name}: not readable as CSV in {encoding_name(form.encoding)}: {error}"
         ) from None
+
+
+def refuse_twice(path: Path, header: Sequence[str]) -> None:
+    """Refuse a table with two columns of one name; Excel leaves columns without any at the end."""
+    twice = sorted({name for name in header if name and header.count(name) > 1})
+    if twice:
+        raise InputError(f"{path.name}: column '{twice[0]}' occurs twice in the header")
 
 
 def letter_index(letter: Cell) -> int | None:
@@ -319,17 +323,14 @@ def rows_of(
     InputError
         Where a record has the columns of no layout, or a value of another type than its column.
     """
-    columns = {layout: _required(layout) for layout in layouts}
+    fields = map(msgspec.structs.fields, layouts)
+    columns = [{column.encode_name for column in of if column.required} for of in fields]
     for number, record in enumerate(records, 1):
-        at = need_columns(path, record, *columns.values())
+        at = need_columns(path, record, *columns)
         try:
             yield msgspec.convert(record, layouts[at])
         except msgspec.ValidationError as error:
             raise InputError(f"{path.name} record {number}: {error}") from None
-
-
-def _required(layout: type[msgspec.Struct]) -> set[str]:
-    return {field.encode_name for field in msgspec.structs.fields(layout) if field.required}
 
 
 def need_columns(path: Path, record: Collection[str], *layouts: set[str]) -> int:

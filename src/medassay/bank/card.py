@@ -15,17 +15,6 @@ from medassay.core.toml import parse_toml
 from medassay.errors import InputError
 
 _CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")
-_CARD_KEYS = frozenset(
-    [
-        *_CARD_TEXT,
-        "domains",
-        "may_leave",
-        "contradiction_penalty",
-        "content_sha256",
-        "kept",
-        "dropped",
-    ]
-)
 _VERSION = re.compile(r"(?P<name>.+)-(?P<year>\d{4})\.(?P<number>\d+)\Z")
 
 
@@ -60,6 +49,9 @@ class BankCard(msgspec.Struct, frozen=True, kw_only=True):
     contradiction_penalty: float = 1.0
     content_sha256: str | None = None
     dropped: dict[str, int] = {}
+
+
+_CARD_KEYS = frozenset([*BankCard.__struct_fields__, "kept"])
 
 
 def read_card(folder: Path) -> BankCard:

@@ -1,7 +1,8 @@
 """Every bank that medassay can load: one line each."""
 
 from collections.abc import Callable
-from typing import Literal
+from functools import partial
+from typing import Final, Literal
 
 import msgspec
 
@@ -10,7 +11,6 @@ from medassay.bank.loaders import (
     aci_bench,
     biored,
     careqa,
-    careqa_open,
     demo,
     headqa,
     healthbench,
@@ -34,8 +34,13 @@ from medassay.bank.loaders import (
 )
 from medassay.core.records.item import Bank
 
+Checked = Literal["verified on data", "from documentation", "shipped"]
+DATA: Final = "verified on data"
+DOCS: Final = "from documentation"
+SHIPPED: Final = "shipped"
 
-class BankEntry(msgspec.Struct, frozen=True, kw_only=True):
+
+class BankEntry(msgspec.Struct, frozen=True):
     """A loader, and whether it was checked on the real files or written from their documentation.
 
     `golden` says that its cases may have several recorded diseases: the loader then takes which of
@@ -43,196 +48,88 @@ class BankEntry(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     load: Callable[..., Bank]
-    checked: Literal["verified on data", "from documentation", "shipped"]
+    checked: Checked
     says: str
     folder: str = ""  # beside the loaders, of banks that are shipped
     golden: bool = False
 
 
+def _rarebench(name: str, checked: Checked) -> BankEntry:
+    load = partial(rarebench.load, name=name)
+    return BankEntry(load, checked, f"RareBench {name}, differential diagnosis", golden=True)
+
+
 BANKS: dict[str, BankEntry] = {
-    "aci_bench": BankEntry(
-        load=aci_bench.load,
-        checked="verified on data",
-        says="ACI-Bench, dialogue to clinical note",
-    ),
-    "biored": BankEntry(
-        load=biored.load,
-        checked="verified on data",
-        says="BioRED, type of relation, own definition",
-    ),
-    "careqa_en": BankEntry(
-        load=careqa.load_en, checked="from documentation", says="CareQA closed, English"
-    ),
-    "careqa_es": BankEntry(
-        load=careqa.load_es, checked="from documentation", says="CareQA closed, Spanish"
-    ),
-    "careqa_open": BankEntry(
-        load=careqa_open.load, checked="from documentation", says="CareQA-Open, short answers"
-    ),
-    "demo": BankEntry(
-        load=demo.load,
-        checked="shipped",
-        says="demo bank, CC0, not clinically validated",
-        folder="demo_bank",
-    ),
+    "aci_bench": BankEntry(aci_bench.load, DATA, "ACI-Bench, dialogue to clinical note"),
+    "biored": BankEntry(biored.load, DATA, "BioRED, type of relation, own definition"),
+    "careqa_en": BankEntry(careqa.load_en, DOCS, "CareQA closed, English"),
+    "careqa_es": BankEntry(careqa.load_es, DOCS, "CareQA closed, Spanish"),
+    "careqa_open": BankEntry(careqa.load_open, DOCS, "CareQA-Open, short answers"),
+    "demo": BankEntry(demo.load, SHIPPED, "demo bank, CC0, not clinically validated", "demo_bank"),
     "demo_ddx": BankEntry(
-        load=demo.load,
-        checked="shipped",
-        says="12 cases for differential diagnosis, CC0, not clinically validated",
-        folder="demo_ddx",
+        demo.load,
+        SHIPPED,
+        "12 cases for differential diagnosis, CC0, not clinically validated",
+        "demo_ddx",
     ),
     "demo_paths": BankEntry(
-        load=demo.load,
-        checked="shipped",
-        says=(
-            "20 questions with decision paths and source texts, as quiz and open, CC0, not"
-            " clinically validated"
-        ),
-        folder="demo_paths",
+        demo.load,
+        SHIPPED,
+        "20 questions with decision paths and source texts, as quiz and open, CC0, not"
+        " clinically validated",
+        "demo_paths",
     ),
     "grascco": BankEntry(
-        load=reports.load_grascco,
-        checked="verified on data",
-        says="GraSCCo, German clinical letters without references",
+        reports.load_grascco, DATA, "GraSCCo, German clinical letters without references"
     ),
-    "headqa_en": BankEntry(
-        load=headqa.load_en, checked="verified on data", says="HEAD-QA, English"
-    ),
-    "headqa_es": BankEntry(
-        load=headqa.load_es, checked="verified on data", says="HEAD-QA, Spanish"
-    ),
+    "headqa_en": BankEntry(headqa.load_en, DATA, "HEAD-QA, English"),
+    "headqa_es": BankEntry(headqa.load_es, DATA, "HEAD-QA, Spanish"),
     "health_record_de": BankEntry(
-        load=demo.load,
-        checked="shipped",
-        says=(
-            "15 German reports with health records, 5 also in English, CC0, not clinically"
-            " validated"
-        ),
-        folder="health_record_de",
+        demo.load,
+        SHIPPED,
+        "15 German reports with health records, 5 also in English, CC0, not clinically validated",
+        "health_record_de",
     ),
-    "healthbench": BankEntry(
-        load=healthbench.load,
-        checked="verified on data",
-        says="HealthBench, open, criteria with points",
-    ),
-    "healthbranches": BankEntry(
-        load=healthbranches.load, checked="verified on data", says="HealthBranches quiz"
-    ),
+    "healthbench": BankEntry(healthbench.load, DATA, "HealthBench, open, criteria with points"),
+    "healthbranches": BankEntry(healthbranches.load, DATA, "HealthBranches quiz"),
     "healthbranches_open": BankEntry(
-        load=healthbranches.load_open,
-        checked="verified on data",
-        says="HealthBranches, open answers",
+        healthbranches.load_open, DATA, "HealthBranches, open answers"
     ),
     "med_prescriptions_easy": BankEntry(
-        load=prescriptions.load_easy,
-        checked="from documentation",
-        says="prescriptions, distractors of other patients",
+        prescriptions.load_easy, DOCS, "prescriptions, distractors of other patients"
     ),
     "med_prescriptions_hard": BankEntry(
-        load=prescriptions.load_hard,
-        checked="from documentation",
-        says="prescriptions, same medicines taken otherwise",
+        prescriptions.load_hard, DOCS, "prescriptions, same medicines taken otherwise"
     ),
-    "medcalc": BankEntry(
-        load=medcalc.load, checked="verified on data", says="MedCalc-Bench, numbers in a range"
-    ),
-    "meddialog_qsumm": BankEntry(
-        load=meddialog.load_qsumm,
-        checked="from documentation",
-        says="MedDialog, summary of the question",
-    ),
-    "meddialog_raw": BankEntry(
-        load=meddialog.load_raw,
-        checked="from documentation",
-        says="MedDialog, first reply of the doctor",
-    ),
-    "medical_abstracts": BankEntry(
-        load=medical_abstracts.load,
-        checked="verified on data",
-        says="Medical Abstracts, five classes",
-    ),
+    "medcalc": BankEntry(medcalc.load, DATA, "MedCalc-Bench, numbers in a range"),
+    "meddialog_qsumm": BankEntry(meddialog.load_qsumm, DOCS, "MedDialog, summary of the question"),
+    "meddialog_raw": BankEntry(meddialog.load_raw, DOCS, "MedDialog, first reply of the doctor"),
+    "medical_abstracts": BankEntry(medical_abstracts.load, DATA, "Medical Abstracts, five classes"),
     "mediqa_qa2019": BankEntry(
-        load=mediqa.load,
-        checked="verified on data",
-        says="MEDIQA 2019, reference ranked first by the system",
+        mediqa.load, DATA, "MEDIQA 2019, reference ranked first by the system"
     ),
     "mediqa_qa2019_best": BankEntry(
-        load=mediqa.load_best,
-        checked="verified on data",
-        says="MEDIQA 2019, reference ranked first by people",
+        mediqa.load_best, DATA, "MEDIQA 2019, reference ranked first by people"
     ),
-    "medmcqa": BankEntry(load=medmcqa.load, checked="verified on data", says="MedMCQA"),
-    "medqa": BankEntry(
-        load=medqa.load, checked="verified on data", says="MedQA, USMLE, four options"
-    ),
-    "medtext": BankEntry(
-        load=medtext.load, checked="from documentation", says="MedText, diagnosis and treatment"
-    ),
-    "meqsum": BankEntry(
-        load=meqsum.load, checked="verified on data", says="MeQSum, summary of the question"
-    ),
+    "medmcqa": BankEntry(medmcqa.load, DATA, "MedMCQA"),
+    "medqa": BankEntry(medqa.load, DATA, "MedQA, USMLE, four options"),
+    "medtext": BankEntry(medtext.load, DOCS, "MedText, diagnosis and treatment"),
+    "meqsum": BankEntry(meqsum.load, DATA, "MeQSum, summary of the question"),
     "mimic_repsum": BankEntry(
-        load=radiology.load_mimic,
-        checked="from documentation",
-        says="MIMIC-III, findings to impression; needs credentials",
+        radiology.load_mimic, DOCS, "MIMIC-III, findings to impression; needs credentials"
     ),
-    "mmlu_medical": BankEntry(
-        load=mmlu.load, checked="verified on data", says="MMLU, six medical subjects"
-    ),
-    "mts_dialog": BankEntry(
-        load=mts_dialog.load,
-        checked="verified on data",
-        says="MTS-Dialog, dialogue to note section",
-    ),
-    "mtsamples": BankEntry(
-        load=mtsamples.load, checked="verified on data", says="MTSamples, forty specialties"
-    ),
-    "olaph": BankEntry(
-        load=olaph.load,
-        checked="verified on data",
-        says="OLAPH (MedLFQA), must-have and nice-to-have statements",
-    ),
-    "openi": BankEntry(
-        load=radiology.load_openi,
-        checked="verified on data",
-        says="Open-i, findings to impression",
-    ),
-    "pubmedqa": BankEntry(
-        load=pubmedqa.load, checked="verified on data", says="PubMedQA, expert-labelled"
-    ),
-    "rarebench_hms": BankEntry(
-        load=rarebench.load_hms,
-        golden=True,
-        checked="verified on data",
-        says="RareBench HMS, differential diagnosis",
-    ),
-    "rarebench_lirical": BankEntry(
-        load=rarebench.load_lirical,
-        golden=True,
-        checked="from documentation",
-        says="RareBench LIRICAL, differential diagnosis",
-    ),
-    "rarebench_mme": BankEntry(
-        load=rarebench.load_mme,
-        golden=True,
-        checked="from documentation",
-        says="RareBench MME, differential diagnosis",
-    ),
-    "rarebench_pumch_adm": BankEntry(
-        load=rarebench.load_pumch_adm,
-        golden=True,
-        checked="verified on data",
-        says="RareBench PUMCH_ADM, differential diagnosis",
-    ),
-    "rarebench_ramedis": BankEntry(
-        load=rarebench.load_ramedis,
-        golden=True,
-        checked="verified on data",
-        says="RareBench RAMEDIS, differential diagnosis",
-    ),
+    "mmlu_medical": BankEntry(mmlu.load, DATA, "MMLU, six medical subjects"),
+    "mts_dialog": BankEntry(mts_dialog.load, DATA, "MTS-Dialog, dialogue to note section"),
+    "mtsamples": BankEntry(mtsamples.load, DATA, "MTSamples, forty specialties"),
+    "olaph": BankEntry(olaph.load, DATA, "OLAPH (MedLFQA), must-have and nice-to-have statements"),
+    "openi": BankEntry(radiology.load_openi, DATA, "Open-i, findings to impression"),
+    "pubmedqa": BankEntry(pubmedqa.load, DATA, "PubMedQA, expert-labelled"),
+    "rarebench_hms": _rarebench("HMS", DATA),
+    "rarebench_lirical": _rarebench("LIRICAL", DOCS),
+    "rarebench_mme": _rarebench("MME", DOCS),
+    "rarebench_pumch_adm": _rarebench("PUMCH_ADM", DATA),
+    "rarebench_ramedis": _rarebench("RAMEDIS", DATA),
     "slm_extraction": BankEntry(
-        load=reports.load_example,
-        checked="verified on data",
-        says="SLM extraction study, its one example, record converted",
+        reports.load_example, DATA, "SLM extraction study, its one example, record converted"
     ),
 }

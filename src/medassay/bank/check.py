@@ -19,13 +19,13 @@ from medassay.core.records.target import (
 )
 from medassay.errors import InputError
 
-_TEXT = (
+TEXT_FIELDS = (
     *("context", "reference", "rationale", "source", "licence", "category", "condition", "path"),
     *("leaf", "difficulty", "cluster", "language", "split"),
 )
 # Keys of every item with their types; `object` where a later check looks closer.
 _TYPES: dict[str, type] = {
-    **dict.fromkeys((*_TEXT, "id", "domain", "question", "review_date"), str),
+    **dict.fromkeys((*TEXT_FIELDS, "id", "domain", "question", "review_date"), str),
     **dict.fromkeys(("revision", "year"), int),
     **dict.fromkeys(("meta", "approval"), dict),
     "harm": bool,
@@ -35,8 +35,7 @@ _TARGET_TYPES = {key: type_ for target in TARGETS for key, type_ in target.keys.
 _TYPES |= _TARGET_TYPES
 ITEM_KEYS = frozenset(_TYPES)
 # Fields of an `Item` that are copied as they stand in the file.
-TEXT_FIELDS = _TEXT
-_COPIED = frozenset((*_TEXT, "id", "domain", "question", "revision", "kind", "year", "harm"))
+_COPIED = frozenset((*TEXT_FIELDS, "id", "domain", "question", "revision", "kind", "year", "harm"))
 _KINDS = ("public", "synthetic")
 _SPLITS = ("test", "dev")
 
@@ -125,18 +124,14 @@ def _check_keys(record: ItemObject, refuse: Refuse, *, of_run: bool) -> None:
         if type_ is None:
             if of_run:  # in a run that newer code has made
                 continue
-            raise refuse(key, f"unknown; known are {', '.join(_known_keys())} (own data: meta)")
+            known = ITEM_KEYS.union(*(target.keys for target in further_targets()))
+            raise refuse(key, f"unknown; known are {', '.join(sorted(known))} (own data: meta)")
         if type_ is not object and type(value) is not type_:  # exact: true is no number
             expected = "text" if type_ is str else type_.__name__
             raise refuse(key, f"{value!r:.60}; expected {expected}")
     for key in ("id", "domain"):
         if not str(record.get(key, "")).strip():
             raise refuse(key, "absent or empty; expected text")
-
-
-def _known_keys() -> list[str]:
-    """Return the keys an item may have, those that kinds bring among them."""
-    return sorted({*ITEM_KEYS, *(key for target in further_targets() for key in target.keys)})
 
 
 def _further_type(key: str) -> type | None:

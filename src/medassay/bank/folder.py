@@ -6,7 +6,6 @@ costs an index and no more.
 
 import hashlib
 import os
-import tempfile
 import unicodedata
 from array import array
 from collections import Counter
@@ -28,6 +27,7 @@ from medassay.bank.released import write_released
 from medassay.bank.reviews import as_records, read_reviews
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash
+from medassay.core.files import whole_folder, write_lines
 from medassay.core.json import parse_json, refuse_twins
 from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank, Item
@@ -322,14 +322,9 @@ def write_bank(folder: Path, card: CardObject, records: Iterable[ItemObject]) ->
     """
     if folder.exists():
         raise InputError(f"{folder}: exists; choose another folder, nothing was written")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    draft.chmod(0o755)
-    try:
+    with whole_folder(folder) as draft:
         ordered = sorted(records, key=lambda record: str(record["id"]))
-        with (draft / "items.jsonl").open("wb") as file:
-            for record in ordered:
-                file.write(canonical(record) + b"\n")
+        write_lines(draft / "items.jsonl", ordered)
         (draft / "bank.toml").write_text(card_text(card), encoding="utf-8")
         content_hash = load_bank(draft, lock=None, check=False).content_hash
         (draft / "bank.toml").write_text(
@@ -341,10 +336,4 @@ def write_bank(folder: Path, card: CardObject, records: Iterable[ItemObject]) ->
             encoding="utf-8",
         )
         write_released(draft, ordered)
-        draft.rename(folder)
-    finally:
-        if draft.exists():
-            for leftover in draft.iterdir():
-                leftover.unlink()
-            draft.rmdir()
     return content_hash

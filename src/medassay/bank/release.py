@@ -12,6 +12,7 @@ from medassay.bank.folder import bank_records, load_bank
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.released import FILE, raise_revisions, read_released, write_released
 from medassay.core.canonical import canonical
+from medassay.core.files import write_lines
 from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank
 from medassay.core.records.item_object import ItemObject
@@ -144,10 +145,7 @@ def approve(
     approval = {"who": who.strip(), "when": today.isoformat()}
     before = (folder / "items.jsonl").read_bytes()
     part = folder / "items.jsonl.part"
-    with part.open("wb") as file:
-        for record in records:
-            noted = record | {"approval": approval} if record["id"] in ids else record
-            file.write(canonical(noted) + b"\n")
+    write_lines(part, (r | {"approval": approval} if r["id"] in ids else r for r in records))
     part.replace(folder / "items.jsonl")
     listed = f"{len(ids)} items" if len(ids) > 3 else ", ".join(sorted(ids))
     try:

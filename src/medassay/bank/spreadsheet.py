@@ -3,13 +3,13 @@
 import datetime as dt
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from medassay.bank.builder import numbered_csv
+from medassay.bank.builder import numbered_csv, refuse_twice
 from medassay.bank.delimited import USUAL, TableForm
 from medassay.core.catch import caught
 from medassay.errors import InputError
@@ -65,7 +65,7 @@ def read_rows(path: Path, form: TableForm = USUAL) -> Iterator[tuple[int, dict[s
         return
     for at, (row, cells) in enumerate(numbered_csv(path, form=form)):
         if not at:
-            _refuse_twice(path, [str(name).strip() for name in cells])
+            refuse_twice(path, [str(name).strip() for name in cells])
         stripped = {str(name).strip(): cell.strip() for name, cell in cells.items()}
         if any(stripped.values()):
             yield row, stripped
@@ -112,7 +112,7 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 continue
             if not header:
                 header = texts
-                _refuse_twice(path, header)
+                refuse_twice(path, header)
                 continue
             for name, cell in zip_longest(header, cells, fillvalue=""):
                 if not isinstance(cell, str) and cell.data_type == "e":
@@ -159,13 +159,6 @@ def _text(cell: "Cell | MergedCell | ReadOnlyCell | EmptyCell") -> str:
     if "%" in str(cell.number_format):
         return f"{100 * value:g} %"
     return NumberCell(value)
-
-
-def _refuse_twice(path: Path, header: Sequence[str]) -> None:
-    names = [name for name in header if name]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"{path.name}: column '{twice[0]}' occurs twice in the header")
 
 
 @contextmanager

@@ -150,7 +150,6 @@ def item_stats(items: Sequence[Item]) -> ItemStats:
         items=len(items),
         by={name: dict(sorted(counter.items())) for name, counter in by.items() if counter},
         tokens=TokenStats(
-            tokenizer=TOKENIZER,
             question=_lengths(question_lengths),
             answer=_lengths(answer_lengths),
             vocabulary=len(vocabulary),

@@ -5,16 +5,10 @@ from pathlib import Path
 
 import typer
 
+from medassay.cli.options import group
 from medassay.cli.output import out
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Open what a publication withholds."
-)
-
-
-@app.callback()
-def _group() -> None:
-    """Open what a publication withholds."""
+app = group("Open what a publication withholds.")
 
 
 @app.command("open")

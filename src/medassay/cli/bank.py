@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from medassay.cli import bank_export, decisions, duplicates, flaws, synthesis
-from medassay.cli.options import ENGINE, WORKSPACE, load_bank_argument
+from medassay.cli.options import ENGINE, WORKSPACE, group, load_bank_argument
 from medassay.cli.output import out
 from medassay.core.records.card_object import CardObject
 from medassay.core.wording import counted, listed
@@ -23,11 +23,7 @@ if TYPE_CHECKING:
     from medassay.bank.stats import ItemStats
     from medassay.core.records.item import Bank
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Question banks: check, compare, release, describe, import.",
-)
+app = group("Question banks: check, compare, release, describe, import.")
 # Making items: what each of these does stands in its own module.
 _MAKING: dict[str, Callable[..., None]] = {
     "decide": decisions.decide,
@@ -104,11 +100,7 @@ def diff(old: str = _BANK, new: str = _BANK) -> None:
         load_bank_argument(old, check=False), load_bank_argument(new, check=False)
     )
     out.tell(
-        {
-            "added": differences.added,
-            "removed": differences.removed,
-            "changed": differences.changed,
-        },
+        differences,
         *(f"+ {name}" for name in differences.added),
         *(f"- {name}" for name in differences.removed),
         *(f"~ {name}: {', '.join(fields)}" for name, fields in differences.changed.items()),
@@ -267,11 +259,6 @@ def _stats_lines(statistics: "ItemStats") -> Iterator[str]:
         )
 
 
-def _check_name(called: str) -> None:
-    if called.startswith(".") or "/" in called or "\\" in called:
-        raise UsageError(f"--name: '{called}'; expected a name without slashes, not hidden")
-
-
 _NAME = typer.Argument(
     ...,
     help="A catalogued set (`bank list`), or csv, xlsx, or reports (a folder of texts).",
@@ -331,7 +318,8 @@ def import_bank(
     """
     from medassay.bank.reports import load_reports
 
-    _check_name(called)
+    if called.startswith(".") or "/" in called or "\\" in called:
+        raise UsageError(f"--name: '{called}'; expected a name without slashes, not hidden")
     _check_options(
         name,
         {
@@ -423,7 +411,8 @@ def _import_table(
     )
     _say_whether_they_stay(bank)
     kinds = Counter(item.form for item in bank.items)
-    out.say("  questions: " + ", ".join(f"{n} {_word(form)}" for form, n in sorted(kinds.items())))
+    counts = [f"{n} {_WORDS.get(form, form)}" for form, n in sorted(kinds.items())]
+    out.say("  questions: " + ", ".join(counts))
     understood = {column.name: column.key or None for column in table.understood}
     _write_imported(
         bank,
@@ -441,17 +430,13 @@ def _say_whether_they_stay(bank: "Bank") -> None:
 
 
 _UNUSED_TOLD = 12  # columns that are not used and have a line each
-
-
-def _word(form: str) -> str:
-    """Return what a question of a form is called."""
-    words = {
-        "range": "number",
-        "regex": "pattern",
-        "text": "open (model answer)",
-        "open": "open (facts)",
-    }
-    return words.get(form, form)
+# What questions of a form are called, where it is not as the form.
+_WORDS = {
+    "range": "number",
+    "regex": "pattern",
+    "text": "open (model answer)",
+    "open": "open (facts)",
+}
 
 
 def _refuse_other_kind(kind: str, path: Path) -> None:

@@ -14,6 +14,7 @@ from medassay.cli import location
 from medassay.cli.options import listed
 from medassay.cli.output import out, table_width
 from medassay.core.ranks import p_text
+from medassay.core.scale import scale_text, units
 from medassay.core.table import Table
 from medassay.errors import GateError, UsageError
 
@@ -200,18 +201,10 @@ def _compare_suites(
         out.say(f"note: {note}")
 
 
-def _units(value: float | None, scale: Sequence[float | None]) -> str:
-    from medassay.core.scale import units
-
-    return units(value, scale)
-
-
 def _print(pairs: "list[ComparedPair]", scale: Sequence[float | None], metric: str = "") -> None:
     """Print all pairs as a table with a forest of intervals, headed by the metric if it is one of
     several.
     """
-    from medassay.core.scale import scale_text
-
     unit = "points of 100" if tuple(scale) == (0, 1) else f"scale {scale_text(scale)}"
     widest = max(max(map(abs, pair.ends)) for pair in pairs) or 1.0
     for domain, mode in dict.fromkeys((pair.domain, pair.mode) for pair in pairs):
@@ -251,7 +244,7 @@ def _columns(
         "first": [pair.a for pair in pairs],
         "second": [pair.b for pair in pairs],
         "difference": [
-            f"{_units(pair.diff, scale)}{_interval(lo, hi, scale)}"
+            f"{units(pair.diff, scale)}{_interval(lo, hi, scale)}"
             for pair, (lo, hi) in zip(pairs, ends, strict=True)
         ],
         "": [
@@ -275,7 +268,7 @@ def _interval(lo: float, hi: float, scale: Sequence[float | None]) -> str:
     """Return an interval in brackets, "" for one of no width: differences that are all equal tell
     nothing of those of other items.
     """
-    return f" [{_units(lo, scale)}, {_units(hi, scale)}]" if lo < hi else ""
+    return f" [{units(lo, scale)}, {units(hi, scale)}]" if lo < hi else ""
 
 
 _FOLDED = {

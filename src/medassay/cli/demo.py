@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from medassay.cli.leaderboard import leaderboard_parts
 from medassay.cli.options import listed
 from medassay.cli.output import out
+from medassay.cli.progress import watch
 from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -132,7 +134,6 @@ def _compare_contexts(place: Path) -> None:
     import shutil
 
     from medassay import pipeline
-    from medassay.cli.progress import watch
     from medassay.cli.sheet import tell_sheet
     from medassay.study.contexts import contexts_study
     from medassay.study.contexts_sheet import contexts_sheet
@@ -233,7 +234,6 @@ _NOBODY = "nobody (demonstration: these items were read by no physician)"
 
 def _make_bank(place: Path, models: Path | None, generator: str) -> None:
     """Make a bank from the five decision graphs that ship, and release it."""
-    from medassay.cli.progress import watch
     from medassay.cli.synthesis import confirm_paid, release_workshop, tell_made
     from medassay.synthesis.decide import ALL, decide
     from medassay.synthesis.items import undecided
@@ -313,8 +313,6 @@ def _two_boards(place: Path) -> None:
     from medassay import pipeline
     from medassay.bank.find import find_bank
     from medassay.cli.demo_models import scripted_models
-    from medassay.cli.leaderboard import leaderboard_parts
-    from medassay.cli.progress import watch
     from medassay.core.records.plan import load_plan
     from medassay.kinds.results import leaderboard
 
@@ -376,8 +374,6 @@ def _start_page(place: Path, real: "Run", scripted: "Run") -> str:
 
 def _run(folder: Path) -> None:
     from medassay import pipeline
-    from medassay.cli.leaderboard import leaderboard_parts
-    from medassay.cli.progress import watch
     from medassay.kinds.results import leaderboard
 
     run = pipeline.run(folder / "plan.toml", secrets=os.environ, watch=watch)

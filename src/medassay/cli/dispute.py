@@ -5,23 +5,15 @@ from pathlib import Path
 import typer
 
 from medassay.cli import location
+from medassay.cli.options import group
 from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
 from medassay.core.records.dispute import DisputedThing
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Enter that a number is disputed, what was checked, and what was decided.",
-)
+app = group("Enter that a number is disputed, what was checked, and what was decided.")
 _SITE = typer.Argument(..., help="The folder or address of the site.")
 _NUMBER = typer.Argument(..., help="The number of the dispute.")
 _KEY = typer.Option(None, help="The private key that signs the log (`medassay keys new`).")
-
-
-@app.callback()
-def _group() -> None:
-    """Enter that a number is disputed, what was checked, and what was decided."""
 
 
 @app.command("open")

@@ -9,6 +9,7 @@ import typer
 from medassay.cli import location
 from medassay.cli.options import listed
 from medassay.cli.output import out
+from medassay.cli.sheet import refuse_taken, tell_sheet, write_folder
 from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.core.table import Table
 from medassay.errors import UsageError
@@ -83,13 +84,11 @@ def report_extraction(
     run: "Run", to: Path | None, embeddings: str, thresholds: Mapping[str, float]
 ) -> None:
     """Print the study, and write its files into a new folder where one is named."""
-    from medassay.cli.sheet import new_folder, tell_sheet, write_folder
     from medassay.study.documents import TASK, documents_sheet
     from medassay.study.extraction import extraction_study
     from medassay.study.extraction_files import files_of
 
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     if run.manifest.task == TASK:
         if embeddings:
             raise UsageError("--embeddings: is for health records; leave it out")

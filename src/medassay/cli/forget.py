@@ -1,11 +1,10 @@
 """`medassay forget ITEM`: what the law wants gone."""
 
-import datetime as dt
-
 import typer
 
 from medassay.cli import location
 from medassay.cli.output import out
+from medassay.core.clock import now
 
 
 def command(
@@ -27,7 +26,7 @@ def command(
             abort=True,
             err=True,
         )
-    at = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = now()
     with location.changing(workspace) as folder:
         forgotten = forget(item, folder, domain=domain, reason=reason, at=at)
     out.tell(

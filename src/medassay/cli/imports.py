@@ -8,25 +8,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.bank import read_columns
-from medassay.cli.options import load_bank_argument
+from medassay.cli.leaderboard import tell_run
+from medassay.cli.options import group, load_bank_argument
 from medassay.errors import UsageError
 
 if TYPE_CHECKING:
     from medassay.exchange.ddx import DdxSource
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Make a run from finished predictions of others.",
-)
+app = group("Make a run from finished predictions of others.")
 
 
 _TO = typer.Option(None, help="The run's folder; default: runs/import-<hash>-<n>.")
-
-
-@app.callback()
-def _group() -> None:
-    """Make a run from finished predictions of others."""
 
 
 @app.command()
@@ -52,7 +44,6 @@ def csv(
     to: Path | None = _TO,
 ) -> None:
     """Import a table of predictions: intervals, ranks and boards then work on it."""
-    from medassay.cli.leaderboard import tell_run
     from medassay.exchange.bank_predictions import import_on_banks
     from medassay.exchange.predictions import import_predictions, unlike_keys_lines
     from medassay.model.spec import load_models
@@ -97,7 +88,6 @@ def ddx(
     to: Path | None = _TO,
 ) -> None:
     """Import ranked diagnoses: labels as given, or raw replies whose names are compared by rule."""
-    from medassay.cli.leaderboard import tell_run
     from medassay.cli.rules import SCORING, read_rules
     from medassay.core.json import record_as
     from medassay.core.records.plan import AGGREGATING
@@ -151,7 +141,6 @@ def healthbench(
     """Import answers with a verdict for each criterion: scores, tags and every verdict on a
     board.
     """
-    from medassay.cli.leaderboard import tell_run
     from medassay.exchange.healthbench import import_healthbench
 
     tell_run(import_healthbench(files, models=model, to=to))
@@ -216,7 +205,6 @@ def helm(
 
 
 def _load(name: str, paths: list[Path], to: Path | None, **options: Any) -> None:
-    from medassay.cli.leaderboard import tell_run
     from medassay.exchange.catalog import IMPORTS
 
     run = IMPORTS[name].load(*paths, to=to, **options)
@@ -239,7 +227,6 @@ def healthbranches(
     """Import raw quiz predictions of HealthBranches: read by our parser, zero_shot and rag side by
     side.
     """
-    from medassay.cli.leaderboard import tell_run
     from medassay.exchange.healthbranches import import_healthbranches
 
     tell_run(import_healthbranches(folder, to=to, extraction=extraction))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import typer
 
+from medassay.cli.options import group
 from medassay.cli.output import out
 from medassay.core.wording import some_of
 from medassay.errors import IncompleteError, InputError, Interrupted, OverBudget, UsageError
@@ -24,11 +25,7 @@ if TYPE_CHECKING:
 
 _EVERY = 5.0  # seconds between messages
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Indexes of texts, for the setting rag, the toplines and the tool doc_retrieval.",
-)
+app = group("Indexes of texts, for the setting rag, the toplines and the tool doc_retrieval.")
 MODELS = typer.Option(Path("models.json"), help="The models file, for embedders at endpoints.")
 
 

@@ -3,13 +3,14 @@
 import os
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import typer
 
 from medassay.cli import location
+from medassay.cli.leaderboard import tell_run
 from medassay.cli.options import ENGINE, TRUST_CODE, listed
 from medassay.cli.output import out
+from medassay.cli.progress import watch
 from medassay.errors import UsageError
 
 _RUN = typer.Argument(
@@ -65,19 +66,37 @@ def command(
     engine: str = ENGINE,
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
-    from medassay.cli.leaderboard import tell_run
     from medassay.cli.preview import confirm_cost, print_preview
-    from medassay.cli.progress import watch
     from medassay.runner.preview import priced
-    from medassay.runner.rejudge import JudgingOptions, judge_run, preview_again
+    from medassay.runner.rejudge import (
+        JudgingOptions,
+        is_paid,
+        judge_again,
+        judge_run,
+        preview_again,
+    )
+    from medassay.runner.retrying import unusable_lines
 
     if bool(panel) == bool(again):
         raise UsageError(
             "either --panel names who judges, or --again what its judges are asked once more"
         )
     if again:
-        again_options = AgainOptions(yes, accept_failures, engine, trust_code)
-        _ask_again(run, again, models, again_options)
+        if not yes and is_paid(run):
+            _confirm_unknown_cost()
+        judged = judge_again(
+            run,
+            again,
+            models_file=models,
+            secrets=os.environ,
+            watch=watch,
+            accept_failures=accept_failures,
+            engine=engine,
+            trust_code=trust_code,
+        )
+        tell_run(judged)
+        for line in unusable_lines(judged):
+            out.say(line)
         return
     options = JudgingOptions(
         judges=listed(panel),
@@ -103,39 +122,6 @@ def command(
         engine=engine,
     )
     tell_run(judged)
-
-
-class AgainOptions(NamedTuple):
-    """How judges are asked once more; each is an option of the command."""
-
-    yes: bool
-    accept_failures: bool
-    engine: str
-    trust_code: bool
-
-
-def _ask_again(run: Path, again: str, models: Path, options: AgainOptions) -> None:
-    """Ask the judges of a run once more for what could not be used, and tell the result."""
-    from medassay.cli.leaderboard import tell_run
-    from medassay.cli.progress import watch
-    from medassay.runner.rejudge import is_paid, judge_again
-    from medassay.runner.retrying import unusable_lines
-
-    if not options.yes and is_paid(run):
-        _confirm_unknown_cost()
-    judged = judge_again(
-        run,
-        again,
-        models_file=models,
-        secrets=os.environ,
-        watch=watch,
-        accept_failures=options.accept_failures,
-        engine=options.engine,
-        trust_code=options.trust_code,
-    )
-    tell_run(judged)
-    for line in unusable_lines(judged):
-        out.say(line)
 
 
 def _confirm_unknown_cost() -> None:

@@ -4,16 +4,10 @@ from pathlib import Path
 
 import typer
 
+from medassay.cli.options import group
 from medassay.cli.output import out
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Make and show the key that signs a log."
-)
-
-
-@app.callback()
-def _group() -> None:
-    """Make and show the key that signs a log."""
+app = group("Make and show the key that signs a log.")
 
 
 @app.command()

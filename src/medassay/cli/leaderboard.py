@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from medassay.cli import location
 from medassay.cli.output import out, table_width
+from medassay.core.scale import scale_text, units
 from medassay.core.table import Table
 from medassay.core.wording import counted
 
@@ -59,7 +60,6 @@ def leaderboard_parts(board: "Leaderboard", run: "Run", domain: str) -> Iterator
 def _ranking_parts(statistics: "Statistics", run: "Run", domain: str) -> Iterator[str | Table]:
     """Yield the ranking by one metric, with what a reader must know beside it."""
     from medassay.core.records.leaderboard import UNREAD_WARNING, fallback_lines, ranking_lines
-    from medassay.core.scale import scale_text
     from medassay.kinds.catalog import presentations_of
 
     rows = statistics.rows(domain)
@@ -131,8 +131,6 @@ def _columns(
 
 
 def _second_interval(row: "LeaderboardRow") -> str:
-    from medassay.core.scale import units
-
     if row.second is None:
         return "–"
     lo, hi = (units(end, row.scale) for end in (row.second.lo, row.second.hi))
@@ -238,8 +236,6 @@ def _unread_pairs(statistics: "Statistics", domain: str) -> list[str]:
 
 def group_table(field: str, rows: "list[GroupScore]") -> Table:
     """Return the scores by one property of the items."""
-    from medassay.core.scale import units
-
     cells = []
     for row in rows:
         estimate = row.estimate

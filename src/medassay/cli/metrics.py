@@ -8,14 +8,11 @@ from pathlib import Path
 
 import typer
 
+from medassay.cli.options import group
 from medassay.cli.output import out
 from medassay.errors import UsageError
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Metrics of texts: which are here, how others come.",
-)
+app = group("Metrics of texts: which are here, how others come.")
 
 
 @app.command("list")

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from medassay.core.records.item import Bank
 
 
+def group(says: str) -> typer.Typer:
+    """Return a group of commands that shows its help when none is named."""
+    return typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=says)
+
+
 def _engine_name(name: str) -> str:
     from medassay.runner.engine.catalog import refuse_unknown
 

@@ -4,14 +4,11 @@ from pathlib import Path
 
 import typer
 
+from medassay.cli.options import group
 from medassay.cli.output import out
 from medassay.errors import InputError
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Prompts that come with medassay: list them, copy them out to change them.",
-)
+app = group("Prompts that come with medassay: list them, copy them out to change them.")
 
 
 @app.command("list")

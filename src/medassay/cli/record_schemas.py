@@ -5,7 +5,7 @@ a test holds the files to what this makes.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import is_dataclass
 from typing import Any, get_args, get_type_hints
 
@@ -76,12 +76,6 @@ def models_schema() -> JsonSchema:
     }
 
 
-def item_schema() -> JsonSchema:
-    """Return the schema of a line of a bank's items.jsonl."""
-    schema = _of_record(ItemObject, "An item of a question bank")
-    return {**schema, "required": ["id", "domain", "question"]}
-
-
 def statistics_schema() -> JsonSchema:
     """Return the schema of statistics.json as far as all kinds of task share it: its rows."""
     row = _of_record(LeaderboardRow, "A row of a ranking")
@@ -97,27 +91,22 @@ def statistics_schema() -> JsonSchema:
     }
 
 
-def _line(record: Any, title: str) -> Callable[[], JsonSchema]:
-    def of_line() -> JsonSchema:
-        return {**_of_record(record, title), "required": list(TRIAL_KEY)}
-
-    return of_line
-
-
 SCHEMAS: dict[str, Callable[[], JsonSchema]] = {
-    "item": item_schema,
+    "item": lambda: _of_record(
+        ItemObject, "An item of a question bank", ("id", "domain", "question")
+    ),
     "log": lambda: _of_record(LedgerEvent, "What a line of a site's log.jsonl says"),
     "models": models_schema,
     "plan": plan_schema,
-    "score": _line(ScoreObject, "A line of scores.jsonl"),
+    "score": lambda: _of_record(ScoreObject, "A line of scores.jsonl", TRIAL_KEY),
     "statistics": statistics_schema,
     "suite": suite_schema,
-    "trial": _line(TrialObject, "A line of trials.jsonl"),
-    "verdict": _line(VerdictObject, "A line of verdicts.jsonl"),
+    "trial": lambda: _of_record(TrialObject, "A line of trials.jsonl", TRIAL_KEY),
+    "verdict": lambda: _of_record(VerdictObject, "A line of verdicts.jsonl", TRIAL_KEY),
 }
 
 
-def _of_record(record: Any, title: str) -> JsonSchema:
+def _of_record(record: Any, title: str, required: Sequence[str] = ()) -> JsonSchema:
     """Return the schema of a typed dictionary or a structure, with its parts beside it."""
     [root], parts = msgspec.json.schema_components(
         [record],
@@ -127,7 +116,11 @@ def _of_record(record: Any, title: str) -> JsonSchema:
     name = root["$ref"].rpartition("/")[2] if "$ref" in root else ""
     own = parts.pop(name) if name else root
     schema = {"$schema": DIALECT, **own, "title": title}
-    return {**schema, "$defs": parts} if parts else schema
+    if parts:
+        schema["$defs"] = parts
+    if required:
+        schema["required"] = list(required)
+    return schema
 
 
 def described_fields(record: type) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 from msgspec.structs import replace
 
+from medassay.cli.options import group, load_bank_argument
 from medassay.cli.output import out
 from medassay.cli.review_store import DATABASE, WHO, named_study, opened_database
 from medassay.cli.review_studies import study
@@ -20,11 +21,7 @@ if TYPE_CHECKING:
     from medassay.review.store.studies import NewEntry
     from medassay.storage.run import Run
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Reviews by people: a server for physicians, and what goes in and comes out.",
-)
+app = group("Reviews by people: a server for physicians, and what goes in and comes out.")
 app.add_typer(user, name="user")
 app.add_typer(study, name="study")
 
@@ -56,11 +53,9 @@ def serve(
         where = ListenAddress(
             host=host, port=port, proxies=tuple(proxy), certificate=certificate, key=key
         )
-        serve_app(opened, settings, where, say=out.say, result=_tell_link)
-
-
-def _tell_link(link: str) -> None:
-    out.tell({"link": link}, link)
+        serve_app(
+            opened, settings, where, say=out.say, result=lambda link: out.tell({"link": link}, link)
+        )
 
 
 _SOURCE = typer.Argument(
@@ -214,7 +209,6 @@ def _entries(
     source: str, form: str, original: str, publication: Path | None
 ) -> tuple[str, "list[NewEntry]", dict[str, str]]:
     """Return form, entries and what the study notes of their source."""
-    from medassay.cli.options import load_bank_argument
     from medassay.exchange.review_entries import pair_entries
     from medassay.exchange.review_workshop import bank_entries, workshop_entries
     from medassay.review.form import FORMS

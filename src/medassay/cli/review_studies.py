@@ -5,11 +5,12 @@ import sys
 import msgspec
 import typer
 
+from medassay.cli.options import group
 from medassay.cli.output import out
 from medassay.cli.review_store import DATABASE, WHO, named_study, opened_database
 from medassay.errors import UsageError
 
-study = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Studies.")
+study = group("Studies.")
 
 
 class StudyLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,11 +3,12 @@
 import msgspec
 import typer
 
+from medassay.cli.options import group
 from medassay.cli.output import out
 from medassay.cli.review_store import DATABASE, WHO, opened_database
 from medassay.errors import InputError, UsageError
 
-user = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Accounts and roles.")
+user = group("Accounts and roles.")
 
 
 class UserLine(msgspec.Struct, frozen=True, kw_only=True):

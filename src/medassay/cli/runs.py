@@ -68,7 +68,7 @@ def _table(runs: "list[RunOverview]") -> Table:
             ", ".join(run.published),
             _trials(run),
             run.spent or ("0" if run.calls == 0 else ""),
-            _size(run.size),
+            f"{run.size / 1e6:,.1f} MB",
         )
         for run in runs
     ]
@@ -85,7 +85,3 @@ def _trials(run: "RunOverview") -> str:
     failed = f", {run.failed:,} failed" if run.failed else ""
     verdicts = f", {run.verdicts:,} verdicts" if run.verdicts else ""
     return f"{run.trials:,}{failed}{verdicts}"
-
-
-def _size(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"

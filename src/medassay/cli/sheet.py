@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from medassay.report.document import ReportDocument
 
 
-def new_folder(to: Path) -> Path:
-    """Return a folder that may be written, or refuse it before any work is done."""
+def refuse_taken(to: Path | None) -> None:
+    """Refuse a folder that may not be written, before any work is done."""
     from medassay.storage.run import refuse_inside
 
-    refuse_inside(to)
-    if to.exists():
-        raise InputError(f"{to}: exists; nothing is overwritten")
-    return to
+    if to is not None:
+        refuse_inside(to)
+        if to.exists():
+            raise InputError(f"{to}: exists; nothing is overwritten")
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -45,7 +45,7 @@ def command(
     numbers = ("requests", "tokens", "money", "of it open")
     table = Table(rows=cells, text=(by.value,), numbers=numbers)
     out.tell(
-        {"by": by.value, "rows": [row.to_dict() for row in rows], "bounds": bounds},
+        {"by": by.value, "rows": rows, "bounds": bounds},
         table if rows else "nothing was spent here",
     )
     if not rows:

@@ -10,18 +10,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from medassay.cli import extraction, study_judges, study_metrics
-from medassay.cli.options import listed
+from medassay.cli.options import group, listed
 from medassay.cli.output import out
+from medassay.cli.sheet import refuse_taken, tell_sheet
 from medassay.errors import InputError
 
 if TYPE_CHECKING:
     from medassay.study.long_table import LongRow
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Studies of judges, metrics, benchmarks and banks themselves.",
-)
+app = group("Studies of judges, metrics, benchmarks and banks themselves.")
 _ELSEWHERE: dict[str, Callable[..., None]] = {
     "extraction": extraction.extraction,
     "injection": study_judges.injection,
@@ -55,17 +52,14 @@ def correlation(
     """Tell which benchmarks and metrics say the same of models, with intervals, order and
     clusters.
     """
-    from medassay.cli.sheet import new_folder, tell_sheet
-    from medassay.model.spec import load_models
     from medassay.study.correlation import correlation_study
     from medassay.study.correlation_sheet import correlation_sheet
     from medassay.study.long_table import chosen, read_external
 
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     rows, sizes = results_at(results)
     if models is not None:
-        sizes = {name: s.size for name, s in load_models(models).items() if s.size is not None}
+        sizes = _sizes(models)
     result = correlation_study(
         chosen(rows, listed(dataset), listed(metric)),
         external=read_external(external) if external else (),
@@ -105,15 +99,14 @@ def results_at(place: Path) -> "tuple[list[LongRow], dict[str, float]]":
         )
         for number in numbers
     ]
-    return rows, suite_sizes(suite.folder)
+    return rows, _sizes(suite.folder / "models.json")
 
 
-def suite_sizes(folder: Path) -> dict[str, float]:
-    """Return model → billions of parameters, of the entries that a suite asked."""
+def _sizes(models: Path) -> dict[str, float]:
+    """Return model → billions of parameters, of the entries of a models file that say it."""
     from medassay.model.spec import load_models
 
-    specs = load_models(folder / "models.json")
-    return {name: spec.size for name, spec in specs.items() if spec.size is not None}
+    return {name: spec.size for name, spec in load_models(models).items() if spec.size is not None}
 
 
 @app.command("settings")
@@ -124,12 +117,10 @@ def settings(
     """Tell what chat template, worked examples and option order do to each model, paired item by
     item.
     """
-    from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.settings import settings_sheet, settings_study
 
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     tell_sheet(settings_sheet(settings_study([open_run(run) for run in runs])), to)
 
 
@@ -153,14 +144,12 @@ def corrections(
     """Tell what corrections of a bank change: accuracy before and after, for each model and
     setting, paired by item.
     """
-    from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.corrections import corrections_sheet, corrections_study
     from medassay.synthesis.project import read_workshop
     from medassay.synthesis.reviewing import type_counts
 
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     types = [] if workshop is None else type_counts(read_workshop(workshop))
     result = corrections_study(
         [open_run(run) for run in before], [open_run(run) for run in after], types
@@ -184,13 +173,11 @@ def contexts(
     """Tell what retrieved and given texts add to each model: model by setting by accuracy, judge
     and similarity.
     """
-    from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.contexts import contexts_study
     from medassay.study.contexts_sheet import contexts_sheet
 
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     tell_sheet(contexts_sheet(contexts_study([open_run(run) for run in runs])), to)
 
 
@@ -214,13 +201,11 @@ def reading(
     """Tell how replies were read: rules, unread ones, where a second parser disagrees, and the
     parser's error rate.
     """
-    from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.reading import LABELS, labels_csv, reading_study
     from medassay.study.reading_sheet import reading_sheet
 
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     result, examples = reading_study([open_run(run) for run in runs], labels=labels, sample=sample)
     tell_sheet(reading_sheet(result), to, {LABELS: labels_csv(examples).encode()})
 
@@ -241,13 +226,11 @@ def bank(
 ) -> None:
     """Tell what answers and texts say of items: a list for review."""
     from medassay.bank.folder import load_bank
-    from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.bank import bank_study
     from medassay.study.bank_sheet import bank_sheet
 
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     result = bank_study([open_run(path) for path in run], [load_bank(path) for path in banks or []])
     tell_sheet(bank_sheet(result), to)
 

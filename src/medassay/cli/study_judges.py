@@ -10,6 +10,7 @@ import typer
 
 from medassay.cli.options import AGAIN, ENGINE, WORKSPACE, listed
 from medassay.cli.output import out
+from medassay.cli.progress import watch
 from medassay.core.wording import counted
 from medassay.errors import UsageError
 
@@ -34,7 +35,6 @@ def injection(
 ) -> None:
     """Ask a judge about honest answers with and without hostile texts; count what moved."""
     from medassay.bank.find import find_bank
-    from medassay.cli.progress import watch
     from medassay.core.records.target import Facts
     from medassay.study.injection import injection_study
 
@@ -87,7 +87,6 @@ def steps(
 
     A person reviews them, a plan names them.
     """
-    from medassay.cli.progress import watch
     from medassay.storage.object_store import using_stores
     from medassay.storage.run import write_new
     from medassay.study.steps import write_steps

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from medassay.cli.location import read
 from medassay.cli.options import AGAIN, ENGINE, WORKSPACE, listed
+from medassay.cli.sheet import refuse_taken, tell_sheet
 from medassay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,8 +60,6 @@ def metrics(
     with people.
     """
     from medassay.cli.bank import read_columns
-    from medassay.cli.location import read
-    from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.core.records.plan import EngineRules
     from medassay.model.chats import named_secrets
     from medassay.runner.engine.catalog import engine_of
@@ -71,8 +71,7 @@ def metrics(
 
     if again and not rephraser:
         raise UsageError("--again goes with --rephraser")
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     place = read(table)
     if place.is_dir():
         if columns or people or labels:
@@ -111,8 +110,6 @@ def resilience(
     engine: str = ENGINE,
 ) -> None:
     """Tell how far each metric moves when answers are said in other words, six times each."""
-    from medassay.cli.location import read
-    from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.core.records.plan import EngineRules
     from medassay.model.chats import named_secrets
     from medassay.runner.engine.catalog import engine_of
@@ -121,8 +118,7 @@ def resilience(
     from medassay.study.answers import answers_of, gauges_named, sample_answers
     from medassay.study.stability import resilience_sheet, resilience_study
 
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     opened = open_run(read(run))
     answers = sample_answers(answers_of(opened), sample)
     measures = gauges_named(listed(metric))
@@ -161,13 +157,11 @@ def consistency(
     """Tell how far each metric moves when a model is asked the same again (eleven times, as
     published).
     """
-    from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of
     from medassay.study.stability import consistency_sheet, consistency_study
 
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     opened = open_run(run)
     study = consistency_study(answers_of(opened))
     cold = [n for n, sampling in opened.manifest.sampling.items() if not sampling["temperature"]]

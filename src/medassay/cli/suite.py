@@ -10,8 +10,9 @@ import typer
 from msgspec.structs import replace
 
 from medassay.cli import location
-from medassay.cli.options import ENGINE, TRUST_CODE, listed
+from medassay.cli.options import ENGINE, TRUST_CODE, group, listed
 from medassay.cli.output import out
+from medassay.cli.sheet import refuse_taken, tell_sheet
 from medassay.core.table import Table
 from medassay.errors import GateError, InputError, UsageError
 
@@ -19,11 +20,7 @@ if TYPE_CHECKING:
     from medassay.core.records.model import ModelSpec
     from medassay.suite.plan import SuitePlan
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Suites of benchmarks: ask models all of them, report every metric.",
-)
+app = group("Suites of benchmarks: ask models all of them, report every metric.")
 
 
 @app.command("run")
@@ -73,10 +70,9 @@ def run(
     engine: str = ENGINE,
 ) -> None:
     """Ask models every task of a suite; the same command resumes what was interrupted."""
-    options = SuiteOptions(model=model, limit=limit, judge=judge, metric=metric)
     plan = Path(suite) if suite.endswith(".toml") else None
-    if plan is None:
-        options = replace(options, suite=suite)
+    named = suite if plan is None else ""
+    options = SuiteOptions(suite=named, model=model, limit=limit, judge=judge, metric=metric)
     how = ExecutionOptions(
         preview=preview,
         fresh=fresh,
@@ -203,7 +199,6 @@ def run_command(
     """Run a suite, and print its values in one table."""
     from medassay.cli.preview import confirm_code, print_preview
     from medassay.cli.progress import watch
-    from medassay.cli.sheet import tell_sheet
     from medassay.suite.report import short_sheet
     from medassay.suite.run import SuiteContext, preview_suite, run_suite
 
@@ -282,12 +277,10 @@ def _plan_of_options(options: SuiteOptions) -> "tuple[SuitePlan, dict[str, Model
 
 def report_suite(folder: Path, to: Path | None, *, as_published: bool = False) -> None:
     """Print the report of a suite, and write its files where a folder is named."""
-    from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.suite.report import cards, lm_eval_files, suite_sheet
     from medassay.suite.run import open_suite
 
-    if to is not None:
-        new_folder(to)
+    refuse_taken(to)
     suite = open_suite(folder)
     more = {} if to is None else {**cards(suite), **lm_eval_files(suite)}
     tell_sheet(suite_sheet(suite, as_published=as_published), to, more)

@@ -28,6 +28,17 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def storable_value(value: Any) -> Any:
+    """Return a JSON value whose texts can be stored."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [storable_value(part) for part in value]
+    if isinstance(value, dict):
+        return {storable(key): storable_value(part) for key, part in value.items()}
+    return value
+
+
 def parse_json(data: bytes, where: str) -> Any:
     """Return the JSON value in `data` (UTF-8, a byte order mark is allowed).
 

@@ -83,18 +83,15 @@ def _rows(bank: Bank, split: str = "") -> Iterator[dict[str, Any]]:
         yield {**{key: record.get(key) for key in _PLAIN}, "more": canonical(more).decode()}
 
 
-def _card(bank: Bank, how: str) -> str:
+def _write_card(bank: Bank, folder: Path, how: str, head: str = "") -> None:
     dropped = "".join(f"\n- left out: {n} × {why}" for why, n in bank.dropped.items())
-    return (
+    card = (
         f"# {bank.title or bank.name}\n\n- version: {bank.version}\n- content: sha256"
         f" {bank.content_hash}\n- licence: {bank.licence}\n- items: {len(bank.items)}\n- domains:"
         f" {', '.join(bank.domains)}\n- created: {bank.created or 'unknown'}{dropped}\n\n##"
         f" Limits\n\n{bank.limits or 'None are stated.'}\n\n## Use\n\n{how}\n"
     )
-
-
-def _write_card(bank: Bank, folder: Path, how: str, head: str = "") -> None:
-    (folder / "README.md").write_text(head + _card(bank, how), encoding="utf-8")
+    (folder / "README.md").write_text(head + card, encoding="utf-8")
 
 
 def _csv(bank: Bank, folder: Path) -> None:
@@ -174,15 +171,12 @@ def _lm_eval(bank: Bank, folder: Path) -> None:
                 splits[split] = name = f"{task}-{split}.jsonl"
                 lines = "".join(json.dumps(doc, ensure_ascii=False) + "\n" for doc in docs)
                 (folder / name).write_text(lines, encoding="utf-8")
-        head = {
+        document = {
             "task": task,
             "dataset_path": "json",
             "dataset_kwargs": {"data_files": splits},
             "test_split": "test",
             **({"fewshot_split": "dev"} if "dev" in splits else {}),
-        }
-        document = {
-            **head,
             **more,
             "metadata": {"version": bank.version, "sha256": bank.content_hash},
         }

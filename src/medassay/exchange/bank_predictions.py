@@ -2,7 +2,6 @@
 asked these items: same items, same history, and it joins with other imports on the bank.
 """
 
-import datetime as dt
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,15 +13,14 @@ import msgspec
 from msgspec.structs import replace
 
 from medassay.bank.folder import bank_heads, bank_record
-from medassay.bank.run_items import RunItems
-from medassay.core.canonical import canonical, short_hash
-from medassay.core.records.completion import Completion
+from medassay.core.canonical import short_hash
+from medassay.core.clock import now
+from medassay.core.files import write_lines
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
-from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Choice
 from medassay.core.records.task import Task
 from medassay.core.wording import counted
@@ -30,26 +28,20 @@ from medassay.errors import InputError
 from medassay.exchange.imported import (
     ImportSource,
     file_digest,
+    imported_answer,
     imported_models,
-    new_run,
-)
-from medassay.exchange.logs import (
-    TRIAL_TABLE,
-    UNSAFE,
-    add_trial,
-    check_prediction,
-    distinct,
     imported_trial,
+    new_run,
+    seal_import,
+    write_trials,
 )
+from medassay.exchange.logs import TRIAL_TABLE, UNSAFE, add_trial, check_prediction, distinct
 from medassay.exchange.prediction import Prediction
 from medassay.exchange.predictions import check_columns, read_predictions
-from medassay.kinds.catalog import PARSERS, TASKS, task_of_plan, tasks_together
-from medassay.kinds.read_answer import read_answer
-from medassay.runner.finish import finish
+from medassay.kinds.catalog import TASKS, task_of_plan, tasks_together
 from medassay.runner.manifest import bank_entry, import_methodology, surroundings, tasks_entry
 from medassay.runner.revisions import revision_ids, revisions
-from medassay.runner.write import write_scores
-from medassay.storage.run import Run, create_run
+from medassay.storage.run import Run
 
 _NAMED = 5  # items of one message
 # What is kept of an item whose answers come with scores: all but what counts as right.
@@ -111,7 +103,7 @@ def import_on_banks(
     run = new_run(
         [source.digest, remembered, contents],
         fill,
-        runs=Path("runs" if runs is None else runs),
+        runs=None if runs is None else Path(runs),
         to=None if to is None else Path(to),
     )
     return BankImport(run=run, coverage=coverage)
@@ -227,17 +219,9 @@ def _fill(
         _take_all(base, read_predictions(source.file, columns), chosen, source.file.name)
         chosen.keep(base.execute("SELECT DISTINCT domain, item FROM trial"))
         domains = distinct(base, "domain")
-        with (folder / "items.jsonl").open("wb") as items:
-            for domain in domains:
-                for item in chosen.names(domain):
-                    items.write(canonical(chosen.record(domain, item)) + b"\n")
-        with (
-            (folder / "trials.jsonl").open("wb") as trials,
-            (folder / "timings.jsonl").open("wb") as timings,
-        ):
-            for trial in _trials(base, chosen):
-                trials.write(canonical(trial) + b"\n")
-                timings.write(b"{}\n")
+        items = (chosen.record(domain, item) for domain in domains for item in chosen.names(domain))
+        write_lines(folder / "items.jsonl", items)
+        write_trials(folder, _trials(base, chosen))
         manifest = _manifest(base, source, columns, chosen, models)
         coverage = list(_coverage(base, chosen, domains))
         if unknown := sorted(set(distinct(base, "model")) - models.keys()) if models else []:
@@ -245,11 +229,7 @@ def _fill(
     finally:
         base.close()
         scratch.unlink(missing_ok=True)
-    run = create_run(folder.parent, folder.name, {**manifest, "run": name})
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    run_items = RunItems(run.path, run.manifest.domains)
-    write_scores(run, chosen.task, run_items)
-    finish(run, chosen.task, run_items, [], sealed_at=now)
+    seal_import(folder, name, manifest, chosen.task)
     return coverage
 
 
@@ -322,16 +302,7 @@ def _trials(base: sqlite3.Connection, chosen: _ChosenItems) -> Iterator[dict[str
             value = repr(score) if is_given else None
         else:
             item = chosen.item(domain, name)
-            prompt = Prompt(
-                item_id=name,
-                messages=(),
-                encoded=b"",
-                template="",
-                letters=item.letters,
-                options=item.options,
-            )
-            parser = PARSERS[chosen.task.readers[item.form][0] or ""]
-            answer = read_answer(item, prompt, Completion(text=text, finish="stop"), parser)
+            answer = imported_answer(item, text, chosen.task.readers[item.form][0] or "")
             outcome, value, reason = answer.outcome, answer.value, answer.reason
         place = (domain, model, setting, mode, name, repeat)
         yield imported_trial(place, text or "", outcome, value, reason)
@@ -406,6 +377,6 @@ def _manifest(
         # Draws follow from the banks alone: a model's interval is the same whoever stands beside
         # it, and models that are imported one by one rank as those that are imported together.
         "drawn_as": short_hash(["import", sorted(bank.content_hash for bank in banks)]),
-        "created_at": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created_at": now(),
         **surroundings(),
     }

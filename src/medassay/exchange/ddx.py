@@ -4,10 +4,8 @@ compared.
 What the files look like is said in `exchange.ddx_lists`.
 """
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
-from medassay.core.canonical import canonical, content_hash, short_hash
-from medassay.core.records.completion import Completion
+from medassay.core.canonical import content_hash, sha256_hex, short_hash
+from medassay.core.files import write_lines
 from medassay.core.records.diagnosis import EXACT, Diagnosis, Golden, golden_sentence
 from medassay.core.records.item import Item
 from medassay.core.records.manifest import judged_banks
@@ -28,18 +26,24 @@ from medassay.core.records.trial import TRIAL_KEY, Trial
 from medassay.core.records.verdict import Case, Grader, Verdict
 from medassay.errors import InputError
 from medassay.exchange.ddx_lists import ListedCase, Lists, list_files, read_lists
-from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
+from medassay.exchange.imported import (
+    ImportSource,
+    file_digest,
+    import_manifest,
+    imported_answer,
+    imported_trial,
+    imported_verdict,
+    new_run,
+    write_trials,
+)
 from medassay.judging.assignment import RULE, JudgeAssignment
 from medassay.judging.queue import Answers
-from medassay.kinds.catalog import PARSERS
 from medassay.kinds.diagnoses.names import NameMatcher
 from medassay.kinds.diagnoses.parser import read_list
 from medassay.kinds.diagnoses.scorer import DiagnosesBody
 from medassay.kinds.diagnoses.tasks import DDX, DDX_NAMES, remembered_rules
 from medassay.kinds.graders import graders_of
-from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish
-from medassay.runner.judge_stage import verdict_fields
 from medassay.runner.manifest import assignment_entry, raised_entry
 from medassay.runner.revisions import revision_ids, revisions
 from medassay.runner.write import write_judged_scores, write_scores
@@ -105,26 +109,19 @@ def import_ddx(
     if rules.severity_map != "published":
         raise InputError("severity_map: the labels of these files are those of 'published'")
     files = list_files(path)
-    digest = sha256("".join(file_digest(file) for file in files).encode()).hexdigest()
+    digest = sha256_hex("".join(map(file_digest, files)).encode())
     lists = read_lists(files, golden)
+    limits = "Imported lists: how they were asked for is known to the files' maker."
     source = ImportSource(
         file=path,
         digest=digest if len(files) > 1 else file_digest(files[0]),
         task=(DDX if lists.labelled else DDX_NAMES).name,
-        limits=" ".join(
-            filter(
-                None,
-                [
-                    "Imported lists: how they were asked for is known to the files' maker.",
-                    golden_sentence(golden, lists.several),
-                ],
-            )
-        ),
+        limits=f"{limits} {golden_sentence(golden, lists.several)}".strip(),
     )
     return new_run(
         [source.digest, rules.to_dict(), *([golden] if golden != "one" else [])],
         lambda folder, name: _fill(folder, name, source, lists, rules, golden),
-        runs=runs or Path("runs"),
+        runs=runs,
         to=to,
     )
 
@@ -244,42 +241,33 @@ def _fill(
     run = create_run(
         folder.parent, folder.name, {**manifest, **assignment_entry(assignment), "run": name}
     )
-    with (run.path / "items.jsonl").open("wb") as items:
-        for _, listed in sorted(lists.items.items()):
-            items.write(canonical(listed) + b"\n")
+    write_lines(run.path / "items.jsonl", (item for _, item in sorted(lists.items.items())))
     run_items = RunItems(run.path, run.manifest.domains)
-    with (
-        (run.path / "trials.jsonl").open("wb") as trials,
-        (run.path / "timings.jsonl").open("wb") as timings,
-    ):
-        for listed_case in sorted(lists.lists, key=_order):
-            trial = _trial(listed_case, run_items.get(listed_case.domain, listed_case.item))
-            trials.write(canonical(trial) + b"\n")
-            timings.write(b"{}\n")
+    ordered = sorted(lists.lists, key=_order)
+    write_trials(
+        run.path, (_trial(case, run_items.get(case.domain, case.item)) for case in ordered)
+    )
     write_scores(run, task, run_items)
     answers = Answers(run, run_items, task)
     _write_verdicts(answers, lists, graders)
     write_judged_scores(run, answers, graders, 1)
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    finish(run, task, run_items, [], sealed_at=now)
+    finish(run, task, run_items, [])
 
 
 def _write_verdicts(answers: Answers, lists: Lists, graders: Mapping[str, Grader]) -> None:
     """Write the labels of the file as verdicts; without labels, those of names by rule."""
     labels = {_order(listed_case): listed_case.labels for listed_case in lists.lists}
-    run, run_items = answers.run, answers.items
-    with (run.path / "verdicts.jsonl").open("wb") as verdicts:
-        for number in answers.open:
-            trial = answers.trial(number)
-            item = run_items.get(trial.domain, trial.item)
-            grader = graders[trial.domain]
-            place = (trial.domain, trial.model, trial.setting, trial.item)
-            record = (
-                _imported_verdict(trial, item, grader, labels[place])
-                if lists.labelled
-                else _by_rule(trial, answers.case(trial)[0], grader)
-            )
-            verdicts.write(canonical(record) + b"\n")
+
+    def verdict_on(trial: Trial) -> dict[str, Any]:
+        grader = graders[trial.domain]
+        if not lists.labelled:
+            return _by_rule(trial, answers.case(trial)[0], grader)
+        item = answers.items.get(trial.domain, trial.item)
+        place = (trial.domain, trial.model, trial.setting, trial.item)
+        return _imported_verdict(trial, item, grader, labels[place])
+
+    verdicts = map(verdict_on, map(answers.trial, answers.open))
+    write_lines(answers.run.path / "verdicts.jsonl", verdicts)
 
 
 def _order(listed: ListedCase) -> tuple[str, str, str, str]:
@@ -287,28 +275,14 @@ def _order(listed: ListedCase) -> tuple[str, str, str, str]:
 
 
 def _trial(listed: ListedCase, item: Item) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "schema_version": 1,
-        "domain": listed.domain,
-        "model": listed.model,
-        "setting": listed.setting,
-        "mode": "solo",
-        "item": listed.item,
-        "repeat": 0,
-    }
+    place = (listed.domain, listed.model, listed.setting, "solo", listed.item, 0)
     if listed.failed:
         text = listed.text.strip()
         reason = f"the file says {text}" if text else "the file holds no reply"
-        return record | {"outcome": "failed", "value": None, "reason": reason}
-    prompt = Prompt(item_id=listed.item, messages=(), encoded=b"", template="")
-    answer = read_answer(item, prompt, Completion(text=listed.text), PARSERS["diagnoses"])
-    return record | {
-        "text": listed.text,
-        "finish": "stop",
-        "outcome": answer.outcome,
-        "value": answer.value,
-        "reason": answer.reason,
-    }
+        key = dict(zip(TRIAL_KEY, place, strict=True))
+        return {"schema_version": 1, **key, "outcome": "failed", "value": None, "reason": reason}
+    answer = imported_answer(item, listed.text, "diagnoses")
+    return imported_trial(place, listed.text, answer.outcome, answer.value, answer.reason)
 
 
 def _imported_verdict(
@@ -328,7 +302,7 @@ def _imported_verdict(
     verdict = Verdict(
         valid=relations_known, reason="" if relations_known else "no relation given", body=body
     )
-    return _verdict(trial, GIVEN.id, item, grader, verdict, given=True)
+    return imported_verdict(trial.place, GIVEN.id, item, grader, verdict, given=True)
 
 
 def _sourceless(label: Diagnosis) -> Diagnosis:
@@ -344,22 +318,5 @@ def _by_rule(trial: Trial, case: Case, grader: Grader) -> dict[str, Any]:
     step = grader.step([case], [])
     if isinstance(step, Prompt):
         raise TypeError("a rule asks nobody")
-    record = _verdict(trial, RULE.id, case.item, grader, step[0])
+    record = imported_verdict(trial.place, RULE.id, case.item, grader, step[0])
     return record | {"prompt_sha256": [], "responses": [], "replies": []}
-
-
-def _verdict(
-    trial: Trial, name: str, item: Item, grader: Grader, verdict: Verdict, **more: Any
-) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        **dict(zip(TRIAL_KEY, trial.place, strict=True)),
-        "judge": name,
-        "seat": 0,
-        **more,
-        "rubric": grader.id,
-        **verdict_fields(verdict),
-        "masked": 0,
-        "cut": 0,
-        "score": grader.score(item, verdict),
-    }

@@ -166,10 +166,8 @@ def _labelled(files: Sequence[Path]) -> Lists:
                 f"{where}: case '{row.patient_id}' has another golden diagnosis or severity in"
                 " an earlier row or table"
             )
-        model, prompt = (
-            _checked_name(row.model_name, "model_name", where),
-            _checked_name(row.prompt_name or "zero_shot", "prompt_name", where),
-        )
+        model = _checked_name(row.model_name, "model_name", where)
+        prompt = _checked_name(row.prompt_name or "zero_shot", "prompt_name", where)
         place = (domain, model, prompt, key[1])
         if owner.setdefault(place, file.name) != file.name:
             raise InputError(

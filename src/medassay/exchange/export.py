@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from medassay.core.canonical import canonical
+from medassay.core.files import write_lines
 from medassay.errors import IncompleteError, InputError
 from medassay.exchange.every_eval_ever import write_every_eval_ever
 from medassay.report.tables import harmless
@@ -57,9 +57,7 @@ def _write_csv(run: Run, to: Path) -> None:
 
 
 def _write_jsonl(run: Run, to: Path) -> None:
-    with to.open("wb") as file:
-        for row in trial_rows(run):
-            file.write(canonical({name: row[name] for name in COLUMNS}) + b"\n")
+    write_lines(to, ({name: row[name] for name in COLUMNS} for row in trial_rows(run)))
 
 
 def _write_parquet(run: Run, to: Path) -> None:

@@ -7,7 +7,6 @@ follow from them.
 """
 
 import ast
-import datetime as dt
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -20,29 +19,32 @@ from msgspec.structs import replace
 from medassay.bank.builder import Cell, read_records
 from medassay.bank.check import build_item, check_record
 from medassay.bank.loaders.healthbench import DOMAIN, RatedConversation, record_of
-from medassay.bank.run_items import RunItems
 from medassay.bank.serialize import item_record
-from medassay.core.canonical import canonical, content_hash, sha256_hex
+from medassay.core.canonical import content_hash, sha256_hex
+from medassay.core.files import write_lines
 from medassay.core.json import storable
-from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.manifest_object import ManifestObject
-from medassay.core.records.prompt import Prompt
+from medassay.core.records.trial import TrialKey
 from medassay.core.records.verdict import CriterionVerdict, Verdict
 from medassay.errors import InputError
-from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
-from medassay.judging.queue import Answers
-from medassay.kinds.catalog import PARSERS
+from medassay.exchange.imported import (
+    ImportSource,
+    file_digest,
+    import_manifest,
+    imported_answer,
+    imported_trial,
+    imported_verdict,
+    new_run,
+    seal_import,
+    write_trials,
+)
 from medassay.kinds.criteria.grader import CriteriaBody, CriteriaGrader
 from medassay.kinds.criteria.tasks import RUBRIC
-from medassay.kinds.read_answer import read_answer
-from medassay.runner.finish import finish
-from medassay.runner.judge_stage import verdict_fields
 from medassay.runner.manifest import grader_entry
 from medassay.runner.revisions import revision_ids, revisions
-from medassay.runner.write import write_judged_scores, write_scores
-from medassay.storage.run import Run, create_run
+from medassay.storage.run import Run
 
 _LONGEST = 2_000_000  # characters of one answer's verdicts
 _UNREADABLE = (
@@ -64,6 +66,11 @@ class JudgedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     model: str = ""
     where: str = ""
+
+    @property
+    def place(self) -> TrialKey:
+        """The key of the trial that it becomes."""
+        return (DOMAIN, self.model, "zero_shot", "solo", self.item.id, 0)
 
 
 class _Decision(msgspec.Struct):
@@ -133,7 +140,7 @@ def import_healthbench(
         lambda folder, name: _fill(
             folder, source, dict(zip(names, paths, strict=True)), name, digests
         ),
-        runs=runs or Path("runs"),
+        runs=runs,
         to=to,
     )
 
@@ -229,20 +236,19 @@ def _fill(
     judged = _read_all(source, files)
     records = _items_of(judged)
     judge = CriteriaGrader()
-    with (folder / "items.jsonl").open("wb") as items:
-        for item in sorted(records):
-            items.write(canonical(records[item]) + b"\n")
-    with (
-        (folder / "trials.jsonl").open("wb") as trials,
-        (folder / "timings.jsonl").open("wb") as timings,
-        (folder / "verdicts.jsonl").open("wb") as verdicts,
-    ):
-        for judged_ in judged:
-            trial = _trial(judged_)
-            trials.write(canonical(trial) + b"\n")
-            timings.write(b"{}\n")
-            if trial["outcome"] == "answered":
-                verdicts.write(canonical(_verdict(judged_, trial, judge)) + b"\n")
+    write_lines(folder / "items.jsonl", (records[item] for item in sorted(records)))
+    answers = [imported_answer(judged_.item, judged_.text, "text") for judged_ in judged]
+    trials = (
+        imported_trial(judged_.place, judged_.text, answer.outcome, answer.value, answer.reason)
+        for judged_, answer in zip(judged, answers, strict=True)
+    )
+    write_trials(folder, trials)
+    verdicts = (
+        imported_verdict(judged_.place, GIVEN, judged_.item, judge, judged_.verdict, given=True)
+        for judged_, answer in zip(judged, answers, strict=True)
+        if answer.outcome == "answered"
+    )
+    write_lines(folder / "verdicts.jsonl", verdicts)
     logs = [
         {"file": file.name, "sha256": digest, "model": model}
         for (model, file), digest in zip(files.items(), digests, strict=True)
@@ -263,12 +269,7 @@ def _fill(
         **grader_entry({DOMAIN: judge}),
         "revisions": revision_ids(revisions(RUBRIC, [judge])),
     }
-    run = create_run(folder.parent, folder.name, {**manifest, **assignment, "run": name})
-    run_items = RunItems(run.path, run.manifest.domains)
-    write_scores(run, RUBRIC, run_items)
-    write_judged_scores(run, Answers(run, run_items, RUBRIC), {DOMAIN: judge}, 1)
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    finish(run, RUBRIC, run_items, [], sealed_at=now)
+    seal_import(folder, name, {**manifest, **assignment}, RUBRIC, {DOMAIN: judge})
 
 
 def _read_all(source: ImportSource, files: Mapping[str, Path]) -> list[JudgedAnswer]:
@@ -300,38 +301,3 @@ def _items_of(judged: Sequence[JudgedAnswer]) -> dict[str, ItemObject]:
                 " criteria, than in another file; import files of one benchmark together"
             )
     return records
-
-
-def _trial(judged: JudgedAnswer) -> dict[str, Any]:
-    prompt = Prompt(item_id=judged.item.id, messages=(), encoded=b"", template="")
-    completion = Completion(text=judged.text)
-    answer = read_answer(judged.item, prompt, completion, PARSERS["text"])
-    return {
-        "schema_version": 1,
-        "domain": DOMAIN,
-        "model": judged.model,
-        "setting": "zero_shot",
-        "mode": "solo",
-        "item": judged.item.id,
-        "repeat": 0,
-        "text": judged.text,
-        "finish": "stop",
-        "outcome": answer.outcome,
-        "value": answer.value,
-        "reason": answer.reason,
-    }
-
-
-def _verdict(judged: JudgedAnswer, trial: dict[str, Any], grader: CriteriaGrader) -> dict[str, Any]:
-    keys = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
-    return {
-        **{key: trial[key] for key in keys},
-        "judge": GIVEN,
-        "seat": 0,
-        "given": True,
-        "rubric": grader.id,
-        **verdict_fields(judged.verdict),
-        "masked": 0,
-        "cut": 0,
-        "score": grader.score(judged.item, judged.verdict),
-    }

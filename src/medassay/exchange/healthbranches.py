@@ -6,8 +6,6 @@ A folder holds `questions.csv` (row, question, options, correct_option, conditio
 runs stand in settings of their own, `zero_shot:<run>`.
 """
 
-import datetime as dt
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,22 +16,25 @@ import msgspec
 from medassay.bank.builder import read_csv, rows_of
 from medassay.bank.check import build_item
 from medassay.bank.loaders.healthbranches import load
-from medassay.bank.run_items import RunItems
 from medassay.bank.serialize import item_record
-from medassay.core.canonical import canonical, content_hash, short_hash
+from medassay.core.canonical import content_hash, sha256_hex, short_hash
+from medassay.core.files import write_lines
 from medassay.core.json import parse_json
 from medassay.core.parser import Extraction
-from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
-from medassay.core.records.prompt import Prompt
 from medassay.errors import InputError
-from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
-from medassay.kinds.catalog import PARSERS
+from medassay.exchange.imported import (
+    ImportSource,
+    file_digest,
+    import_manifest,
+    imported_answer,
+    imported_trial,
+    new_run,
+    seal_import,
+    write_trials,
+)
 from medassay.kinds.choice.tasks import CLOSED
-from medassay.kinds.read_answer import read_answer
-from medassay.runner.finish import finish
-from medassay.runner.write import write_scores
-from medassay.storage.run import Run, create_run
+from medassay.storage.run import Run
 
 QUESTIONS, PREDICTIONS = "questions.csv", "raw_predictions.csv"
 _MAIN = "quiz"  # the run whose settings stand without its name
@@ -85,7 +86,7 @@ def import_healthbranches(
     digests += [file_digest(path) for path in _category_files(folder)]
     source = ImportSource(
         file=folder / PREDICTIONS,
-        digest=hashlib.sha256("".join(digests).encode()).hexdigest(),
+        digest=sha256_hex("".join(digests).encode()),
         task=CLOSED.name,
         licence="CC-BY-NC-SA-4.0",
         limits=(
@@ -96,7 +97,7 @@ def import_healthbranches(
     return new_run(
         digests if mode == "standard" else [*digests, mode],
         lambda place, name: _fill(place, folder, source, name, mode),
-        runs=runs or Path("runs"),
+        runs=runs,
         to=to,
     )
 
@@ -174,16 +175,8 @@ def _fill(place: Path, folder: Path, source: ImportSource, name: str, mode: Extr
     items, dropped = _items(folder)
     predictions = _predictions(folder, items)
     items_kept = sorted({item.id: item for item, _ in predictions.values()}.values(), key=_place)
-    with (place / "items.jsonl").open("wb") as file:
-        for item in items_kept:
-            file.write(canonical(item_record(item)) + b"\n")
-    with (
-        (place / "trials.jsonl").open("wb") as trials,
-        (place / "timings.jsonl").open("wb") as timings,
-    ):
-        for trial in _trials(predictions, mode):
-            trials.write(canonical(trial) + b"\n")
-            timings.write(b"{}\n")
+    write_lines(place / "items.jsonl", map(item_record, items_kept))
+    write_trials(place, _trials(predictions, mode))
     manifest = import_manifest(
         source,
         domains=sorted({item.domain for item in items_kept}),
@@ -196,11 +189,7 @@ def _fill(place: Path, folder: Path, source: ImportSource, name: str, mode: Extr
     if mode != "standard":  # other rules make another series
         manifest["plan"]["extraction"] = mode
         manifest["methodology"] = short_hash([manifest["methodology"], mode])
-    run = create_run(place.parent, place.name, {**manifest, "run": name})
-    run_items = RunItems(run.path, run.manifest.domains)
-    write_scores(run, CLOSED, run_items)
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    finish(run, CLOSED, run_items, [], sealed_at=now)
+    seal_import(place, name, manifest, CLOSED)
 
 
 def _place(item: Item) -> tuple[str, str]:
@@ -213,26 +202,6 @@ def _trials(
     for (domain, model, setting, name), (item, text) in sorted(
         predictions.items(), key=lambda pair: pair[0]
     ):
-        prompt = Prompt(
-            item_id=item.id,
-            messages=(),
-            encoded=b"",
-            template="",
-            letters=item.letters,
-            options=item.options,
-        )
-        answer = read_answer(item, prompt, Completion(text=text), PARSERS["choice"], mode)
-        yield {
-            "schema_version": 1,
-            "domain": domain,
-            "model": model,
-            "setting": setting,
-            "mode": "solo",
-            "item": name,
-            "repeat": 0,
-            "text": text,
-            "finish": "stop",
-            "outcome": answer.outcome,
-            "value": answer.value,
-            "reason": answer.reason,
-        }
+        answer = imported_answer(item, text, "choice", mode)
+        place = (domain, model, setting, "solo", name, 0)
+        yield imported_trial(place, text, answer.outcome, answer.value, answer.reason)

@@ -1,12 +1,12 @@
 """Runs of HELM: `per_instance_stats.json` beside `run_spec.json`, read without importing it."""
 
-import hashlib
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from medassay.core.canonical import sha256_hex
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest
 from medassay.exchange.prediction import (
@@ -114,9 +114,7 @@ def read(path: Path, *, metric: str = "") -> PredictionFile:
             f"{folder}: no statistic '{metric_taken}'; there are {', '.join(names[:20])}: choose"
             " with --metric"
         )
-    digest = hashlib.sha256(
-        "".join(file_digest(folder / name) for name in (SPEC, STATS)).encode()
-    ).hexdigest()
+    digest = sha256_hex("".join(file_digest(folder / name) for name in (SPEC, STATS)).encode())
     limits = "Imported from HELM: asked, answered and scored there."
     source = ImportSource(file=folder, digest=digest, task="closed", limits=limits)
     return PredictionFile(

@@ -1,24 +1,43 @@
 """What every import shares: a folder that becomes a run whole or not at all, and its manifest."""
 
-import datetime as dt
-import hashlib
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from medassay.core.canonical import short_hash
+from medassay.bank.run_items import RunItems
+from medassay.core.canonical import canonical, short_hash
+from medassay.core.clock import now
+from medassay.core.files import whole_folder
+from medassay.core.parser import Extraction
+from medassay.core.records.answer import Answer
+from medassay.core.records.completion import Completion
+from medassay.core.records.item import Item
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
+from medassay.core.records.prompt import Prompt
+from medassay.core.records.task import Task
+from medassay.core.records.trial import TRIAL_KEY, TrialKey
+from medassay.core.records.verdict import Grader, Verdict
 from medassay.errors import InputError
-from medassay.kinds.catalog import TASKS
+from medassay.judging.queue import Answers
+from medassay.kinds.catalog import PARSERS, TASKS
+from medassay.kinds.read_answer import read_answer
+from medassay.runner.finish import finish
+from medassay.runner.judge_stage import verdict_fields
 from medassay.runner.manifest import import_methodology, surroundings
 from medassay.runner.revisions import revision_ids, revisions
-from medassay.storage.run import Run, latest, open_run, refuse_inside
+from medassay.runner.write import write_judged_scores, write_scores
+from medassay.storage.run import (
+    Run,
+    create_run,
+    file_sha256,
+    latest,
+    open_run,
+    refuse_inside,
+)
 
 # What an entry says of a model itself, not of how it is asked.
 _TOLD = (
@@ -46,39 +65,108 @@ class ImportSource(msgspec.Struct, frozen=True, kw_only=True):
 def file_digest(file: Path) -> str:
     """Return the SHA-256 of a file, or say that it cannot be read."""
     try:
-        with file.open("rb") as data:
-            return hashlib.file_digest(data, "sha256").hexdigest()
+        return file_sha256(file)
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def new_run(
-    identity: Sequence[Any], fill: Callable[[Path, str], None], *, runs: Path, to: Path | None
+    identity: Sequence[Any],
+    fill: Callable[[Path, str], None],
+    *,
+    runs: Path | None,
+    to: Path | None,
 ) -> Run:
     """Return the run that `fill` makes in a draft folder; what fails leaves nothing behind.
 
     Parameters
     ----------
-    identity : what names the run, with a counter, in the folder `runs`
+    identity : what names the run, with a counter, in the folder `runs`; default: runs/
     fill : takes the draft folder and the name of the run
     to : the run's own folder instead
     """
     if to is None:
-        name = f"import-{short_hash(list(identity))}"
+        runs, name = runs or Path("runs"), f"import-{short_hash(list(identity))}"
         to = runs / f"{name}-{latest(runs, name)[0] + 1}"
     if to.exists():
         raise InputError(f"{to}: exists; choose another folder with --to, nothing was written")
     refuse_inside(to)
-    to.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
-    draft.chmod(0o755)
-    try:
+    with whole_folder(to) as draft:
         fill(draft, to.name)
-        draft.rename(to)
-    finally:
-        if draft.exists():
-            shutil.rmtree(draft)
     return open_run(to)
+
+
+def imported_answer(item: Item, text: str, parser: str, mode: Extraction = "standard") -> Answer:
+    """Return what a reply that came with an import says, read as that of a model would be."""
+    prompt = Prompt(
+        item_id=item.id,
+        messages=(),
+        encoded=b"",
+        template="",
+        letters=item.letters,
+        options=item.options,
+    )
+    return read_answer(item, prompt, Completion(text=text), PARSERS[parser], mode)
+
+
+def imported_trial(
+    place: TrialKey, text: str, outcome: str, value: str | None, reason: str
+) -> dict[str, Any]:
+    """Return the line of trials.jsonl of an answer that came with an import."""
+    return {
+        "schema_version": 1,
+        **dict(zip(TRIAL_KEY, place, strict=True)),
+        "text": text,
+        "finish": "stop",
+        "outcome": outcome,
+        "value": value,
+        "reason": reason,
+    }
+
+
+def imported_verdict(
+    place: TrialKey, judge: str, item: Item, grader: Grader, verdict: Verdict, **more: Any
+) -> dict[str, Any]:
+    """Return the line of verdicts.jsonl of a verdict that nobody was asked for."""
+    return {
+        "schema_version": 1,
+        **dict(zip(TRIAL_KEY, place, strict=True)),
+        "judge": judge,
+        "seat": 0,
+        **more,
+        "rubric": grader.id,
+        **verdict_fields(verdict),
+        "masked": 0,
+        "cut": 0,
+        "score": grader.score(item, verdict),
+    }
+
+
+def write_trials(folder: Path, trials: Iterable[Mapping[str, Any]]) -> None:
+    """Write the answers of an import, in sealed order; nobody knows how long they took."""
+    with (
+        (folder / "trials.jsonl").open("wb") as lines,
+        (folder / "timings.jsonl").open("wb") as timings,
+    ):
+        for trial in trials:
+            lines.write(canonical(trial) + b"\n")
+            timings.write(b"{}\n")
+
+
+def seal_import(
+    folder: Path,
+    name: str,
+    manifest: ManifestObject,
+    task: Task,
+    graders: Mapping[str, Grader] | None = None,
+) -> None:
+    """Score the answers in a draft folder, and seal it as a run; with graders by their verdicts."""
+    run = create_run(folder.parent, folder.name, {**manifest, "run": name})
+    items = RunItems(run.path, run.manifest.domains)
+    write_scores(run, task, items)
+    if graders:
+        write_judged_scores(run, Answers(run, items, task), graders, 1)
+    finish(run, task, items, [])
 
 
 def imported_models(
@@ -166,6 +254,6 @@ def import_manifest(
             TASKS[source.task], rank_rule=plan["rank_rule"], separation=plan["separation"]
         ),
         "revisions": revision_ids(revisions(TASKS[source.task])),
-        "created_at": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created_at": now(),
         **surroundings(),
     }

@@ -4,27 +4,29 @@ Predictions are streamed through a scratch database, which sorts them and finds 
 does not grow with their number.
 """
 
-import datetime as dt
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from msgspec.structs import replace
 
-from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.files import write_lines
 from medassay.core.records.manifest_object import ManifestObject
-from medassay.core.records.trial import TRIAL_KEY, TrialKey
 from medassay.errors import InputError
-from medassay.exchange.imported import import_manifest, new_run
+from medassay.exchange.imported import (
+    import_manifest,
+    imported_trial,
+    new_run,
+    seal_import,
+    write_trials,
+)
 from medassay.exchange.prediction import Prediction, PredictionFile, refuse_alike
 from medassay.kinds.catalog import TASKS
-from medassay.runner.finish import finish
-from medassay.runner.write import write_scores
-from medassay.storage.run import Run, create_run
+from medassay.storage.run import Run
 
 _LONGEST = 2**20  # characters of one answer or question; more is no answer
 UNSAFE = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"  # a scratch database is made anew
@@ -67,7 +69,7 @@ def run_of(
     return new_run(
         [joined.source.digest, dict(joined.remembered)],
         lambda folder, name: _fill(folder, logs, joined, name),
-        runs=runs or Path("runs"),
+        runs=runs,
         to=to,
     )
 
@@ -112,23 +114,12 @@ def _fill(
             if not n_taken:
                 raise InputError(f"{log.source.file.name}: holds no predictions")
         manifest = _manifest(base, prediction_file)
-        with (folder / "items.jsonl").open("wb") as items:
-            _write_items(base, items)
-        with (
-            (folder / "trials.jsonl").open("wb") as trials,
-            (folder / "timings.jsonl").open("wb") as timings,
-        ):
-            for trial in _trials(base, scored=prediction_file.scored):
-                trials.write(canonical(trial) + b"\n")
-                timings.write(b"{}\n")
+        write_lines(folder / "items.jsonl", _items(base))
+        write_trials(folder, _trials(base, scored=prediction_file.scored))
     finally:
         base.close()
         scratch.unlink(missing_ok=True)
-    run = create_run(folder.parent, folder.name, {**manifest, "run": name})
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    run_items = RunItems(run.path, run.manifest.domains)
-    write_scores(run, TASKS["closed"], run_items)
-    finish(run, TASKS["closed"], run_items, [], sealed_at=now)
+    seal_import(folder, name, manifest, TASKS["closed"])
 
 
 class _Names:
@@ -273,7 +264,7 @@ def add_trial(base: sqlite3.Connection, prediction: Prediction, item: str) -> No
         ) from None
 
 
-def _write_items(base: sqlite3.Connection, file: IO[bytes]) -> None:
+def _items(base: sqlite3.Connection) -> Iterator[dict[str, Any]]:
     rows = base.execute(
         "SELECT domain, item, key, cluster, question, reference FROM item ORDER BY domain, item"
     )
@@ -281,7 +272,7 @@ def _write_items(base: sqlite3.Connection, file: IO[bytes]) -> None:
         record = {"id": item, "domain": domain, "kind": "public", "answer_type": "closed"}
         names = ("expected", "cluster", "question", "reference")
         record.update({k: v for k, v in zip(names, more, strict=True) if v is not None})
-        file.write(canonical(record) + b"\n")
+        yield record
 
 
 def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any]]:
@@ -294,21 +285,6 @@ def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any
         outcome, reason = ("answered", "imported") if value is not None else missing
         place = (domain, model, setting, mode, item, repeat)
         yield imported_trial(place, prediction or "", outcome, value, reason)
-
-
-def imported_trial(
-    place: TrialKey, text: str, outcome: str, value: str | None, reason: str
-) -> dict[str, Any]:
-    """Return the line of trials.jsonl of an answer that came with an import."""
-    return {
-        "schema_version": 1,
-        **dict(zip(TRIAL_KEY, place, strict=True)),
-        "text": text,
-        "finish": "stop",
-        "outcome": outcome,
-        "value": value,
-        "reason": reason,
-    }
 
 
 def distinct(base: sqlite3.Connection, column: str, table: str = "trial") -> list[str]:

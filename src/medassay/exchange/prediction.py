@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from medassay.core.canonical import short_hash
-from medassay.core.json import storable
+from medassay.core.json import storable_value
 from medassay.core.records.model import ModelSpec
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource
@@ -100,19 +100,9 @@ def lenient_json(data: bytes, where: str) -> Any:
     """
     try:
         document = json.loads(data)
-        return _storable(document) if b"\\ud" in data.lower() else document
+        return storable_value(document) if b"\\ud" in data.lower() else document
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not valid JSON: {error}") from None
-
-
-def _storable(value: Any) -> Any:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        return [_storable(inner) for inner in value]
-    if isinstance(value, dict):
-        return {storable(key): _storable(inner) for key, inner in value.items()}
-    return value
 
 
 def refuse_alike(names: Iterable[str], what: str) -> None:

@@ -175,10 +175,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> int:
     InputError
         When there is none, or the file is there already.
     """
-    if not rows:
-        raise InputError(f"{path}: nothing to write; the study has no such reviews")
-    if path.exists():
-        raise InputError(f"{path}: exists already; nothing was overwritten")
+    check_rows([(path, rows)])
     part = path.with_name(f"{path.name}.part")
     with part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")

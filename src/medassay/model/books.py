@@ -7,6 +7,7 @@ import msgspec
 from medassay.core.amount import Amount
 from medassay.core.records.completion import Usage
 from medassay.core.records.model import ModelSpec
+from medassay.errors import Permanent, Transient
 
 
 class Booking(msgspec.Struct, frozen=True):
@@ -33,3 +34,17 @@ class Books(Protocol):
 
     def keep(self, booking: Booking) -> None:
         """Let a booking stand: nobody knows what the request used."""
+
+
+def settle_failed(books: Books, booking: Booking, error: BaseException) -> None:
+    """Settle a request that has no reply where it is known that nothing was generated for it.
+
+    Otherwise it counts as paid.
+    """
+    refused = isinstance(error, Permanent) and error.refused
+    if refused or (isinstance(error, Transient) and error.overload):
+        books.settle(booking, Usage())
+    elif isinstance(error, Transient) and error.unconnected:
+        books.settle(booking, Usage(), calls=0)
+    else:
+        books.keep(booking)

@@ -261,7 +261,9 @@ def _ends(tokens: Sequence[str], text: str) -> tuple[int | None, ...]:
     for number in range(len(tokens) - 1, -1, -1):
         token = tokens[number]
         if at is None:  # behind a part of a character: the next whole token tells where we are
-            at = _token_end(tokens, number, text, _known_end(ends, text))
+            # An unknown token ends before the last one known.
+            known = next((end for end in reversed(ends) if end is not None), len(text))
+            at = _token_end(tokens, number, text, known)
         ends.append(at if token or not at else None)
         if not token:  # as some servers write the first part of a character
             continue
@@ -274,11 +276,6 @@ def _ends(tokens: Sequence[str], text: str) -> tuple[int | None, ...]:
         else:
             raise WrongEchoError(f"the tokens echoed are not the prompt: {token[:40]!r}")
     return tuple(reversed(ends))
-
-
-def _known_end(ends: Sequence[int | None], text: str) -> int:
-    """Return the place before which an unknown token ends: that of the last one known."""
-    return next((end for end in reversed(ends) if end is not None), len(text))
 
 
 def _token_end(tokens: Sequence[str], number: int, text: str, before: int) -> int | None:

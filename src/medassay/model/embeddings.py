@@ -15,7 +15,7 @@ from medassay.core.records.completion import Usage
 from medassay.core.records.model import ModelSpec
 from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Permanent, Transient
-from medassay.model.books import Books
+from medassay.model.books import Books, settle_failed
 from medassay.model.openai_compatible import OpenAICompatible
 from medassay.model.openai_reply import UNREADABLE, ReplyUsage, part_of, token_count
 from medassay.model.retry import retries
@@ -88,14 +88,7 @@ class EndpointEmbedder(OpenAICompatible):
         try:
             data, _ = await self._post(body)
         except BaseException as error:
-            if (isinstance(error, Permanent) and error.refused) or (
-                isinstance(error, Transient) and error.overload
-            ):
-                self.books.settle(booking, Usage())
-            elif isinstance(error, Transient) and error.unconnected:
-                self.books.settle(booking, Usage(), calls=0)
-            else:
-                self.books.keep(booking)
+            settle_failed(self.books, booking, error)
             raise
         read = _tokens(data)
         if read:

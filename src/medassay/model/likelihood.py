@@ -159,12 +159,7 @@ class LikelihoodEngine:
     def joined(parts: Sequence[LogLikelihood]) -> LogLikelihood:
         """Return the likelihood of a text from those of its windows."""
         tokens = tuple(value for part in parts for value in part.tokens)
-        return LogLikelihood(
-            total=sum(tokens),
-            n_tokens=len(tokens),
-            greedy=all(part.greedy for part in parts),
-            tokens=tokens,
-        )
+        return of_tokens(tokens, [bool(part.greedy) for part in parts])
 
     def encode(self, context: str, continuation: str) -> Request:
         """Return the tokens of a context and of its continuation, tokenised together."""

@@ -62,7 +62,10 @@ def measure(
         except ValueError as error:
             completions.append(Permanent(f"{name}: {error}"))
     seconds = (time.perf_counter() - started) / len(prompts)
-    return [_timed(completion, seconds) for completion in completions]
+    return [
+        replace(completion, seconds=seconds) if isinstance(completion, Completion) else completion
+        for completion in completions
+    ]
 
 
 def _request_of(prompt: Prompt) -> LikelihoodRequest:
@@ -142,10 +145,4 @@ def _relaxed_completion(
         text="",
         usage=Usage(prompt=len(engine.ids(context)), completion=written),
         drawn=sampled.to_dict(stride=setting.stride),
-    )
-
-
-def _timed(completion: Completion | Permanent, seconds: float) -> Completion | Permanent:
-    return (
-        replace(completion, seconds=seconds) if isinstance(completion, Completion) else completion
     )

@@ -18,6 +18,7 @@ from medassay.core.records.relaxed import (
     prefixes,
     tables,
 )
+from medassay.model.context import blank_after
 from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Ids, PackedRow, lacks_memory, log_probabilities
 from medassay.model.sampling import States, draw
@@ -100,8 +101,7 @@ def _target(engine: LikelihoodEngine, context: str, target: str) -> Ids:
     """
     if not target.strip():
         raise ValueError("an empty target has no likelihood")
-    blank = "" if not context or context[-1].isspace() else " "
-    return engine.ids(blank + target)
+    return engine.ids(blank_after(context) + target)
 
 
 def _scored_plainly(

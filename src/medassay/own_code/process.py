@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.json import storable
+from medassay.core.json import storable, storable_value
 from medassay.core.records.own_code import OWN_CODE, CodePart, OwnCode, Role
 from medassay.core.secret import secrets
 from medassay.errors import InputError
@@ -138,7 +138,7 @@ class CodeProcess:
             raise self._error("wrote into its answers")
         if "error" in reply:
             raise self._error(str(reply["error"]))
-        return _storable(reply["value"])
+        return storable_value(reply["value"])
 
     def _read(self, process: "subprocess.Popen[bytes]", until: float) -> bytes:
         """Return the next message.
@@ -211,17 +211,6 @@ def _send(process: "subprocess.Popen[bytes]", message: bytes, until: float) -> N
         if remaining <= 0 or not select.select([], [handle], [], remaining)[1]:
             raise TimeoutError
         rest = rest[os.write(handle, rest[:_BLOCK]) :]
-
-
-def _storable(value: Any) -> Any:
-    """Return JSON values whose texts can be stored."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        return [_storable(part) for part in value]
-    if isinstance(value, dict):
-        return {storable(key): _storable(part) for key, part in value.items()}
-    return value
 
 
 _processes: dict[tuple[Role, CodePart, float], CodeProcess] = {}

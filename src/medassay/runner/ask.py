@@ -17,13 +17,13 @@ from msgspec import field
 
 from medassay.core.canonical import canonical
 from medassay.core.log import log
-from medassay.core.records.completion import Completion, Reply, ReplyColumns, Usage
+from medassay.core.records.completion import Completion, Reply, ReplyColumns
 from medassay.core.records.model import Chat, ModelSpec, Sampling, SamplingObject
 from medassay.core.records.plan import EngineRules
 from medassay.core.records.prompt import Prompt
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, OverBudget, Permanent, Transient
-from medassay.model.books import Booking
+from medassay.model.books import Booking, settle_failed
 from medassay.model.retry import retries
 from medassay.runner.breaker import SUCCESS, CircuitBreaker, RecentEnds, Relay
 from medassay.runner.budget import Budget, estimated_tokens
@@ -277,7 +277,7 @@ class Asker:
             with attempt:
                 others_heard = self._successes[model] > successes
                 if not self._may_retry(last, sends, began, others_heard=others_heard):
-                    raise _ended(last)
+                    raise Permanent(str(last))  # not tried again
                 if sends >= MOST_SENDS:  # also a server that says "at once" is given time now
                     await asyncio.sleep(min(30.0, 0.4 * 2 ** min(sends - MOST_SENDS, 7)))
                 try:
@@ -289,7 +289,7 @@ class Asker:
                 except OverBudget:  # a larger budget asks it again
                     raise
                 except NotAsked:  # this one was asked: its own failure is its reason
-                    raise _ended(last) from None
+                    raise Permanent(str(last)) from None
         raise last  # pragma: no cover -- retry_context returns or raises
 
     async def _send(self, request: ModelRequest, *, retry: int) -> Completion:
@@ -326,7 +326,7 @@ class Asker:
                 passing.retry_after = min(passing.retry_after, patience)
             gate.failed(overload=passing.overload, retry_after=passing.retry_after)
             if booking is not None:
-                self._settle_failed(booking, error)
+                settle_failed(self.budget, booking, error)
             self._note(spec, error)
             raise
         if completion.tells_usage:
@@ -338,19 +338,6 @@ class Asker:
         moderated = completion.finish == "moderation"
         self.hear(spec.id, RecentEnds(failed=1, last=completion.text) if moderated else SUCCESS)
         return redacted(completion)
-
-    def _settle_failed(self, booking: Booking, error: BaseException) -> None:
-        """Settle a request that has no reply where it is known that nothing was generated for it.
-
-        Otherwise it counts as paid.
-        """
-        refused = isinstance(error, Permanent) and error.refused
-        if refused or (isinstance(error, Transient) and error.overload):
-            self.budget.settle(booking, Usage())
-        elif isinstance(error, Transient) and error.unconnected:
-            self.budget.settle(booking, Usage(), calls=0)
-        else:
-            self.budget.keep(booking)
 
     def _may_retry(self, last: Transient, sends: int, began: float, *, others_heard: bool) -> bool:
         """Tell whether a request that failed in passing may be sent once more.
@@ -525,11 +512,6 @@ def request_constant(spec: ModelSpec, sampling: Sampling) -> RequestConstant:
     if spec.provider == "fake":
         constant["script"] = spec.script
     return constant
-
-
-def _ended(error: Transient) -> Permanent:
-    """Return a failure that is not tried again."""
-    return Permanent(str(error))
 
 
 def _backoff(error: Exception) -> bool | float:

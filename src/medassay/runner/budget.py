@@ -38,9 +38,7 @@ def estimated_tokens(prompt: Prompt) -> int:
         return (len(prompt.encoded) + len(prompt.tools)) // CHARACTERS_PER_TOKEN + 8
     read = sum(len(message_text(m)) for m in prompt.messages) // CHARACTERS_PER_TOKEN + 8
     read += PICTURE_TOKENS * sum(len(pictures_in(m)) for m in prompt.messages)
-    if prompt.likely is None or prompt.likely.relaxed is not None:
-        return read
-    return read * len(prompt.likely.continuations)
+    return read * _times(prompt)
 
 
 def most_written(spec: ModelSpec, prompt: Prompt) -> int:
@@ -66,9 +64,7 @@ def most_read(spec: ModelSpec, prompt: Prompt) -> int:
         read = len(prompt.encoded)
     read += len(prompt.tools) + len(prompt.schema) + _FRAME * (1 + len(prompt.messages))
     read += len(canonical(spec.extra_body)) if spec.extra_body else 0
-    if prompt.likely is None or prompt.likely.relaxed is not None:
-        return read
-    return read * len(prompt.likely.continuations)
+    return read * _times(prompt)
 
 
 def estimated_cost(spec: ModelSpec, read: int, written: int) -> float:
@@ -86,7 +82,8 @@ def most_of(spec: ModelSpec, prompt: Prompt) -> Amount:
         written = sum(len(text.encode()) for text in prompt.likely.continuations)
     price = spec.known_price
     most = Usage(prompt=read, completion=written)
-    return used(None if price is None else price.dearest, most, calls=_requests(spec, prompt))
+    calls = 1 if spec.in_process else _times(prompt)
+    return used(None if price is None else price.dearest, most, calls=calls)
 
 
 def _numbers(body: Any, names: Collection[str]) -> list[int]:
@@ -99,11 +96,11 @@ def _numbers(body: Any, names: Collection[str]) -> list[int]:
     return numbers + [body[name] for name in names if type(body.get(name)) is int]
 
 
-def _requests(spec: ModelSpec, prompt: Prompt) -> int:
-    """Return how many requests a prompt makes: an endpoint is asked for each text whose likelihood
+def _times(prompt: Prompt) -> int:
+    """Return how often a prompt is read, and an endpoint asked: once for each text whose likelihood
     it shall tell.
     """
-    if prompt.likely is None or prompt.likely.relaxed is not None or spec.in_process:
+    if prompt.likely is None or prompt.likely.relaxed is not None:
         return 1
     return len(prompt.likely.continuations)
 

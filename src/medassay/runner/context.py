@@ -8,7 +8,6 @@ them again.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from medassay.errors import InputError, IntegrityError, Interrupted
 from medassay.model.books import Books
 from medassay.model.spec import ModelsSource
 from medassay.runner.event_loop import run_async
-from medassay.runner.progress import ProgressFactory, Silent, Stop
+from medassay.runner.progress import ProgressFactory, Stop, watching
 from medassay.storage.measure import MeasureStore
 
 if TYPE_CHECKING:
@@ -145,10 +144,9 @@ class Contexts:
         index = self._searched()
         index.use(models_file, secrets, books)
         sizes = Counter({("index", "queries"): len(queries)})
-        bar = watch("queries", sizes, Counter()) if watch else nullcontext(Silent())
         keys = list(queries)
         stop = Stop()
-        with bar as progress:
+        with watching(watch, "queries", sizes, Counter()) as progress:
 
             async def work() -> None:
                 try:

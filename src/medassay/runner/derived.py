@@ -3,7 +3,6 @@
 The source keeps its bytes.
 """
 
-import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import msgspec
 
 from medassay.bank.check import form_of
 from medassay.core.canonical import short_hash
+from medassay.core.clock import now
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
@@ -80,9 +80,8 @@ def derived_run(
     counter, last = latest(runs, name)
     if last is not None and not last.sealed:
         return last
-    created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     identity.pop("parsers", None)  # hashes in place of which there are revisions now
-    manifest: ManifestObject = {**identity, "created_at": created, **surroundings()}
+    manifest: ManifestObject = {**identity, "created_at": now(), **surroundings()}
     return create_run(runs, f"{name}-{counter + 1}", manifest)
 
 

@@ -1,6 +1,5 @@
 """Which run of a plan is to be done: a finished one, one that was interrupted, or a new one."""
 
-import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import msgspec
 
 from medassay.core.again import Again, read_again
 from medassay.core.canonical import canonical
+from medassay.core.clock import now
 from medassay.core.log import log
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.plan import Plan
@@ -147,11 +147,10 @@ def _open(plan_hash: str, identity: ManifestObject, title: str, runs: Path) -> R
         alike = all((name in run.manifest_document) == (name in identity) for name in _ASIDE)
         if not run.sealed and alike and _same(run, identity):
             return run
-    created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = f"{plan_hash}-{counter + 1}"
     packaged = any(m["path"].startswith("embedded:") for m in identity["models"].values())
     around = surroundings(packaged=packaged)
-    manifest: ManifestObject = {**identity, "name": title, "created_at": created, **around}
+    manifest: ManifestObject = {**identity, "name": title, "created_at": now(), **around}
     return create_run(runs, name, manifest)
 
 

@@ -5,6 +5,7 @@ import time
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
+from medassay.core.clock import now
 from medassay.core.log import log
 from medassay.core.records.sealed_object import FindingObject
 from medassay.core.records.target import Criteria
@@ -22,16 +23,17 @@ def finish(
     items: RunItems,
     findings: list[FindingObject],
     *,
-    sealed_at: str,
+    sealed_at: str = "",
     secret: str | None = None,
 ) -> None:
     """Compute the statistics of a run from its trials and scores, and seal it.
 
     Parameters
     ----------
+    sealed_at : default: now
     secret : what the commitments to synthetic items are salted with; None draws a new one
     """
-    began = time.monotonic()
+    sealed_at, began = sealed_at or now(), time.monotonic()
     statistics = RunStatistics(items, run.manifest, task)
     judgements = read_judgements(run, items)
     for trial, score in read_scored_trials(run.path):

@@ -185,6 +185,7 @@ class JudgeStageSpec(msgspec.Struct, frozen=True):
     seed: int
     again: Mapping[int, int]
     majority: Mapping[str, str] = msgspec.field(default_factory=dict)  # no baseline judges
+    secret_names: tuple[str, ...] = ()  # judges call no tools
 
     @classmethod
     def of(cls, queue: JudgingQueue, again: Mapping[int, int]) -> "JudgeStageSpec":
@@ -205,11 +206,6 @@ class JudgeStageSpec(msgspec.Struct, frozen=True):
     def specs(self) -> Mapping[str, ModelSpec]:
         """Return who is asked."""
         return {spec.id: spec for seats in self.seats.values() for spec in seats}
-
-    @property
-    def secret_names(self) -> tuple[str, ...]:
-        """Return nothing: judges call no tools."""
-        return ()
 
     def open(
         self,

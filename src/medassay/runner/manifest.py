@@ -178,7 +178,9 @@ def methodology(
             "metric": schedule.task.metric,
             "template": schedule.template_ids,
             "extraction": plan.extraction,
-            **_hashes(),
+            # What stands in every methodology for parts at revision 1; only later ones are added.
+            "parsers": before_revisions()["parsers"],
+            "scorers": before_revisions()["scorers"],
             "shuffle_options": plan.shuffle_options,
             "few_shot_k": plan.few_shot_k,
             "seed": plan.seed,
@@ -193,15 +195,6 @@ def methodology(
             **raised_entry(schedule.task, graders_in(assignment)),
         }
     )
-
-
-def _hashes() -> ManifestObject:
-    """Return what stands in every methodology for parsers and scorers at revision 1.
-
-    Only later revisions are added.
-    """
-    last = before_revisions()
-    return {"parsers": last["parsers"], "scorers": last["scorers"]}
 
 
 def raised_entry(task: Task, graders: Iterable[Grader] = ()) -> dict[str, dict[str, list[str]]]:

@@ -8,7 +8,7 @@ off goes on where it was, and a second run with the same answers computes nothin
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
 from medassay.errors import InputError, UnavailableError
 from medassay.runner.engine.stage import Engine
-from medassay.runner.progress import ProgressFactory, Silent
+from medassay.runner.progress import ProgressFactory, watching
 from medassay.score.catalog import TEXT_MEASURES
 from medassay.score.measure import Pair, TextMeasure, Values
 from medassay.score.text import LEXICAL
@@ -94,18 +94,9 @@ def _places(options: Sequence[str]) -> dict[str, str]:
     return places
 
 
-class MetricComputation:
-    """What a metric, prepared for its references, says of some pairs.
-
-    Each process loads its model once.
-    """
-
-    def __init__(self, gauge: TextMeasure) -> None:
-        self._gauge = gauge
-
-    def __call__(self, pairs: Mapping[str, Pair]) -> dict[str, Values]:
-        """Return key → values."""
-        return dict(zip(pairs, self._gauge.score(list(pairs.values())), strict=True))
+def _values(gauge: TextMeasure, pairs: Mapping[str, Pair]) -> dict[str, Values]:
+    """Return key → values of pairs, by a metric that was prepared for their references."""
+    return dict(zip(pairs, gauge.score(list(pairs.values())), strict=True))
 
 
 def measure(
@@ -128,7 +119,7 @@ def measure(
         gauge.prepare(references)
         stores[name] = MeasureStore(workspace / "measures", _store_name(gauge))
         try:
-            _compute(run, items, name, MetricComputation(gauge), stores[name], watch, engine)
+            _compute(run, items, name, gauge, stores[name], watch, engine)
         finally:
             gauge.close()
     part = run.path / "scores.jsonl.part"
@@ -156,7 +147,7 @@ def _compute(
     run: Run,
     items: RunItems,
     name: str,
-    task: MetricComputation,
+    gauge: TextMeasure,
     store: MeasureStore,
     watch: ProgressFactory | None,
     engine: Engine,
@@ -167,12 +158,11 @@ def _compute(
         sizes[name, "pairs"] += len(chunk)
     if not sizes:
         return
-    bar = watch(f"pairs by {name}", sizes, Counter()) if watch else nullcontext(Silent())
-    with bar as progress:
+    with watching(watch, f"pairs by {name}", sizes, Counter()) as progress:
         batches = (
             pair_group for pairs in _missing(run, items, store) for pair_group in _alike(pairs)
         )
-        for values in engine.spread(task, batches):
+        for values in engine.spread(partial(_values, gauge), batches):
             store.put(values)
             progress.advance(name, "pairs", "answered", len(values))
 
@@ -214,7 +204,7 @@ def compared(
     store = MeasureStore(folder, _store_name(gauge))
     missing = {k: p for p in pairs if (k := pair_key(*p)) not in store}
     try:
-        for values in engine.spread(MetricComputation(gauge), _alike(missing)):
+        for values in engine.spread(partial(_values, gauge), _alike(missing)):
             store.put(values)
     finally:
         gauge.close()

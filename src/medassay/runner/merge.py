@@ -9,13 +9,13 @@ synthetic items where a member has none.
 import hashlib
 import heapq
 import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.files import whole_folder, write_lines
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.sealed_object import TimingObject, TrialKeys, place_of
 from medassay.errors import IncompleteError, InputError
@@ -66,15 +66,8 @@ def join_runs(runs: Sequence[Run], folder: Path) -> Run:
     place = folder / name
     if place.exists():
         return open_run(place)
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder))
-    draft.chmod(0o755)
-    try:
+    with whole_folder(place) as draft:
         _fill(draft, members, name, drawn_as)
-        draft.rename(place)
-    finally:
-        if draft.exists():
-            shutil.rmtree(draft)
     return open_run(place)
 
 
@@ -144,14 +137,13 @@ def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> Non
     copy_kept(members[0].path, folder)
     trials, timings = folder / "trials.jsonl", folder / "timings.jsonl"
     with trials.open("wb") as trials_file, timings.open("wb") as other:
-        for trial, timing in _merged(_timed(run) for run in members):
+        for trial, timing in heapq.merge(*map(_timed, members), key=lambda pair: place_of(pair[0])):
             trials_file.write(canonical(trial) + b"\n")
             other.write(canonical(timing) + b"\n")
     for file in ("scores.jsonl", *JUDGED):
         if (members[0].path / file).exists():
-            with (folder / file).open("wb") as target:
-                for record, _ in _merged(_alone(run, file) for run in members):
-                    target.write(canonical(record) + b"\n")
+            lines = heapq.merge(*(read_jsonl(run.path / file) for run in members), key=place_of)
+            write_lines(folder / file, lines)
     manifest = _manifest(members, drawn_as)
     write_new(
         folder / "manifest.json",
@@ -165,22 +157,12 @@ def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> Non
     finish(merged, task, items, findings, sealed_at=sealed_at, secret=_secret(members))
 
 
-def _merged(
-    streams: Iterable[Iterator[tuple[TrialKeys, TimingObject]]],
-) -> Iterator[tuple[TrialKeys, TimingObject]]:
-    return heapq.merge(*streams, key=lambda pair: place_of(pair[0]))
-
-
 def _timed(run: Run) -> Iterator[tuple[TrialKeys, TimingObject]]:
     return zip(
         read_jsonl(run.path / "trials.jsonl"),
         read_jsonl(run.path / "timings.jsonl"),
         strict=True,
     )
-
-
-def _alone(run: Run, file: str) -> Iterator[tuple[TrialKeys, TimingObject]]:
-    return ((record, {}) for record in read_jsonl(run.path / file))
 
 
 def _manifest(members: Sequence[Run], drawn_as: str) -> ManifestObject:

@@ -3,13 +3,13 @@ published.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from medassay.core.ledger import LEDGER
+from medassay.core.ledger import LEDGER, publications_in
 from medassay.errors import IntegrityError
 from medassay.runner.spending import spent_in_all
 from medassay.storage.journal import JOURNAL, VERDICTS
@@ -136,20 +136,14 @@ def _verdicts(run: Run) -> int:
 def _published(workspace: Path) -> dict[str, list[str]]:
     """Return id of a run → the publications that hold it, of all sites in a workspace."""
     places: dict[str, list[str]] = {}
-    for run, place in _publications(workspace):
-        places.setdefault(run, []).append(place)
-    return places
-
-
-def _publications(workspace: Path) -> Iterator[tuple[str, str]]:
     for ledger in sorted(workspace.rglob(LEDGER)):
         site = ledger.parent
         try:
-            events = [entry.event for entry in read_ledger(site)]
+            events = publications_in(read_ledger(site))
         except IntegrityError:  # `verify` says what is wrong with a site
             continue
         for event in events:
-            if event.is_publication:
-                place = f"{site.relative_to(workspace).as_posix()}/p/{event.publication}"
-                for run in (event.run, *event.joined):
-                    yield run, place
+            place = f"{site.relative_to(workspace).as_posix()}/p/{event.publication}"
+            for run in (event.run, *event.joined):
+                places.setdefault(run, []).append(place)
+    return places

@@ -74,11 +74,6 @@ class _PreviewCounter(msgspec.Struct):
             self.tokens += tokens + written
             self.money += estimated_cost(self.spec, tokens, written)
 
-    def add_all(self, prompts: Iterable[Prompt]) -> None:
-        """Count some prompts."""
-        for prompt in prompts:
-            self.add(prompt)
-
     def preview(self) -> ModelPreview:
         """Return the counts."""
         return ModelPreview(

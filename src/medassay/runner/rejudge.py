@@ -1,6 +1,5 @@
 """A sealed run judged again: a new run with its answers and other verdicts."""
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -274,8 +273,7 @@ def _judge_derived(
                 source=None if again is None else source,
             )
             judge(derived, task, assignment, items, context)
-            now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            finish(derived, task, items, [], sealed_at=now)
+            finish(derived, task, items, [])
         carry_home(derived.path)
     return open_run(derived.path)
 

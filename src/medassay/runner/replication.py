@@ -61,23 +61,17 @@ def stored_run(runs: Path, plan_hash: str, contents: Collection[str]) -> Run | N
 
 
 def findings_of(
-    stored: Run | None, fresh: Run, task: Task, items: RunItems, *, opened: str
+    stored: Run | None, run: Run, task: Task, items: RunItems, *, opened: str
 ) -> list[FindingObject]:
-    """Return what a fresh run found; [] for a run that is held against no other."""
-    if stored is None:
-        return []
-    return compare_with_stored(stored, fresh, task, items, opened=opened)
-
-
-def compare_with_stored(
-    stored: Run, run: Run, task: Task, items: RunItems, *, opened: str
-) -> list[FindingObject]:
-    """Return a finding for every trial that differs, and write the summary by cell into the run.
+    """Return a finding for every trial that differs, and write the summary by cell into the run;
+    [] for a run that is held against no other.
 
     Parameters
     ----------
     opened : the time that the findings bear
     """
+    if stored is None:
+        return []
     # Scores of two metrics have no mean in common.
     cells: dict[tuple[CellKey, str], _Cell] = {}
     tasks = {part.name: part for part, _ in task.single_tasks}

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ from medassay.kinds.catalog import OWN_TASKS, TASKS
 from medassay.model.spec import named
 from medassay.prompt.own_template import is_file
 from medassay.prompt.render import (
-    PromptPart,
     Template,
     check_examples,
     choose_examples,
@@ -267,24 +267,16 @@ class Schedule:
             return list(self.prompts)[:1]
         return sorted(self._fallback if name in self.without else self.prompts)
 
-    def _modes(self, spec: ModelSpec) -> list[str]:
-        """Return the modes of a model's rows.
-
-        A baseline reads no prompt and calls nothing, so one says all.
-        """
-        modes: list[str] = sorted(self.plan.modes)
-        return modes[:1] if spec.is_baseline else modes
-
     def _cells(self) -> list[Cell]:
-        plan_cells = []
+        cells: list[Cell] = []
+        base = 0
         for domain in sorted(self._places):
             for model, spec in sorted(self.specs.items()):
-                for setting in self._settings(model, spec):
-                    plan_cells += [(domain, model, setting, mode) for mode in self._modes(spec)]
-        cells, base = [], 0
-        for domain, model, setting, mode in plan_cells:
-            cells.append(Cell(domain, model, setting, mode, base))
-            base += len(self._places[domain]) * self.plan.repeats
+                # A baseline reads no prompt and calls nothing, so one mode says all.
+                modes = sorted(self.plan.modes)[: 1 if spec.is_baseline else None]
+                for setting, mode in product(self._settings(model, spec), modes):
+                    cells.append(Cell(domain, model, setting, mode, base))
+                    base += len(self._places[domain]) * self.plan.repeats
         return cells
 
     @property
@@ -391,7 +383,13 @@ class Schedule:
         spec = self.specs[cell.model]
         turns: tuple[Message, ...] = ()
         if self.task.asks == "alone":
-            return self._alone(item)
+            return Prompt(
+                item_id=item.id,
+                messages=(),
+                encoded=b"[]",
+                template="",
+                likely=LikelihoodRequest(continuations=(item.reference_text,)),
+            )
         part = self.task.part(item.form)
         other = cell.model in self.without
         prompts = self._prompts_of[part.name]
@@ -417,7 +415,9 @@ class Schedule:
         if self.tools and cell.mode == "tools":
             prompt = self._with_limit(spec, prompt, part)
             return msgspec.structs.replace(
-                prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}"
+                prompt,
+                tools=self.tools,
+                template=f"{prompt.template}+{load_part('tools').id}",
             )
         if self.task.asks == "reply" or other or spec.is_baseline:
             return self._with_limit(spec, self.room.fit(spec, item, prompt), part)
@@ -454,14 +454,10 @@ class Schedule:
         """
         if cell.mode != "tools" or self.plan.tools is None or spec.is_baseline:
             return spec.system_line, spec.system_role
-        text = self._part.text(item.language, calls=self.plan.tools.max_calls)
+        text = load_part("tools").text(item.language, calls=self.plan.tools.max_calls)
         if spec.system_role == "none":
             return text, "question"
         return "\n\n".join(filter(None, (spec.system_line, text))), spec.system_role
-
-    @property
-    def _part(self) -> PromptPart:
-        return load_part("tools")
 
     def _request(self, item: Item, prompt: Prompt, template: Template) -> LikelihoodRequest:
         """Return what is asked instead of a reply."""
@@ -475,16 +471,6 @@ class Schedule:
             relaxed = self.plan.relaxed_perplexity or RelaxedSetting()
         return LikelihoodRequest(
             continuations=texts, chat_template=self.task.chat_template, relaxed=relaxed
-        )
-
-    @staticmethod
-    def _alone(item: Item) -> Prompt:
-        return Prompt(
-            item_id=item.id,
-            messages=(),
-            encoded=b"[]",
-            template="",
-            likely=LikelihoodRequest(continuations=(item.reference_text,)),
         )
 
     def majority(self) -> dict[str, str]:

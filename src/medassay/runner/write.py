@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import BinaryIO
@@ -12,6 +12,7 @@ import msgspec
 from medassay.bank.folder import bank_record
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
+from medassay.core.files import write_lines
 from medassay.core.records.answer import Answer
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
@@ -40,9 +41,7 @@ def write_items(run: Run, schedule: Schedule) -> RunItems:
     was_there = items_file.exists()
     if not was_there:
         part = items_file.with_suffix(".part")
-        with part.open("wb") as file:
-            for bank, position in schedule.items():
-                file.write(canonical(bank_record(bank, position)) + b"\n")
+        write_lines(part, (bank_record(bank, position) for bank, position in schedule.items()))
         part.rename(items_file)
     return RunItems(run.path, run.manifest.domains, check=was_there)
 
@@ -190,29 +189,27 @@ def write_scores(run: Run, task: Task, items: RunItems, engine: Engine | None = 
     place = str(run.path.resolve()) if mirror is None else mirror.called(run.path)
     part = run.path / "scores.jsonl.part"
     with part.open("wb") as scores:
-        task_of_parts = ScoringParts(place, run.manifest.domains, task)
+        task_of_parts = partial(_scored_part, place, run.manifest.domains, task)
         parts = line_parts(run.path / "trials.jsonl", _PART)
         for lines in engine.spread(task_of_parts, parts):
             scores.write(lines)
     part.replace(run.path / "scores.jsonl")
 
 
-class ScoringParts:
-    """Scores some lines of the trials of a run, in any process that sees the run."""
-
-    def __init__(self, place: str, domains: Mapping[str, str], task: Task) -> None:
-        self._place, self._domains, self._task = place, domains, task
-
-    def __call__(self, part: tuple[int, int]) -> bytes:
-        """Return the lines of scores.jsonl for so many trials from an offset on."""
-        folder, items = _run_and_items(self._place, tuple(sorted(self._domains.items())))
-        scoring, offset, count = TaskScorer(self._task), *part
-        line = []
-        for trial in islice(read_trials(folder, offset=offset), count):
-            item = items.get(trial.domain, trial.item)
-            score = scoring.record(item, trial.place, trial.answer, trial.text or "")
-            line.append(canonical(score) + b"\n")
-        return b"".join(line)
+def _scored_part(
+    place: str, domains: Mapping[str, str], task: Task, part: tuple[int, int]
+) -> bytes:
+    """Return the lines of scores.jsonl for so many trials of a run from an offset on, in any
+    process that sees the run.
+    """
+    folder, items = _run_and_items(place, tuple(sorted(domains.items())))
+    scoring, offset, count = TaskScorer(task), *part
+    lines = []
+    for trial in islice(read_trials(folder, offset=offset), count):
+        item = items.get(trial.domain, trial.item)
+        score = scoring.record(item, trial.place, trial.answer, trial.text or "")
+        lines.append(canonical(score) + b"\n")
+    return b"".join(lines)
 
 
 @lru_cache(maxsize=1)

@@ -50,7 +50,7 @@ def leftovers(workspace: Path, sites: Sequence[Path] = ()) -> list[Leftover]:
     leftovers_found = [
         _leftover(run.path, "unfinished", "not sealed, nobody works at it")
         for run in runs
-        if _is_left(run)
+        if not run.sealed and not at_work(run.path)
     ]
     leftovers_found += [
         _leftover(path, "superseded", "a later run of its plan is sealed") for path in sorted(gone)
@@ -81,10 +81,6 @@ def remove(leftovers_chosen: Iterable[Leftover]) -> int:
             leftover.path.unlink(missing_ok=True)
         freed += leftover.size
     return freed
-
-
-def _is_left(run: Run) -> bool:
-    return not run.sealed and not at_work(run.path)
 
 
 def at_work(folder: Path) -> bool:

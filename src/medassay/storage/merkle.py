@@ -157,8 +157,7 @@ def _subproof(records: Sequence[bytes], earlier: int, *, is_whole: bool) -> list
 
 def _root_of(records: Iterable[bytes]) -> bytes:
     tree = MerkleTree()
-    for record in records:
-        tree.add(record)
+    tree.extend(records)
     return tree.root()
 
 

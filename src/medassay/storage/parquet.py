@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medassay.core.canonical import canonical
+from medassay.core.files import write_lines
 from medassay.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def write_parquet(
     if not has_parquet():
         raise UnavailableError(f"{asked_by} needs DuckDB: pip install 'medassay[data]'")
     lines = to.with_suffix(".rows")
-    with lines.open("wb") as file:
-        for row in rows:
-            file.write(canonical({name: row.get(name) for name in types}) + b"\n")
+    write_lines(lines, ({name: row.get(name) for name in types} for row in rows))
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
     target = str(to).replace("'", "''")
     with _database().cursor() as base:

@@ -157,15 +157,11 @@ class ResponseStore:
         """
         # Read from a snapshot: locking the index for each reply takes three times as long.
         if time.monotonic() >= self._snapshot_ends:
-            self._begin_snapshot()
+            self._end_snapshot()  # what other processes have indexed by now is read, for a second
+            self._reader.execute("BEGIN")
+            self._snapshot_ends = time.monotonic() + _SNAPSHOT
         row = self._reader.execute("SELECT body FROM response WHERE key = ?", (key,)).fetchone()
         return None if row is None else _decode_completion(row[0])
-
-    def _begin_snapshot(self) -> None:
-        """Read what other processes have indexed by now, and read of that for a second."""
-        self._end_snapshot()
-        self._reader.execute("BEGIN")
-        self._snapshot_ends = time.monotonic() + _SNAPSHOT
 
     def _end_snapshot(self) -> None:
         """Let the next look-up see all that is indexed by then; nothing holds old pages."""

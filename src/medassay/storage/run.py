@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -339,11 +339,8 @@ def is_locked(lock: Path) -> bool:
 
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, read in blocks."""
-    digest = sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return file_digest(file, "sha256").hexdigest()
 
 
 def record_root(folder: Path) -> tuple[str, int]:

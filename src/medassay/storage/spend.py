@@ -228,16 +228,7 @@ class _Book(msgspec.Struct):
         elif "closed" in line:
             closing = msgspec.convert(line, _ClosingLine)
             self.closed = [
-                Spending(
-                    account=entry.account,
-                    model=entry.model,
-                    month=entry.month,
-                    amount=entry.amount,
-                    open=entry.open,
-                    currency=entry.currency,
-                    estimated=closing.estimated,
-                )
-                for entry in closing.closed
+                Spending(**asdict(entry), estimated=closing.estimated) for entry in closing.closed
             ]
         else:
             opening = msgspec.convert(line, _OpeningLine)
@@ -486,17 +477,9 @@ class SpendJournal:
 
 def closing(spendings_open: list[Spending], *, estimated: bool = False) -> bytes:
     """Return the last line of a file: its sums."""
-    sums = [
-        {
-            "account": spending.account,
-            "model": spending.model,
-            "month": spending.month,
-            "amount": asdict(spending.amount),
-            "open": asdict(spending.open),
-            "currency": spending.currency,
-        }
-        for spending in spendings_open
-    ]
+    sums = [msgspec.to_builtins(spending) for spending in spendings_open]
+    for entry in sums:
+        del entry["estimated"]  # stands once for all
     return canonical({"closed": sums, **({"estimated": True} if estimated else {})}) + b"\n"
 
 
@@ -584,24 +567,16 @@ class Sum(msgspec.Struct, frozen=True):
         )
         return " and ".join(filter(None, (amount_text, unknown)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the sum as plain JSON values."""
-        return asdict(self)
-
 
 def summed(rows: list[Spending], by: str) -> list[Sum]:
     """Return the sums by "model", "run" or "month", and by currency, sorted by name.
 
     Those without a price stand by themselves.
     """
-    names = {
-        "model": lambda spending: spending.model,
-        "run": lambda spending: spending.account,
-        "month": lambda spending: spending.month,
-    }
+    field = "account" if by == "run" else by
     gathered: dict[tuple[str, str], list[Spending]] = {}
     for spending in rows:
-        gathered.setdefault((names[by](spending), spending.currency), []).append(spending)
+        gathered.setdefault((getattr(spending, field), spending.currency), []).append(spending)
     return [
         Sum(
             name=name or "before there was a journal",

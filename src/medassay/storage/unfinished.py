@@ -1,10 +1,10 @@
 """The records of a run that is not finished, read from its journal while others may write to it."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ class JournalRecord(NamedTuple):
 
 
 _Place = tuple[TrialKey, str]  # of the trial, and who judged it
+_T = TypeVar("_T")
 
 
 class _Named(TrialLine, frozen=True, kw_only=True):
@@ -67,7 +68,7 @@ def read_journal(folder: Path) -> Iterator[JournalRecord]:
             _, _, number, offset, length = places[place]
             files[number].seek(offset)
             where = f"{Path(files[number].name).name} at byte {offset}"
-            parts = _parts_of(files[number].read(length), where)
+            parts = _decoded(_parts, files[number].read(length), where)
             yield JournalRecord(bytes(parts.record), bytes(parts.score), bytes(parts.timing), where)
 
 
@@ -81,7 +82,7 @@ def _places(files: Sequence[BinaryIO]) -> dict[_Place, tuple[str, int, int, int,
         for line in file:
             if not line.endswith(b"\n"):
                 break
-            named = _decoded(line, f"{Path(file.name).name} at byte {offset}")
+            named = _decoded(_named, line, f"{Path(file.name).name} at byte {offset}").record
             place = named.place, named.judge
             before = places.get(place)
             if before is None or _rank(*before[:2]) <= _rank(named.outcome, named.attempt):
@@ -95,16 +96,9 @@ def _rank(outcome: str, attempt: int) -> tuple[bool, int]:
     return outcome != "failed", attempt
 
 
-def _decoded(line: bytes, where: str) -> _Named:
+def _decoded(decode: Callable[[bytes], _T], line: bytes, where: str) -> _T:
     try:
-        return _named(line).record
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise IntegrityError(f"{where}: not a journal line; restore the file") from None
-
-
-def _parts_of(line: bytes, where: str) -> _Parts:
-    try:
-        return _parts(line)
+        return decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise IntegrityError(f"{where}: not a journal line; restore the file") from None
 

@@ -1,5 +1,8 @@
-"""CareQA, closed, in English and Spanish. From documentation (the set is on a hub only)."""
+"""CareQA in English and Spanish, and CareQA-Open: exam questions rephrased so that they need no
+options. From documentation (the sets are on a hub only).
+"""
 
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,30 +18,28 @@ from medassay.bank.builder import (
 from medassay.core.records.item import Bank
 
 
-class _CareQaQuestion(msgspec.Struct):
+class _CareQaQuestion(msgspec.Struct, kw_only=True):
     question: Cell
-    op1: Cell
-    op2: Cell
-    op3: Cell
-    op4: Cell
-    cop: Cell
     unique_id: Cell = None
     exam_id: Cell = None
     category: Cell = None
     year: Cell = None
 
 
-def load_en(root: Path) -> Bank:
-    """Return the English closed set."""
-    return _load(root, "en")
+class _ClosedQuestion(_CareQaQuestion, kw_only=True):
+    op1: Cell
+    op2: Cell
+    op3: Cell
+    op4: Cell
+    cop: Cell
 
 
-def load_es(root: Path) -> Bank:
-    """Return the Spanish closed set."""
-    return _load(root, "es")
+class _OpenQuestion(_CareQaQuestion, kw_only=True):
+    answer: Cell
 
 
 def _load(root: Path, language: str) -> Bank:
+    """Return a closed set."""
     draft = BankBuilder(
         f"careqa_{language}",
         licence="Apache-2.0",
@@ -48,7 +49,7 @@ def _load(root: Path, language: str) -> Bank:
     path = find_file(
         root, f"CareQA_{language}.json*", f"*CareQA_{language}*.json*", f"*_{language}*.csv"
     )
-    for number, row in enumerate(rows_of(path, read_records(path), _CareQaQuestion)):
+    for number, row in enumerate(rows_of(path, read_records(path), _ClosedQuestion)):
         key = whole_number(row.cop)
         draft.choice(
             f"careqa-{language}-{row.unique_id or row.exam_id or number}",
@@ -57,6 +58,31 @@ def _load(root: Path, language: str) -> Bank:
             None if key is None else key - 1,
             domain=str(row.category or "careqa"),
             language=language,
+            year=whole_number(row.year),
+        )
+    return draft.bank()
+
+
+load_en = partial(_load, language="en")
+load_es = partial(_load, language="es")
+
+
+def load_open(root: Path) -> Bank:
+    """Return the open set; the answer of the exam is the reference."""
+    draft = BankBuilder(
+        "careqa_open",
+        licence="Apache-2.0",
+        source="CareQA-Open, Spanish specialised health training exams 2020–2024, rephrased",
+        title="CareQA-Open",
+        limits="Most references are a few words long: BLEU without smoothing gives them nothing.",
+    )
+    path = find_file(root, "CareQA_en_open.json*", "*open*.json*", "*open*.csv")
+    for number, row in enumerate(rows_of(path, read_records(path), _OpenQuestion)):
+        draft.text(
+            f"careqa-open-{row.unique_id or row.exam_id or number}",
+            row.question,
+            row.answer,
+            category=str(row.category or "") or None,
             year=whole_number(row.year),
         )
     return draft.bank()

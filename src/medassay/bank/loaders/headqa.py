@@ -1,5 +1,6 @@
 """HEAD-QA, Spanish health exams, in Spanish and English. Verified on data."""
 
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -33,17 +34,8 @@ class _Exams(msgspec.Struct):
     language: str | None = None
 
 
-def load_en(root: Path) -> Bank:
-    """Return the English (machine-translated) test set."""
-    return _load(root, "en", "test_HEAD_EN.json", "HEAD_EN/test_HEAD_EN.json")
-
-
-def load_es(root: Path) -> Bank:
-    """Return the Spanish test set."""
-    return _load(root, "es", "test_HEAD.json", "HEAD/test_HEAD.json")
-
-
-def _load(root: Path, language: str, *names: str) -> Bank:
+def _load(root: Path, language: str, folder: str) -> Bank:
+    """Return a test set; the English one is machine-translated."""
     draft = BankBuilder(
         f"headqa_{language}",
         licence="MIT",
@@ -51,7 +43,7 @@ def _load(root: Path, language: str, *names: str) -> Bank:
         title=f"HEAD-QA ({language})",
         limits="The English text is machine-translated." if language == "en" else "",
     )
-    path = find_file(root, *names)
+    path = find_file(root, f"test_{folder}.json", f"{folder}/test_{folder}.json")
     document = read_document(path, _Exams)
     if (document.language or language) != language:
         raise InputError(
@@ -74,3 +66,7 @@ def _load(root: Path, language: str, *names: str) -> Bank:
                 year=whole_number(exam.year),
             )
     return draft.bank()
+
+
+load_en = partial(_load, language="en", folder="HEAD_EN")
+load_es = partial(_load, language="es", folder="HEAD")

@@ -7,6 +7,7 @@ The published protocol takes the answer that the system ranked first, whatever p
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,19 +19,8 @@ _LEAST_GOOD = 3  # grades 3 and 4 count as correct, by the authors
 Answer = tuple[int, int, int, str]  # system's rank, people's rank, grade, text
 
 
-def load(root: Path) -> Bank:
-    """Return the questions with the answer that the system ranked first as reference, as the
-    published suite does.
-    """
-    return _load(root, "mediqa_qa2019", by=0, who="the system")
-
-
-def load_best(root: Path) -> Bank:
-    """Return the questions with the answer that people ranked first as reference."""
-    return _load(root, "mediqa_qa2019_best", by=1, who="people")
-
-
 def _load(root: Path, name: str, *, by: int, who: str) -> Bank:
+    """Return the questions with the answer that came first by a rank as reference."""
     path = find_file(root, "*Task3*Test*.xml", "*test*.xml", "*.xml")
     questions = list(_questions(path))
     chosen = [
@@ -54,6 +44,10 @@ def _load(root: Path, name: str, *, by: int, who: str) -> Bank:
     for number, question_text, answer in chosen:
         draft.text(f"mediqa-{number}", question_text, answer[3])
     return draft.bank()
+
+
+load = partial(_load, name="mediqa_qa2019", by=0, who="the system")  # as the published suite does
+load_best = partial(_load, name="mediqa_qa2019_best", by=1, who="people")
 
 
 def _questions(path: Path) -> Iterator[tuple[str, str, list[Answer]]]:

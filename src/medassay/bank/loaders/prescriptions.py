@@ -8,6 +8,7 @@ import ast
 import random
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,19 +35,10 @@ _NAMES = ("medicine_name", "Name")
 _DETAILS = (*("medicine_frequency", "medicine_dosage", "Dosage", "course_duration", "Duration"),)
 
 
-def load_easy(root: Path) -> Bank:
-    """Return complaints with the medicine prescribed among three of other patients."""
-    return _load(root, "med_prescriptions_easy", hard=False)
-
-
-def load_hard(root: Path) -> Bank:
-    """Return complaints with the medicine prescribed among medicines of the same patient, taken
-    otherwise.
-    """
-    return _load(root, "med_prescriptions_hard", hard=True)
-
-
 def _load(root: Path, name: str, *, hard: bool) -> Bank:
+    """Return complaints with the medicine prescribed among three of other patients; where it is
+    hard, among medicines of the same patient, taken otherwise.
+    """
     draft = BankBuilder(
         name,
         licence="unstated",
@@ -87,6 +79,10 @@ def _load(root: Path, name: str, *, hard: bool) -> Bank:
             domain=name,
         )
     return draft.bank()
+
+
+load_easy = partial(_load, name="med_prescriptions_easy", hard=False)
+load_hard = partial(_load, name="med_prescriptions_hard", hard=True)
 
 
 def _of_others(medicines: list[str], everything: list[str], rng: random.Random) -> list[str]:

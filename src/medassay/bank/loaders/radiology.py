@@ -101,10 +101,8 @@ def split_report(text: str) -> tuple[str, str]:
         return text[:at].strip(), _END.split(text[at:])[0].strip()
     start = finding.start()
     ends = (at, len(text)) if start < at else (len(text), start)
-    findings, concluded = (
-        _END.split(text[start : ends[0]])[0],
-        _END.split(text[at : ends[1]])[0],
-    )
+    findings = _END.split(text[start : ends[0]])[0]
+    concluded = _END.split(text[at : ends[1]])[0]
     if len(findings) < LEAST <= len(concluded):
         findings = text[:at]
     return findings.strip(), concluded.strip()

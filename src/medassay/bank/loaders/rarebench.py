@@ -4,7 +4,6 @@ PUMCH_ADM, RAMEDIS and HMS verified on data; LIRICAL and MME, of the same form, 
 """
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +38,8 @@ def load(root: Path, name: str, golden: Golden = "one") -> Bank:
     seen_cases: set[tuple[Any, ...]] = set()
     several = 0
     for number, row in enumerate(read_records(path)):
-        codes, golden_names = (
-            _codes(row, "Phenotype", path, number),
-            _codes(row, "RareDisease", path, number),
-        )
+        codes = _codes(row, "Phenotype", path, number)
+        golden_names = _codes(row, "RareDisease", path, number)
         if (key := (*codes, None, *golden_names)) in seen_cases:
             draft.drop("exact repeat")
             continue
@@ -69,13 +66,6 @@ def load(root: Path, name: str, golden: Golden = "one") -> Bank:
             )
     draft.limits = " ".join(filter(None, [draft.limits, golden_sentence(golden, several)]))
     return draft.bank()
-
-
-load_pumch_adm = partial(load, name="PUMCH_ADM")
-load_ramedis = partial(load, name="RAMEDIS")
-load_hms = partial(load, name="HMS")
-load_lirical = partial(load, name="LIRICAL")
-load_mme = partial(load, name="MME")
 
 
 def _mappings(path: Path) -> tuple[Mapping[str, str], DiseaseNames]:

@@ -145,34 +145,20 @@ class WorkerBudget(Budget):
         return refused or SPENT
 
 
-class SegmentWriter:
+class SegmentWriter(Segment):
     """Writes a worker's records into its own segment, and remembers which were not reported yet."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._segment = Segment(folder, name)
-        self._new = self._empty()
-
-    def _empty(self) -> RecordPlaces:
-        name = self._segment.path.name
-        return RecordPlaces(name, array("q"), array("q"), array("q"))
+        super().__init__(folder, name)
+        self._new = RecordPlaces(self.path.name, array("q"), array("q"), array("q"))
 
     def append(self, number: int | None, record: bytes, score: bytes, timing: TimingObject) -> None:
         """Write one record; with number None it is kept but not done (a failure)."""
-        offset, length = self._segment.write(record, score, timing)
+        offset, length = self.write(record, score, timing)
         if number is not None:
             self._new.numbers.append(number)
             self._new.offsets.append(offset)
             self._new.lengths.append(length)
-
-    @property
-    def path(self) -> Path:
-        """Return the segment."""
-        return self._segment.path
-
-    @property
-    def end(self) -> int:
-        """Return how many bytes were written."""
-        return self._segment.end
 
     def new(self, safe: int) -> tuple[RecordPlaces, ...]:
         """Return what was written since the last time.
@@ -186,14 +172,6 @@ class SegmentWriter:
         self._new = RecordPlaces(noted.segment, numbers[at:], offsets[at:], lengths[at:])
         noted_part = RecordPlaces(noted.segment, numbers[:at], offsets[:at], lengths[:at])
         return (noted_part,) if at else ()
-
-    def sync(self) -> None:
-        """Bring everything written so far to the disk."""
-        self._segment.sync()
-
-    def close(self) -> None:
-        """Bring everything to the disk and write no more."""
-        self._segment.close()
 
 
 class StageCounts:

@@ -1,0 +1,8 @@
+"""The time of day as sealed records say it."""
+
+import datetime as dt
+
+
+def now() -> str:
+    """Return the time now in UTC, to the second."""
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
