@@ -87,6 +87,11 @@ def canonical(value: Any) -> bytes:
         ) from error
 
 
+def record_line(record: msgspec.Struct) -> bytes:
+    """Return a record as a line of a file: canonical JSON and the end of the line."""
+    return canonical(msgspec.to_builtins(record)) + b"\n"
+
+
 def sha256_hex(data: bytes) -> str:
     """Return the SHA-256 of `data` as 64 lower-case hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()

@@ -198,33 +198,28 @@ def _answers(run: Run, items: RunItems, views: Sequence[AnswerView]) -> ShownAns
             strict=True,
         )
         stored = (
-            _StoredAnswer(record_as(trial, TrialLine, "trials.jsonl"), trial, score, digest)
+            (record_as(trial, TrialLine, "trials.jsonl"), trial, score, digest)
             for trial, score, digest in records
         )
-        verdicts_of = _verdicts(run)
-        for (domain, model, setting, mode), group in groupby(stored, key=lambda a: a.line.cell):
+        verdicts_of = verdicts_by_trial(run)
+        for (domain, model, setting, mode), group in groupby(
+            stored, key=lambda answer: answer[0].cell
+        ):
             yield (
                 ShownCell(domain=domain, model=model, setting=setting, mode=mode),
-                (_shown_answer(items, views, verdicts_of, answer) for answer in group),
+                (_shown_answer(items, views, verdicts_of, *answer) for answer in group),
             )
-
-
-class _StoredAnswer(msgspec.Struct, frozen=True):
-    """A trial that stands with its score and the hash of its line."""
-
-    line: TrialLine
-    trial: TrialObject
-    score: ScoreObject
-    digest: str
 
 
 def _shown_answer(
     items: RunItems,
     views: Sequence[AnswerView],
     verdicts_of: _Said,
-    answer: _StoredAnswer,
+    line: TrialLine,
+    trial: TrialObject,
+    score: ScoreObject,
+    digest: str,
 ) -> ShownAnswer:
-    line, trial, score = answer.line, answer.trial, answer.score
     record = items.record(line.domain, line.item)
     return ShownAnswer(
         item=whole_item(record),
@@ -234,7 +229,7 @@ def _shown_answer(
         because=score.get("because", "withheld"),
         panel={k: score.get(k) for k in _Panel.__struct_fields__ if k in score},
         parts=score.get("parts", {}),
-        sha256=answer.digest,
+        sha256=digest,
         parts_shown=partial(parts_shown, views, record, trial),
         verdicts=[v for v in verdicts_of(line.place) if "tombstone" not in v],
     )
@@ -244,7 +239,7 @@ def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
     """Yield (model, line) of every answer as a compact publication lists it: canonical, the trial's
     bytes as they are.
     """
-    verdicts_of = _verdicts(run)
+    verdicts_of = verdicts_by_trial(run)
     heads = read_as(run.path / "trials.jsonl", TrialLine)
     scores = read_as(run.path / "scores.jsonl", _Score)
     panels = read_as(run.path / "scores.jsonl", _Panel)
@@ -264,7 +259,7 @@ def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
             yield head.model, encode(answer_line) + b"\n"
 
 
-def _verdicts(run: Run) -> _Said:
+def verdicts_by_trial(run: Run) -> _Said:
     """Return what gives the verdicts on each trial by its key, asked in the order of the file."""
     path = run.path / "verdicts.jsonl"
     groups = by_trial(read_jsonl(path)) if path.exists() else iter(())

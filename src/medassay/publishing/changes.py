@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from medassay.core.canonical import canonical
 from medassay.core.json import parse_record, record_as
 from medassay.core.ledger import LedgerEntry, disputes_of, front_of, publications_in
 from medassay.core.records.changes import (
@@ -49,25 +48,6 @@ RowKey = tuple[str, str, str, str, str]  # metric, domain, model, setting, mode
 def earlier_publication(entries: Sequence[LedgerEntry]) -> str | None:
     """Return the publication that a new one is held against: the one its site opens with."""
     return front_of(entries) if publications_in(entries) else None
-
-
-def write_changes(
-    folder: Path,
-    earlier: tuple[str, Run],
-    later: tuple[str, Run],
-    entries: Sequence[LedgerEntry],
-    reason: str,
-) -> None:
-    """Write into the folder of a publication that is being made what it says otherwise than the one
-    before it; the rest as `changes_between`.
-    """
-    changes = changes_between(earlier, later, entries, reason)
-    (folder / CHANGES).write_bytes(changes_line(changes))
-
-
-def changes_line(changes: PublicationChanges) -> bytes:
-    """Return the bytes of the file."""
-    return canonical(msgspec.to_builtins(changes)) + b"\n"
 
 
 def read_changes(publication: Path) -> PublicationChanges | None:
@@ -112,7 +92,7 @@ def changes_between(
         reason="" if same_series else reason,
         banks=_banks(earlier_run, later_run),
         models=_models(earlier_run, later_run),
-        further=_further(earlier_run, later_run),
+        further=_different(_method_fields(earlier_run), _method_fields(later_run)),
         items=items,
         rows=list(_changed_rows(before, after, items, answers)),
         not_compared=hidden + answers.hidden,
@@ -161,10 +141,6 @@ def _model_fields(run: Run) -> dict[str, dict[str, str]]:
         entry |= dict(run.manifest_document.get("sampling", {}).get(name, {}))
         fields[name] = {key: "" if value is None else str(value) for key, value in entry.items()}
     return fields
-
-
-def _further(earlier: Run, later: Run) -> list[ChangedField]:
-    return _different(*(_method_fields(run) for run in (earlier, later)))
 
 
 def _method_fields(run: Run) -> dict[str, str]:

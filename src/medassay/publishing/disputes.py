@@ -152,7 +152,6 @@ def _check_text(option: str, text: str, *, needed: bool = True) -> None:
 
 
 def _dispute(site: Path, entries: Sequence[LedgerEntry], number: int) -> Dispute:
-    """Return the dispute of a number."""
     disputes = {dispute.number: dispute for dispute in disputes_of(entries)}
     if number not in disputes:
         listed = ", ".join(map(str, disputes)) or "none"

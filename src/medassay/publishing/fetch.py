@@ -106,8 +106,6 @@ def listed_names(sums: bytes, file: str = SUMS) -> list[str]:
 
 
 class _Copy:
-    """One site being copied."""
-
     _session: "aiohttp.ClientSession"
 
     def __init__(

@@ -116,13 +116,7 @@ def enter_step(site: Path, record: LedgerObject, signer: Signer | None) -> None:
     between the two is given once more.
     """
     if not is_last_step(read_ledger(site), record):
-        entry: LedgerObject = {
-            **record,
-            "schema_version": 1,
-            "at": _now(),
-            "code": code_of_today(),
-        }
-        append_entry(site, entry, signer)
+        append_entry(site, _line(record), signer)
     _write_site(site)
 
 
@@ -157,18 +151,14 @@ def refuse_foreign(site: Path, publication: str) -> None:
 def record_publication(site: Path, board: Board, place: Path, signer: Signer | None = None) -> None:
     """Enter a publication into the ledger, once, and make the site's own pages anew."""
     name = board.publication
-    entries = read_ledger(site)
-    if name not in {entry.event.publication for entry in entries}:
+    if name not in {entry.event.publication for entry in read_ledger(site)}:
         record: LedgerObject = {
-            "schema_version": 1,
             "event": "publication",
-            "at": _now(),
             "publication": name,
-            "code": code_of_today(),
             **recorded(board.manifest, board.seal, board.rerun),
             "sums_sha256": file_sha256(place / "data" / SUMS),
         }
-        entries = [*entries, append_entry(site, record, signer)]
+        append_entry(site, _line(record), signer)
     _write_site(site, board)
 
 
@@ -241,17 +231,12 @@ def site_sums(site: Path, entries: Sequence[LedgerEntry]) -> bytes:
 
 
 def site_words(site: Path, entries: Sequence[LedgerEntry]) -> tuple[BoardIdentity | None, Texts]:
-    """Return what the newest publication keeps of its publisher, and the texts of its language."""
-    newest = publications_in(entries)[-1].publication
-    return site_identity(site, entries), kept_texts(site / "p" / newest)
-
-
-def site_identity(site: Path, entries: Sequence[LedgerEntry]) -> BoardIdentity | None:
-    """Return what the newest publication that says who publishes it keeps, None where none does."""
-    for event in publications_in(entries)[::-1]:
-        if (identity := kept_identity(site / "p" / event.publication)) is not None:
-            return identity
-    return None
+    """Return what the newest publication that says who publishes it keeps of that, None where none
+    does, and the texts of the language of the newest one.
+    """
+    places = [site / "p" / event.publication for event in publications_in(entries)[::-1]]
+    identities = (kept_identity(place) for place in places)
+    return next((one for one in identities if one is not None), None), kept_texts(places[0])
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -263,5 +248,7 @@ def _replace(path: Path, content: bytes) -> None:
     part.replace(path)
 
 
-def _now() -> str:
-    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _line(record: LedgerObject) -> LedgerObject:
+    """Return a record with what every line of a ledger says: when, and by which code."""
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {**record, "schema_version": 1, "at": now, "code": code_of_today()}

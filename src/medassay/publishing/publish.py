@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
+from medassay.core.canonical import record_line
 from medassay.core.ledger import PUBLICATION_ID, publications_in
 from medassay.core.plan_file import read_toml
 from medassay.core.private import open_to_all
@@ -23,7 +24,7 @@ from medassay.errors import GateError, IncompleteError, InputError, IntegrityErr
 from medassay.kinds.pages import PAGES
 from medassay.own_code.kept import FOLDER, copy_kept
 from medassay.publishing.board import DATA, board_of
-from medassay.publishing.changes import earlier_publication, write_changes
+from medassay.publishing.changes import CHANGES, changes_between, earlier_publication
 from medassay.publishing.data_files import write_archive, write_data
 from medassay.publishing.history import record_publication, refuse_foreign, refuse_key_inside
 from medassay.publishing.identity import BOARD_FILE, write_identity
@@ -162,7 +163,6 @@ def _open_to_all(publication: Path) -> None:
 
 
 def _copy_documents(folder: Path, validation: Path | str | None) -> None:
-    """Copy validation documents into a publication that is being made."""
     if validation is None:
         return
     documents = Path(validation)
@@ -309,7 +309,8 @@ def _assemble(
     write_reruns(folder, entries, series_of(public_run))
     if (earlier := earlier_publication(entries)) is not None:
         before = (earlier, Run(site / "p" / earlier / DATA))
-        write_changes(folder, before, (name, public_run), entries, about.reason)
+        changes = changes_between(before, (name, public_run), entries, about.reason)
+        (folder / CHANGES).write_bytes(record_line(changes))
     _copy_documents(folder, about.validation)
     if (board_file := _board_file(site, about.board)) is not None:
         write_identity(folder, board_file)

@@ -87,14 +87,9 @@ class NamedFinding(msgspec.Struct):
     field: str
 
     @property
-    def domain(self) -> str:
-        """Return the domain of the trial."""
-        return self.trial[0]
-
-    @property
-    def item(self) -> str:
-        """Return the item of the trial."""
-        return self.trial[4]
+    def place(self) -> tuple[str, str]:
+        """Return the domain and the item of the trial."""
+        return self.trial[0], self.trial[4]
 
 
 def item_of(line: TrialKeys) -> tuple[str, str]:

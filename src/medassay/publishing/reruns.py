@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from medassay.core.canonical import canonical
+from medassay.core.canonical import record_line
 from medassay.core.json import parse_record, record_as
 from medassay.core.ledger import LedgerEntry, PublishedRerun, publications_in, reruns_of
 from medassay.core.records.trend import Series
@@ -36,8 +36,7 @@ def write_reruns(publication: Path, entries: Sequence[LedgerEntry], series: Seri
     nothing where there is none.
     """
     if reruns := reruns_in_series(entries, series):
-        document = msgspec.to_builtins(_EarlierReruns(reruns=reruns))
-        (publication / RERUNS).write_bytes(canonical(document) + b"\n")
+        (publication / RERUNS).write_bytes(record_line(_EarlierReruns(reruns=reruns)))
 
 
 def read_reruns(publication: Path) -> list[PublishedRerun]:

@@ -60,19 +60,6 @@ class _Timing(msgspec.Struct):
         return Usage(prompt=read, completion=written, cached=self.cached, reasoning=self.reasoning)
 
 
-class _JudgeUsage(msgspec.Struct):
-    """The tokens of one reply of a judge."""
-
-    prompt: int = 0
-    completion: int = 0
-    cached: int = 0
-    reasoning: int = 0
-
-    @property
-    def usage(self) -> Usage:
-        return Usage(**msgspec.structs.asdict(self))
-
-
 class _Verdict(msgspec.Struct):
     """What names a verdict, and what its replies took.
 
@@ -84,7 +71,7 @@ class _Verdict(msgspec.Struct):
     judge: str
     responses: list[str] = msgspec.field(default_factory=list)
     seconds: list[float] = msgspec.field(default_factory=list)
-    usage: list[_JudgeUsage] = msgspec.field(default_factory=list)
+    usage: list[Usage] = msgspec.field(default_factory=list)
 
 
 class TimesKey(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -122,11 +109,8 @@ class Times(msgspec.Struct, kw_only=True):
     seconds: float = 0.0
     usage: Usage = Usage()
     untold: int = 0
-    squares: float | None = (
-        # Of the seconds, for the interval of their mean; copies of earlier versions do not tell
-        # them
-        0.0
-    )
+    # Of the seconds, for the interval of their mean; copies of earlier versions do not tell them.
+    squares: float | None = 0.0
 
     def add(self, seconds: float, usage: Usage) -> None:
         """Add what a reply took."""
@@ -165,15 +149,9 @@ class Times(msgspec.Struct, kw_only=True):
         return plain
 
 
-class _SealedTimes(msgspec.Struct, kw_only=True):
+class _SealedTimes(TimesKey, frozen=True, kw_only=True):
     """Times as the seal of a public copy keeps them."""
 
-    role: Role
-    model: str
-    setting: str
-    mode: str
-    kind: str
-    items: Origin
     replies: int
     seconds: float
     usage: Usage
@@ -194,13 +172,13 @@ def times_of(
     """
     times_by_key: dict[TimesKey, Times] = {}
     failures: Counter[str] = Counter()
-    replies = _Seen()
+    seen: set[bytes] = set()
     trials = read_as(run.path / "trials.jsonl", _TimedTrial)
     timings = read_as(run.path / "timings.jsonl", _Timing)
     for trial, timing in zip(trials, timings, strict=True):
         if trial.outcome == "failed":
             failures[trial.model] += 1
-        elif timing.seconds and replies.is_new(trial.response):
+        elif timing.seconds and _is_new(trial.response, seen):
             key = TimesKey(
                 role="model",
                 model=trial.model,
@@ -220,32 +198,23 @@ def times_of(
             kind="verdicts",
             items="synthetic" if (verdict.domain, verdict.item) in synthetic else "public",
         )
-        usages = verdict.usage or [_JudgeUsage()] * len(verdict.seconds)
+        usages = verdict.usage or [Usage()] * len(verdict.seconds)
         # Imported verdicts may tell no seconds.
         for reply, seconds, used in zip(verdict.responses, verdict.seconds, usages, strict=False):
-            if replies.is_new(reply):
-                times_by_key.setdefault(key, Times()).add(seconds, used.usage)
+            if _is_new(reply, seen):
+                times_by_key.setdefault(key, Times()).add(seconds, used)
     return times_by_key, failures
 
 
-class _Seen:
-    """The replies that were counted, by a short hash of their keys: of a million, no two are alike
-    in 64 bits.
+def _is_new(key: str, seen: set[bytes]) -> bool:
+    """Return whether a reply was not counted before, and note that it is now, by a short hash of
+    its key: of a million, no two are alike in 64 bits. One without a key is always new.
     """
-
-    def __init__(self) -> None:
-        self._hashes: set[bytes] = set()
-
-    def is_new(self, key: str) -> bool:
-        """Return whether a reply was not counted before, and note that it is now.
-
-        One without a key is always new.
-        """
-        short = blake2b(key.encode(), digest_size=8).digest()
-        if key and short in self._hashes:
-            return False
-        self._hashes.add(short)
-        return True
+    short = blake2b(key.encode(), digest_size=8).digest()
+    if key and short in seen:
+        return False
+    seen.add(short)
+    return True
 
 
 def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
@@ -261,25 +230,16 @@ def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
         raise IntegrityError(f"seal.json: withheld.times: {error}") from None
     times_by_key = {}
     for row in sealed_times:
-        key = TimesKey(**{name: getattr(row, name) for name in TimesKey.KEYS})
-        times_by_key[key] = Times(
-            replies=row.replies,
-            seconds=row.seconds,
-            usage=row.usage,
-            untold=row.untold,
-            squares=row.squares,
-        )
+        sums = {name: getattr(row, name) for name in Times.__struct_fields__}
+        times_by_key[TimesKey(**row.to_dict())] = Times(**sums)
     return times_by_key
 
 
 def shown_times(run: Run, times_by_key: Mapping[TimesKey, Times]) -> list[TimesRow]:
     """Return a row for each sum as pages and times.csv show it, with cost, engine and machine."""
     prices = _prices(run)
-    return [_row(run, prices, key, took) for key, took in sorted(times_by_key.items(), key=_place)]
-
-
-def _place(entry: tuple[TimesKey, Times]) -> tuple[bool, TimesKey]:
-    return entry[0].role == "judge", entry[0]
+    rows = sorted(times_by_key.items(), key=lambda entry: (entry[0].role == "judge", entry[0]))
+    return [_row(run, prices, key, took) for key, took in rows]
 
 
 def _prices(run: Run) -> dict[tuple[Role, str], Price | None]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from medassay.bank.check import build_item
-from medassay.core.canonical import canonical
+from medassay.core.canonical import canonical, record_line
 from medassay.core.json import parse_json, record_as
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.statistics import FURTHER
@@ -69,7 +69,8 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
     """
     if not reason.strip():
         raise InputError("--reason: empty; an auditor must learn why records are gone")
-    runs = [run for run in _runs(workspace) if _domains(run, item, domain)]
+    manifests = sorted((workspace / "runs").glob("*/manifest.json"))
+    runs = [run for path in manifests if _domains(run := Run(path.parent), item, domain)]
     for run in runs:
         if not run.sealed:
             raise InputError(
@@ -137,16 +138,6 @@ def read_tombstones(folder: Path) -> Tombstones:
     return record_as(read_document(folder / TOMBSTONES), Tombstones, TOMBSTONES)
 
 
-def tombstones_line(tombstones: Tombstones) -> bytes:
-    """Return the bytes of the file."""
-    return canonical(msgspec.to_builtins(tombstones)) + b"\n"
-
-
-def _runs(workspace: Path) -> list[Run]:
-    folders = sorted((workspace / "runs").glob("*/manifest.json"))
-    return [Run(path.parent) for path in folders]
-
-
 def _domains(run: Run, item: str, domain: str) -> set[str]:
     """Return the domains in which a run holds an item."""
     path = run.path / "items.jsonl"
@@ -197,7 +188,7 @@ def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> No
         files[name] = AmendedFile(sealed=sums[name], now=file_sha256(part))
         parts.append((part, run.path / name))
     note = run.path / f"{TOMBSTONES}.part"
-    note.write_bytes(tombstones_line(Tombstones(entries=entries, files=files)))
+    note.write_bytes(record_line(Tombstones(entries=entries, files=files)))
     note.replace(run.path / TOMBSTONES)
     for part, path in parts:
         part.chmod(0o444)
@@ -229,12 +220,11 @@ def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str
 
 def _buried(path: Path, name: str, item: str, domains: set[str], manifest: Manifest) -> list[bytes]:
     """Return the lines of a file with tombstones for what is about the item."""
-    lines = []
     with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
-            record = parse_json(raw, f"{name} line {number}")
-            lines.append(_tombstone(record, raw, name, item, domains, manifest))
-    return lines
+        return [
+            _tombstone(parse_json(raw, f"{name} line {number}"), raw, name, item, domains, manifest)
+            for number, raw in enumerate(file, 1)
+        ]
 
 
 def _tombstone(
@@ -244,7 +234,7 @@ def _tombstone(
     if name == "findings.jsonl":
         finding = record_as(record, NamedFinding, name)
         entry = {k: v for k, v in record.items() if k not in ("old", "new")}
-        is_told = (finding.domain, finding.item) in {(d, item) for d in domains}
+        is_told = finding.place in {(d, item) for d in domains}
         return canonical(entry) + b"\n" if is_told and finding.field != "score" else raw
     domain, about = place_of_item(record) if name == "items.jsonl" else item_of(record)
     if about != item or domain not in domains or "tombstone" in record:

@@ -90,12 +90,6 @@ def _entries(
             yield from _entries(folder, f"{name}/", may_be_empty)
 
 
-def refuse_unlisted(present: Collection[str], listed: Collection[str], where: str) -> None:
-    """Raise `Mismatch` with the first file that is there and in no list."""
-    for name in sorted(set(present) - set(listed)):
-        raise Mismatch(f"{name}: not among the files of {where}")
-
-
 def of_the_host(name: str) -> bool:
     """Return whether a file at the root of a site belongs to the web server's host, and to no
     publication.

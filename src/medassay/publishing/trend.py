@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from medassay.core.canonical import canonical, short_hash
+from medassay.core.canonical import record_line, short_hash
 from medassay.core.json import parse_record, record_as
 from medassay.core.ledger import publications_in
 from medassay.core.records.statistics import OVERALL, LeaderboardRow
@@ -22,13 +22,9 @@ TREND = Path("data/trend.json")
 
 def write_trend(folder: Path, site: Path, run: Run, publication: str, reason: str) -> None:
     """Write the trend of a publication that is being made: the earlier points and its own."""
-    trend = extended(_earlier(site), run, publication, reason)
-    (folder / TREND).write_bytes(trend_line(trend))
-
-
-def trend_line(trend: Trend) -> bytes:
-    """Return the bytes of the file."""
-    return canonical(msgspec.to_builtins(trend)) + b"\n"
+    published = publications_in(read_ledger(site))
+    before = read_trend(site / "p" / published[-1].publication) if published else Trend()
+    (folder / TREND).write_bytes(record_line(extended(before, run, publication, reason)))
 
 
 def extended(before: Trend, run: Run, publication: str, reason: str) -> Trend:
@@ -80,11 +76,6 @@ def series_of(run: Run) -> Series:
     banks, methodology = sorted(b.version for b in run.manifest.banks), run.manifest.methodology
     key = short_hash({"banks": banks, "methodology": methodology})
     return Series(id=key, banks=banks, methodology=methodology)
-
-
-def _earlier(site: Path) -> Trend:
-    names = [event.publication for event in publications_in(read_ledger(site))]
-    return read_trend(site / "p" / names[-1]) if names else Trend()
 
 
 def read_trend(publication: Path) -> Trend:

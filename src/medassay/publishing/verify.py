@@ -6,7 +6,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from medassay.core.canonical import canonical
+from medassay.core.canonical import canonical, record_line
 from medassay.core.json import parse_record
 from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, LedgerEntry, publications_in, status_of
 from medassay.core.records.trend import Trend
@@ -15,7 +15,6 @@ from medassay.publishing.board import DATA
 from medassay.publishing.changes import (
     CHANGES,
     changes_between,
-    changes_line,
     earlier_publication,
     read_changes,
 )
@@ -30,9 +29,9 @@ from medassay.publishing.history import (
 from medassay.publishing.recompute import check_sums, verify_run
 from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reruns import RERUNS, read_reruns, reruns_in_series
-from medassay.publishing.tree import files_in, of_the_host, refuse_unlisted
-from medassay.publishing.trend import TREND, extended, read_trend, series_of, trend_line
-from medassay.report.site import site_files, status_document
+from medassay.publishing.tree import files_in, of_the_host
+from medassay.publishing.trend import TREND, extended, read_trend, series_of
+from medassay.report.site import site_files
 from medassay.runner.manifest import code_of_today
 from medassay.runner.replication import rerun_of
 from medassay.storage.ledger import head_line, head_of, read_ledger
@@ -165,7 +164,7 @@ def _check_trends(folder: Path) -> str:
         trend = read_trend(place)
         if (place / TREND).exists():  # boards of earlier versions have none
             reason = next((m.reason for m in trend.markers if m.publication == name), "")
-            expected = trend_line(extended(before, Run(place / DATA), name, reason))
+            expected = record_line(extended(before, Run(place / DATA), name, reason))
             stored = parse_record((place / TREND).read_bytes(), str(TREND))
             if parse_record(expected, str(TREND)) != stored:
                 raise Mismatch(f"p/{name}/{TREND.as_posix()}: not what its publications say")
@@ -207,7 +206,7 @@ def _check_changes(folder: Path) -> None:
         reason = next((marker.reason for marker in markers if marker.publication == name), "")
         before, now = ((each, Run(folder / "p" / each / DATA)) for each in (earlier, name))
         expected = changes_between(before, now, entries[:position], reason)
-        if (place / CHANGES).read_bytes() != changes_line(expected):
+        if (place / CHANGES).read_bytes() != record_line(expected):
             raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: not what p/{earlier} and p/{name} say")
 
 
@@ -237,14 +236,13 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
             raise Mismatch(f"p/{name}/data/{SUMS}: not the file of {LEDGER}")
         run = Run(folder / "p" / name / DATA)
         for key, value in recorded(run.manifest, run.seal, rerun_of(run)).items():
-            earlier = (
-                key in ("joined", "rerun") and key not in record
-            )  # written before these were told
+            # Lines that were written before these were told lack them.
+            earlier = key in ("joined", "rerun") and key not in record
             if not earlier and record[key] != value:
                 raise Mismatch(f"p/{name}: {LEDGER} says another {key}")
     for name, state in status_of(entries).items():
         path = folder / "status" / f"{name}.json"
-        if not path.is_file() or path.read_bytes() != status_document(state):
+        if not path.is_file() or path.read_bytes() != record_line(state):
             raise Mismatch(f"status/{name}.json: not what {LEDGER} says{_ONCE_MORE}")
     return f"{len(entries)} lines, last hash {entries[-1].hash}"
 
@@ -289,7 +287,8 @@ def _check_pages(folder: Path) -> str:
     # Who publishes to an object store holds a lease beside the site; nobody is served that folder.
     others = ("p/", f"{LEASES}/") if mirror_of(folder) is not None else ("p/",)
     beside = {n for n in present if not n.startswith(others) and not of_the_host(n)}
-    refuse_unlisted(beside, listed_names | {SITE_SUMS}, SITE_SUMS)
+    for name in sorted(beside - listed_names - {SITE_SUMS}):
+        raise Mismatch(f"{name}: not among the files of {SITE_SUMS}")
     # Sums vouch for themselves only: where this code made the pages, they are made once more.
     if entries[-1].record.get("code") != code_of_today():
         return f"{len(listed_names)} files, not made anew: other code"

@@ -5,13 +5,14 @@ text.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
+from itertools import compress
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
 from medassay.bank.run_items import RunItems
-from medassay.core.canonical import canonical
+from medassay.core.canonical import canonical, record_line
 from medassay.core.json import record_as, texts_in
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.manifest_object import BankObject, ManifestObject
@@ -26,8 +27,8 @@ from medassay.core.records.sealed_object import (
 from medassay.core.records.statistics_object import StatisticsObject
 from medassay.core.records.target import TARGETS, Criteria, further_targets
 from medassay.errors import IntegrityError
-from medassay.judging.judgements import by_trial
 from medassay.kinds.catalog import RULES, public_parts
+from medassay.publishing.board import verdicts_by_trial
 from medassay.publishing.redaction import (
     FINDING_FIELDS,
     NamedFinding,
@@ -39,8 +40,7 @@ from medassay.publishing.redaction import (
 )
 from medassay.publishing.shingles import PrivateShingles
 from medassay.publishing.times import times_of, to_sealed
-from medassay.publishing.tombstone import Tombstones, read_tombstones, tombstones_line
-from medassay.storage.journal import VERDICTS
+from medassay.publishing.tombstone import Tombstones, read_tombstones
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import (
     JUDGED,
@@ -68,8 +68,6 @@ Places = Set[tuple[str, str]]  # (domain, item)
 
 
 class _Salt(msgspec.Struct, frozen=True):
-    """The secret of a run."""
-
     secret: str = ""
 
 
@@ -99,21 +97,16 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     _write(folder / "statistics.json", iter([_statistics(run, items)]))
     if (run.path / RERUN).exists():
         (folder / RERUN).write_bytes((run.path / RERUN).read_bytes())
-    withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
-    _write(
-        folder / "items.jsonl",
-        _items(run, hidden, withheld),
-    )
-    _write(
-        folder / "trials.jsonl",
-        _trials(run, hidden, withheld),
-    )
+    withheld = _withheld(items)
+    _write(folder / "items.jsonl", _items(run, hidden, withheld))
+    _write(folder / "trials.jsonl", _trials(run, hidden, withheld))
     _write(folder / "scores.jsonl", _scores(run, hidden, withheld))
     _write(folder / "timings.jsonl", _timings(run, withheld))
     _write(folder / "findings.jsonl", _findings(run, withheld))
     for name in JUDGED:
         if (run.path / name).exists():
-            _write(folder / name, _public(read_jsonl(run.path / name), withheld))
+            verdicts = read_jsonl(run.path / name)
+            _write(folder / name, (v for v in verdicts if item_of(v) not in withheld))
     public_run = Run(folder)
     times, _ = times_of(run, items, withheld)
     took = {key: sums for key, sums in times.items() if key.items == "synthetic"}
@@ -125,7 +118,7 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     entries_left = [entry for entry in entries if (entry.domain, entry.item) not in withheld]
     if entries_left:
         # The files were written with their tombstones: none was amended after this seal.
-        write_new(folder / TOMBSTONES, tombstones_line(Tombstones(entries=entries_left)))
+        write_new(folder / TOMBSTONES, record_line(Tombstones(entries=entries_left)))
     return public_run
 
 
@@ -136,16 +129,15 @@ def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
     public item has too; other words of an item are, wherever they stand.
     """
     secrets_found = PrivateShingles()
-    withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
-    for secret in (True, False):
-        for record in _lines_withtexts_in(run):
-            place = item_of(record)
-            if (place in withheld) is secret:
-                for text in texts_in(record):
-                    if secret:
-                        secrets_found.add(text, f"what was said of item '{place[1]}'")
-                    else:
-                        secrets_found.allow(text)
+    withheld = _withheld(items)
+    for record in _lines_with_texts(run):
+        if (place := item_of(record)) in withheld:
+            for text in texts_in(record):
+                secrets_found.add(text, f"what was said of item '{place[1]}'")
+    for record in _lines_with_texts(run):
+        if item_of(record) not in withheld:
+            for text in texts_in(record):
+                secrets_found.allow(text)
     for domain, name in sorted(withheld):
         for key, text in _itemtexts_in(items.record(domain, name)):
             secrets_found.add(text, f"item '{name}', {key}")
@@ -156,7 +148,7 @@ def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
     return secrets_found
 
 
-def _lines_withtexts_in(run: Run) -> Iterator[TrialObject | VerdictObject]:
+def _lines_with_texts(run: Run) -> Iterator[TrialObject | VerdictObject]:
     for name in ("trials.jsonl", *JUDGED):
         if (run.path / name).exists():
             yield from read_jsonl(run.path / name)
@@ -172,10 +164,10 @@ def _itemtexts_in(item: ItemObject) -> Iterator[tuple[str, str]]:
             yield key, text
 
 
-def _synthetic(items: RunItems, domain: str) -> Iterator[str]:
-    for name, is_synthetic in zip(items.names(domain), items.synthetic[domain], strict=True):
-        if is_synthetic:
-            yield name
+def _withheld(items: RunItems) -> set[tuple[str, str]]:
+    """Return (domain, id) of the synthetic items."""
+    marks = items.synthetic.items()
+    return {(domain, n) for domain, found in marks for n in compress(items.names(domain), found)}
 
 
 def _write(path: Path, records: Iterator[Mapping[str, Any]]) -> None:
@@ -258,8 +250,7 @@ def _items(run: Run, hidden: Redactor, withheld: Places) -> Iterator[ItemObject]
     """Yield the items, those that are withheld without their texts."""
     clusters = _clusters(run, hidden)
     for item in read_jsonl(run.path / "items.jsonl"):
-        is_withheld = place_of_item(item) in withheld
-        if not is_withheld:
+        if place_of_item(item) not in withheld:
             yield item
             continue
         public = hidden.item(item, clusters.get(_cluster(run, item)))
@@ -273,13 +264,9 @@ def _trials(run: Run, hidden: Redactor, withheld: Places) -> Iterator[TrialObjec
 
 
 def _scores(run: Run, hidden: Redactor, withheld: Places) -> Iterator[ScoreObject]:
-    path = run.path / f"{VERDICTS}.jsonl"
-    groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
-    waiting = next(groups, None)
+    verdicts_of = verdicts_by_trial(run)
     for record in read_jsonl(run.path / "scores.jsonl"):
-        verdicts: list[VerdictObject] = []
-        if waiting is not None and waiting[0] == place_of(record):
-            verdicts, waiting = waiting[1], next(groups, None)
+        verdicts = verdicts_of(place_of(record))
         yield hidden.score(record, verdicts) if item_of(record) in withheld else record
 
 
@@ -287,7 +274,7 @@ def _findings(run: Run, withheld: Places) -> Iterator[FindingObject]:
     """Yield findings; of a synthetic item a score before and after, but no reply."""
     for record in read_jsonl(run.path / "findings.jsonl"):
         finding = record_as(record, NamedFinding, "findings.jsonl")
-        hidden = (finding.domain, finding.item) in withheld and finding.field != "score"
+        hidden = finding.place in withheld and finding.field != "score"
         yield select_fields(
             record, [f for f in FINDING_FIELDS if not hidden or f not in ("old", "new")]
         )
@@ -297,7 +284,3 @@ def _timings(run: Run, withheld: Places) -> Iterator[TimingObject]:
     trials = read_jsonl(run.path / "trials.jsonl")
     for trial, timing in zip(trials, read_jsonl(run.path / "timings.jsonl"), strict=True):
         yield {} if item_of(trial) in withheld else timing
-
-
-def _public(verdicts: Iterator[VerdictObject], withheld: Places) -> Iterator[VerdictObject]:
-    return (verdict for verdict in verdicts if item_of(verdict) not in withheld)

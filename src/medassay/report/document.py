@@ -3,8 +3,6 @@
 Reports of suites and studies are sheets.
 """
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +11,7 @@ import msgspec
 
 from medassay.report.pages.html import asset, environment, neutral
 from medassay.report.plot.figure import Figure, drawable
-from medassay.report.tables import harmless
+from medassay.report.tables import csv_text
 
 _MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\|*_`<>[]"} | {"\n": " ", "\r": " "})
 _LATEX = str.maketrans(
@@ -69,7 +67,7 @@ class ReportDocument(msgspec.Struct, frozen=True, kw_only=True):
             "index.html": page.render(sheet=self, drawn=drawable()).encode(),
             f"{self.name}.md": self.markdown().encode(),
             f"{self.name}.tex": self.latex().encode(),
-            f"{self.name}.csv": self.csv_text().encode(),
+            f"{self.name}.csv": csv_text(self.columns, self.lines).encode(),
             f"{self.name}.json": (
                 json.dumps(
                     {"schema_version": 1, **self.data}, indent=1, ensure_ascii=False
@@ -82,17 +80,6 @@ class ReportDocument(msgspec.Struct, frozen=True, kw_only=True):
             files_made[f"{name}.svg"] = figure.svg().encode()
             files_made[f"{name}-dark.svg"] = figure.svg(dark=True).encode()
         return files_made
-
-    def csv_text(self) -> str:
-        """Return the numbers; cells that a spreadsheet would run are quoted by an apostrophe."""
-        text = io.StringIO()
-        writer = csv.DictWriter(
-            text, list(self.columns), lineterminator="\n", extrasaction="ignore"
-        )
-        writer.writeheader()
-        for line in self.lines:
-            writer.writerow({key: harmless(value) for key, value in line.items()})
-        return text.getvalue()
 
     def markdown(self) -> str:
         """Return the sheet as Markdown."""
@@ -153,8 +140,4 @@ def _latex_table(grid: Grid, caption: str) -> Iterator[str]:
 
 def latex_text(text: str) -> str:
     """Return a text as LaTeX shows it, in one line."""
-    return _one_line(text).translate(_LATEX)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(str(neutral(text)).split())
+    return " ".join(str(neutral(text)).split()).translate(_LATEX)

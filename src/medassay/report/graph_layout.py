@@ -36,7 +36,10 @@ def layout(
     >>> layout([[1, 2], [], []], upwards=[1, 2, 0], heights=[2, 2, 2], gap=1)
     GraphLayout(columns=[0, 1, 1], tops=[1.5, 0.0, 3.0])
     """
-    columns = _columns(children, upwards)
+    columns = [0] * len(children)
+    for at in reversed(upwards):
+        for child in children[at]:
+            columns[child] = max(columns[child], columns[at] + 1)
     centres = [0.0] * len(children)
     lowest = 0.0
     for at in upwards:
@@ -53,11 +56,3 @@ def layout(
         tops[at] = max(top, free.get(columns[at], 0.0))
         free[columns[at]] = tops[at] + heights[at] + gap
     return GraphLayout(columns, tops)
-
-
-def _columns(children: Sequence[Sequence[int]], upwards: Sequence[int]) -> list[int]:
-    columns = [0] * len(children)
-    for at in reversed(upwards):
-        for child in children[at]:
-            columns[child] = max(columns[child], columns[at] + 1)
-    return columns

@@ -73,7 +73,6 @@ class PassedNode(msgspec.Struct, frozen=True, kw_only=True):
 class Box(msgspec.Struct, frozen=True, kw_only=True):
     """One node: its place (left, top), its name cut to fit, and what stands in the tooltip."""
 
-    node: str
     type: str
     x: int
     y: float
@@ -180,7 +179,6 @@ def _drawing(number: int, graph: GraphText) -> Drawing:
 
 def _box(name: str, node: GraphNodeText, column: int, top: float) -> Box:
     return Box(
-        node=name,
         type=node.type,
         x=_MARGIN + column * (BOX + GAP),
         y=_MARGIN + top,
@@ -213,7 +211,6 @@ def _edges(graph: GraphText, boxes: Mapping[str, Box]) -> Iterator[Edge]:
             top, bottom = box.y + _HIGH / 2, other.y + _HIGH / 2
             bend = left_edge + _BEND
             turn = f"C{left_edge + 35} {top:g} {left_edge + 25} {bottom:g} {bend} {bottom:g}"
-            line = f"M{left_edge} {top:g}{turn}H{right}"
             # Where several ways lead to one node, their labels stand above each other.
             lift = 11 * arrived.get(end, 0)
             arrived[end] = arrived.get(end, 0) + 1
@@ -221,7 +218,7 @@ def _edges(graph: GraphText, boxes: Mapping[str, Box]) -> Iterator[Edge]:
                 start=name,
                 end=end,
                 label=label,
-                path=line,
+                path=f"M{left_edge} {top:g}{turn}H{right}",
                 x=right - 4,
                 y=bottom - 4 - lift,
             )

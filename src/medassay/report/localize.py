@@ -8,7 +8,7 @@ are texts, too. What stands in `<code>`, `<pre>`, `<script>` and `<style>` is no
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jinja2
@@ -65,16 +65,14 @@ def localized(source: str, translate: Translate, literal: Translate = lambda _: 
         parts.append(_exchanged("".join(waiting), translate))
         waiting.clear()
 
-    for token in _tokens(source):
+    for token in _TOKEN.findall(source):
         if closing:
             parts.append(token)
             if token.lower().startswith(closing):
                 closing = ""
-        elif token.startswith("{{") or token[0] not in "<{":
-            waiting.append(token)
         elif token.startswith("<") and len(token) > 1:
             flush()
-            parts.append(_ATTRIBUTE.sub(lambda m: _attribute(m, translate), token))
+            parts.append(_ATTRIBUTE.sub(lambda m: f'{m[1]}="{_exchanged(m[2], translate)}"', token))
             if opening := _NO_TEXT.match(token):
                 closing = f"</{opening[1].lower()}"
         elif token.startswith(("{%", "{#")):
@@ -94,14 +92,6 @@ def _with_literals(code: str, literal: Translate) -> str:
         return match[0] if translation is None else f'"{translation}"'
 
     return _LITERAL.sub(exchanged, code)
-
-
-def _tokens(source: str) -> Iterator[str]:
-    yield from (match[0] for match in _TOKEN.finditer(source))
-
-
-def _attribute(match: re.Match[str], translate: Translate) -> str:
-    return f'{match[1]}="{_exchanged(match[2], translate)}"'
 
 
 def _exchanged(text: str, translate: Translate) -> str:

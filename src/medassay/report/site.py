@@ -5,13 +5,10 @@ and the disputes.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
-
-from medassay.core.canonical import canonical
+from medassay.core.canonical import record_line
 from medassay.core.ledger import (
     LEDGER,
     LedgerEntry,
-    PublicationStatus,
     disputes_of,
     front_of,
     publications_in,
@@ -70,7 +67,7 @@ def site_files(
             identity=identity,
         )
         yield f"status/{name}/index.html", status_page
-        yield f"status/{name}.json", status_document(state)
+        yield f"status/{name}.json", record_line(state)
     if disputes:  # sites without any have no such pages
         yield from _dispute_pages(disputes, newest, identity, texts)
     if identity is not None and identity.address:
@@ -91,11 +88,6 @@ def _dispute_pages(
     for dispute in disputes:
         page = _page(texts, "dispute.html", up=f"../../p/{newest}/", dispute=dispute, **shared)
         yield f"dispute/{dispute.number}/index.html", page
-
-
-def status_document(state: PublicationStatus) -> bytes:
-    """Return the bytes of a status file."""
-    return canonical(msgspec.to_builtins(state)) + b"\n"
 
 
 def _page(texts: Texts, template: str, **values: Any) -> bytes:

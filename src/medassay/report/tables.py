@@ -119,12 +119,9 @@ def categories_csv(board: Board) -> str:
         _OF_CATEGORIES,
         (
             {
+                **msgspec.structs.asdict(score),
                 **msgspec.structs.asdict(score.estimate),
                 **estimate_cells(score.estimate),
-                "category": score.category,
-                "model": score.model,
-                "setting": score.setting,
-                "mode": score.mode,
                 "metric": score.metric or board.statistics.metric,
                 "interval": score.estimate.interval or "percentile",
                 "flags": " ".join(score.estimate.flags),

@@ -71,14 +71,8 @@ class LastReview(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def comments(self) -> list[str]:
         """Return what was written, of a judge check with one's own rating."""
-        return [
-            comment_text
-            for comment_text in (
-                None if self.said.own is None else self.said.own.comment,
-                self.said.comment,
-            )
-            if comment_text
-        ]
+        own_comment = "" if self.said.own is None else self.said.own.comment
+        return [text for text in (own_comment, self.said.comment) if text]
 
     @property
     def mean(self) -> float | None:
@@ -135,9 +129,7 @@ def agreements(
     """
     kinds: dict[str, list[tuple[int, int, str, int]]] = defaultdict(list)
     levels: dict[str, Any] = {}
-    aspects_by_entry = {
-        entry: (*form.aspects(content), *form.then) for entry, content in contents.items()
-    }
+    aspects_by_entry = {entry: form.all_aspects(content) for entry, content in contents.items()}
     for review in reviews:
         scores = review.scores
         for aspect in aspects_by_entry[review.entry]:

@@ -11,6 +11,7 @@ from medassay.bank.reviews import ReviewerGroup
 from medassay.errors import InputError
 
 ASPECTS = ("question", "answer", "path")
+_MEANS = (*ASPECTS, "total")  # of a group of reviewers
 LOWEST, HIGHEST = 1, 5
 FLAGGED_BELOW = 9  # of a total of 15
 FEEDBACK_BELOW = 3  # of a score; offered at 3
@@ -82,14 +83,10 @@ def group_of(qualification: str, ratings_given: Sequence[tuple[str, Rating]]) ->
     """
     if not ratings_given:
         raise InputError(f"no rating by '{qualification}'; a mean of nothing is no number")
-    ratings = [rating for _, rating in ratings_given]
-    n = len(ratings)
+    n = len(ratings_given)
     return ReviewerGroup(
         qualification=qualification,
-        question=sum(r.question for r in ratings) / n,
-        answer=sum(r.answer for r in ratings) / n,
-        path=sum(r.path for r in ratings) / n,
-        total=sum(r.total for r in ratings) / n,
+        **{name: sum(getattr(r, name) for _, r in ratings_given) / n for name in _MEANS},
         reviewers=len({name for name, _ in ratings_given}),
         reviews=n,
     )
@@ -103,17 +100,10 @@ def together(groups: Iterable[ReviewerGroup]) -> ReviewerGroup:
     reviews = sum(group.reviews for group in groups_found)
     if not reviews:
         raise InputError("no ratings; a mean of nothing is no number")
-
-    def mean(aspect: str) -> float:
-        total: float = sum(getattr(group, aspect) * group.reviews for group in groups_found)
-        return total / reviews
-
+    sums = {name: sum(getattr(g, name) * g.reviews for g in groups_found) for name in _MEANS}
     return ReviewerGroup(
         qualification="all",
-        question=mean("question"),
-        answer=mean("answer"),
-        path=mean("path"),
-        total=mean("total"),
+        **{name: total / reviews for name, total in sums.items()},
         reviewers=sum(group.reviewers for group in groups_found),
         reviews=reviews,
     )

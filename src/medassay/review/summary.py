@@ -153,10 +153,6 @@ class EntryCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 def counts(entry_summaries: Sequence[EntrySummary]) -> EntryCounts:
     """Return the counts of a study."""
-    return EntryCounts(
-        entries=len(entry_summaries),
-        any_low=sum(entry_summary.any_low for entry_summary in entry_summaries),
-        below_nine=sum(entry_summary.below_nine for entry_summary in entry_summaries),
-        flagged=sum(entry_summary.flagged for entry_summary in entry_summaries),
-        harm=sum(entry_summary.harm for entry_summary in entry_summaries),
-    )
+    names = ("any_low", "below_nine", "flagged", "harm")
+    sums = {name: sum(getattr(entry, name) for entry in entry_summaries) for name in names}
+    return EntryCounts(entries=len(entry_summaries), **sums)

@@ -49,8 +49,6 @@ def follow(folders: TextIO) -> None:
 
 
 class _FollowedRun:
-    """A run that is read on in."""
-
     def __init__(self, folder: str) -> None:
         self._run = Run(Path(folder))
         self._index: RunIndex | None = None
@@ -71,7 +69,6 @@ class _FollowedRun:
         return False
 
     def close(self) -> None:
-        """Close the index."""
         if self._index is not None:
             self._index.close()
             self._index = None

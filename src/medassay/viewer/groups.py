@@ -2,13 +2,11 @@
 failure.
 """
 
-from functools import lru_cache
-
 import msgspec
 
 from medassay.core.records.answer import OUTCOMES
 from medassay.viewer.entry import GRADES
-from medassay.viewer.index import RunIndex
+from medassay.viewer.index import RunIndex, remembered
 
 _MOST = 100  # groups of a kind
 _UNREAD = tuple(OUTCOMES.index(name) for name in ("unparsed", "refused", "truncated"))
@@ -43,14 +41,9 @@ def count_failed(index: RunIndex) -> int:
     return int(n)
 
 
+@remembered
 def failures_by_kind(index: RunIndex) -> list[FailureGroup]:
     """Return the trials without a reply, by what was said of them, the most frequent first."""
-    return _failures(index, index.version)
-
-
-@lru_cache(maxsize=32)
-def _failures(index: RunIndex, version: int) -> list[FailureGroup]:
-    del version
     rows = index.rows(
         "SELECT r.text, count(*), count(DISTINCT model) FROM trial t JOIN name r ON r.id = t.reason"
         " WHERE t.outcome = ? GROUP BY t.reason ORDER BY 2 DESC, 1 LIMIT ?",
@@ -63,16 +56,11 @@ def _failures(index: RunIndex, version: int) -> list[FailureGroup]:
     ]
 
 
+@remembered
 def unread_by_shape(index: RunIndex) -> list[FailureGroup]:
     """Return the replies in which nothing was read, by why and by their shape, the most frequent
     first.
     """
-    return _unread(index, index.version)
-
-
-@lru_cache(maxsize=32)
-def _unread(index: RunIndex, version: int) -> list[FailureGroup]:
-    del version
     marks = ",".join("?" * len(_UNREAD))
     rows = index.rows(
         "SELECT t.outcome, r.text, s.text, count(*), count(DISTINCT model) FROM trial t"
@@ -88,16 +76,11 @@ def _unread(index: RunIndex, version: int) -> list[FailureGroup]:
     ]
 
 
+@remembered
 def wrong_options(index: RunIndex) -> list[FailureGroup]:
     """Return the wrong values that several models gave to one item, the most frequent first: where
     many agree on one that is not the key, the key is worth a look.
     """
-    return _wrong(index, index.version)
-
-
-@lru_cache(maxsize=32)
-def _wrong(index: RunIndex, version: int) -> list[FailureGroup]:
-    del version
     rows = index.rows(
         "SELECT t.domain, t.item, t.value, count(*), count(DISTINCT t.model) AS models"
         " FROM trial t WHERE t.grade = ? AND t.value IS NOT NULL"

@@ -8,10 +8,11 @@ run itself nothing is written.
 import datetime as dt
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import platformdirs
@@ -32,6 +33,7 @@ from medassay.viewer.sources import (
     unread_bytes,
 )
 
+T = TypeVar("T")
 _REVISION = 2  # of the tables below: an older index is made anew
 _AT_ONCE = 5_000  # lines a transaction
 _REMEMBERED = 250_000  # names whose numbers are kept in memory
@@ -389,21 +391,24 @@ class RunIndex:
             self.number_of_name(kind, str(text))
             for kind, text in zip(NAMED, place[:5], strict=True)
         ]
-        rows = (
-            None
-            if None in numbers
-            else self.rows(
-                f"SELECT n FROM trial WHERE {_PLACE}",
-                *numbers,
-                place[5],
-            )
-        )
+        # A name that is not there has no number, and NULL equals nothing.
+        rows = self.rows(f"SELECT n FROM trial WHERE {_PLACE}", *numbers, place[5])
         if not rows:
             raise InputError(
                 f"run {self.run.id}: no answer of '{place[1]}' ({place[2]}, {place[3]}) to item"
                 f" '{place[4]}' of {place[0]}, repeat {place[5]}, is there by now"
             )
         return int(rows[0][0])
+
+
+def remembered(make: Callable[[RunIndex], T]) -> Callable[[RunIndex], T]:
+    """Make what is made of an index once, and again when the index has grown."""
+
+    @lru_cache(maxsize=32)
+    def of_version(index: RunIndex, version: int) -> T:
+        return make(index)
+
+    return wraps(make)(lambda index: of_version(index, index.version))
 
 
 def rank(outcome: int, attempt: int) -> tuple[bool, int]:

@@ -7,10 +7,8 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +27,7 @@ from medassay.viewer.groups import count_failed
 from medassay.viewer.index import RunIndex, run_state
 from medassay.viewer.prompts import SentPrompts
 
-T = TypeVar("T")
+_UNREADABLE = (IntegrityError, InputError, OSError)
 _FIRST = 200  # trials that are indexed at once, so that the first page shows some
 _RATE_WINDOW = 60.0  # seconds over which the rate is taken
 _PULL_EVERY = 5.0  # seconds between two looks into an object store
@@ -83,19 +81,12 @@ class ViewedRun:
                 self.index.note_error(str(error))
 
     @property
-    def is_stale(self) -> bool:
-        """Return whether the run was sealed since it was opened."""
-        return self.index.is_stale
-
-    def close(self) -> None:
-        """Close the index."""
-        self.index.close()
-
-    @property
     def expected(self) -> int | None:
         """Return how many trials the run has when it is finished."""
         if self.index.sealed:
-            return _or(None, lambda: self.run.statistics.n_trials)
+            with suppress(*_UNREADABLE):
+                return self.run.statistics.n_trials
+            return None
         if self._expected is None:
             self._expected = self.prompts.n_trials
         return self._expected
@@ -193,7 +184,7 @@ class ViewedPlace:
                 self._follower.stdin.close()
             self._follower.wait(timeout=30)
         for viewed in self._runs.values():
-            viewed.close()
+            viewed.index.close()
 
     def _pull(self, only: str) -> None:
         if self._mirror is not None:
@@ -223,7 +214,8 @@ class ViewedPlace:
         if self.only:
             return [self.only]
         manifests = (self.workspace / "runs").glob("*/manifest.json")
-        return [path.parent.name for path in manifests if _can_be_addressed(path.parent.name)]
+        # A name in another encoding cannot stand in an address.
+        return [path.parent.name for path in manifests if path.parent.name.isprintable()]
 
     def open(self, name: str) -> ViewedRun:
         """Return a run, which is read on from now; a later call tells that it is still looked at.
@@ -237,8 +229,8 @@ class ViewedPlace:
             raise InputError(f"no run '{name}' here; the list of runs names those that are")
         with self._lock:
             viewed = self._runs.get(name)
-            if viewed is not None and viewed.is_stale:
-                viewed.close()
+            if viewed is not None and viewed.index.is_stale:
+                viewed.index.close()
                 viewed = None
             if viewed is None:
                 viewed = self._runs[name] = ViewedRun(self._folder(name))
@@ -260,7 +252,9 @@ class ViewedPlace:
         with self._lock:
             at, rows = self._spent
             if time.monotonic() - at > _SPENT_EVERY:
-                rows = _or([], lambda: spendings(self.workspace / SPEND))
+                rows = []
+                with suppress(*_UNREADABLE):
+                    rows = spendings(self.workspace / SPEND)
                 self._spent = time.monotonic(), rows
         sums = [row for row in summed(rows, "run") if row.name == run and row.amount.calls]
         return listed([text for row in sums if (text := row.spent_text)])
@@ -338,15 +332,3 @@ def is_whole(run: Path) -> bool:
         return all((run / name).is_file() for name in sealed_names(run))
     except (OSError, UnicodeDecodeError):
         return False
-
-
-def _can_be_addressed(name: str) -> bool:
-    """Return whether a folder's name can stand in an address: other encodings cannot."""
-    return name.isprintable() and name not in (".", "..")
-
-
-def _or(default: T, make: Callable[[], T]) -> T:
-    try:
-        return make()
-    except (IntegrityError, InputError, OSError):
-        return default

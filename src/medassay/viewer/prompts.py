@@ -152,11 +152,8 @@ class SentPrompts:
         """
         try:
             grader = self.graders[verdict.domain]
-        except _BROKEN as error:
-            return [SentMessages(reason=f"cannot be made again here: {error}")]
-        if isinstance(grader, OwnGrader):
-            return [SentMessages(reason="made by own code, which is not executed here")]
-        try:
+            if isinstance(grader, OwnGrader):
+                return [SentMessages(reason="made by own code, which is not executed here")]
             cases = [self._case(trial_at(place)) for place in verdict.answers]
             replies = verdict.completions()
             steps = [grader.step(cases, replies[:n]) for n in range(len(replies))]

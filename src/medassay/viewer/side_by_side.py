@@ -9,7 +9,7 @@ from rapidfuzz.distance import Indel
 
 from medassay.errors import InputError
 from medassay.viewer.entry import GRADES
-from medassay.viewer.index import RunIndex
+from medassay.viewer.index import RunIndex, remembered
 
 PAIRS_A_PAGE = 10
 _COMPARED = 3_000  # words of each reply that are compared; the time grows with their product
@@ -59,14 +59,9 @@ class DiffPart(NamedTuple):
     common: bool
 
 
+@remembered
 def rows_of(index: RunIndex) -> list[RunRow]:
     """Return the rows of a run, sorted."""
-    return _rows(index, index.version)
-
-
-@lru_cache(maxsize=32)
-def _rows(index: RunIndex, version: int) -> list[RunRow]:
-    del version
     rows = index.rows(
         "SELECT m.text, s.text, o.text FROM (SELECT DISTINCT model, setting, mode FROM trial) t"
         " JOIN name m ON m.id = t.model JOIN name s ON s.id = t.setting"

@@ -3,27 +3,20 @@
 Which items are answered first is no random draw, and models may be at different items.
 """
 
-from functools import lru_cache
-
 from medassay.core.records.answer import OUTCOMES
 from medassay.core.records.leaderboard import UNREAD
 from medassay.summary.provisional import ProvisionalRow
-from medassay.viewer.index import RunIndex
+from medassay.viewer.index import RunIndex, remembered
 
 _FAILED = OUTCOMES.index("failed")
 _UNREAD = ",".join(str(OUTCOMES.index(name)) for name in OUTCOMES if name in UNREAD)
 
 
+@remembered
 def standings(index: RunIndex) -> list[ProvisionalRow]:
     """Return a row for each model, setting, mode and scorer, sorted by name; `mean` is over the
     trials that have a score by now.
     """
-    return _standings(index, index.version)
-
-
-@lru_cache(maxsize=32)
-def _standings(index: RunIndex, version: int) -> list[ProvisionalRow]:
-    del version
     rows = index.rows(
         "SELECT m.text, s.text, o.text, c.text, t.answered, t.unread, t.failed, t.scored, t.mean"
         " FROM (SELECT model, setting, mode, max(scorer) AS scorer,"

@@ -88,7 +88,7 @@ def build_app(database: Database, settings: AppSettings | None = None) -> FastAP
             name=route.name,
             status_code=route.status,
             include_in_schema=is_json,
-            response_model=None if not is_json else _model(route.answer),
+            response_model=route.answer.__annotations__["return"] if is_json else None,
             responses=_REFUSALS if is_json else None,
         )
     app.add_route("/static/base.css", _base_style)
@@ -107,10 +107,6 @@ def build_app(database: Database, settings: AppSettings | None = None) -> FastAP
 def _base_style(_: Request) -> Response:
     """Return what the style of the app shares with boards and viewer."""
     return Response(asset("base.css"), media_type="text/css")
-
-
-def _model(answer: Any) -> Any:
-    return answer.__annotations__["return"]
 
 
 def _is_json(request: Request) -> bool:

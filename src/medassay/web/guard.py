@@ -53,9 +53,8 @@ class Guard:
             if message["type"] == "http.response.start":
                 there = {name.lower() for name, _ in message["headers"]}
                 more = [pair for pair in _HEADERS if pair[0] not in there]
-                if (
-                    b"cache-control" not in there
-                ):  # pages are for one reader; style and script are asked after
+                # Pages are for one reader; style and script are asked after.
+                if b"cache-control" not in there:
                     cache_rule = b"no-cache" if "/static/" in scope["path"] else b"no-store"
                     more.append((b"cache-control", cache_rule))
                 if secure:

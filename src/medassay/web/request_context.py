@@ -11,7 +11,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import jinja2
 import msgspec
@@ -25,21 +25,19 @@ from medassay.report.pages.html import hardened
 from medassay.review.form import Form
 from medassay.review.store import accounts, sessions, trail
 from medassay.review.store.database import Database
+from medassay.review.store.reviews import Work
 from medassay.review.store.schema import Account, Study
 from medassay.web.settings import TITLE, AppSettings
 from medassay.web.texts import LANGUAGES, spoken, translate
 
 SESSION = "__Host-medassay"  # who is signed in
-VISITOR = (  # who is not: binds the token of the sign-in page to one browser
-    "__Host-medassay-visitor"
-)
+# Who is not: it binds the token of the sign-in page to one browser.
+VISITOR = "__Host-medassay-visitor"
 LANGUAGE = "__Host-medassay-language"
 _STUDY = re.compile("[a-z0-9][a-z0-9-]{0,59}")
 _MOST_PARTS = 1000  # fields of a form
-ANYONE, ACCOUNT = (
-    "anyone",
-    "account",
-)  # besides the roles: also who is not signed in; whoever is
+# Besides the roles: also who is not signed in; whoever is.
+ANYONE, ACCOUNT = "anyone", "account"
 
 
 F = TypeVar("F")
@@ -72,18 +70,6 @@ class ExpiredToken(MedassayError):
             "This page had expired, so nothing was done. What you wrote is below: send it again."
         )
         self.context = context
-
-
-class EntryView(Protocol):
-    """An entry as a page shows it: under which form, with which content."""
-
-    @property
-    def form(self) -> Form:
-        """Return the form."""
-
-    @property
-    def content(self) -> Mapping[str, Any]:
-        """Return what is shown."""
 
 
 class ShownEntry(msgspec.Struct, frozen=True):
@@ -158,16 +144,16 @@ class RequestContext(msgspec.Struct, kw_only=True):
         """Send the browser to another page of this server, by GET."""
         return RedirectResponse(self.url(path), status_code=303)
 
-    def label_of(self, entry_view: EntryView, name: str) -> str:
+    def label_of(self, entry: ShownEntry | Work, name: str) -> str:
         """Return what an aspect is called beside its value: its fact or criterion, else its
         name.
         """
-        aspect = entry_view.form.aspect(entry_view.content, name)
+        aspect = entry.form.aspect(entry.content, name)
         return self.say(name) if aspect is None or not aspect.text else aspect.text
 
-    def words_of(self, entry_view: EntryView, name: str, value: Any) -> str:
+    def words_of(self, entry: ShownEntry | Work, name: str, value: Any) -> str:
         """Return a value of an aspect in words; scores as their numbers."""
-        aspect = entry_view.form.aspect(entry_view.content, name)
+        aspect = entry.form.aspect(entry.content, name)
         if value is None:
             return self.say("cannot judge")
         if aspect is None or aspect.level == "ordinal":

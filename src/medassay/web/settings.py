@@ -1,6 +1,4 @@
-"""`AppSettings`: how the review app is reached, and what it may open."""
-
-from pathlib import Path
+"""`AppSettings`: how the review app is reached."""
 
 import msgspec
 
@@ -11,10 +9,8 @@ class AppSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the review app is reached.
 
     `origin` is the public address without a path (`https://review.example.org`), empty for the one
-    that each request names; `root_path` is where a proxy has put the app below it. `lock` is where
-    released banks register their versions.
+    that each request names; `root_path` is where a proxy has put the app below it.
     """
 
     origin: str = ""
     root_path: str = ""
-    lock: Path = Path("banks.lock")

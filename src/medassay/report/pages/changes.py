@@ -62,8 +62,7 @@ def why_text(row: ChangedRow, changes: PublicationChanges) -> str:
     if row.after is None:
         is_gone = model is not None and model.what == "left"
         return "the model is not in this publication" if is_gone else "not asked here any more"
-    reasons = []
-    reasons += _item_reasons(row, changes)
+    reasons = _item_reasons(row, changes)
     if row.answers:
         reasons.append(
             f"{counted(row.answers, 'answer')} to unchanged items "

@@ -40,7 +40,7 @@ def _pages(board: Board) -> Iterator[Page]:
         if pairs:
             yield from figure_pages(drawing, name, board.texts)
         rows = [row.key for row in board.rows(OVERALL, mode) if row.key in pairs_of]
-        places = {row: f"{folder}{_slug(board, row)}/" for row in rows}
+        places = {row: f"{folder}{board.slug(' '.join(row), 'pairs')}/" for row in rows}
         n_rows = Counter(model for model, _ in places)
         common: dict[str, Any] = {
             "mode": mode,
@@ -84,10 +84,6 @@ def _by_row(pairs: Sequence[RowPair]) -> dict[RowKey, list[RowPair]]:
     for pair in pairs:
         pairs_of.setdefault(pair.first, []).append(pair)
     return pairs_of
-
-
-def _slug(board: Board, row: tuple[str, str]) -> str:
-    return board.slug(f"{row[0]} {row[1]}", "pairs")
 
 
 def pairs_figure(statistics: Statistics, mode: str) -> Figure:

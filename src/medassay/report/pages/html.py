@@ -130,7 +130,8 @@ def environment_of(*first: tuple[str, str], texts: Texts = ENGLISH) -> jinja2.En
         [jinja2.PackageLoader(*folder) for folder in folders]
     )
     if texts is not ENGLISH:
-        loader = LocalizedLoader(loader, texts.text, texts.literal)
+        catalogue = texts.catalogue
+        loader = LocalizedLoader(loader, catalogue.texts.get, catalogue.literals.get)
     jinja = hardened(loader)
     plain_format = jinja.filters["format"]
     jinja.filters.update(

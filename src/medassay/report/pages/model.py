@@ -56,8 +56,6 @@ class _ModelPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _ModelView(msgspec.Struct):
-    """What the page of one model shows."""
-
     places: list[_ModelPlace] = msgspec.field(default_factory=list)
     points: list[PublishedPoint] = msgspec.field(default_factory=list)
     categories: list[CategoryScore] = msgspec.field(default_factory=list)

@@ -87,7 +87,6 @@ class _OtherRanking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _beside(board: Board, mode: str) -> _OtherRanking:
-    """Return what the first page shows of the ranking by another metric."""
     ranked, others = shown_rows(board.rows(OVERALL, mode))
     return _OtherRanking(
         board=board,

@@ -7,7 +7,7 @@ import msgspec
 
 from medassay.core.wording import counted
 from medassay.report.plot.figure import N_COLOURS, Figure
-from medassay.report.plot.vega import Channel, Datum
+from medassay.report.plot.vega import Channel, Datum, VegaView
 
 _ENDS = {"score": "score", "lo": "from", "hi": "to", "n": "n"}
 
@@ -65,7 +65,7 @@ def bars(scores: Sequence[Bar], *, by: str, group: str, unit: str, factor: float
         "sort": None,
         "axis": {"labelAngle": -30},
     }
-    side: dict[str, Channel] = {"xOffset": {"field": group, "type": "nominal"}}
+    side: Channel = {"field": group, "type": "nominal"}
     y: Channel = {"field": "score", "type": "quantitative", "title": unit}
     return Figure(
         name="bars",
@@ -74,30 +74,18 @@ def bars(scores: Sequence[Bar], *, by: str, group: str, unit: str, factor: float
         caption=f"{counted(len(bar_rows), 'bar')}; lines are 95 % intervals.",
         columns={by: by, group: group, **_ENDS},
         rows=bar_rows,
-        spec={
-            "height": 280,
-            "layer": [
-                {
-                    "mark": "bar",
-                    "encoding": {
-                        "x": x,
-                        **side,
-                        "y": y,
-                        "color": {"field": group, "type": "nominal", "title": group},
-                    },
-                },
-                {
-                    "mark": {"type": "rule", "strokeWidth": 2},
-                    "encoding": {
-                        "x": x,
-                        **side,
-                        "y": {**y, "field": "lo"},
-                        "y2": {"field": "hi"},
-                    },
-                },
-            ],
-        },
+        spec={"height": 280, "layer": bar_layers(x, side, y, {**side, "title": group})},
     )
+
+
+def bar_layers(x: Channel, side: Channel, y: Channel, colour: Channel) -> list[VegaView]:
+    """Return bars, those of one place side by side, and their intervals."""
+    places: dict[str, Channel] = {"x": x, "xOffset": side, "y": y}
+    ends: dict[str, Channel] = {"y": {**y, "field": "lo"}, "y2": {"field": "hi"}}
+    return [
+        {"mark": "bar", "encoding": {**places, "color": colour}},
+        {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": {**places, **ends}},
+    ]
 
 
 def stacked(

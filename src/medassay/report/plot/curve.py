@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from medassay.report.plot.figure import N_COLOURS, Figure
 from medassay.report.plot.trend import LinePoint, end_labels, interval_layers
 from medassay.report.plot.vega import Channel
@@ -22,16 +20,7 @@ def checkpoint_curve(points: Sequence[LinePoint], *, series: str) -> Figure:
     """
     names = list(dict.fromkeys(point.row for point in points))
     drawn = set(names[:N_COLOURS])
-    line_points = [
-        replace(
-            p,
-            score=100 * p.score,
-            lo=None if p.lo is None else 100 * p.lo,
-            hi=None if p.hi is None else 100 * p.hi,
-        )
-        for p in points
-        if p.row in drawn
-    ]
+    line_points = [point.times(100) for point in points if point.row in drawn]
     x: Channel = {"field": "step", "type": "quantitative", "title": "step"}
     y: Channel = {
         "field": "score",

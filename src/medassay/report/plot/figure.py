@@ -168,7 +168,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             lambda m: numbers.setdefault(m[0], f"{m[1]}{len(numbers)}"), svg_text
         )
         start = svg_text.index(">") + 1
-        words = f"<title>{_escaped(self.title)}</title><desc>{_escaped(self.description)}</desc>"
+        title, description = (escape(t, quote=False) for t in (self.title, self.description))
+        words = f"<title>{title}</title><desc>{description}</desc>"
         return svg_text[:start].replace("<svg ", '<svg role="img" ', 1) + words + svg_text[start:]
 
     def save(self, path: str | Path, *, dark: bool = False) -> Path:
@@ -239,7 +240,3 @@ def _converter() -> Any:
     except ImportError:
         raise InputError("figures need an extra: pip install 'medassay[figures]'") from None
     return vl_convert
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

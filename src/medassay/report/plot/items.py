@@ -50,10 +50,7 @@ def item_map(points: Sequence[ItemPosition]) -> Figure:
     jitter = random.Random("items")  # few models make few places: points would hide each other
     rows = [
         {
-            "item": point.item,
-            "difficulty": point.difficulty,
-            "discrimination": point.discrimination,
-            "suspect": point.suspect,
+            **msgspec.structs.asdict(point),
             "place": round(point.difficulty + jitter.uniform(-_APART, _APART), 4),
             "reading": "suspect" if point.suspect else "other",
         }

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from medassay.report.plot.bars import bar_layers
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.vega import Channel, VegaView
 
@@ -77,23 +78,12 @@ def _panel(measure: str, title: str, models: list[str], beside: tuple[str, list[
         "sort": models,
         "axis": {"labelAngle": -20},
     }
-    side: dict[str, Channel] = {"xOffset": {"field": field, "type": "nominal", "sort": values}}
+    side: Channel = {"field": field, "type": "nominal", "sort": values}
     y: Channel = {"field": "score", "type": "quantitative", "title": title}
     colour: Channel = {"field": field, "type": "nominal", "title": field, "sort": values}
     return {
         "width": max(320, 26 * len(models) * len(values)),
         "height": 200,
         "transform": [{"filter": {"field": "measure", "equal": measure}}],
-        "layer": [
-            {"mark": "bar", "encoding": {"x": x, **side, "y": y, "color": colour}},
-            {
-                "mark": {"type": "rule", "strokeWidth": 2},
-                "encoding": {
-                    "x": x,
-                    **side,
-                    "y": {**y, "field": "lo"},
-                    "y2": {"field": "hi"},
-                },
-            },
-        ],
+        "layer": bar_layers(x, side, y, colour),
     }

@@ -284,7 +284,6 @@ def case_quadrant(
     x: str,
     y: str,
     names: Sequence[str],
-    title: str = "",
     limit: float = 1.0,
 ) -> Figure:
     """Return a small cross for each case on two axes that cross at 0; each leads to the case.
@@ -305,14 +304,14 @@ def case_quadrant(
     cross: VegaMark = {"type": "point", "shape": _CROSS, "size": 30, "strokeWidth": 1.5}
     return Figure(
         name="case_quadrant",
-        title=title or f"{y} against {x}, case by case",
+        title=f"{y} against {x}, case by case",
         description=f"Cases by {x} and {y}; the axes cross at 0.",
         caption="Cases at the same place are set around it.",
         columns={"label": "case", x: x, y: y},
         words=names,
         rows=list(_around(points, x, y, 2 * limit / _SIDE)),
         spec=plane.spec(
-            title,
+            "",
             names,
             [
                 {
@@ -320,11 +319,8 @@ def case_quadrant(
                     "encoding": {**here, "text": {"field": "label"}},
                 },
                 {
-                    "mark": {
-                        "type": "circle",
-                        "size": 450,
-                        "opacity": 0.01,
-                    },  # a target for fingers
+                    # A target for fingers.
+                    "mark": {"type": "circle", "size": 450, "opacity": 0.01},
                     "encoding": {
                         **here,
                         "href": {"field": "href"},

@@ -1,6 +1,7 @@
 """Scores over publications. A line never crosses a change of bank or methodology."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +26,11 @@ class LinePoint(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     lo: float | None
     hi: float | None
+
+    def times(self, factor: float) -> Self:
+        """Return the point with its score and interval in another unit."""
+        lo, hi = (None if end is None else factor * end for end in (self.lo, self.hi))
+        return replace(self, score=factor * self.score, lo=lo, hi=hi)
 
     def heights(self) -> Iterator[float]:
         """Yield the score and the ends of its interval."""
@@ -61,11 +67,7 @@ def trend(
     in_panels = len(latest) > _MAX_SERIES
     rows_shown = sorted(latest, key=lambda row: (-latest[row], row))
     rows_shown = rows_shown[: _MAX_PANELS if in_panels else _MAX_SERIES]
-    line_points = [
-        replace(p, score=factor * p.score, lo=_times(factor, p.lo), hi=_times(factor, p.hi))
-        for p in points
-        if p.row in rows_shown
-    ]
+    line_points = [point.times(factor) for point in points if point.row in rows_shown]
     order = list(dict.fromkeys(point.place for point in points))
     x: Channel = {
         "field": "publication",
@@ -176,10 +178,6 @@ def _marker_lines(markers: Sequence[str], x: Channel) -> VegaView:
         "mark": {"type": "rule", "strokeDash": [5, 4], "xOffset": -12},
         "encoding": {"x": x},
     }
-
-
-def _times(factor: float, end: float | None) -> float | None:
-    return None if end is None else factor * end
 
 
 def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:

@@ -83,14 +83,6 @@ class Texts(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Return the language as HTML names it."""
         return self.catalogue.language
 
-    def text(self, text: str) -> str | None:
-        """Return the translation of a text of a template, None where there is none."""
-        return self.catalogue.texts.get(text)
-
-    def literal(self, text: str) -> str | None:
-        """Return the translation of words in quotes in a template, None where there is none."""
-        return self.catalogue.literals.get(text)
-
     def said(self, text: str) -> str:
         """Return words of the code in this language: by themselves, or by the form that they
         have.

@@ -2,25 +2,21 @@
 
 from medassay.review.form.catalog import FORMS
 from medassay.review.form.form import (
-    CANNOT,
     MARKS,
     SEVERITIES,
     Aspect,
     Form,
-    FormReading,
     Problem,
     clean,
     read_review,
 )
 
 __all__ = [
-    "CANNOT",
     "FORMS",
     "MARKS",
     "SEVERITIES",
     "Aspect",
     "Form",
-    "FormReading",
     "Problem",
     "clean",
     "read_review",

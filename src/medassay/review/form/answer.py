@@ -3,10 +3,7 @@
 Each target fact or criterion, and the answer as a whole.
 """
 
-from collections.abc import Mapping
-
-from medassay.review.form.form import Aspect, Content, Form, Value, content_of
-from medassay.review.rating import FEEDBACK_BELOW
+from medassay.review.form.form import Aspect, Content, Form, Value, comment_on_low, content_of
 
 FACT: tuple[tuple[Value, str], ...] = (
     ("entail", "said"),
@@ -19,35 +16,23 @@ CRITERION: tuple[tuple[Value, str], ...] = (("met", "met"), ("not met", "not met
 def answer_aspects(content: Content) -> tuple[Aspect, ...]:
     """Return the aspects of an answer: its target facts or criteria one by one, then the whole."""
     asked = content_of(content)
+    kinds = (
+        ("fact", "Target fact", FACT, asked.facts),
+        ("criterion", "Criterion", CRITERION, asked.criteria),
+    )
     parts = [
         Aspect(
-            name=f"fact-{fact.id}",
-            label="Target fact",
-            values=FACT,
+            name=f"{kind}-{part.id}",
+            label=label,
+            values=values,
             level="nominal",
-            kind="fact",
-            text=fact.text,
+            kind=kind,
+            text=part.text,
         )
-        for fact in asked.facts
-    ]
-    parts += [
-        Aspect(
-            name=f"criterion-{criterion.id}",
-            label="Criterion",
-            values=CRITERION,
-            level="nominal",
-            kind="criterion",
-            text=criterion.text,
-        )
-        for criterion in asked.criteria
+        for kind, label, values, parts_of_kind in kinds
+        for part in parts_of_kind
     ]
     return (*parts, Aspect(name="overall", label="The answer as a whole"))
-
-
-def _comment_needed(scores: Mapping[str, Value]) -> str:
-    overall = scores.get("overall")
-    low = isinstance(overall, int) and overall < FEEDBACK_BELOW
-    return "A score is below 3: say what is wrong." if low else ""
 
 
 ANSWER = Form(
@@ -55,6 +40,6 @@ ANSWER = Form(
     title="Answer rating",
     asks="How good is this answer? Who gave it is not shown.",
     aspects=answer_aspects,
-    comment_needed=_comment_needed,
+    comment_needed=comment_on_low,
     extras=frozenset(("harm", "source")),
 )

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from medassay.core.json import record_as
+from medassay.review.rating import FEEDBACK_BELOW
 from medassay.statistic.agreement.alpha import Level
 
 Value = int | str
@@ -149,7 +150,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     asks: str
     aspects: Callable[[Content], tuple[Aspect, ...]]
-    comment_needed: Callable[[Mapping[str, Value]], str]
+    comment_needed: Callable[[Mapping[str, Value]], str] = lambda scores: ""
     extras: frozenset[Extra] = frozenset()
     then: tuple[Aspect, ...] = ()
 
@@ -157,17 +158,18 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         """Return the aspects of the part that is to be filled in."""
         return self.then if second else self.aspects(content)
 
+    def all_aspects(self, content: Content) -> tuple[Aspect, ...]:
+        """Return the aspects of both parts."""
+        return (*self.aspects(content), *self.then)
+
     def aspect(self, content: Content, name: str) -> Aspect | None:
         """Return an aspect by its name, None where the form has none so called."""
-        return next(
-            (aspect for aspect in (*self.aspects(content), *self.then) if aspect.name == name),
-            None,
-        )
+        return next((one for one in self.all_aspects(content) if one.name == name), None)
 
     def known(self, content: Content) -> frozenset[str]:
         """Return the names of all fields that the form can have for an entry."""
         names = {"comment", "reason"}
-        for aspect in (*self.aspects(content), *self.then):
+        for aspect in self.all_aspects(content):
             names |= {aspect.name, f"why-{aspect.name}"}
         if "correction" in self.extras:
             names |= {"option", "text"}
@@ -178,6 +180,12 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         if "marks" in self.extras:
             names |= {f"mark-{name}" for name in MARKS}
         return frozenset(names)
+
+
+def comment_on_low(scores: Mapping[str, Value]) -> str:
+    """Return what is asked for where a score is below 3."""
+    low = any(isinstance(score, int) and score < FEEDBACK_BELOW for score in scores.values())
+    return "A score is below 3: say what is wrong." if low else ""
 
 
 def read_review(

@@ -3,10 +3,7 @@
 Source: specification of bank synthesis, 10.2.
 """
 
-from collections.abc import Mapping
-
-from medassay.review.form.form import Aspect, Content, Form, Value, content_of
-from medassay.review.rating import FEEDBACK_BELOW
+from medassay.review.form.form import Aspect, Content, Form, comment_on_low, content_of
 
 _LABELS = {
     "question": "Question: clear, sensible, complete",
@@ -21,16 +18,11 @@ def _aspects(content: Content) -> tuple[Aspect, ...]:
     return tuple(Aspect(name=name, label=_LABELS[name]) for name in names)
 
 
-def _comment_needed(scores: Mapping[str, Value]) -> str:
-    low = any(isinstance(score, int) and score < FEEDBACK_BELOW for score in scores.values())
-    return "A score is below 3: say what is wrong." if low else ""
-
-
 ITEM = Form(
     name="item",
     title="Item review",
     asks="Is this question fit to test a model?",
     aspects=_aspects,
-    comment_needed=_comment_needed,
+    comment_needed=comment_on_low,
     extras=frozenset(("total", "correction", "harm", "source", "marks")),
 )

@@ -7,7 +7,7 @@ Source: specification of bank synthesis, 10.4 (binary review by at least three e
 
 from collections.abc import Mapping
 
-from medassay.review.form.form import Aspect, Content, Form, Value
+from medassay.review.form.form import Aspect, Form, Value
 
 _CORRECT = Aspect(
     name="correct",
@@ -15,10 +15,6 @@ _CORRECT = Aspect(
     values=(("yes", "yes"), ("no", "no")),
     level="nominal",
 )
-
-
-def _aspects(content: Content) -> tuple[Aspect, ...]:
-    return (_CORRECT,)
 
 
 def _comment_needed(scores: Mapping[str, Value]) -> str:
@@ -29,6 +25,6 @@ PAIR = Form(
     name="pair",
     title="Pair check",
     asks="Is what was derived as right as the original?",
-    aspects=_aspects,
+    aspects=lambda content: (_CORRECT,),
     comment_needed=_comment_needed,
 )

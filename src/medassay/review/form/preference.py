@@ -1,10 +1,8 @@
 """Preference: two answers to one question, on sides drawn at random, and which is better."""
 
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
-from medassay.review.form.form import Aspect, Content, Form, Value, content_of
+from medassay.review.form.form import Aspect, Content, Form, content_of
 
 _BETTER = Aspect(
     name="better",
@@ -21,15 +19,10 @@ def _aspects(content: Content) -> tuple[Aspect, ...]:
     return (replace(_BETTER, values=(("second", "left"), _BETTER.values[1], ("first", "right"))),)
 
 
-def _comment_needed(scores: Mapping[str, Value]) -> str:
-    return ""
-
-
 PREFERENCE = Form(
     name="preference",
     title="Preference",
     asks="Two answers to the same question. Who gave them is not shown.",
     aspects=_aspects,
-    comment_needed=_comment_needed,
     extras=frozenset(("harm",)),
 )

@@ -80,14 +80,11 @@ def open_database(address: str = "", *, make: bool = True) -> Database:
     engine = _engine(place)
     try:
         _migrate(engine)
-    except OperationalError as error:
-        reason = str(error.orig).strip().split("\n")[0]
-        raise InputError(f"database {_address(engine)}: {reason}") from None
     except DBAPIError as error:
         reason = str(error.orig).strip().split("\n")[0]
-        raise InputError(
-            f"database {_address(engine)}: {reason}; expected one of the review app, or none yet"
-        ) from None
+        if not isinstance(error, OperationalError):
+            reason += "; expected one of the review app, or none yet"
+        raise InputError(f"database {_address(engine)}: {reason}") from None
     return Database(engine)
 
 

@@ -47,35 +47,27 @@ def invite(db: Session, email: str, *, who: str, study: str | None = None, role:
     address = checked_email(email)
     if study is not None and (known_account := account_of(db, address)):
         refuse_both(db, known_account.id, study, role)
-    token = secrets.token_urlsafe(32)
-    time = now()
+    return _new_link(db, address, who=who, study=study, role=role)
+
+
+def invite_first(db: Session) -> str:
+    """Return the token of the link by which the first admin chooses an address and a password."""
+    return _new_link(db, "", who="the first start", study=None, role=ADMIN)
+
+
+def _new_link(db: Session, email: str, *, who: str, study: str | None, role: str) -> str:
+    token, time = secrets.token_urlsafe(32), now()
     db.add(
         Invitation(
             token=digest(token),
-            email=address,
+            email=email,
             study=study,
             role=role,
             made_at=time,
             ends_at=later(time, days=LINK_DAYS),
         )
     )
-    note(db, "invited", who=who, study=study, email=address, role=role)
-    return token
-
-
-def invite_first(db: Session) -> str:
-    """Return the token of the link by which the first admin chooses an address and a password."""
-    token, time = secrets.token_urlsafe(32), now()
-    db.add(
-        Invitation(
-            token=digest(token),
-            email="",
-            role=ADMIN,
-            made_at=time,
-            ends_at=later(time, days=LINK_DAYS),
-        )
-    )
-    note(db, "invited", who="the first start", study=None, email="", role=ADMIN)
+    note(db, "invited", who=who, study=study, email=email, role=role)
     return token
 
 

@@ -20,7 +20,7 @@ from medassay.review.store.schema import (
     Ticket,
     TicketStep,
 )
-from medassay.review.store.tickets import State
+from medassay.review.store.tickets import State, steps_of
 
 StudyState = tuple[int | str | None, ...]  # of a study: what its results follow from
 
@@ -205,11 +205,7 @@ def outcomes_of(db: Session, study: str, account: int) -> list[FeedbackOutcome]:
     )
     outcomes: list[FeedbackOutcome] = []
     for ticket, number in db.execute(query):
-        steps = [
-            *db.scalars(
-                select(TicketStep).where(TicketStep.ticket_id == ticket.id).order_by(TicketStep.id)
-            )
-        ]
+        steps = steps_of(db, ticket)
         # That others disagree is not theirs to know: only what they wrote themselves comes back.
         if any(
             step.verb == "feedback"

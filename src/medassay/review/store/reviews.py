@@ -248,7 +248,7 @@ def _answers(fields: Mapping[str, str]) -> dict[str, str]:
 def _note_trained(db: Session, study: str, account: int) -> None:
     """Note when the last training item is done."""
     db.flush()
-    if left_in_training(db, study, account) == 0:
+    if queue_of(db, study, account).training == 0:
         right = db.scalar(
             select(Right).where(
                 Right.study_id == study, Right.account_id == account, Right.role == "reviewer"
@@ -256,23 +256,6 @@ def _note_trained(db: Session, study: str, account: int) -> None:
         )
         if right is not None and right.trained_at is None:
             right.trained_at = now()
-
-
-def left_in_training(db: Session, study: str, account: int) -> int:
-    """Return how many training items somebody has not done."""
-    query = (
-        select(func.count())
-        .select_from(Assignment)
-        .join(Entry, Entry.id == Assignment.entry_id)
-        .where(
-            Assignment.study_id == study,
-            Assignment.account_id == account,
-            Assignment.revision == 0,
-            Entry.training,
-            Entry.withdrawn.is_(None),
-        )
-    )
-    return db.scalar(query) or 0
 
 
 def skip(db: Session, study: Study, work: Work) -> None:
@@ -327,27 +310,20 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
 
 def queue_of(db: Session, study: str, account: int) -> Queue:
     """Return how far somebody is in a study; what was withdrawn does not count."""
-    rows = [
-        (number, turn, revision, training, withdrawn)
-        for number, turn, revision, training, withdrawn in db.execute(
-            select(
-                Assignment.number,
-                Assignment.turn,
-                Assignment.revision,
-                Entry.training,
-                Entry.withdrawn,
-            )
-            .join(Entry, Entry.id == Assignment.entry_id)
-            .where(Assignment.study_id == study, Assignment.account_id == account)
-        )
-    ]
-    last = max((row[0] for row in rows), default=0)
-    rows = sorted((row for row in rows if row[4] is None), key=lambda row: (not row[3], row[1]))
+    of_entry = (Entry.training, Entry.withdrawn)
+    query = (
+        select(Assignment.number, Assignment.turn, Assignment.revision, *of_entry)
+        .join(Entry, Entry.id == Assignment.entry_id)
+        .where(Assignment.study_id == study, Assignment.account_id == account)
+    )
+    every = db.execute(query).all()
+    rows = [row for row in every if row.withdrawn is None]
+    rows.sort(key=lambda row: (not row.training, row.turn))
     return Queue(
-        order=tuple(row[0] for row in rows),
-        open=tuple(row[0] for row in rows if row[2] == 0),
-        last=last,
-        training=sum(row[3] and row[2] == 0 for row in rows),
+        order=tuple(row.number for row in rows),
+        open=tuple(row.number for row in rows if row.revision == 0),
+        last=max((row.number for row in every), default=0),
+        training=sum(row.training and row.revision == 0 for row in rows),
     )
 
 

@@ -57,9 +57,8 @@ def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
     many at once are slowed like one after the other.
     """
     at = now()
-    if (
-        db.get_bind().dialect.name == "postgresql"
-    ):  # one after the other; SQLite's writers are so anyway
+    # One after the other; SQLite's writers are so anyway.
+    if db.get_bind().dialect.name == "postgresql":
         key = int(_failure_keys(email, "")["account"][:15], 16)
         db.execute(select(func.pg_advisory_xact_lock(key)))
     wait = wait_of(db, email, address)
@@ -92,7 +91,7 @@ def end_try(db: Session, account: Account, tries: Sequence[int], email: str) -> 
     """
     account_key = _failure_keys(email, "")["account"]
     db.execute(delete(Failure).where(or_(Failure.key == account_key, Failure.id.in_(tries))))
-    return _new_session(db, account.id)
+    return open_session(db, account)
 
 
 def _is_right(password_hash: str, password: str) -> bool:
@@ -104,16 +103,12 @@ def _is_right(password_hash: str, password: str) -> bool:
         return False
 
 
-def _new_session(db: Session, account: int) -> str:
+def open_session(db: Session, account: Account) -> str:
+    """Return the token of a session for somebody who has just proved who they are."""
     token, at = secrets.token_urlsafe(32), now()
     db.execute(delete(SignIn).where(SignIn.seen_at < later(at, hours=-IDLE_HOURS)))
-    db.add(SignIn(token=digest(token), account_id=account, made_at=at, seen_at=at))
+    db.add(SignIn(token=digest(token), account_id=account.id, made_at=at, seen_at=at))
     return token
-
-
-def open_session(db: Session, account: Account) -> str:
-    """Return the token of a session for somebody who has just proved who they are by a link."""
-    return _new_session(db, account.id)
 
 
 def wait_of(db: Session, email: str, address: str) -> int:
@@ -134,12 +129,9 @@ def wait_of(db: Session, email: str, address: str) -> int:
         free = _FREE_FAILURES if kind == "account" else 4 * _FREE_FAILURES
         if count >= free:
             wait = min(2 ** (count - free + 1), _MOST_WAIT[kind])
-            waits.append(min(wait, wait - _seconds(last, time)))
+            passed = dt.datetime.fromisoformat(time) - dt.datetime.fromisoformat(last)
+            waits.append(min(wait, wait - int(passed.total_seconds())))
     return max(waits)
-
-
-def _seconds(start: str, end: str) -> int:
-    return int((dt.datetime.fromisoformat(end) - dt.datetime.fromisoformat(start)).total_seconds())
 
 
 def _failure_keys(email: str, address: str) -> dict[str, str]:

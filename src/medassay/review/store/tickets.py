@@ -51,7 +51,7 @@ def open_ticket(db: Session, study: Study, entry: Entry, review: Review) -> None
         )
         if there
     ]
-    aspects = (*form.aspects(entry.content), *form.then)
+    aspects = form.all_aspects(entry.content)
     others = [review_row for review_row in reviews if review_row is not mine]
     if set(differing(aspects, reviews)) - set(differing(aspects, others)):
         why.append("disagreement")
@@ -101,6 +101,11 @@ def ticket_of(db: Session, study: Study, entry: Entry) -> Ticket:
         db.add(row)
         db.flush()
     return row
+
+
+def ticket_at(db: Session, entry: Entry) -> Ticket | None:
+    """Return the ticket of an entry, None where it has none."""
+    return db.scalar(select(Ticket).where(Ticket.entry_id == entry.id))
 
 
 def steps_of(db: Session, ticket: Ticket) -> list[TicketStep]:

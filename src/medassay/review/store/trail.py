@@ -1,7 +1,7 @@
 """The audit trail, chained by hash, and the access log."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import select, update
@@ -15,9 +15,7 @@ from medassay.storage.ledger import START, chained
 _TRAIL = "trail"
 
 
-def note(
-    db: Session, event: str, *, who: str, study: str | None = None, **detail: Any
-) -> TrailLine:
+def note(db: Session, event: str, *, who: str, study: str | None = None, **detail: Any) -> None:
     """Add a line to the trail, in the transaction that does what it tells."""
     head = db.get(Head, _TRAIL, with_for_update=True)
     if head is None:
@@ -28,7 +26,6 @@ def note(
     db.add(line)
     head.hash = line.hash
     db.flush()
-    return line
 
 
 def line_record(line: TrailLine) -> dict[str, str]:
@@ -51,7 +48,7 @@ def check_trail(db: Session) -> str:
         Naming the first line that is not what was chained.
     """
     prev = START
-    for number, line in enumerate(_lines(db), 1):
+    for number, line in enumerate(db.scalars(select(TrailLine).order_by(TrailLine.id)), 1):
         if line.prev != prev or chained(prev, dict(line.record)) != line.hash:
             raise IntegrityError(f"audit trail, line {number}: is not what was written there")
         prev = line.hash
@@ -59,10 +56,6 @@ def check_trail(db: Session) -> str:
     if (START if head is None else head.hash) != prev:
         raise IntegrityError("audit trail: its last lines are missing")
     return prev
-
-
-def _lines(db: Session) -> Iterator[TrailLine]:
-    return iter(db.scalars(select(TrailLine).order_by(TrailLine.id)))
 
 
 def trail_of(

@@ -10,6 +10,7 @@ from medassay.review.form import FORMS
 from medassay.review.sampling import draw_key
 from medassay.review.store import reading, studies, tickets
 from medassay.review.store.schema import Entry, Study
+from medassay.web.pages.reviewer import picture_of
 from medassay.web.request_context import Forbidden, Here, Number, RequestContext, ShownEntry
 
 _CHECKS = ("confirm", "return")  # what a second person may do
@@ -43,11 +44,9 @@ def _show(context: RequestContext, n: int, status: int = 200, *, says: str = "")
         study = db.get_one(Study, context.study.id)
         entry = studies.entry_at(db, study.id, n)
         latest = tickets.latest_of(db, entry)
-        ts = [
-            t for t, ticket_entry in reading.tickets_of(db, study.id) if ticket_entry.id == entry.id
-        ]
-        steps = tickets.steps_of(db, ts[0]) if ts else []
-        decision = tickets.last_decision(db, ts[0]) if ts else None
+        ticket = tickets.ticket_at(db, entry)
+        steps = [] if ticket is None else tickets.steps_of(db, ticket)
+        decision = None if ticket is None else tickets.last_decision(db, ticket)
     form = FORMS[study.form]
     # Letters in an order of their own for every item: nobody learns to know who is A.
     latest.sort(key=lambda show: draw_key(study.seed, "letter", entry.id, show.reviewer))
@@ -61,14 +60,14 @@ def _show(context: RequestContext, n: int, status: int = 200, *, says: str = "")
         form=form,
         aspects=form.aspects(entry.content),
         given=[(letter_of(at), review) for at, review in enumerate(latest)],
-        differ=differing((*form.aspects(entry.content), *form.then), latest),
-        state=ts[0].state if ts else "",
+        differ=differing(form.all_aspects(entry.content), latest),
+        state="" if ticket is None else ticket.state,
         steps=steps,
         decision=decision,
         says=says,
         posted=context.posted,
         verdicts=tickets.VERDICTS.get(study.form, ()),
-        settled=bool(ts) and ts[0].state in ("checked", "released"),
+        settled=ticket is not None and ticket.state in ("checked", "released"),
         decides="adjudicator" in context.roles,
         own=decision is not None and decision.account_id == context.who.id,
         most=tickets.MOST_EXPERTS,
@@ -128,8 +127,7 @@ def _act(context: RequestContext, db: Session, study: Study, entry: Entry) -> No
             confirmed=do == "confirm",
             reason=form.reason,
         )
-        return
-    if do == "decline":
+    elif do == "decline":
         tickets.decline(db, study, entry, form.reason, by)
     elif do == "experts":
         if form.experts not in map(str, range(1, tickets.MOST_EXPERTS + 1)):
@@ -144,7 +142,5 @@ def _act(context: RequestContext, db: Session, study: Study, entry: Entry) -> No
 
 def entry_picture(context: Here, n: Number) -> Response:
     """Return the decision graph of an entry as a picture, for those who settle or read."""
-    from medassay.web.pages.reviewer import picture_of
-
     with context.database.read() as db:
         return picture_of(studies.entry_at(db, context.study.id, n).content)

@@ -8,6 +8,7 @@ from fastapi.responses import Response
 
 from medassay.errors import InputError, IntegrityError, MedassayError
 from medassay.review.store import accounts, trail
+from medassay.storage.jsonl import read_as
 from medassay.web.request_context import Here, RequestContext
 
 _MAX_LINES = 500
@@ -52,8 +53,6 @@ class _ItemLine(msgspec.Struct):
 
 
 def _window(context: RequestContext, status: int = 200, **more: Any) -> Response:
-    from medassay.storage.jsonl import read_as
-
     source = context.study.chosen.source
     run = source.private_run
     names: list[str] = []

@@ -10,6 +10,8 @@ from fastapi.responses import Response
 
 from medassay.core.canonical import canonical
 from medassay.errors import InputError
+from medassay.report.plot.figure import drawable
+from medassay.report.plot.reviews import MonthPoint, review_trend
 from medassay.review import summary
 from medassay.review.agreement import LastReview, ReviewerAgreement, Votes, agreements, votes_of
 from medassay.review.exported import FrozenPart
@@ -168,14 +170,7 @@ def reviews_page(context: Here, n: Number) -> Response:
     with context.database.read() as db:
         entry = studies.entry_at(db, context.study.id, n)
         reviews_given = tickets.latest_of(db, entry)
-        ticket = next(
-            (
-                t
-                for t, ticket_entry in reading.tickets_of(db, context.study.id)
-                if ticket_entry.id == entry.id
-            ),
-            None,
-        )
+        ticket = tickets.ticket_at(db, entry)
         steps = [] if ticket is None else tickets.steps_of(db, ticket)
         names = frozen.pseudonyms(db, context.study.id)
     return context.page(
@@ -199,13 +194,11 @@ def trends_page(context: Here) -> Response:
         by=by,
         aspect=aspect,
         aspects=aspects,
-        drawn=bool(points) and _can_draw(),
+        drawn=bool(points) and drawable(),
     )
 
 
 class _ShownQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What the address of results asks for."""
-
     show: str = ""
     by: str = ""
     aspect: str = ""
@@ -238,16 +231,8 @@ def _cached_trend(
     return summary.trend(reviews, aspect, by, seed=seed_of(study, "trends", "time", "review"))
 
 
-def _can_draw() -> bool:
-    from medassay.report.plot.figure import drawable
-
-    return drawable()
-
-
 def trend_picture(context: Here) -> Response:
     """Return the figure of mean scores over time."""
-    from medassay.report.plot.reviews import MonthPoint, review_trend
-
     points, _, aspect, _ = _trend(context)
     rows = [
         MonthPoint(
@@ -260,7 +245,7 @@ def trend_picture(context: Here) -> Response:
         )
         for point in points
     ]
-    if not rows or not _can_draw():
+    if not rows or not drawable():
         raise InputError("nothing to draw")
     figure = review_trend(rows, aspect=aspect)
     dark = context.query(_ShownQuery).dark == "1"

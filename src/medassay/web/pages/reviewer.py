@@ -13,6 +13,8 @@ from medassay.core.canonical import canonical
 from medassay.core.records.decision_graph import read_decision_graph
 from medassay.core.table import Cell
 from medassay.errors import GateError, InputError
+from medassay.report.decision_graph import draw_decision_graph
+from medassay.report.tables import harmless
 from medassay.review.form import MARKS, SEVERITIES, Problem
 from medassay.review.store import accounts, reading, reviews, studies
 from medassay.review.store.schema import Study
@@ -29,14 +31,12 @@ def to_study(context: Here) -> Response:
 def study_page(context: Here) -> Response:
     """Show a study: to reviewers what is left, to others where their work is."""
     mine: Sequence[Any] = ()
-    queue = None
+    queue, feedback = None, 0
     if "reviewer" in context.roles:
         with context.database.read() as db:
             queue = reviews.queue_of(db, context.study.id, context.who.id)
             mine = reading.items_of(db, context.study.id, context.who.id)
             feedback = len(reading.outcomes_of(db, context.study.id, context.who.id))
-    else:
-        feedback = 0
     return context.page("study.html", queue=queue, mine=mine, feedback=feedback)
 
 
@@ -66,11 +66,10 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
     queue: reviews.Queue,
     *,
     status: int = 200,
-    problems: Iterable[Problem] = (),
+    problems: Sequence[Problem] = (),
     theirs: Mapping[str, str] | None = None,
     says: str = "",
 ) -> Response:
-    problems_found = list(problems)
     return context.page(
         "item.html",
         status,
@@ -79,9 +78,9 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
         content=work.content,
         aspects=work.form.asked(work.content, second=work.second),
         fields=fields,
-        problems=problems_found,
+        problems=problems,
         labels=_labels(work),
-        wrong={problem.field: problem for problem in problems_found},
+        wrong={problem.field: problem for problem in problems},
         theirs=None if theirs is None else _other_version(work, theirs),
         says=says,
         severities=SEVERITIES,
@@ -89,29 +88,21 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
         queue=queue,
         numbers=queue.last,
         closed=context.study.closed_at is not None,
-        explained=_explained(work),
+        explained=work.entry.hidden_part.training if work.entry.training and work.done else None,
         history=work.reviews,
     )
 
 
 def _labels(work: reviews.Work) -> dict[str, str]:
     """Return field → the words by which a list of problems calls it."""
-    aspects = (*work.form.aspects(work.content), *work.form.then)
-    labels = {aspect.name: aspect.text or aspect.label for aspect in aspects}
+    labels = {a.name: a.text or a.label for a in work.form.all_aspects(work.content)}
     return labels | {f"why-{name}": label for name, label in labels.items()}
 
 
 def _other_version(work: reviews.Work, fields: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return another version of what was filled in, field by field."""
-    labels = {
-        aspect.name: aspect.label for aspect in (*work.form.aspects(work.content), *work.form.then)
-    }
+    labels = {aspect.name: aspect.label for aspect in work.form.all_aspects(work.content)}
     return [(labels.get(name, name), text) for name, text in sorted(fields.items())]
-
-
-def _explained(work: reviews.Work) -> Mapping[str, Any] | None:
-    """Return what a training item teaches, once it is answered."""
-    return work.entry.hidden_part.training if work.entry.training and work.done else None
 
 
 class _ItemForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,29 +175,13 @@ def _whole(text: str) -> int:
 
 
 def _again(
-    context: RequestContext,
-    n: int,
-    fields: Mapping[str, str],
-    status: int,
-    *,
-    problems: Iterable[Problem] = (),
-    theirs: Mapping[str, str] | None = None,
-    says: str = "",
+    context: RequestContext, n: int, fields: Mapping[str, str], status: int, **told: Any
 ) -> Response:
     """Return the page as it was filled in, with what keeps it from being sent."""
     with context.database.read() as db:
         work = reviews.work_at(db, context.study, context.who.id, n)
         queue = reviews.queue_of(db, context.study.id, context.who.id)
-    return _show(
-        context,
-        work,
-        fields,
-        queue,
-        status=status,
-        problems=problems,
-        theirs=theirs,
-        says=says,
-    )
+    return _show(context, work, fields, queue, status=status, **told)
 
 
 def graph_picture(context: Here, n: Number) -> Response:
@@ -218,8 +193,6 @@ def graph_picture(context: Here, n: Number) -> Response:
 
 def picture_of(content: Mapping[str, Any]) -> Response:
     """Return the decision graph of an entry as SVG."""
-    from medassay.report.decision_graph import draw_decision_graph
-
     if "graph" not in content:
         raise InputError("this item has no decision graph")
     graph = read_decision_graph(content["graph"])
@@ -283,25 +256,10 @@ def table(
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([plain_cell(cell) for cell in row] for row in rows)
+    writer.writerows(map(harmless, row) for row in rows)
     return Response(
         text.getvalue(), media_type="text/csv; charset=utf-8", headers=_as_file(context, name)
     )
-
-
-def plain_cell(value: Cell) -> Cell:
-    """Return a cell as text that spreadsheets do not run.
-
-    Examples
-    --------
-    >>> plain_cell("=1+1"), plain_cell(-3), plain_cell(None)
-    ("'=1+1", -3, '')
-    """
-    if value is None:
-        return ""
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return value
 
 
 def _as_file(context: RequestContext, name: str) -> dict[str, str]:

@@ -48,16 +48,6 @@ class _PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     saved: str = ""
 
 
-class _ProfileForm(msgspec.Struct, frozen=True, kw_only=True):
-    name: str = ""
-    password: str = ""
-    email: str = ""
-    qualification: str = ""
-    specialty: str = ""
-    years: str = ""
-    agreed: str = ""
-
-
 class _SettingsForm(msgspec.Struct, frozen=True, kw_only=True):
     keys: str = ""
     language: str = ""
@@ -140,10 +130,9 @@ def sign_in(context: Here) -> Response:
             sessions.sign_out(db, context.cookie)  # somebody else at the same browser
         token = sessions.end_try(db, account, tries, email)
     if draft and msgspec.convert(draft, _Draft).owner in (None, str(account.id)):
-        return _with_session(
-            _send_again(context, account, token, own_page(next_page), draft), token
-        )
-    return _signed_in(context, token, own_page(next_page))
+        response = _send_again(context, account, token, own_page(next_page), draft)
+        return _with_session(response, token)
+    return _with_session(context.to(own_page(next_page)), token)
 
 
 def _send_again(
@@ -158,10 +147,6 @@ def _send_again(
         return context.to(path)
     says = "Your session had ended, so nothing was done. What you wrote is below: send it again."
     return mine.page("resend.html", says=says, sent=sent_again(draft), target=context.url(path))
-
-
-def _signed_in(context: RequestContext, token: str, path: str) -> Response:
-    return _with_session(context.to(path), token)
 
 
 def _with_session(response: Response, token: str) -> Response:
@@ -203,9 +188,8 @@ def _keep_draft(
                 work, db, fields, int(version) if version.isascii() and version.isdigit() else 0
             )
     except MedassayError:
-        return (
-            False  # changed elsewhere, closed, or not theirs any more: it is shown to be sent again
-        )
+        # Changed elsewhere, closed, or not theirs any more: it is shown to be sent again.
+        return False
     return True
 
 
@@ -270,22 +254,14 @@ def accept_invitation(context: Here, token: Token) -> Response:
             cookie = sessions.open_session(db, account)
     except accounts.ProfileError as error:
         return _show_invitation(context, invitation, account=own_account, wrong=error, status=422)
-    return _signed_in(
-        context, cookie, "/" if invitation.study is None else f"/s/{invitation.study}/"
-    )
+    path = "/" if invitation.study is None else f"/s/{invitation.study}/"
+    return _with_session(context.to(path), cookie)
 
 
 def _profile(context: RequestContext) -> accounts.Profile:
-    form = context.form(_ProfileForm)
-    return accounts.Profile(
-        name=form.name,
-        password=form.password,
-        email=form.email,
-        qualification=form.qualification,
-        specialty=form.specialty,
-        years=form.years.strip(),
-        agreed=form.agreed == "yes",
-    )
+    posted = {"name": "", "password": "", "years": "", "agreed": "", **context.posted}
+    years, agreed = posted["years"].strip(), posted["agreed"] == "yes"
+    return msgspec.convert({**posted, "years": years, "agreed": agreed}, accounts.Profile)
 
 
 def home(context: Here) -> Response:

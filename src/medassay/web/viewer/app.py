@@ -109,7 +109,6 @@ def _not_readable(request: Request, error: Exception) -> Response:
 
 
 def _damaged(request: Request, error: Exception) -> Response:
-    """Say that a record is not as records are."""
     message = f"A record of this run is damaged, or of another version: {error}."
     return pages.error_page(request, 500, message)
 

@@ -262,19 +262,16 @@ def _judged(viewed: ViewedRun, detail: TrialDetail) -> list[_ShownVerdict]:
             return detail.trial
         return trial_detail(viewed.index, viewed.index.number_at(place)).trial
 
-    judged = []
-    for document in detail.verdicts:
-        verdict = record_as(document, _VerdictLine, "verdicts.jsonl")
-        sent = viewed.prompts.of_judge(verdict, verdict.prompt_sha256, trial_at)
-        judged.append(
-            _ShownVerdict(
-                verdict=verdict,
-                sent=sent,
-                seconds=verdict.seconds or (),
-                usage=verdict.usage or (),
-            )
+    verdicts = [record_as(line, _VerdictLine, "verdicts.jsonl") for line in detail.verdicts]
+    return [
+        _ShownVerdict(
+            verdict=verdict,
+            sent=viewed.prompts.of_judge(verdict, verdict.prompt_sha256, trial_at),
+            seconds=verdict.seconds or (),
+            usage=verdict.usage or (),
         )
-    return judged
+        for verdict in verdicts
+    ]
 
 
 def reply(request: Request) -> Response:
