@@ -8,16 +8,16 @@ from tests import makers
 from medassay.core.canonical import canonical
 from medassay.core.records.context_config import PromptContext
 from medassay.errors import InputError
-from medassay.prompt import (
+from medassay.prompt.catalog import MAKING, PARTS, TEMPLATES
+from medassay.prompt.render import (
     check_examples,
     choose_examples,
     example_turns,
+    load_part,
     load_template,
     render,
     shown_order,
 )
-from medassay.prompt.catalog import MAKING, PARTS, TEMPLATES
-from medassay.prompt.render import load_part
 
 SHOWS_OPTIONS = (
     *("choice_letters", "closed", "healthbranches_quiz", "leaderboard", "medqa", "mmlu"),

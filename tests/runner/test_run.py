@@ -17,7 +17,7 @@ from medassay import pipeline
 from medassay.bank import load_bank
 from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.kinds.catalog import task_of_run
-from medassay.prompt import load_template
+from medassay.prompt.render import load_template
 from medassay.runner.preview import preview
 from medassay.statistic.interval.wilson import wilson_interval
 from medassay.storage.run import Run

@@ -14,7 +14,7 @@ from tests import makers
 from tests.conftest import absent
 
 from medassay.kinds.catalog import TASKS
-from medassay.prompt import load_template
+from medassay.prompt.render import load_template
 from medassay.storage.jsonl import read_jsonl
 from medassay.suite.catalog import BENCHMARKS
 from medassay.suite.plan import SuitePlan

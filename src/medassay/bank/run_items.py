@@ -87,6 +87,15 @@ class RunItems:
         start = self._starts.get(domain, 0)
         return self._ids[start : start + len(self.clusters.get(domain, ()))]
 
+    @property
+    def cluster_of(self) -> dict[tuple[str, str], int]:
+        """Return (domain, id) → the number of the item's cluster."""
+        return {
+            (domain, name): number
+            for domain, numbers in self.clusters.items()
+            for name, number in zip(self.names(domain), numbers, strict=True)
+        }
+
     def position(self, domain: str, name: str) -> int:
         """Return the place of an item in the whole run, counted from 0."""
         return self._starts.get(domain, 0) + self.place(domain, name)

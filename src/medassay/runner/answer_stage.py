@@ -250,9 +250,7 @@ def open_toolbox(
     retrieval = schedule.plan.retrieval
     return Toolbox(
         rules,
-        secrets={
-            n: secrets[n] for n in (rules.search_key_env, rules.pubmed_key_env) if n in secrets
-        },
+        secrets=secrets,
         index=contexts.index if searched and contexts is not None else None,
         use=lambda index: index.use(models_file, secrets, budget),
         query_prefix="" if retrieval is None else retrieval.query_prefix,

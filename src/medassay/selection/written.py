@@ -9,7 +9,7 @@ from medassay.core.wording import counted
 from medassay.report.document import markdown_table, markdown_text
 from medassay.report.pages.html import asset, environment
 from medassay.report.tables import harmless
-from medassay.selection.discipline import Recomputed, RecomputedModel, RecomputedPair
+from medassay.selection.discipline import Recomputed, RecomputedModel
 from medassay.selection.licence import FAMILIES, STATED
 from medassay.selection.shortlist import Shortlist, ShortlistDocument, ShortlistRow
 
@@ -49,15 +49,6 @@ def more_columns_of(shortlist: Shortlist) -> list[str]:
     return [*sorted(scores - set(shortlist.steps.disciplines)), "source"]
 
 
-def more_cells_of(shortlist: Shortlist, row: ShortlistRow) -> list[str]:
-    """Return a model as cells of these columns; blank is unknown."""
-    scores = row.candidate.scores
-    cells = [
-        f"{scores[name]:.4f}" if name in scores else "" for name in more_columns_of(shortlist)[:-1]
-    ]
-    return [*cells, row.candidate.source or ""]
-
-
 def cells_of(shortlist: Shortlist, row: ShortlistRow) -> list[str]:
     """Return a model as cells of that table; blank is unknown."""
     c = row.candidate
@@ -87,10 +78,13 @@ def csv_text(shortlist: Shortlist) -> str:
 
 def _whole_table(shortlist: Shortlist) -> list[list[str]]:
     """Return headings and rows of the written table."""
-    return [
-        [*columns_of(shortlist), *more_columns_of(shortlist)],
-        *([*cells_of(shortlist, row), *more_cells_of(shortlist, row)] for row in shortlist.rows),
-    ]
+    *names, source = more_columns_of(shortlist)
+    table = [[*columns_of(shortlist), *names, source]]
+    for row in shortlist.rows:
+        scores = row.candidate.scores
+        more = (f"{scores[name]:.4f}" if name in scores else "" for name in names)
+        table.append([*cells_of(shortlist, row), *more, row.candidate.source or ""])
+    return table
 
 
 def markdown(shortlist: Shortlist) -> str:
@@ -174,7 +168,9 @@ def _recomputed(scores: Recomputed) -> list[str]:
             ),
         ]
     if noise:
-        pairs = ([p.first, p.second, _difference(p)] for p in noise)
+        pairs = (
+            [p.first, p.second, f"{p.difference:+.4f} [{p.lo:+.4f}, {p.hi:+.4f}]"] for p in noise
+        )
         parts += ["", *markdown_table(["first", "second", "difference [95 % interval]"], pairs)]
     return parts
 
@@ -200,7 +196,3 @@ def interval(row: RecomputedModel) -> str:
     if row.mean is None:
         return "–"
     return f"{row.mean:.4f} [{row.lo:.4f}, {row.hi:.4f}]"
-
-
-def _difference(pair: RecomputedPair) -> str:
-    return f"{pair.difference:+.4f} [{pair.lo:+.4f}, {pair.hi:+.4f}]"

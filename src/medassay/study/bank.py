@@ -167,10 +167,7 @@ def bank_study(runs: Sequence[Run], banks: Sequence[Bank]) -> BankStudy:
     return BankStudy(
         runs=[run.id for run in runs],
         banks=[bank.version for bank in banks],
-        items=answers.items,
-        suspects=answers.suspects,
-        models=answers.models,
-        strong=answers.strong,
+        **msgspec.structs.asdict(answers),
         duplicates=duplicates,
         leaks=leaks,
         keys=[keys for bank in banks if (keys := _keys(bank)) is not None],
@@ -306,23 +303,21 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[AlikePair]:
         if 1 < len(places) <= _COMMON:
             shared.update(combinations(places, 2))
     for (i, j), common in sorted(shared.items()):
-        first_text, other = texts[i], texts[j]
-        total = len(first_text[2] | other[2])
-        likeness = len(first_text[2] & other[2]) / total if total else float(common > 0)
-        same = first_text[3] == other[3]
+        name, item, runs, text, private = texts[i]
+        other_name, other, other_runs, other_text, _ = texts[j]
+        total = len(runs | other_runs)
+        likeness = len(runs & other_runs) / total if total else float(common > 0)
+        same = text == other_text
         if not same and likeness < ALIKE:
             continue
         yield AlikePair(
-            first=f"{first_text[0]}/{first_text[1].id}",
-            second=f"{other[0]}/{other[1].id}",
+            first=f"{name}/{item.id}",
+            second=f"{other_name}/{other.id}",
             likeness=1.0 if same else likeness,
             options_too=same,
-            across=first_text[0] != other[0],
-            leak=(
-                first_text[0] == other[0]
-                and {first_text[1].split, other[1].split} == {"test", "dev"}
-            ),
-            text=_HIDDEN if first_text[4] else _excerpt(first_text[1]),
+            across=name != other_name,
+            leak=name == other_name and {item.split, other.split} == {"test", "dev"},
+            text=_HIDDEN if private else _excerpt(item),
         )
 
 

@@ -82,19 +82,6 @@ def reading(study: BankStudy) -> str:
     return " ".join(parts)
 
 
-def _positions_of(points: Sequence[ItemPoint]) -> list[ItemPosition]:
-    return [
-        ItemPosition(
-            item=point.item,
-            difficulty=point.difficulty,
-            discrimination=point.discrimination,
-            suspect=point.suspect,
-        )
-        for point in points
-        if point.discrimination is not None
-    ]
-
-
 def _answers(study: BankStudy, points: Sequence[ItemPoint]) -> Section:
     rows = [
         [
@@ -104,9 +91,10 @@ def _answers(study: BankStudy, points: Sequence[ItemPoint]) -> Section:
         ]
         for model in study.models
     ]
+    positions = msgspec.convert(points, list[ItemPosition], from_attributes=True)
     return Section(
         title="Difficulty and discrimination",
-        figure=("items", item_map(_positions_of(points))),
+        figure=("items", item_map(positions)),
         grids=[Grid(heads=["model", "right, %", ""], rows=rows)],
     )
 

@@ -208,6 +208,7 @@ def _of_group(
     group_means = np.column_stack([means[part] for part in parts])
     correlations = pearson_pairs(values, group_means, seed=seed_of("closed", *models))
     column_rows = []
+    tasks: dict[str, list[int]] = {}
     for at, (column, part) in enumerate(zip(columns, parts, strict=True)):
         pair = np.column_stack([values[:, at], group_means[:, at]])
         column_rows.append(
@@ -223,8 +224,6 @@ def _of_group(
                 n=correlations.n[at],
             )
         )
-    tasks: dict[str, list[int]] = {}
-    for at, (column, part) in enumerate(zip(columns, parts, strict=True)):
         if column.row.task and not part and correlations.values[at] is not None:
             tasks.setdefault(column.row.task, []).append(at)
     signs = np.array([-1.0 if column.row.better == "low" else 1.0 for column in columns])
@@ -316,10 +315,10 @@ def _tasks(tasks: Sequence[ClosedTask]) -> Grid:
         rows=[
             [
                 task.task,
-                _r(task.mean),
+                r_text(task.mean),
                 _interval(task.lo, task.hi),
-                _r(task.lowest),
-                _r(task.highest),
+                r_text(task.lowest),
+                r_text(task.highest),
                 str(task.numbers),
             ]
             for task in sorted(tasks, key=lambda task: task.mean)
@@ -334,10 +333,10 @@ def _columns(columns: Sequence[ClosedColumn]) -> Grid:
             [
                 column.column + (f" (against the mean without {column.without})" if
                 column.without else ""),
-                _r(column.pearson),
+                r_text(column.pearson),
                 _interval(column.pearson_lo, column.pearson_hi),
-                _r(column.spearman),
-                _r(column.kendall),
+                r_text(column.spearman),
+                r_text(column.kendall),
                 str(column.n),
             ]
             for column in columns
@@ -346,8 +345,9 @@ def _columns(columns: Sequence[ClosedColumn]) -> Grid:
 
 
 def _interval(lo: float | None, hi: float | None) -> str:
-    return "–" if lo is None or hi is None else f"[{_r(lo)}, {_r(hi)}]"
+    return "–" if lo is None or hi is None else f"[{r_text(lo)}, {r_text(hi)}]"
 
 
-def _r(value: float | None) -> str:
+def r_text(value: float | None) -> str:
+    """Return a correlation as tables print it."""
     return "undefined" if value is None else signed(value, 2)

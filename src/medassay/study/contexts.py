@@ -49,7 +49,6 @@ ASKED_FOR = 150  # characters of an open answer
 _SHORT = "healthbranches_open"  # the template that asks for so few
 _LIKENESS = ("bge_m3", "bertscore", "moverscore", "chrf")  # the first that a run has
 _LEVEL = 0.05
-_REASONS = ("baseline", "coverage", "fake", "generated", "topline")
 # Of rows that no ranking has, whatever their numbers; too few items are a category's own affair.
 _NOT_RANKED = {f"not_ranked:{reason}" for reason in ("baseline", "fake", "generated", "topline")}
 
@@ -231,6 +230,8 @@ def contexts_study(runs: Sequence[Run]) -> ContextsStudy:
     """
     columns = [_column(run) for run in runs]
     _refuse_twice(columns)
+    # Judged and compared answers are the same ones: told once.
+    long = next((column.long for column in columns if column.long), {})
     return ContextsStudy(
         runs=[run.id for run in runs],
         metrics={column.measure: column.metric for column in columns},
@@ -238,10 +239,9 @@ def contexts_study(runs: Sequence[Run]) -> ContextsStudy:
         gains=_gains(columns),
         correlations=[*_correlations(columns)],
         sources=[source for run in runs for source in _sources(run)],
-        # Judged and compared answers are the same ones: told once.
         long=[
             LongAnswers(model=model, setting=setting, long=n, answers=of)
-            for (model, setting), (n, of) in sorted(_first_long(columns).items())
+            for (model, setting), (n, of) in sorted(long.items())
         ],
         scripted=any(_is_scripted(run) for run in runs),
     )
@@ -256,11 +256,7 @@ def _column(run: Run) -> ContextMeasure:
     measure, metric = _measure(run)
     mode = run.statistics.modes[0]
     own_rows = run.statistics.rows(OVERALL, mode)
-    unranked = {row.key for row in own_rows if _NOT_RANKED & set(row.flags)}
-    baselines = {row.key for row in own_rows if "not_ranked:baseline" in row.flags}
-    items = RunItems(run.path, run.manifest.domains)
     values, long = _values(run, mode, measure, metric)
-    unread = {row.key: unread_share(row.outcomes) for row in own_rows}
     scale = task_of_run(run.manifest).scale if measure != "similarity" else UNBOUNDED
     return ContextMeasure(
         measure=measure,
@@ -268,14 +264,10 @@ def _column(run: Run) -> ContextMeasure:
         run=run,
         scale=scale,
         values=values,
-        clusters={
-            (domain, name): number
-            for domain, numbers in items.clusters.items()
-            for name, number in zip(items.names(domain), numbers, strict=True)
-        },
-        unranked=frozenset(unranked),
-        baselines=frozenset(baselines),
-        unread=unread,
+        clusters=RunItems(run.path, run.manifest.domains).cluster_of,
+        unranked=frozenset(row.key for row in own_rows if _NOT_RANKED & set(row.flags)),
+        baselines=frozenset(row.key for row in own_rows if "not_ranked:baseline" in row.flags),
+        unread={row.key: unread_share(row.outcomes) for row in own_rows},
         long=long if f"{_SHORT}@" in run.manifest.template else {},
     )
 
@@ -474,10 +466,7 @@ def _correlations(columns: Sequence[ContextMeasure]) -> Iterator[MeasureCorrelat
 
     for setting in sorted({setting for _, setting in score}, key=order_of):
         for first_measure, other in combinations(MEASURES, 2):
-            first, second = (
-                score.get((first_measure, setting), {}),
-                score.get((other, setting), {}),
-            )
+            first, second = (score.get((name, setting), {}) for name in (first_measure, other))
             models = sorted(first.keys() & second.keys())
             if len(models) < FEWEST:
                 continue
@@ -503,10 +492,6 @@ def _sources(run: Run) -> Iterator[SourceShare]:
                 {**row, **row["own_source"], "run": run.id, "measure": _measure(run)[0]},
                 SourceShare,
             )
-
-
-def _first_long(columns: Sequence[ContextMeasure]) -> Mapping[RowKey, tuple[int, int]]:
-    return next((column.long for column in columns if column.long), {})
 
 
 def _is_scripted(run: Run) -> bool:

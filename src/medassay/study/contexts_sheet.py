@@ -8,7 +8,6 @@ import msgspec
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
 from medassay.core.records.leaderboard import UNREAD_WARNING
-from medassay.core.table import Cell
 from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.forest import NamedDifference, forest
 from medassay.report.plot.panels import PanelBar, panels
@@ -17,7 +16,6 @@ from medassay.study.contexts import (
     ALL,
     ASKED_FOR,
     MEASURES,
-    ContextGain,
     ContextRow,
     ContextsStudy,
     MeasureCorrelation,
@@ -27,11 +25,6 @@ from medassay.study.contexts import (
 
 _FACTOR: Mapping[MeasureName, float] = {"accuracy": 100.0, "judge": 1.0, "similarity": 1.0}
 _DIGITS: Mapping[MeasureName, int] = {"accuracy": 1, "judge": 2, "similarity": 3}
-_COLUMNS = (
-    *("model", "setting", "category", "measure", "metric", "score", "lo", "hi"),
-    *("n", "rank", "rank_lo", "rank_hi", "few", "unread", "run"),
-)
-_RANKS = ("rank", "rank_lo", "rank_hi")
 
 
 def contexts_sheet(study: ContextsStudy) -> ReportDocument:
@@ -44,16 +37,10 @@ def contexts_sheet(study: ContextsStudy) -> ReportDocument:
         reading=reading(study),
         notes=list(_notes(study)),
         sections=[section for section in sections if section.grids or section.figure],
-        columns=list(_COLUMNS),
-        lines=[_line(row) for row in study.rows],
+        columns=ContextRow.__struct_fields__,
+        lines=msgspec.to_builtins(study.rows),
         data=msgspec.to_builtins(study),
     )
-
-
-def _line(row: ContextRow) -> dict[str, Cell]:
-    """Return a row of the CSV file; without a rank its cells are empty."""
-    line: dict[str, Cell] = msgspec.to_builtins(row)
-    return line | ({name: "" for name in _RANKS} if row.rank is None else {})
 
 
 def _notes(study: ContextsStudy) -> Iterator[str]:
@@ -159,7 +146,8 @@ def _gain_sections(study: ContextsStudy) -> Iterator[Section]:
                 gain.measure,
                 f"{gain.value:+.1f} [{gain.lo:+.1f}, {gain.hi:+.1f}]",
                 f"{gain.p_holm:.3f}",
-                _reading_of(gain),
+                (SHOWN if gain.different else NOT_SHOWN)
+                + (f"; ⚠ {UNREAD_WARNING}" if gain.unread_outweighs else ""),
                 " / ".join(f"{100 * share:.1f} %" for share in gain.unread),
                 str(gain.n),
             ]
@@ -179,11 +167,6 @@ def _gain_sections(study: ContextsStudy) -> Iterator[Section]:
             figure=(f"gains-{number}", forest(points, unit="points of 100 of the scale")),
             grids=[Grid(heads=heads, rows=rows, names=2)],
         )
-
-
-def _reading_of(gain: ContextGain) -> str:
-    verdict = SHOWN if gain.different else NOT_SHOWN
-    return f"{verdict}; ⚠ {UNREAD_WARNING}" if gain.unread_outweighs else verdict
 
 
 def _agreement(study: ContextsStudy) -> Section:

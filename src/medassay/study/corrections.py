@@ -10,7 +10,6 @@ types).
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -186,7 +185,11 @@ def corrections_study(
         raise InputError(
             "no item is in the runs before and after; expected two versions of one bank"
         )
-    changed = [p for p in shared if _content(first.records[p]) != _content(second.records[p])]
+    changed = [
+        place
+        for place in shared
+        if any(first.records[place].get(k) != second.records[place].get(k) for k in _COMPARED)
+    ]
     differences = [_difference(first, second, row) for row in rows]
     tested = [difference.p for difference in differences if difference is not None]
     adjusted = iter(holm(tested) if tested else ())
@@ -208,10 +211,6 @@ def corrections_study(
         types=[TypeCount(type=kind, decision=decision, n=n) for kind, decision, n in types],
         scripted=first.scripted or second.scripted,
     )
-
-
-def _content(record: ItemObject) -> list[Any]:
-    return [record.get(key) for key in _COMPARED]
 
 
 def _shared(first: _Version, second: _Version, row: RowKey) -> list[Place]:

@@ -140,18 +140,12 @@ def correlation_study(
     table_all = _table(models, columns)
     views = {name: _table(models, columns_of) for name, columns_of in _views(rows)}
     matrices = {name: _matrices(table) for name, table in views.items()}
-    everything = _matrices(table_all)
     for group, members in groups.items():
         for name in (f"{ACCURACY} over data sets", RANKS):
             if len(groups) > 1 and len(members) >= FEWEST and name in views:
                 matrices[f"{name}: {group} models"] = _matrices(views[name].of(members))
     return CorrelationStudy(
-        columns=everything.columns,
-        n_models=everything.n_models,
-        matrices=everything.matrices,
-        order=everything.order,
-        merges=everything.merges,
-        clusters=everything.clusters,
+        **msgspec.structs.asdict(_matrices(table_all)),
         models=list(models),
         groups=groups,
         pooled=len(groups) > 1,
@@ -260,10 +254,12 @@ def _mean_ranks(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
     """
     from scipy.stats import rankdata
 
+    rows_by_column: dict[tuple[str, str], list[LongRow]] = {}
+    for row in rows:
+        if row.metric != ACCURACY:
+            rows_by_column.setdefault((row.dataset, row.metric), []).append(row)
     ranks: dict[str, dict[str, list[float]]] = {}
-    for (_, metric), rows_of in _by(rows).items():
-        if metric == ACCURACY:
-            continue
+    for (_, metric), rows_of in rows_by_column.items():
         sign = 1.0 if rows_of[0].better == "low" else -1.0
         placed = rankdata([sign * row.value for row in rows_of])
         for row, place in zip(rows_of, placed, strict=True):
@@ -272,13 +268,6 @@ def _mean_ranks(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
         metric: {model: sum(v) / len(v) for model, v in ranks_of.items()}
         for metric, ranks_of in ranks.items()
     }
-
-
-def _by(rows: Sequence[LongRow]) -> dict[tuple[str, str], list[LongRow]]:
-    rows_by_key: dict[tuple[str, str], list[LongRow]] = {}
-    for row in rows:
-        rows_by_key.setdefault((row.dataset, row.metric), []).append(row)
-    return rows_by_key
 
 
 def _table(models: Sequence[str], columns: Mapping[str, Mapping[str, float]]) -> ModelNumbers:

@@ -6,10 +6,9 @@ import msgspec
 
 from medassay.core.wording import counted, listed, some_of
 from medassay.report.document import Grid, ReportDocument, Section
-from medassay.report.pages.html import signed
 from medassay.report.plot.matrix import heat_map
 from medassay.statistic.metric.correlation import CUT
-from medassay.study.closed_accuracy import ACCURACY, MEANS, sections
+from medassay.study.closed_accuracy import ACCURACY, MEANS, r_text, sections
 from medassay.study.closed_accuracy import reading as reading_of_closed
 from medassay.study.correlation import CorrelationMatrices, CorrelationStudy, CorrelationView
 
@@ -35,69 +34,45 @@ def correlation_sheet(study: CorrelationStudy) -> ReportDocument:
         for j, b in enumerate(view.columns)
         if i < j
     ]
-    columns = [
-        "view",
-        "first",
-        "second",
-        "pearson",
-        "pearson_lo",
-        "pearson_hi",
-        "spearman",
-        "kendall",
-        "n",
-    ]
     return ReportDocument(
         name="correlation",
         title="Correlations of benchmarks and metrics",
         reading=reading(study),
-        notes=_notes(study),
+        notes=list(_notes(study)),
         facts={"Models": ", ".join(study.models)},
         sections=tables,
-        columns=columns,
+        columns=["view", "first", "second", *CorrelationMatrices.__struct_fields__],
         lines=lines,
         data=msgspec.to_builtins(study),
     )
 
 
-def _notes(study: CorrelationStudy) -> list[str]:
-    """Return what a reader of the matrices must know."""
-    return [
-        (
-            f"Pearson's r over {study.n_models} models, with 95 % intervals by drawing"
-            f" models; clusters join below a distance of {CUT:g} (1 − |r|, average linkage)."
-            " Undefined with fewer than three models, or where a column does not vary."
-        ),
-        "Few models: a correlation here is a hint, and its interval is wide.",
-        *(
-            ["The matrix of all models is pooled over groups of sizes; groups stand apart below."]
-            if study.pooled
-            else []
-        ),
-        *(f"{source.name}: {source.source}, {source.date}." for source in study.sources),
-        *(_unknown(study.unknown) if study.unknown else ()),
-        *(_unsized(study.unsized) if study.unsized else ()),
-        *(
+def _notes(study: CorrelationStudy) -> Iterator[str]:
+    """Yield what a reader of the matrices must know."""
+    yield (
+        f"Pearson's r over {study.n_models} models, with 95 % intervals by drawing"
+        f" models; clusters join below a distance of {CUT:g} (1 − |r|, average linkage)."
+        " Undefined with fewer than three models, or where a column does not vary."
+    )
+    yield "Few models: a correlation here is a hint, and its interval is wide."
+    if study.pooled:
+        yield "The matrix of all models is pooled over groups of sizes; groups stand apart below."
+    yield from (f"{source.name}: {source.source}, {source.date}." for source in study.sources)
+    if n := len(study.unknown):
+        yield (
+            f"External scores of {counted(n, 'model')} that {'is' if n == 1 else 'are'} not in the"
+            f" table are left out: {some_of(study.unknown)}."
+        )
+    if n := len(study.unsized):
+        yield (
+            f"Models are in no groups by size: {counted(n, 'model')}"
+            f" {'has' if n == 1 else 'have'} no size: {some_of(study.unsized)}."
+        )
+    for name in study.means_left_out:
+        yield (
             f"{name} is the mean of {listed(MEANS[name])}; it is left out, since some of these"
             " stand here."
-            for name in study.means_left_out
-        ),
-    ]
-
-
-def _unknown(models: Sequence[str]) -> Iterator[str]:
-    """Yield what is said of external scores of models that are not in the table."""
-    yield (
-        f"External scores of {counted(len(models), 'model')} that"
-        f" {'is' if len(models) == 1 else 'are'} not in the table are left out: {some_of(models)}."
-    )
-
-
-def _unsized(models: Sequence[str]) -> Iterator[str]:
-    """Yield why there are no groups of sizes."""
-    yield (
-        f"Models are in no groups by size: {counted(len(models), 'model')}"
-        f" {'has' if len(models) == 1 else 'have'} no size: {some_of(models)}."
-    )
+        )
 
 
 def reading(study: CorrelationStudy) -> str:
@@ -185,11 +160,7 @@ def _cell_text(matrices: CorrelationMatrices, i: int, j: int) -> str:
     )
     if r is None:
         return "undefined"
-    return _r(r) if lo is None else f"{_r(r)} [{_r(lo)}, {_r(hi)}]"
-
-
-def _r(value: float | None) -> str:
-    return "undefined" if value is None else signed(value, 2)
+    return r_text(r) if lo is None else f"{r_text(r)} [{r_text(lo)}, {r_text(hi)}]"
 
 
 def _slug(name: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.item import Item
@@ -37,23 +38,9 @@ THRESHOLD = 0.8  # from which value on a report passes, where --pass names no ot
 _THRESHOLDS: Mapping[str, float] = {"valid": 1.0, "alone": 1.0}
 _HARDEST = 10
 _SHOWN = 40  # rows of the figure
-_COLUMNS = ("model", "setting", "mode", "metric", "value", "lo", "hi", "n", "threshold", "passed")
 
-Values = dict[str, list[float]]
-
-
-class _RowScores(msgspec.Struct):
-    """What one row answered: report → metric → values of its repeats."""
-
-    reports: dict[tuple[str, str], Values] = msgspec.field(default_factory=dict)
-
-    def means(self, metric: str) -> list[float]:
-        """Return the mean of each report that has the metric, in order of their names."""
-        return [
-            sum(values[metric]) / len(values[metric])
-            for _, values in sorted(self.reports.items())
-            if values.get(metric)
-        ]
+# What one row answered: report → metric → values of its repeats
+RowScores = dict[tuple[str, str], dict[str, list[float]]]
 
 
 class DocumentNumber(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,9 +87,7 @@ def documents_sheet(run: Run, thresholds: Mapping[str, float] | None = None) -> 
     rows = _rows(run)
     numbers = list(_numbers(rows, metrics, limits))
     clusters = _clusters(rows, [*STRUCTURE, *WORDS])
-    scripted = any(
-        "scripted" in row.flags for domain in ("overall",) for row in run.statistics.rows(domain)
-    )
+    scripted = any("scripted" in row.flags for row in run.statistics.rows("overall"))
     return ReportDocument(
         name="documents",
         title=f"Records by a schema: run {run.id}",
@@ -121,8 +106,8 @@ def documents_sheet(run: Run, thresholds: Mapping[str, float] | None = None) -> 
             _fields_section(numbers, fields),
             _hardest(rows),
         ],
-        columns=_COLUMNS,
-        lines=[msgspec.to_builtins(number) for number in numbers],
+        columns=DocumentNumber.__struct_fields__,
+        lines=msgspec.to_builtins(numbers),
         data={
             "run": run.id,
             "numbers": msgspec.to_builtins(numbers),
@@ -132,15 +117,15 @@ def documents_sheet(run: Run, thresholds: Mapping[str, float] | None = None) -> 
     )
 
 
-def _rows(run: Run) -> dict[tuple[RowKey, str], _RowScores]:
+def _rows(run: Run) -> dict[tuple[RowKey, str], RowScores]:
     """Return (row, mode) → its reports; failed trials tell nothing, of withheld ones scores do."""
     items = RunItems(run.path, run.manifest.domains)
-    rows: dict[tuple[RowKey, str], _RowScores] = {}
+    rows: dict[tuple[RowKey, str], RowScores] = {}
     for trial, score in read_scored_trials(run.path):
         if trial.outcome == "failed" or score.score is None:
             continue
-        row = rows.setdefault(((trial.model, trial.setting), trial.mode), _RowScores())
-        values = row.reports.setdefault((trial.domain, trial.item), {})
+        row = rows.setdefault((trial.row, trial.mode), {})
+        values = row.setdefault((trial.domain, trial.item), {})
         values_of_trial = {"score": score.score, **(score.parts or {})}
         item = items.get(trial.domain, trial.item)
         if not isinstance(item.target, Withheld):
@@ -178,13 +163,15 @@ def plain_text(value: Any) -> str:
 
 
 def _numbers(
-    rows: Mapping[tuple[RowKey, str], _RowScores],
+    rows: Mapping[tuple[RowKey, str], RowScores],
     metrics: Sequence[str],
     limits: Mapping[str, float],
 ) -> Iterator[DocumentNumber]:
     for ((model, setting), mode), row in sorted(rows.items()):
+        reports = [values for _, values in sorted(row.items())]
         for metric in metrics:
-            means = np.array(row.means(metric))
+            known = [values[metric] for values in reports if values.get(metric)]
+            means = np.array([sum(values) / len(values) for values in known])
             if not len(means):
                 continue
             seed = seed_of("documents", model, setting, mode, metric)
@@ -222,7 +209,6 @@ def _table(title: str, numbers: Sequence[DocumentNumber], metrics: Sequence[str]
 
 def _fields_section(numbers: Sequence[DocumentNumber], fields: Sequence[str]) -> Section:
     """Return every field of every row, as a map and as a table."""
-    section = _table("Fields", numbers, fields)
     cells = [
         GridCell(
             row=f"{number.model}, {number.setting}",
@@ -235,19 +221,15 @@ def _fields_section(numbers: Sequence[DocumentNumber], fields: Sequence[str]) ->
     names = list(dict.fromkeys(cell.row for cell in cells))[:_SHOWN]
     shown = [cell for cell in cells if cell.row in names]
     figure = ("documents-fields", score_grid(shown, unit="agreement")) if shown else None
-    return Section(
-        title="Fields",
-        text="Agreement with the reference by its rule, mean over the reports that expect any.",
-        figure=figure,
-        grids=section.grids,
-    )
+    text = "Agreement with the reference by its rule, mean over the reports that expect any."
+    return replace(_table("Fields", numbers, fields), text=text, figure=figure)
 
 
-def _hardest(rows: Mapping[tuple[RowKey, str], _RowScores]) -> Section:
+def _hardest(rows: Mapping[tuple[RowKey, str], RowScores]) -> Section:
     """Return the reports with the lowest mean score over all rows."""
     scores: dict[tuple[str, str], list[float]] = {}
     for row in rows.values():
-        for report, values in row.reports.items():
+        for report, values in row.items():
             scores.setdefault(report, []).extend(values["score"])
     means = {report: sum(own) / len(own) for report, own in scores.items()}
     lowest = sorted(means.items(), key=lambda pair: (pair[1], pair[0]))[:_HARDEST]
@@ -265,13 +247,13 @@ def _hardest(rows: Mapping[tuple[RowKey, str], _RowScores]) -> Section:
 
 
 def _clusters(
-    rows: Mapping[tuple[RowKey, str], _RowScores], metrics: Sequence[str]
+    rows: Mapping[tuple[RowKey, str], RowScores], metrics: Sequence[str]
 ) -> list[list[str]]:
     """Return the metrics that say the same over all answers: 1 − |r| below one half."""
     table = [
         [np.mean(values[name]) if values.get(name) else np.nan for name in metrics]
         for row in rows.values()
-        for values in row.reports.values()
+        for values in row.values()
     ]
     if not table:
         return []
@@ -289,6 +271,6 @@ def _reading(
         for name in dict.fromkeys(n.metric for n in told)
     }
     hardest = [name.removeprefix("field ") for name in sorted(means, key=lambda n: means[n])[:3]]
-    same = [f"{listed(list(cluster))}" for cluster in clusters if len(cluster) > 1]
+    same = [listed(cluster) for cluster in clusters if len(cluster) > 1]
     text = f"Lowest over all rows: {listed(hardest)}." if hardest else "No field was expected."
     return text + (f" Metrics that say the same: {'; '.join(same)}." if same else "")

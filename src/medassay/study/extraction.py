@@ -262,12 +262,17 @@ class _StudyTables:
 
     def study(self) -> ExtractionStudy:
         rows = sorted({answer.row for answer in self._answers})
+        origins = [row.record.references for row in self._overall]
         return ExtractionStudy(
             run=self._run.id,
             seal=self._run.seal.hash,
             code=self._run.manifest_document["code"],
             scripted=any("scripted" in row.flags for row in self._overall),
-            references=self._references,
+            references=ReferenceCounts(
+                gold=max(origin.gold for origin in origins),
+                silver=max(origin.silver for origin in origins),
+                converted=max(origin.converted for origin in origins),
+            ),
             reports=ReportCounts(common=int(self._common.sum()), all=self._n_reports),
             metrics=list(self._metrics.values()),
             families=self._families,
@@ -338,15 +343,6 @@ class _StudyTables:
                 )
                 for place, k in enumerate(among)
             ],
-        )
-
-    @property
-    def _references(self) -> ReferenceCounts:
-        counts = [row.record.references for row in self._overall]
-        return ReferenceCounts(
-            gold=max(count.gold for count in counts),
-            silver=max(count.silver for count in counts),
-            converted=max(count.converted for count in counts),
         )
 
     @cached_property

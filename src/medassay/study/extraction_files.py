@@ -7,15 +7,14 @@ import msgspec
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN, ranking_sentence
 from medassay.core.records.estimate import Estimate, percent_text
-from medassay.core.table import Cell
 from medassay.errors import StatisticError
 from medassay.kinds.record.page import thinking_figure
 from medassay.report.document import markdown_table, markdown_text
 from medassay.report.pages.html import asset, environment
 from medassay.report.plot.figure import Figure, drawable
 from medassay.report.plot.matrix import heat_map
-from medassay.report.tables import csv_text
-from medassay.study.extraction import COMPOSITE
+from medassay.report.tables import csv_text, estimate_cells
+from medassay.study.extraction import COMPOSITE, ROW_KEYS
 from medassay.study.extraction_tables import (
     ExtractionRow,
     ExtractionStudy,
@@ -120,29 +119,27 @@ _COLUMNS = (
 def csv_of(study: ExtractionStudy) -> str:
     """Return every estimate: a line for each row, metric, family and pass rate."""
     thresholds = {metric.name: metric.threshold for metric in study.metrics}
-    lines = []
-    for row in study.rows:
+    lines = (
+        {
+            **{key: getattr(row, key) for key in ROW_KEYS},
+            "kind": kind,
+            "name": name,
+            "threshold": thresholds.get(name) if kind == "pass rate" else None,
+            **estimate_cells(estimate),
+            "n_clusters": estimate.n_clusters,
+            "gold": study.references.gold,
+            "silver": study.references.silver,
+            "flags": " ".join(row.flags),
+        }
+        for row in study.rows
         for kind, estimates in (
             *(("metric", row.metrics), ("family", row.families)),
             *(("pass rate", row.passed), ("beside", row.beside)),
-        ):
-            for name, estimate in estimates.items():
-                if estimate is not None:
-                    threshold = thresholds.get(name) if kind == "pass rate" else None
-                    who = (row.model, row.setting, row.mode, kind, name, threshold)
-                    lines.append((*who, *_cells(study, row, estimate)))
-    return csv_text(_COLUMNS, (dict(zip(_COLUMNS, line, strict=True)) for line in lines))
-
-
-def _cells(study: ExtractionStudy, row: ExtractionRow, estimate: Estimate) -> tuple[Cell, ...]:
-    """Return the cells of an estimate, from the number on."""
-    second = estimate.second
-    return (
-        *(estimate.value, estimate.lo, estimate.hi),
-        *((None,) * 3 if second is None else (second.method, second.lo, second.hi)),
-        *(estimate.n, estimate.n_clusters, study.references.gold, study.references.silver),
-        " ".join(row.flags),
+        )
+        for name, estimate in estimates.items()
+        if estimate is not None
     )
+    return csv_text(_COLUMNS, lines)
 
 
 def markdown(study: ExtractionStudy) -> str:

@@ -14,7 +14,6 @@ import numpy as np
 from medassay.bank.builder import numbered_csv
 from medassay.errors import InputError
 from medassay.report.document import Grid, ReportDocument, Section
-from medassay.report.pages.html import signed
 from medassay.report.plot.forest import NamedCorrelation, agreement
 from medassay.report.plot.matrix import heat_map
 from medassay.runner.engine.stage import Engine
@@ -30,6 +29,7 @@ from medassay.statistic.metric.correlation import (
     tree,
 )
 from medassay.study.answers import StudyAnswer, columns_of, values_of
+from medassay.study.closed_accuracy import r_text
 from medassay.study.stability import MetricResilience, ResilienceStudy
 
 SAME = 0.95  # |r| from which on two metrics say the same
@@ -262,14 +262,10 @@ def _people_agreement(
                 )
                 for i, metric in enumerate(metrics)
             ),
-            key=_weakest_last,
+            key=lambda entry: -abs(entry.pearson or 0.0),
         )
         for at, label in enumerate(labels, len(metrics))
     }
-
-
-def _weakest_last(entry: PeopleAgreement) -> float:
-    return -abs(float(entry.pearson or 0.0))
 
 
 def checkup_sheet(study: Checkup) -> ReportDocument:
@@ -341,13 +337,13 @@ def reading(study: Checkup) -> str:
         best, last = rows_of[0], rows_of[-1]
         if abs(best.pearson or 0.0) < _WEAK:
             parts.append(
-                f"No metric tells {label}: the best has r {_r(best.pearson)}{_band(best)}."
+                f"No metric tells {label}: the best has r {r_text(best.pearson)}{_band(best)}."
             )
             continue
         parts.append(
             f"With people's {label}, {best.metric.replace('_', ' ')} agrees most (r"
-            f" {_r(best.pearson)}{_band(best)}), {last.metric.replace('_', ' ')} least"
-            f" ({_r(last.pearson)})."
+            f" {r_text(best.pearson)}{_band(best)}), {last.metric.replace('_', ' ')} least"
+            f" ({r_text(last.pearson)})."
         )
     if study.same:
         parts.append(f"{len(study.same)} pairs of metrics say the same; one of each is enough.")
@@ -365,9 +361,9 @@ def _people(label: str, rows_of: Sequence[PeopleAgreement]) -> Section:
     rows = [
         [
             row.metric.replace("_", " "),
-            f"{_r(row.pearson)}{_band(row)}",
-            _r(row.spearman),
-            _r(row.kendall),
+            f"{r_text(row.pearson)}{_band(row)}",
+            r_text(row.spearman),
+            r_text(row.kendall),
             str(row.n),
         ]
         for row in rows_of
@@ -412,9 +408,5 @@ def _resilience(metrics: Mapping[str, MetricResilience], rephraser: str | None) 
     )
 
 
-def _r(value: float | None) -> str:
-    return "undefined" if value is None else signed(value, 2)
-
-
 def _band(entry: PeopleAgreement) -> str:
-    return "" if entry.lo is None else f" [{_r(entry.lo)}, {_r(entry.hi)}]"
+    return "" if entry.lo is None else f" [{r_text(entry.lo)}, {r_text(entry.hi)}]"

@@ -169,29 +169,20 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> PeopleComparison:
         human, on_labelled, rest, clip=scale.bounds, clusters=groups
     )
     seed = seed_of(run.id, judge, "people", "study")
+    # Where people gave the rarer verdict to few answers, the corrected interval is approximate.
+    few = len(human) - max(Counter(human).values()) < _FEWEST_OF_THE_RARER
     return PeopleComparison(
         judge=judge,
         labelled=len(chosen),
         unlabelled=len(rest),
         unjudged=len(labelled) - len(people),
         plain=_mean([*on_labelled, *rest], [*groups[0], *groups[1]], seed),
-        corrected=(
-            None
-            if corrected is None
-            else Corrected(**asdict(corrected), approximate=_few_of_the_rarer(human))
-        ),
+        corrected=None if corrected is None else Corrected(**asdict(corrected), approximate=few),
         judge_minus_human=_mean(
             [j - h for j, h in zip(on_labelled, human, strict=True)], groups[0], seed
         ),
         **_compared(verdicts, people, (chosen, groups[0]), seed),
     )
-
-
-def _few_of_the_rarer(scores: Sequence[float]) -> bool:
-    """Return whether people gave the rarer verdict to so few answers that the corrected interval is
-    only approximate.
-    """
-    return len(scores) - max(Counter(scores).values()) < _FEWEST_OF_THE_RARER
 
 
 class Judgement(msgspec.Struct, frozen=True):

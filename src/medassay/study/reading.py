@@ -6,8 +6,6 @@ unread replies than the others, replies on which a lenient parser disagrees with
 scores, and what people say of a sample.
 """
 
-import csv
-import io
 import random
 import re
 from collections import Counter
@@ -24,7 +22,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.trial import Trial
 from medassay.errors import InputError
-from medassay.report.tables import harmless
+from medassay.report.tables import csv_text
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.wilson import wilson_interval
 from medassay.statistic.test.holm import holm
@@ -313,6 +311,7 @@ _PIECE = re.compile(
     r"(?P<letter>\b[^\W\d_]\b)|(?P<word>[^\W\d_]+)|(?P<number>\d+)|(?P<line>\n+)|"
     r"(?P<blank>[^\S\n]+)|(?P<mark>.)"
 )
+_MARKS = {"letter": "L", "number": "9", "line": "⏎", "blank": " "}  # in a shape; others stay
 
 
 def shape(text: str) -> str:
@@ -324,20 +323,11 @@ def shape(text: str) -> str:
     >>> shape("E(Note: This choice is based on 12 cases"), shape("The most likely"), shape("G")
     ('L(W: W w…', 'W w…', 'L')
     """
-    marks: list[str] = []
+    joined = ""
     for piece in _PIECE.finditer(text.strip()[:160]):
-        kind = piece.lastgroup
-        if kind == "letter":
-            marks.append("L")
-        elif kind == "word":
-            marks.append("W" if piece[0][:1].isupper() else "w")
-        elif kind == "number":
-            marks.append("9")
-        elif kind == "line":
-            marks.append("⏎")
-        else:
-            marks.append(" " if kind == "blank" else piece[0])
-    joined = "".join(marks)
+        word = "W" if piece[0][:1].isupper() else "w"
+        kind = piece.lastgroup or ""
+        joined += word if kind == "word" else _MARKS.get(kind, piece[0])
     running = re.search(r"w(?: [wW9L],?)+", joined)
     return joined[: running.start()] + "w…" if running else joined[:40]
 
@@ -483,10 +473,6 @@ def _error_rate(flags: Sequence[bool]) -> ErrorRate:
 
 def labels_csv(replies: Iterable[ReplyToCheck]) -> str:
     """Return a table for people: what each reply was read as, and an empty column for yes or no."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_LABEL_COLUMNS)
-    for reply in replies:
-        cells = (*reply.key, reply.outcome, reply.reason, reply.read_as, reply.text, "")
-        writer.writerow([harmless(cell) for cell in cells])
-    return text.getvalue()
+    lines = ((*r.key, r.outcome, r.reason, r.read_as, r.text, "") for r in replies)
+    rows = (dict(zip(_LABEL_COLUMNS, line, strict=True)) for line in lines)
+    return csv_text(_LABEL_COLUMNS, rows)

@@ -93,16 +93,12 @@ class Rephraser:
                 f"rephraser '{self.spec.id}': {lost[0]}; what it said is kept, the same command"
                 " goes on"
             )
-        versions: dict[str, list[str]] = {text: [] for text in texts_wanted}
-        for subject, finding in enumerate(findings):
-            versions[texts_wanted[subject // REPHRASINGS]] += (
-                [] if finding.value is None else [finding.value]
-            )
-        return {
-            text: tuple(texts_made)
-            for text, texts_made in versions.items()
-            if len(texts_made) == REPHRASINGS
+        values = [finding.value for finding in findings]
+        versions = {
+            text: tuple(values[REPHRASINGS * at : REPHRASINGS * (at + 1)])
+            for at, text in enumerate(texts_wanted)
         }
+        return {text: texts for text, texts in versions.items() if None not in texts}
 
 
 class _Texts(msgspec.Struct, frozen=True):

@@ -118,14 +118,14 @@ def settings_study(runs: Sequence[Run]) -> SettingsStudy:
         When no two rows of a model differ in just one setting.
     """
     rows = [row for run in runs for row in _rows(run)]
-    pairs = [pair for pair in _pairs(rows) if len(_shared(*pair)) >= _FEWEST]
+    pairs = [pair for pair in _pairs(rows) if len(_shared(*pair[1:])) >= _FEWEST]
     if not pairs:
         raise InputError(
             "settings: no two rows of a model differ in one setting alone; run a plan with settings"
             ' = ["zero_shot", "few_shot"], or two plans that differ in chat_template or'
             " shuffle_options, over the same bank"
         )
-    differences = [_difference(first, other) for first, other in pairs]
+    differences = [_difference(*pair) for pair in pairs]
     adjusted = holm([difference.p for difference in differences])
     return SettingsStudy(
         runs=[run.id for run in runs],
@@ -140,7 +140,7 @@ def _rows(run: Run) -> Iterator[SettingRow]:
     run.refuse_unfinished()
     run.manifest.refuse_several("this study")
     plan, task = run.manifest.plan, run.manifest.task
-    clusters = _clusters(run)
+    clusters = RunItems(run.path, run.manifest.domains).cluster_of
     scores_by_row: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
     for score in read_scores(run.path):
         if score.score is not None:
@@ -176,17 +176,8 @@ def _alike(run: Run, model: str) -> str:
     return short_hash([banks, fields_kept])
 
 
-def _clusters(run: Run) -> dict[tuple[str, str], int]:
-    items = RunItems(run.path, run.manifest.domains)
-    return {
-        (domain, name): number
-        for domain, numbers in items.clusters.items()
-        for name, number in zip(items.names(domain), numbers, strict=True)
-    }
-
-
-def _pairs(rows: Sequence[SettingRow]) -> Iterator[tuple[SettingRow, SettingRow]]:
-    """Yield rows of one model and task that differ in one setting: (with, without)."""
+def _pairs(rows: Sequence[SettingRow]) -> Iterator[tuple[str, SettingRow, SettingRow]]:
+    """Yield rows of one model and task that differ in one setting: (setting, with, without)."""
     for first, other in combinations(rows, 2):
         if (first.model, first.task, first.alike) != (other.model, other.task, other.alike):
             continue
@@ -195,7 +186,7 @@ def _pairs(rows: Sequence[SettingRow]) -> Iterator[tuple[SettingRow, SettingRow]
         apart = [name for name in apart if name != "prompt"] or apart
         if len(apart) == 1:
             plain = first.factors[apart[0]] in ("plain", "none", "as in the bank")
-            yield (other, first) if plain else (first, other)
+            yield (apart[0], other, first) if plain else (apart[0], first, other)
 
 
 def _shared(first: SettingRow, other: SettingRow) -> list[tuple[str, str]]:
@@ -203,25 +194,20 @@ def _shared(first: SettingRow, other: SettingRow) -> list[tuple[str, str]]:
     return sorted(first.scores.keys() & other.scores.keys())
 
 
-def _factor(first: SettingRow, other: SettingRow) -> str:
-    """Return in which setting two rows differ."""
-    return next(name for name in FACTORS if first.factors[name] != other.factors[name])
-
-
-def _difference(first: SettingRow, other: SettingRow) -> Difference:
+def _difference(factor: str, first: SettingRow, other: SettingRow) -> Difference:
     shared = _shared(first, other)
     a, b = (np.array([row.scores[item] for item in shared]) for row in (first, other))
     groups = number_clusters(np.array([first.clusters[item] for item in shared]))
-    seed = seed_of(first.model, first.task, _factor(first, other))
+    seed = seed_of(first.model, first.task, factor)
     return paired_difference(a, b, seed=seed, clusters=groups)
 
 
 def _effect(
-    first: SettingRow, other: SettingRow, difference: Difference, p_holm: float
+    factor: str, first: SettingRow, other: SettingRow, difference: Difference, p_holm: float
 ) -> SettingEffect:
-    shared, factor = _shared(first, other), _factor(first, other)
+    shared = _shared(first, other)
     with_, without = (
-        float(np.array([row.scores[item] for item in shared]).mean()) for row in (first, other)
+        float(np.mean([row.scores[item] for item in shared])) for row in (first, other)
     )
     return SettingEffect(
         model=first.model,

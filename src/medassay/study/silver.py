@@ -16,18 +16,18 @@ import msgspec
 from medassay.bank.card import next_version
 from medassay.bank.folder import bank_records, write_bank
 from medassay.bank.reports import WITHOUT
-from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.canonical import sha256_hex
 from medassay.core.records.card_object import CardObject
 from medassay.core.records.health_record import RECORD, THINKING, Origin, record_from
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.prompt import Message, Prompt
+from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Report
 from medassay.core.reply.json_value import read_json_reply
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
-from medassay.prompt import load_template, render
+from medassay.prompt.render import load_template, render
 from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.stages import refuse_leaving
@@ -86,7 +86,9 @@ def write_silver(
         When a report got no usable record in three tries, unless failures are accepted: it stays
         without one.
     """
-    spec = _maker(options.maker, options.models_file)
+    spec = named(load_models(options.models_file), options.maker, "--maker:", options.models_file)
+    if spec.is_baseline:
+        raise InputError(f"--maker: '{options.maker}' is a baseline and reads no report")
     if options.to.exists():
         raise InputError(f"{options.to}: exists; choose another folder, nothing was written")
     reports = [item for item in bank.items if isinstance(item.target, Report)]
@@ -133,13 +135,6 @@ def write_silver(
         kept=len(bank.items) - len(reports),
         failed=failed,
     )
-
-
-def _maker(name: str, models_file: Path) -> ModelSpec:
-    spec = named(load_models(models_file), name, "--maker:", models_file)
-    if spec.is_baseline:
-        raise InputError(f"--maker: '{name}' is a baseline and reads no report")
-    return spec
 
 
 def _records(bank: Bank, records: Mapping[str, ItemObject]) -> Iterator[ItemObject]:
@@ -216,20 +211,7 @@ def _read(text: str) -> dict[str, Any]:
 
 def _again(first: Prompt, text: str, problem: str) -> Prompt:
     """Return the prompt that shows a model its reply and what was wrong with it."""
-    messages: tuple[Message, ...] = (
-        *first.messages,
-        {"role": "assistant", "content": text or "–"},
-        {
-            "role": "user",
-            "content": (
-                f"That reply could not be used: {problem}. Reply with the whole JSON object again."
-            ),
-        },
-    )
-    return Prompt(
-        item_id=first.item_id,
-        messages=messages,
-        encoded=canonical(list(messages)),
-        template=first.template,
-        schema=first.schema,
+    notice = f"That reply could not be used: {problem}. Reply with the whole JSON object again."
+    return first.with_turns(
+        {"role": "assistant", "content": text or "–"}, {"role": "user", "content": notice}
     )

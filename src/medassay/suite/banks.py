@@ -52,10 +52,9 @@ class SuiteBanks:
     """
 
     def __init__(
-        self, data: Path, workspace: Path, tell: Callable[[str], None], base: Path | None = None
+        self, data: Path, workspace: Path, tell: Callable[[str], None], base: Path
     ) -> None:
-        self._data, self._workspace, self._tell = data, workspace, tell
-        self._base = Path.cwd() if base is None else base
+        self._data, self._workspace, self._tell, self._base = data, workspace, tell, base
         self._made: dict[str, SuiteBank | str] = {}
 
     def make(self, benchmark: Benchmark) -> SuiteBank | str:
@@ -104,7 +103,6 @@ class SuiteBanks:
         bank = load_bank(self._base / name, lock=self._workspace / "banks.lock")
         return SuiteBank(
             name=bank.name,
-            folder="",
             source=name,
             content_sha256=bank.content_hash,
             items=len(bank.items),

@@ -3,6 +3,8 @@
 Source: specification of tasks and prompts, 14.1.
 """
 
+from typing import Any
+
 from medassay.suite.benchmark import Benchmark
 
 QUESTIONS = "open-ended medical questions"
@@ -14,44 +16,15 @@ ENTAILMENT = "question entailment"
 
 
 def _closed(
-    title: str,
-    bank: str,
-    folder: str = "",
-    *,
-    group: str = CHOICE,
-    template: str = "",
-    reply_template: str = "",
-    stands_in_for: str = "",
+    title: str, bank: str, folder: str = "", *, group: str = CHOICE, **more: Any
 ) -> Benchmark:
-    return Benchmark(
-        title=title,
-        group=group,
-        bank=bank,
-        folder=folder or bank,
-        template=template,
-        reply_template=reply_template,
-        stands_in_for=stands_in_for,
-    )
+    return Benchmark(title=title, group=group, bank=bank, folder=folder or bank, **more)
 
 
 def _open(
-    title: str,
-    task: str,
-    folder: str = "",
-    *,
-    group: str = QUESTIONS,
-    stands_in_for: str = "",
-    relaxed: bool = False,
+    title: str, task: str, folder: str = "", *, group: str = QUESTIONS, **more: Any
 ) -> Benchmark:
-    return Benchmark(
-        title=title,
-        group=group,
-        bank=task,
-        folder=folder or task,
-        task=task,
-        stands_in_for=stands_in_for,
-        relaxed=relaxed,
-    )
+    return _closed(title, task, folder, group=group, task=task, **more)
 
 
 BENCHMARKS: dict[str, Benchmark] = {

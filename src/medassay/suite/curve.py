@@ -67,6 +67,10 @@ class _Checkpoint(msgspec.Struct, frozen=True):
     step: int
     items: Items
 
+    @property
+    def mean(self) -> float:
+        return sum(self.items.values()) / len(self.items)
+
 
 def curves(suite: SuiteRun) -> list[CurvePoint]:
     """Return the points of all curves, by series, benchmark, setting and step."""
@@ -111,10 +115,7 @@ def _points(
         if row.score is None:
             continue
         point = CurvePoint(
-            series=curve.series,
-            benchmark=curve.benchmark,
-            metric=curve.metric,
-            setting=curve.setting,
+            **curve._asdict(),
             model=checkpoint.model,
             step=checkpoint.step,
             score=row.score,
@@ -129,7 +130,7 @@ def _points(
 
 def _compared(point: CurvePoint, checkpoint: _Checkpoint, earlier: list[_Checkpoint]) -> CurvePoint:
     before = earlier[-1]
-    best = max(earlier, key=lambda other: (_mean(other.items), -other.step))
+    best = max(earlier, key=lambda other: (other.mean, -other.step))
     first, second = _pair(checkpoint.items, before.items)
     if not len(first):
         return point
@@ -146,10 +147,6 @@ def _compared(point: CurvePoint, checkpoint: _Checkpoint, earlier: list[_Checkpo
         best=best.model,
         lower_bound=None if bounds is None else bounds.lo,
     )
-
-
-def _mean(items: Items) -> float:
-    return sum(items.values()) / len(items)
 
 
 def _pair(first: Items, second: Items) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,5 @@
 """Two suites as one: of the same benchmarks and other models, of other benchmarks, or both."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from medassay.errors import InputError
 from medassay.runner.merge import join_runs
 from medassay.storage.run import Run, open_run
 from medassay.suite.banks import SuiteBank
-from medassay.suite.run import FOLDER, RECORD, BenchmarkPart, SuiteRun, open_suite
+from medassay.suite.run import FOLDER, RECORD, BenchmarkPart, SuiteRun, open_suite, write_record
 
 
 def join_suites(suites: list[SuiteRun], workspace: Path) -> SuiteRun:
@@ -51,17 +50,13 @@ def join_suites(suites: list[SuiteRun], workspace: Path) -> SuiteRun:
             why=first.why,
             bank=next((part.bank for _, part in having if part.bank), SuiteBank()),
         )
-    record = {
-        "schema_version": 1,
-        "suite": list(dict.fromkeys(name for suite in suites for name in suite.record["suite"])),
-        "plan": _plan_of(suites),
-        "joined": [suite.folder.name for suite in suites],
-        "parts": [part.to_dict() for part in parts.values()],
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f"{RECORD}.part"
-    draft.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    draft.replace(folder / RECORD)
+    write_record(
+        folder,
+        parts.values(),
+        suite=list(dict.fromkeys(name for suite in suites for name in suite.record["suite"])),
+        plan=_plan_of(suites),
+        joined=[suite.folder.name for suite in suites],
+    )
     return open_suite(folder)
 
 

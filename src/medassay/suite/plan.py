@@ -64,7 +64,7 @@ class SuitePlan:
             Naming what is wrong or unknown, and what is known.
         """
         check_types(self)
-        if (problem := _problem(self)) is not None:
+        if (problem := _names_problem(self) or _values_problem(self)) is not None:
             raise RecordError(self, problem)
 
     @property
@@ -113,11 +113,6 @@ class SuitePlan:
     def hash(self) -> str:
         """Return the first 12 digits of the SHA-256 of the plan."""
         return sha256_hex(canonical(self.to_dict()))[:12]
-
-
-def _problem(plan: SuitePlan) -> str | None:
-    """Return what is wrong with a plan whose values have the right types, None if nothing is."""
-    return _names_problem(plan) or _values_problem(plan)
 
 
 def _names_problem(plan: SuitePlan) -> str | None:

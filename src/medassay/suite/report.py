@@ -140,7 +140,7 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocumen
             "suite": suite.record["suite"],
             "plan": {k: v for k, v in suite.record["plan"].items() if k not in _PLACES},
             "as_published": as_published,
-            "results": [result.to_dict() for result in results],
+            "results": msgspec.to_builtins(results),
             "weighted": msgspec.to_builtins(weighted),
             "languages": msgspec.to_builtins(gaps),
             **({"checkpoints": msgspec.to_builtins(points)} if points else {}),
@@ -152,7 +152,7 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocumen
 
 def _line(result: SuiteResult) -> dict[str, Any]:
     """Return a result as one line of a CSV file."""
-    document = result.to_dict()
+    document = msgspec.to_builtins(result)
     second = {f"second_{key}": value for key, value in (document["second"] or {}).items()}
     return {**document, **second, "flags": " ".join(result.flags)}
 
@@ -427,12 +427,11 @@ def _closed(results: Sequence[SuiteResult], *, as_published: bool) -> Iterator[S
             (result.model, result.setting, result.title): cell(result, as_published=as_published)
             for result in own_results
         }
-        layout = _by_model if len(rows) > len(titles) else _by_metric
         sizes = {result.title: result.n for result in own_results}
         names = sorted({metric_label(result.metric) for result in own_results})
         caption = f"{listed(names)}; items: "
         caption += ", ".join(f"{name} {n}" for name, n in sizes.items())
-        yield Section(title=group.capitalize(), grids=[layout(rows, titles, cells, caption)])
+        yield Section(title=group.capitalize(), grids=[_grid(rows, titles, cells, caption)])
 
 
 def _open(
@@ -458,43 +457,33 @@ def _open(
     cells = {
         key: cell(result, as_published=as_published, items=items) for key, result in by.items()
     }
-    layout = _by_model if len(rows) > len(metrics) else _by_metric
-    grid = layout(rows, metrics, cells, caption)
+    grid = _grid(rows, metrics, cells, caption)
     return Section(title=benchmark.shown_title, figure=figure, grids=[grid])
 
 
-def _by_metric(
+def _grid(
     rows: Sequence[tuple[str, str]],
     metrics: Sequence[str],
     cells: Mapping[tuple[str, str, str], str],
     caption: str,
 ) -> Grid:
-    """Return a table with a line for each metric or benchmark, for a few models."""
+    """Return a table with a line for each model where they are many, as published, else for each
+    metric or benchmark.
+    """
+    if len(rows) > len(metrics):
+        return Grid(
+            heads=["model", "setting", *map(metric_label, metrics)],
+            names=2,
+            rows=[[*row, *(cells.get((*row, metric), "–") for metric in metrics)] for row in rows],
+            caption=caption,
+        )
     several = len({setting for _, setting in rows}) > 1
     return Grid(
-        heads=[
-            "",
-            *(f"{model}, {setting}" if several else model for model, setting in rows),
-        ],
+        heads=["", *(f"{model}, {setting}" if several else model for model, setting in rows)],
         rows=[
             [metric_label(metric), *(cells.get((*row, metric), "–") for row in rows)]
             for metric in metrics
         ],
-        caption=caption,
-    )
-
-
-def _by_model(
-    rows: Sequence[tuple[str, str]],
-    metrics: Sequence[str],
-    cells: Mapping[tuple[str, str, str], str],
-    caption: str,
-) -> Grid:
-    """Return a table with a line for each model, as published, for many."""
-    return Grid(
-        heads=["model", "setting", *map(metric_label, metrics)],
-        names=2,
-        rows=[[*row, *(cells.get((*row, metric), "–") for metric in metrics)] for row in rows],
         caption=caption,
     )
 

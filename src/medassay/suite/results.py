@@ -7,7 +7,7 @@ Source: specification of text metrics; statistics 7.6 and 7.7.
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -33,8 +33,8 @@ from medassay.suite.run import ANSWERS, JUDGED, PERPLEXITY, RELAXED, BenchmarkPa
 
 Items = dict[tuple[str, str], float]  # (domain, item) → mean over repeats
 PERPLEXITIES = ("bits_per_byte", "byte_perplexity", "word_perplexity")
-# bleu gives nothing to a right answer of three tokens; the others say how to read a number beside
-# them.
+# Without model and parameters: bleu gives nothing to a right answer of three tokens, the others say
+# how to read a number beside them.
 NEVER_RANKED = ("bleu", "tied", "targets above 1")
 _FEWEST = 2  # items of a difference
 _LEVEL = 0.05
@@ -70,11 +70,11 @@ class SuiteResult(msgspec.Struct, frozen=True, kw_only=True):
     better: str
     model: str
     setting: str
-    value: float | None
-    se: float | None
-    lo: float | None
-    hi: float | None
-    n: int
+    value: float | None = None
+    se: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    n: int = 0
     left_out: int = 0
     second: Second | None = None
     rank: int | None = None
@@ -85,11 +85,6 @@ class SuiteResult(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
     headline: bool = True
     flags: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain JSON values."""
-        document: dict[str, Any] = msgspec.to_builtins(self)
-        return document
 
 
 def results_of(suite: SuiteRun, *, as_published: bool = False) -> list[SuiteResult]:
@@ -127,11 +122,6 @@ def _of_run(
             better=statistics.scale.better,
             model=row.model,
             setting=row.setting,
-            value=None,
-            se=None,
-            lo=None,
-            hi=None,
-            n=0,
             ranked=not reasons or reasons == ["not_ranked:too_few_items"],
             run=run.id,
             flags=tuple(f for f in row.flags if f not in ("degenerate", "intervals_differ")),
@@ -218,7 +208,10 @@ def _scored(base: SuiteResult, row: SuiteRow, items: Items) -> SuiteResult:
     it.
     """
     scored = row.micro or row
-    base = _tested(base, row)
+    if row.interval is not msgspec.UNSET and not row.micro and row.rank is not None:
+        # Pairs were tested, and the mean of one domain is that of its items: these ranks hold.
+        ranks = {"rank": row.rank, "rank_lo": row.rank_lo, "rank_hi": row.rank_hi}
+        base = replace(base, **ranks, rank_by="pairs")
     values = np.array(list(items.values()))
     se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
     # Of several domains the run has no second interval of the mean over items, and no flag of it.
@@ -289,14 +282,6 @@ def _vote(pairs: Sequence[tuple[str | None, float | None]]) -> float | None:
     return sum(chosen) / len(chosen)
 
 
-def _tested(base: SuiteResult, row: SuiteRow) -> SuiteResult:
-    """Return a result with the ranks of its run, where the pairs of its models were tested."""
-    if row.interval is msgspec.UNSET or row.micro or row.rank is None:
-        return base
-    # The mean of one domain is that of its items: the run's own ranks hold.
-    return replace(base, rank=row.rank, rank_lo=row.rank_lo, rank_hi=row.rank_hi, rank_by="pairs")
-
-
 def item_scores(run: Run) -> dict[RowKey, Items]:
     """Return row → the score of each item, repeats averaged, nulls left out."""
     sums: dict[RowKey, dict[tuple[str, str], list[float]]] = {}
@@ -320,7 +305,7 @@ def _ranked(results: Sequence[SuiteResult]) -> list[SuiteResult]:
     columns: dict[tuple[str, str, str], list[int]] = {}
     for at, result in enumerate(ranked):
         if (
-            _plain(result.metric) not in NEVER_RANKED
+            re.split(r"[:\[]", result.metric, maxsplit=1)[0] not in NEVER_RANKED
             and result.ranked
             and result.value is not None
             and result.lo is not None
@@ -346,11 +331,6 @@ def _ranked(results: Sequence[SuiteResult]) -> list[SuiteResult]:
                 rank_by="intervals",
             )
     return ranked
-
-
-def _plain(metric: str) -> str:
-    """Return the name of a metric without model and parameters."""
-    return re.split(r"[:\[]", metric, maxsplit=1)[0]
 
 
 def _estimate(result: SuiteResult) -> Estimate:

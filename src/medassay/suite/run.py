@@ -8,7 +8,7 @@ entries asked. Its runs are ordinary runs of the workspace, each sealed and veri
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -126,6 +126,15 @@ def open_suite(folder: Path) -> SuiteRun:
     return SuiteRun(folder, record)
 
 
+def write_record(folder: Path, parts: Iterable[BenchmarkPart], **record: Any) -> None:
+    """Write what a suite is, whole or not at all."""
+    document = {"schema_version": 1, **record, "parts": [part.to_dict() for part in parts]}
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f"{RECORD}.part"
+    draft.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    draft.replace(folder / RECORD)
+
+
 def is_suite_folder(folder: Path) -> bool:
     """Return whether a folder holds a suite."""
     return (folder / RECORD).is_file()
@@ -166,10 +175,7 @@ def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], context: SuiteCon
     IncompleteError
         When trials failed: all other benchmarks are done, and the same call resumes.
     """
-    for name in (*plan.models, *filter(None, [plan.judge])):
-        named(specs, name, "suite: model", plan.models_file)
-    work = _Work(plan, specs, context)
-    return work.run()
+    return _Work(plan, specs, context).run()
 
 
 class _Work:
@@ -179,11 +185,13 @@ class _Work:
         self, plan: SuitePlan, specs: Mapping[str, ModelSpec], context: SuiteContext
     ) -> None:
         self._plan, self._means = plan, context
-        self._specs = {name: specs[name] for name in (*plan.models, *filter(None, [plan.judge]))}
+        self._specs = {
+            name: named(specs, name, "suite: model", plan.models_file)
+            for name in (*plan.models, *filter(None, [plan.judge]))
+        }
         self._entries = [_entry(spec) for _, spec in sorted(self._specs.items())]
-        made_of = short_hash(
-            [plan.hash, self._entries]
-        )  # another entry of the same name is another suite
+        # Another entry of the same name is another suite.
+        made_of = short_hash([plan.hash, self._entries])
         self._folder = context.workspace / FOLDER / f"{plan.name[:_LONGEST]}-{made_of}"
         self._banks = SuiteBanks(context.data, context.workspace, context.tell, context.base)
         self._unfinished: list[str] = []
@@ -329,12 +337,10 @@ class _Work:
 
     def _kinds(self, part: BenchmarkPart) -> list[str]:
         benchmark = self._plan.benchmark_of(part.benchmark)
-        if not benchmark.is_open:
-            return [ANSWERS]
         kinds = [ANSWERS]
-        if self._plan.judge:
+        if benchmark.is_open and self._plan.judge:
             kinds.append(JUDGED)
-        if self._plan.perplexities:
+        if benchmark.is_open and self._plan.perplexities:
             kinds += [PERPLEXITY, *([RELAXED] if benchmark.relaxed else [])]
         return kinds
 
@@ -452,26 +458,16 @@ class _Work:
         )
 
     def _write(self, parts: list[BenchmarkPart]) -> None:
-        record = {
-            "schema_version": 1,
-            "suite": list(self._plan.suite),
-            "plan": self._plan.to_dict(),
-            "parts": [part.to_dict() for part in parts],
-        }
-        draft = self._folder / f"{RECORD}.part"
-        draft.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        draft.replace(self._folder / RECORD)
+        plan = self._plan
+        write_record(self._folder, parts, suite=list(plan.suite), plan=plan.to_dict())
 
 
 def _asked_otherwise(benchmark: Benchmark) -> dict[str, TomlValue]:
     """Return what a benchmark says of its run that is not as by default."""
     keys = ("settings", "repeats", "few_shot_k", "shuffle_options", "judges")
     return {
-        key: value for key in keys if (value := getattr(benchmark, key)) != getattr(_USUAL, key)
+        key: value for key in keys if (value := getattr(benchmark, key)) != getattr(Benchmark, key)
     }
-
-
-_USUAL = Benchmark(bank="usual")
 
 
 def _together(models: Sequence[ModelPreview]) -> ModelPreview:
@@ -497,8 +493,6 @@ def preview_suite(
     ----------
     specs : entries of models by id, the judge among them
     """
-    for name in (*plan.models, *filter(None, [plan.judge])):
-        named(specs, name, "suite: model", plan.models_file)
     return _Work(plan, specs, context).preview()
 
 
@@ -545,15 +539,9 @@ def suite_models(path: Path, names: tuple[str, ...]) -> dict[str, ModelSpec]:
         folder = Path(name)
         if name in entries:
             continue
-        if name.startswith("embedded:"):
-            entries[name] = ModelSpec(id=name, provider="transformers", path=name, location="local")
-        elif (folder / "config.json").is_file():
-            entries[folder.resolve().name] = ModelSpec(
-                id=folder.resolve().name,
-                provider="transformers",
-                path=name,
-                location="local",
-            )
+        if name.startswith("embedded:") or (folder / "config.json").is_file():
+            key = name if name.startswith("embedded:") else folder.resolve().name
+            entries[key] = ModelSpec(id=key, provider="transformers", path=name, location="local")
         elif not path.is_file():
             raise InputError(
                 f"--model: '{name}' is no folder of weights, and there is no {path}; expected an"

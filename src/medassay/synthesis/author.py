@@ -15,7 +15,7 @@ from medassay.core.records.completion import Reply, ReplyColumns
 from medassay.core.records.model import ModelSpec, SamplingObject
 from medassay.core.records.prompt import Message, MessagePart, Prompt
 from medassay.errors import OverBudget
-from medassay.prompt import load_part
+from medassay.prompt.render import load_part
 from medassay.runner.ask import Asker, sampling_of
 
 T = TypeVar("T")
@@ -109,7 +109,12 @@ class Author:
         if line and role != "none":
             messages.append({"role": role, "content": line})
         messages.append({"role": "user", "content": content})
-        return _prompt(subject, load_part(part).id, messages)
+        return Prompt(
+            item_id=subject,
+            messages=tuple(messages),
+            encoded=canonical(messages),
+            template=load_part(part).id,
+        )
 
     async def make(
         self,
@@ -143,7 +148,16 @@ class Author:
             if reply is None:
                 raise OverBudget(self._asker.tally.over_budget)  # others that are under way finish
             text = reply.completion.text
-            call: CallNote = {**self._call(prompt, attempt, reply.key, text), **looked_up}
+            call: CallNote = {
+                "model": self.spec.id,
+                "text": prompt.template,
+                "prompt_sha256": sha256_hex(prompt.encoded),
+                "sampling": sampling_of(self.spec, self._seed).to_dict(),
+                "attempt": attempt,
+                "response": reply.key,
+                "reply": storable(text),
+                **looked_up,
+            }
             calls.append(call)
             try:
                 if reply.completion.finish == "length":
@@ -173,30 +187,10 @@ class Author:
             return None, {}
         return looked.reply, {"looked_up": looked.calls()}
 
-    def _call(self, prompt: Prompt, attempt: int, key: str, text: str) -> CallNote:
-        return {
-            "model": self.spec.id,
-            "text": prompt.template,
-            "prompt_sha256": sha256_hex(prompt.encoded),
-            "sampling": sampling_of(self.spec, self._seed).to_dict(),
-            "attempt": attempt,
-            "response": key,
-            "reply": storable(text),
-        }
-
 
 def _picture(path: Path) -> MessagePart:
     data = base64.b64encode(path.read_bytes()).decode()
     return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
-
-
-def _prompt(subject: str, text_id: str, messages: Sequence[Message]) -> Prompt:
-    return Prompt(
-        item_id=subject,
-        messages=tuple(messages),
-        encoded=canonical(list(messages)),
-        template=text_id,
-    )
 
 
 def _again(first: Prompt, text: str, problem: str) -> Prompt:
@@ -205,8 +199,7 @@ def _again(first: Prompt, text: str, problem: str) -> Prompt:
         f"That reply could not be used: {problem}. Reply again, with nothing but what was asked"
         " for."
     )
-    turns: list[Message] = [
+    return first.with_turns(
         {"role": "assistant", "content": storable(text)[:_SHOWN] or "–"},
         {"role": "user", "content": notice},
-    ]
-    return _prompt(first.item_id, first.template, [*first.messages, *turns])
+    )

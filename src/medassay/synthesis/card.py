@@ -172,13 +172,8 @@ def _named_sources(workshop: Workshop) -> str:
         return "The items name no source."
     years = sorted({int(year) for name in named for year in _YEAR.findall(name)})
     dated = sum(bool(_YEAR.search(name)) for name in named)
-    span = (
-        ""
-        if not years
-        else f" of {years[0]}"
-        if len(years) == 1
-        else f" of {years[0]} to {years[-1]}"
-    )
+    span = f" of {years[0]}" if years else ""
+    span += f" to {years[-1]}" if len(years) > 1 else ""
     return (
         f"The items name {counted(len(named), 'source')}, {dated} with a year{span}, as the model"
         " that wrote them says; nobody looked them up. What changed in medicine since is not in"

@@ -111,7 +111,6 @@ def shown_fields(record: ItemObject) -> CorrectableFields:
 
 
 def _after(value: _CorrectionReply, record: ItemObject) -> CorrectableFields:
-    """Return the fields of the item after the change."""
     if value.types == [0] and not value.item:
         return shown_fields(record)
     item, path = item_line(record), value.path
@@ -149,13 +148,6 @@ def changes(before: CorrectableFields, after: CorrectableFields) -> list[int]:
 
 def _words(*texts: str) -> list[list[str]]:
     return [text.split() for text in texts]
-
-
-def needs_rewriting(review: Correction) -> bool:
-    """Return whether an item was found complex or ambiguous as a whole, so that a person rewrites
-    or removes it.
-    """
-    return 0 in review.types
 
 
 def checked_correction(event: Event, change: Any) -> CorrectableFields:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from medassay.core.canonical import canonical
 from medassay.core.records.decision_graph import contract_problem
 from medassay.errors import InputError
-from medassay.synthesis.correction import checked_correction, needs_rewriting
+from medassay.synthesis.correction import checked_correction
 from medassay.synthesis.exam import read_choice, read_only, read_version
 from medassay.synthesis.items import (
     checked_change,
@@ -97,11 +97,7 @@ def _decidable(workshop: Workshop) -> dict[str, Event]:
 
 def _find(workshop: Workshop, decidable: Mapping[str, Event], handle: str) -> Event:
     step, sign, subject = handle.partition(":")
-    former = [
-        former_step
-        for former_step in _STEPS
-        if sign and former_step == step and workshop.latest(former_step, subject)
-    ]
+    former = sign and step in _STEPS and workshop.latest(step, subject)
     if handle not in decidable and (former or workshop.latest("item", handle)):
         raise InputError(
             f"'{handle}' does not wait: it is not in the queue, or no longer made by the plan;"
@@ -141,7 +137,7 @@ def _checked_review(event: Event, verb: Verb, change: Any) -> Any:
     if event.status == "queued" and verb == "accept":
         raise InputError(f"'{handle}': no review could be used; expected keep, change or remove")
     review = event.result_as(Correction) if event.status == "made" else None
-    if review is not None and needs_rewriting(review) and verb in ("accept", "keep"):
+    if review is not None and 0 in review.types and verb in ("accept", "keep"):
         raise InputError(
             f"'{handle}' was found complex or ambiguous as a whole (type 0): expected change or"
             " remove"
@@ -198,28 +194,13 @@ def waiting(workshop: Workshop) -> list[dict[str, str]]:
     """Return what waits for a person: drafts of items, corrections, and what no model could
     finish.
     """
+    reviews = [e for e in workshop.all_latest("review") if decision_on(workshop, e) is None]
     rows = [
-        {"handle": handle_of(e.place), "what": _queue_text(workshop, e), "why": e.note}
-        for e in manual_queue(workshop)
+        *((e, _queue_text(workshop, e), e.note) for e in manual_queue(workshop)),
+        *((e, "correction", _review_text(e)) for e in reviews),
+        *((e, _queue_text(workshop, e), e.result["question"]) for e in undecided(workshop)),
     ]
-    for event in workshop.all_latest("review"):
-        if decision_on(workshop, event) is None:
-            rows.append(
-                {
-                    "handle": handle_of(event.place),
-                    "what": "correction",
-                    "why": _review_text(event),
-                }
-            )
-    for event in undecided(workshop):
-        rows.append(
-            {
-                "handle": handle_of(event.place),
-                "what": _queue_text(workshop, event),
-                "why": event.result["question"],
-            }
-        )
-    return rows
+    return [{"handle": handle_of(e.place), "what": what, "why": why} for e, what, why in rows]
 
 
 def _queue_text(workshop: Workshop, event: Event) -> str:

@@ -28,11 +28,11 @@ from medassay.synthesis.exam_paper import (
     read_keys,
 )
 from medassay.synthesis.plan import Exam, SynthesisPlan
-from medassay.synthesis.project import BY_PROGRAM, Event, Place, Step, Workshop, basis_of
+from medassay.synthesis.project import Event, Place, Step, Workshop, basis_of
 from medassay.synthesis.question import checked_text, contains, reply_record
 from medassay.synthesis.records import OnlyAnswer, OpenVersion, VersionChoice
 from medassay.synthesis.source import read_source
-from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, value_of
+from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, kept, value_of
 
 _VERSIONS = ("direct", "answer_first")
 _LONGEST = 6000
@@ -73,21 +73,19 @@ class ExamMaker:
                 self._drop("rephrase", question, NEGATIVE)
             else:
                 asked_questions.append(question)
-        yield (
-            "open versions",
-            [self._rephrase_job(q, v) for q in asked_questions for v in _VERSIONS],
-        )
+        rephrasings = (self._rephrase_job(q, v) for q in asked_questions for v in _VERSIONS)
+        yield "open versions", kept(rephrasings, self._jobs)
         tried = [q for q in asked_questions if all(self._has_ended(q, v) for v in _VERSIONS)]
         for question in tried:
             if not self._versions(question):
                 self._drop("rephrase", question, "not convertible into an open question")
         several = [q for q in tried if self._versions(q)]
-        yield "choices", [self._choice_job(q) for q in several]
+        yield "choices", kept(map(self._choice_job, several), self._jobs)
         chosen = [q for q in several if self._chosen(q) is not None]
         for question in several:
             if self._choice(question) is not None and question not in chosen:
                 self._drop("choice", question, "no open version is good")
-        yield "second iteration", [self._only_job(q) for q in chosen]
+        yield "second iteration", kept(map(self._only_job, chosen), self._jobs)
         for question in chosen:
             if self._only(question) is not None and not self._is_only(question):
                 self._drop("only", question, "the key is not the only right answer")
@@ -120,24 +118,18 @@ class ExamMaker:
             "questions": len(questions),
             "made": latest_year,
         }
-        basis = basis_of(record)
-        if not self._workshop.is_latest("source", path.stem, basis):
-            self._workshop.note(
-                "source", path.stem, "made", basis=basis, by=BY_PROGRAM, result=record
-            )
+        self._workshop.note_latest("source", path.stem, record)
         for question in questions:
             self._note_question(path.stem, question)
 
     def _note_question(self, source: str, question: ExamQuestion) -> None:
         name = question.exam_id
         self._questions[name] = question
-        basis = basis_of(question.to_dict())
-        event = self._workshop.done("exam", name, basis) or self._workshop.note(
+        event = self._workshop.note_once(
             "exam",
             name,
             "dropped" if question.dropped else "made",
-            basis=basis,
-            by=BY_PROGRAM,
+            basis=basis_of(question.to_dict()),
             sources=[("source", source)],
             result=question.to_dict(),
             note=question.dropped,
@@ -146,14 +138,11 @@ class ExamMaker:
             self.ended.append(event)
 
     def _drop(self, step: Step, question: ExamQuestion, why: str) -> None:
-        subject = f"{question.exam_id}/ended"
-        basis = basis_of(why)
-        event = self._workshop.done(step, subject, basis) or self._workshop.note(
+        event = self._workshop.note_once(
             step,
-            subject,
+            f"{question.exam_id}/ended",
             "dropped",
-            basis=basis,
-            by=BY_PROGRAM,
+            basis=basis_of(why),
             sources=[("exam", question.exam_id)],
             note=why,
         )
@@ -165,21 +154,15 @@ class ExamMaker:
         return delimit("\n".join(lines), "item")
 
     def _rephrase_job(self, question: ExamQuestion, version: str) -> SynthesisStep:
-        return self._keep(
-            SynthesisStep(
-                step="rephrase",
-                subject=f"{question.exam_id}/{version}",
-                author=self._authors[self._plan.generator],
-                part=f"make_open_{version}",
-                holes={"item": self._item_text(question), "code": self._plan.language},
-                read=lambda reply: read_version(reply, question),
-                sources=[("exam", question.exam_id)],
-            )
+        return SynthesisStep(
+            step="rephrase",
+            subject=f"{question.exam_id}/{version}",
+            author=self._authors[self._plan.generator],
+            part=f"make_open_{version}",
+            holes={"item": self._item_text(question), "code": self._plan.language},
+            read=lambda reply: read_version(reply, question),
+            sources=[("exam", question.exam_id)],
         )
-
-    def _keep(self, job: SynthesisStep) -> SynthesisStep:
-        self._jobs[job.handle] = job
-        return job
 
     def _version(self, question: ExamQuestion, version: str) -> OpenVersion | None:
         job = self._jobs.get(f"rephrase:{question.exam_id}/{version}")
@@ -199,7 +182,6 @@ class ExamMaker:
         return event is not None and not (given_up and decision_on(self._workshop, event) is None)
 
     def _versions(self, question: ExamQuestion) -> list[str]:
-        """Return the open versions that there are."""
         versions = [self._version(question, version) for version in _VERSIONS]
         return [
             version.question
@@ -210,16 +192,14 @@ class ExamMaker:
     def _choice_job(self, question: ExamQuestion) -> SynthesisStep:
         versions = self._versions(question)
         listing = "\n".join(f"{at}. {text}" for at, text in enumerate(versions, 1))
-        return self._keep(
-            SynthesisStep(
-                step="choice",
-                subject=question.exam_id,
-                author=self._authors[self._exam_plan.selector],
-                part="make_choice",
-                holes={"item": self._item_text(question), "versions": delimit(listing, "versions")},
-                read=lambda reply: read_choice(reply, len(versions)),
-                sources=[("rephrase", f"{question.exam_id}/{v}") for v in _VERSIONS],
-            )
+        return SynthesisStep(
+            step="choice",
+            subject=question.exam_id,
+            author=self._authors[self._exam_plan.selector],
+            part="make_choice",
+            holes={"item": self._item_text(question), "versions": delimit(listing, "versions")},
+            read=lambda reply: read_choice(reply, len(versions)),
+            sources=[("rephrase", f"{question.exam_id}/{v}") for v in _VERSIONS],
         )
 
     def _chosen(self, question: ExamQuestion) -> str | None:
@@ -231,16 +211,14 @@ class ExamMaker:
 
     def _only_job(self, question: ExamQuestion) -> SynthesisStep:
         prompt_text = f"Question: {self._chosen(question)}\nAnswer: {question.right}"
-        return self._keep(
-            SynthesisStep(
-                step="only",
-                subject=question.exam_id,
-                author=self._authors[self._exam_plan.selector],
-                part="make_only_answer",
-                holes={"item": delimit(prompt_text, "item")},
-                read=read_only,
-                sources=[("choice", question.exam_id)],
-            )
+        return SynthesisStep(
+            step="only",
+            subject=question.exam_id,
+            author=self._authors[self._exam_plan.selector],
+            part="make_only_answer",
+            holes={"item": delimit(prompt_text, "item")},
+            read=read_only,
+            sources=[("choice", question.exam_id)],
         )
 
     def _is_only(self, question: ExamQuestion) -> bool:

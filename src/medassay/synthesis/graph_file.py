@@ -77,10 +77,6 @@ def _text(data: bytes) -> str:
         raise InputError(f"not UTF-8 text: {error}") from None
 
 
-def _json(data: bytes) -> DecisionGraph:
-    return read_decision_graph(parse_json(data, "decision graph"))
-
-
 _ARROW = re.compile("->|→")
 
 
@@ -215,7 +211,7 @@ class _Statement:
         return names
 
     def _box(self) -> str:
-        self._blanks()
+        self._at = len(self._text) - len(self._text[self._at :].lstrip())
         match = _IDENTIFIER.match(self._text, self._at)
         if match is None:
             raise self._refuse("a box, as A[Fever?]")
@@ -250,18 +246,11 @@ class _Statement:
             end = after = self._text.find(closing, self._at)
             text = self._text[self._at : end]
         # The two slants of a parallelogram and of a trapezoid may be of either kind.
-        shut = next(
-            (
-                c
-                for c in (closing, closing.translate({47: 92, 92: 47}))
-                if self._text.startswith(c, after)
-            ),
-            None,
-        )
-        if end < 0 or shut is None:
+        either = (closing, closing.translate({47: 92, 92: 47}))
+        if end < 0 or not self._text.startswith(either, after):
             self._at = start
             raise self._refuse(f"a text that ends in '{closing}' (quote texts that hold brackets)")
-        self._at = after + len(shut)
+        self._at = after + len(closing)
         return _BREAK.sub(" ", text).replace("`", "").strip() or None
 
     def _link(self) -> str:
@@ -271,15 +260,11 @@ class _Statement:
                 return _BREAK.sub(" ", (match["label"] or "").strip().strip('"'))
         raise self._refuse("an arrow, as -->")
 
-    def _blanks(self) -> None:
-        while self._at < len(self._text) and self._text[self._at].isspace():
-            self._at += 1
-
 
 READERS: dict[str, Callable[[bytes], DecisionGraph]] = {
     ".csv": _edge_table,
     ".graphml": _graphml,
-    ".json": _json,
+    ".json": lambda data: read_decision_graph(parse_json(data, "decision graph")),
     ".mermaid": _mermaid,
     ".mmd": _mermaid,
     ".tsv": _edge_table,

@@ -126,12 +126,8 @@ def places_in_lines(lines: Lines, headings: Sequence[Heading]) -> list[Place]:
         for line in where.get(words, []) if words else []:
             length = bisect_left(ends, -line)
             chain.append((number, line, tops[length - 1] if length else -1))
-            if length == len(ends):
-                ends.append(-line)
-                tops.append(len(chain) - 1)
-            else:
-                ends[length] = -line
-                tops[length] = len(chain) - 1
+            ends[length : length + 1] = [-line]
+            tops[length : length + 1] = [len(chain) - 1]
     places: list[Place] = []
     link = tops[-1] if tops else -1
     while link >= 0:

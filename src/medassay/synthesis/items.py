@@ -8,7 +8,7 @@ from medassay.bank.check import check_record
 from medassay.core.records.item_line import item_line
 from medassay.core.records.item_object import ApprovalObject, ItemObject
 from medassay.errors import InputError
-from medassay.synthesis.project import BY_PROGRAM, Event, Place, Workshop, basis_of
+from medassay.synthesis.project import Event, Place, Workshop, basis_of
 from medassay.synthesis.steps import decision_on
 
 WAITS = "waits for a person"
@@ -34,14 +34,12 @@ def note_items(
             why = "is made twice" if name in lines else "means every item in a decision"
             raise InputError(f"item id '{name}' {why}; expected ids that differ")
         basis = basis_of(record)
-        event = workshop.done("item", name, basis) or workshop.note(
-            "item", name, "made", basis=basis, by=BY_PROGRAM, sources=sources, result=record
+        event = workshop.note_once(
+            "item", name, "made", basis=basis, sources=sources, result=record
         )
         lines[name] = event.hash
     listing = {"items": list(lines.values()), "ended": [event.hash for event in ended]}
-    basis = basis_of(listing)
-    if not workshop.is_latest("plan", LISTED, basis):
-        workshop.note("plan", LISTED, "made", basis=basis, by=BY_PROGRAM, result=listing)
+    workshop.note_latest("plan", LISTED, listing)
 
 
 def _listed_events(workshop: Workshop, what: str) -> list[Event]:

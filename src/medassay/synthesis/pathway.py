@@ -116,12 +116,7 @@ def _walk(graph: DecisionGraph, most: int) -> Iterator[Path]:
                 yield path
             if len(ways) == most:
                 unfilled &= ~(1 << leaves[at])
-        child = None
-        if reached[at] & unfilled:
-            child = next(
-                (child_place for child_place in iterators[-1] if reached[child_place] & unfilled),
-                None,
-            )
+        child = next((place for place in iterators[-1] if reached[place] & unfilled), None)
         if child is None:
             way.pop()
             iterators.pop()

@@ -29,12 +29,19 @@ from medassay.report.decision_graph import draw_decision_graph
 from medassay.synthesis.author import Author
 from medassay.synthesis.chapters import chapters
 from medassay.synthesis.graph_file import READERS, load_graph
+from medassay.synthesis.pathway import (
+    ARROW,
+    count_paths,
+    count_text,
+    paths,
+    same_leaf,
+    subject_of,
+)
 from medassay.synthesis.pathway import Path as Way
-from medassay.synthesis.pathway import count_paths, count_text, paths, same_leaf, subject_of
 from medassay.synthesis.plan import SynthesisPlan
-from medassay.synthesis.project import BY_PROGRAM, Event, Place, Status, Step, Workshop, basis_of
+from medassay.synthesis.project import Event, Place, Status, Step, Workshop, basis_of
 from medassay.synthesis.question import Question, read_question, read_reply, shuffled
-from medassay.synthesis.refine import path_of, read_steps, refined
+from medassay.synthesis.refine import read_steps, refined
 from medassay.synthesis.source import (
     LEAST_FROM_SOURCE,
     SourceDocument,
@@ -43,7 +50,7 @@ from medassay.synthesis.source import (
     share_from,
     source_files,
 )
-from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, value_of
+from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, kept, value_of
 
 _LONGEST_DOCUMENT = 100_000  # characters shown to a model
 _LONGEST_FRONT = 0.2  # of a document: what stands before the first chapter; more is no preface
@@ -124,17 +131,15 @@ class PathwayMaker:
                 self._queue(path, path.stem, str(error))
         self._refuse_strange()
         sources = [*self._sources.values()]
-        yield (
-            "texts",
-            [self._text_job(source) for source in sources if not source.plain and source.text],
-        )
-        sources_asked = [source for source in sources if source.name not in self._graphs]
-        yield "graphs", [self._graph_job(source) for source in sources_asked]
+        texts = (self._text_job(source) for source in sources if not source.plain and source.text)
+        yield "texts", kept(texts, self._jobs)
+        graphs = (self._graph_job(source) for source in sources if source.name not in self._graphs)
+        yield "graphs", kept(graphs, self._jobs)
         self._ways = [way for source in sources for way in self._graph_paths(source)]
         if self._pathways_plan.refine:
-            yield "pathways", [self._refine_job(way) for way in self._ways]
-        questions = [self._question_job(way) for way in self._ways]
-        yield "questions", [job for job in questions if job is not None]
+            yield "pathways", kept(map(self._refine_job, self._ways), self._jobs)
+        questions = map(self._question_job, self._ways)
+        yield "questions", kept(filter(None, questions), self._jobs)
 
     def condition(self, name: str) -> str:
         """Return how the condition of a document, or of a chapter, is called."""
@@ -192,10 +197,7 @@ class PathwayMaker:
         if source.pictures:
             record["pages"] = [str(p.relative_to(self._workshop.folder)) for p in source.pictures]
         basis = basis_of(record, source.text)
-        if not self._workshop.is_latest("source", source.name, basis):
-            self._workshop.note(
-                "source", source.name, "made", basis=basis, by=BY_PROGRAM, result=record
-            )
+        self._workshop.note_latest("source", source.name, record, basis=basis)
         if not source.text:
             self._end_without_text(source)
 
@@ -215,22 +217,18 @@ class PathwayMaker:
         basis = basis_of(sha256, note)
         event = self._workshop.done("source", name, basis)
         if event is None or not self._workshop.is_latest("source", name, basis):
-            event = self._workshop.note(
-                "source", name, status, basis=basis, by=BY_PROGRAM, note=note
-            )
+            event = self._workshop.note("source", name, status, basis=basis, note=note)
         self.ended.append(event)
 
     def _end_without_text(self, source: SourceDocument) -> None:
         """Queue the text of a scan: nothing could be checked against it, so that a person must give
         it.
         """
-        basis = basis_of(source.sha256)
-        event = self._workshop.done("text", source.name, basis) or self._workshop.note(
+        event = self._workshop.note_once(
             "text",
             source.name,
             "queued",
-            basis=basis,
-            by=BY_PROGRAM,
+            basis=basis_of(source.sha256),
             sources=[("source", source.name)],
             note=(
                 "a scan: no text to check against; give the text by decide change --with FILE (a"
@@ -283,7 +281,7 @@ class PathwayMaker:
         read: Callable[[str], str | DecisionTree],
     ) -> SynthesisStep:
         pictures = source.pictures if self._author.sees else ()
-        job = SynthesisStep(
+        return SynthesisStep(
             step=step,
             subject=source.name,
             author=self._author,
@@ -297,8 +295,6 @@ class PathwayMaker:
             sources=[("source", source.name)],
             pictures=pictures,
         )
-        self._jobs[job.handle] = job
-        return job
 
     def _text(self, source: SourceDocument) -> str | None:
         text: str | None
@@ -316,19 +312,14 @@ class PathwayMaker:
         file = self._graphs.get(source.name)
         if file is not None:
             graph = load_graph(file)
-            basis = basis_of(sha256_hex(file.read_bytes()))
-            if self._workshop.done("graph", source.name, basis) is None:
-                record = {"file": file.name, **graph.to_json()}
-                places = [("source", source.name)]
-                self._workshop.note(
-                    "graph",
-                    source.name,
-                    "made",
-                    basis=basis,
-                    by=BY_PROGRAM,
-                    sources=places,
-                    result=record,
-                )
+            self._workshop.note_once(
+                "graph",
+                source.name,
+                "made",
+                basis=basis_of(sha256_hex(file.read_bytes())),
+                sources=[("source", source.name)],
+                result={"file": file.name, **graph.to_json()},
+            )
         else:
             tree = value_of(self._workshop, self._jobs[f"graph:{source.name}"], dict)
             if tree is None:
@@ -355,28 +346,20 @@ class PathwayMaker:
         counts = count_paths(graph, self._pathways_plan.max_per_leaf)
         kept_paths = paths(graph, self._pathways_plan.max_per_leaf)
         basis = basis_of([way.full_text for way in kept_paths], count_text(counts.ways))
-        if not self._workshop.is_latest("paths", source.name, basis):
-            record = {
-                "nodes": counts.nodes,
-                "leaves": counts.leaves,
-                "ways": count_text(counts.ways),
-                "kept": counts.kept,
-            }
-            self._workshop.note(
-                "paths",
-                source.name,
-                "made",
-                basis=basis,
-                by=BY_PROGRAM,
-                sources=[("graph", source.name)],
-                result=record,
-            )
+        record = {
+            "nodes": counts.nodes,
+            "leaves": counts.leaves,
+            "ways": count_text(counts.ways),
+            "kept": counts.kept,
+        }
+        places = [("graph", source.name)]
+        self._workshop.note_latest("paths", source.name, record, basis=basis, sources=places)
         for way in kept_paths:
             subject = subject_of(source.name, way)
             yield _GraphPath(subject=subject, document=source.name, way=way)
 
     def _refine_job(self, way: _GraphPath) -> SynthesisStep:
-        job = SynthesisStep(
+        return SynthesisStep(
             step="refine",
             subject=way.subject,
             author=self._author,
@@ -390,8 +373,6 @@ class PathwayMaker:
             salvage=lambda reply: list(read_steps(reply)),
             sources=[("paths", way.document)],
         )
-        self._jobs[job.handle] = job
-        return job
 
     def _steps(self, way: _GraphPath) -> Sequence[str] | None:
         """Return the steps that the item will have, None while they wait for a person."""
@@ -408,14 +389,14 @@ class PathwayMaker:
         steps, text = self._steps(way), self._text(self._sources[way.document])
         if steps is None or text is None:
             return None
-        job = SynthesisStep(
+        return SynthesisStep(
             step="question",
             subject=way.subject,
             author=self._author,
             part="make_question",
             holes={
                 "condition": self.condition(way.document),
-                "path": delimit(path_of(steps), "pathway"),
+                "path": delimit(ARROW.join(steps), "pathway"),
                 "document": delimit(text, "source text"),
                 "code": self._plan.language,
             },
@@ -429,8 +410,6 @@ class PathwayMaker:
             ],
             attempts=self._plan.attempts,
         )
-        self._jobs[job.handle] = job
-        return job
 
     def records(self) -> Iterator[tuple[ItemObject, Sequence[Place]]]:
         """Yield quiz and open item of each question."""
@@ -461,7 +440,7 @@ class PathwayMaker:
             "licence": self._plan.licence,
             "condition": condition,
             "cluster": condition,
-            "path": path_of(steps),
+            "path": ARROW.join(steps),
             "leaf": way.way.leaf,
             "source": source.cited,
             "meta": {

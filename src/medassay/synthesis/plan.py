@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict
 
-from medassay.core.keyed import KeyedRecord, keyed
+from medassay.core.keyed import KeyedRecord
 from medassay.core.plan_file import read_toml, typed
 from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.plan import BudgetRules
@@ -116,7 +116,7 @@ class Translation(KeyedRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SynthesisPlan:
+class SynthesisPlan(KeyedRecord):
     """What items shall be made.
 
     `name` is that of the bank, `generator` the entry of the models file that writes; `attempts` how
@@ -125,6 +125,11 @@ class SynthesisPlan:
     """
 
     __pydantic_config__ = _STRICT
+
+    KEYS: ClassVar = (
+        *("name", "generator", "models_file", "title", "licence", "limits", "language", "seed"),
+        *("attempts", "may_leave", "budget", "pathways", "proposals", "exam", "translation"),
+    )
 
     name: str
     generator: str = ""
@@ -156,25 +161,7 @@ class SynthesisPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
-        plain = keyed(
-            self,
-            "name",
-            "generator",
-            "models_file",
-            "title",
-            "licence",
-            "limits",
-            "language",
-            "seed",
-            "attempts",
-            "may_leave",
-            "budget",
-            "pathways",
-            "proposals",
-            "exam",
-            "translation",
-        )
-        plain = {key: value for key, value in plain.items() if value is not None}
+        plain = {key: value for key, value in super().to_dict().items() if value is not None}
         return {**plain, "seed": str(self.seed)}
 
     @property

@@ -22,6 +22,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_record, record_as
 from medassay.core.private import make_folder, open_file
 from medassay.errors import GateError, InputError, IntegrityError
+from medassay.storage.jsonl import append_line
 from medassay.storage.ledger import START, chained
 from medassay.synthesis.records import ReleaseNote
 
@@ -51,6 +52,7 @@ Step = Literal[
 Status = Literal["made", "queued", "dropped", "accept", "change", "keep", "remove"]
 Place = tuple[str, str]  # step, subject
 T = TypeVar("T")
+BY_PROGRAM = {"program": "medassay"}
 
 
 class StepAuthor(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,10 +107,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def line(self) -> EventLine:
         """Return what the line says."""
-        try:
-            return msgspec.convert(self.record, EventLine)
-        except msgspec.ValidationError as error:
-            raise IntegrityError(f"{JOURNAL} line {self.number}: {error}") from None
+        return record_as(self.record, EventLine, f"{JOURNAL} line {self.number}")
 
     @property
     def place(self) -> Place:
@@ -245,7 +244,7 @@ class Workshop:
         status: Status,
         *,
         basis: str,
-        by: Mapping[str, str],
+        by: Mapping[str, str] = BY_PROGRAM,
         sources: Sequence[Place] = (),
         **more: Any,
     ) -> Event:
@@ -272,15 +271,29 @@ class Workshop:
         prev = self.events[-1].hash if self.events else START
         line_hash = chained(prev, record)
         line = canonical({"record": record, "prev": prev, "hash": line_hash}) + b"\n"
-        written = os.pwrite(self._file, line, self._end)
-        if written != len(line):
-            os.ftruncate(self._file, self._end)
-            raise OSError(28, "the disk took only part of a line; free some space and resume")
+        append_line(self._file, line)
         os.fsync(self._file)
-        self._end += written
         event = Event(len(self.events) + 1, line_hash, record)
         self._keep(event)
         return event
+
+    def note_once(
+        self, step: Step, subject: str, status: Status, *, basis: str, **more: Any
+    ) -> Event:
+        """Return how medassay's own step ended with these inputs; write it down where it is new."""
+        done = self.done(step, subject, basis)
+        return done or self.note(step, subject, status, basis=basis, **more)
+
+    def note_latest(
+        self, step: Step, subject: str, result: Any, *, basis: str = "", **more: Any
+    ) -> None:
+        """Write down what medassay made, unless it was made from the same last.
+
+        Without a `basis` the result is its own.
+        """
+        basis = basis or basis_of(result)
+        if not self.is_latest(step, subject, basis):
+            self.note(step, subject, "made", basis=basis, result=result, **more)
 
     def history(self, subject: str) -> list[Event]:
         """Return every event of a subject and of all that it was made from, in order.
@@ -301,9 +314,8 @@ class Workshop:
                 places = {*event.line.sources}
                 waiting += [event for event in self.events[: event.number] if event.place in places]
         places = {event.place for event in events_by_number.values()}
-        for event in (
-            self.events
-        ):  # what people decided on the way, and the versions of the bank that hold it
+        # What people decided on the way, and the versions of the bank that hold it.
+        for event in self.events:
             step, made_from = event.line.step, event.line.sources
             decided = step == "decision" and any(tuple(place) in places for place in made_from)
             if decided or (step == "release" and subject in event.result_as(ReleaseNote).items):
@@ -329,7 +341,7 @@ def open_workshop(folder: Path) -> Iterator[Workshop]:
             f"{folder}: holds other files and no {JOURNAL}; expected a new folder or a workshop"
         )
     make_folder(folder)
-    file = open_file(folder / JOURNAL, os.O_RDWR)
+    file = open_file(folder / JOURNAL, os.O_RDWR | os.O_APPEND)
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -358,11 +370,6 @@ def read_workshop(folder: Path) -> Workshop:
     return Workshop(folder)
 
 
-def by_model(model: str, family: str) -> dict[str, str]:
-    """Return a model as who did something."""
-    return {"model": model, "family": family}
-
-
 def by_person(name: str) -> dict[str, str]:
     """Return a person as who did something.
 
@@ -374,6 +381,3 @@ def by_person(name: str) -> dict[str, str]:
     if not name.strip() or not name.isprintable():
         raise InputError("nobody is named; say who decides with --by")
     return {"person": " ".join(name.split())}
-
-
-BY_PROGRAM = {"program": "medassay"}

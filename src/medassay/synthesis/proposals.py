@@ -27,7 +27,7 @@ from medassay.errors import InputError
 from medassay.judging.sanitize import delimit
 from medassay.synthesis.author import Author
 from medassay.synthesis.plan import Proposals, SynthesisPlan
-from medassay.synthesis.project import BY_PROGRAM, Event, Place, Workshop, basis_of
+from medassay.synthesis.project import Event, Place, Workshop, basis_of
 from medassay.synthesis.question import (
     OPTIONS,
     checked_options,
@@ -38,7 +38,7 @@ from medassay.synthesis.question import (
     shuffled,
 )
 from medassay.synthesis.records import DraftIssue, DraftVerdict, ItemDraft
-from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, value_of
+from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, kept, value_of
 
 State = Literal["draft", "reviewed", "approved", "rejected", "needs_revision"]
 CRITERIA = ("correctness", "ambiguity", "answerability", "leakage", "duplicate")
@@ -63,17 +63,16 @@ class ProposalMaker:
         self._reviewer = authors[options.reviewer]
         self._topics = {sha256_hex(topic.encode())[:8]: topic for topic in options.topics}
         self._known = _KnownItems(base, options.against)
-        self._drafts: dict[str, SynthesisStep] = {}
-        self._verdicts: dict[str, SynthesisStep] = {}
+        self._jobs: dict[str, SynthesisStep] = {}
         self.ended: list[Event] = []
 
     def stages(self) -> Iterator[Stage]:
         """Yield drafts and verdicts, round by round."""
         going_on = list(self._topics)
         for number in range(1, self._proposals_plan.rounds + 1):
-            yield "drafts", [self._draft_job(topic, number) for topic in going_on]
+            yield "drafts", kept((self._draft_job(t, number) for t in going_on), self._jobs)
             drafted = [topic for topic in going_on if self._draft(topic, number) is not None]
-            yield "verdicts", [self._verdict_job(topic, number) for topic in drafted]
+            yield "verdicts", kept((self._verdict_job(t, number) for t in drafted), self._jobs)
             for topic in drafted:
                 if self._verdict(topic, number)[0] == "reject":
                     self._end(topic, number, "rejected by the reviewer")
@@ -93,7 +92,7 @@ class ProposalMaker:
             "draft": "" if before is None else delimit(draft_text(before), "draft"),
             "issues": delimit("\n".join(issues), "issues") if verdict == "revise" else "",
         }
-        job = SynthesisStep(
+        return SynthesisStep(
             step="draft",
             subject=_round(topic, number),
             author=self._proposer,
@@ -102,21 +101,20 @@ class ProposalMaker:
             read=lambda reply: read_draft(reply, self._form),
             sources=[("verdict", _round(topic, number - 1))] if number > 1 else [("plan", "plan")],
         )
-        self._drafts[job.subject] = job
-        return job
 
     @property
     def _form(self) -> str:
         return "closed" if self._proposals_plan.form == "quiz" else "open"
 
     def _draft(self, topic: str, number: int) -> ItemDraft | None:
-        return value_of(self._workshop, self._drafts.get(_round(topic, number)), ItemDraft)
+        job = self._jobs.get(f"draft:{_round(topic, number)}")
+        return value_of(self._workshop, job, ItemDraft)
 
     def _verdict_job(self, topic: str, number: int) -> SynthesisStep:
         draft = self._draft(topic, number)
         assert draft is not None
         similar = self._similar(topic, number, draft)
-        job = SynthesisStep(
+        return SynthesisStep(
             step="verdict",
             subject=_round(topic, number),
             author=self._reviewer,
@@ -128,8 +126,6 @@ class ProposalMaker:
             read=read_verdict,
             sources=[("draft", _round(topic, number))],
         )
-        self._verdicts[job.subject] = job
-        return job
 
     def _similar(self, topic: str, number: int, draft: ItemDraft) -> list[str]:
         """Return near duplicates among the known items, and among the drafts of earlier topics by
@@ -153,7 +149,8 @@ class ProposalMaker:
 
         A near duplicate is never accepted.
         """
-        verdict = value_of(self._workshop, self._verdicts.get(_round(topic, number)), DraftVerdict)
+        job = self._jobs.get(f"verdict:{_round(topic, number)}")
+        verdict = value_of(self._workshop, job, DraftVerdict)
         draft = self._draft(topic, number)
         if verdict is None or draft is None:
             return "", []
@@ -166,13 +163,11 @@ class ProposalMaker:
         subject = _round(topic, number)
         draft = self._draft(topic, number)
         _, issues = self._verdict(topic, number)
-        basis = basis_of(draft, issues, why)
-        event = self._workshop.done("end", subject, basis) or self._workshop.note(
+        event = self._workshop.note_once(
             "end",
             subject,
             "queued",
-            basis=basis,
-            by=BY_PROGRAM,
+            basis=basis_of(draft, issues, why),
             sources=[("verdict", subject)],
             result=draft,
             note=f"{why}: {'; '.join(issues)}",

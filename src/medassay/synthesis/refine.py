@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Sequence
 
 from medassay.core.reply.thoughts import strip_thoughts
-from medassay.synthesis.pathway import ARROW
 
 _ARROW = re.compile(r"\s*(?:->|→)\s*")
 _MOST_STEPS_CHANGED = 3
@@ -66,8 +65,3 @@ def refined(reply: str, before: Sequence[str]) -> tuple[str, ...]:
             " many may differ"
         )
     return steps
-
-
-def path_of(steps: Sequence[str]) -> str:
-    """Return steps joined by arrows."""
-    return ARROW.join(steps)

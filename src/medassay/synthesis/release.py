@@ -29,7 +29,7 @@ from medassay.errors import GateError, InputError
 from medassay.synthesis.card import card_of, plan_of
 from medassay.synthesis.decide import decide
 from medassay.synthesis.items import accepted, not_yet_items, present_items, undecided
-from medassay.synthesis.project import BY_PROGRAM, JOURNAL, Event, Workshop, basis_of, open_workshop
+from medassay.synthesis.project import JOURNAL, Event, Workshop, basis_of, open_workshop
 from medassay.synthesis.records import ItemRevision, ReleaseNote
 from medassay.synthesis.reviewing import CorrectedItem, corrected, is_correction
 from medassay.synthesis.steps import handle_of
@@ -81,7 +81,7 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     folder = workshop.folder / BANK
     records = _revised(workshop, accepted_items)
     basis = basis_of(sorted(canonical(record).decode() for record in records.values()))
-    latest = _last_release(workshop)
+    latest = next(reversed(_releases(workshop)), None)
     if latest is not None and latest.line.basis == basis:
         raise GateError(
             f"{folder}: the accepted items equal those of {latest.line.subject}; nothing to release"
@@ -106,11 +106,8 @@ def _gone(workshop: Workshop, latest: Event | None, records: Records) -> str:
     GateError
         Naming released items that were made anew, so that they wait.
     """
-    before = (
-        []
-        if latest is None
-        else [name for name in latest.result_as(ReleaseNote).items if name not in records]
-    )
+    released = [] if latest is None else latest.result_as(ReleaseNote).items
+    before = [name for name in released if name not in records]
     waiting = {event.place[1] for event in undecided(workshop)}
     if again := [name for name in before if name in waiting]:
         raise GateError(
@@ -125,18 +122,11 @@ def _releases(workshop: Workshop) -> list[Event]:
     return [event for event in workshop.events if event.line.step == "release"]
 
 
-def _last_release(workshop: Workshop) -> Event | None:
-    return next(reversed(_releases(workshop)), None)
-
-
 def _refuse_changed(folder: Path, latest: Event | None, records: Records) -> None:
     """Refuse to write over a bank that is neither what was last released nor what an interrupted
     release was to write.
     """
-    if not folder.exists():
-        return
-    here = dict(_records_of(folder))
-    if here == records:
+    if not folder.exists() or _records_of(folder) == records:
         return
     content = load_bank(folder, lock=None, check=False).content_hash
     if latest is None or content != latest.result_as(ReleaseNote).content_sha256:
@@ -209,9 +199,8 @@ def _bind(
 
 def _rewrite(folder: Path, card: CardObject, records: Records) -> None:
     """Put new items and limits into a bank folder; its version stays until the release."""
-    with tempfile.TemporaryDirectory(
-        dir=folder.parent
-    ) as temporary:  # what is no valid bank replaces none
+    # What is no valid bank replaces none.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         write_bank(Path(temporary) / "bank", card, records.values())
     lines = b"".join(canonical(records[name]) + b"\n" for name in sorted(records))
     # The card first: it may name domains that the new items need; those of old items stay until
@@ -240,7 +229,6 @@ def _note_release(
         version,
         "made",
         basis=basis,
-        by=BY_PROGRAM,
         result=ReleaseNote(
             version=version, content_sha256=content, items=[*records], revisions=revisions
         ),
@@ -420,10 +408,7 @@ def _apply(record: ItemObject, correction: CorrectedItem) -> ItemObject | None:
             corrected_record |= {"reference": after.right}
     if corrected_record == record:
         return record
-    who, when = (
-        correction.decision.line.by.person,
-        correction.decision.line.at[:10],
-    )
+    decision = correction.decision.line
     corrected_record |= {"revision": line.revision + 1}
-    corrected_record |= {"approval": {"who": who, "when": when}}
+    corrected_record |= {"approval": {"who": decision.by.person, "when": decision.at[:10]}}
     return corrected_record

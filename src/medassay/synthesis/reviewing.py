@@ -35,7 +35,7 @@ from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.correction import item_text, read_correction, shown_fields
 from medassay.synthesis.flaws import Flaws
-from medassay.synthesis.project import BY_PROGRAM, Event, Workshop, basis_of, open_workshop
+from medassay.synthesis.project import Event, Workshop, open_workshop
 from medassay.synthesis.records import CorrectableFields, Correction, PlanNote
 from medassay.synthesis.steps import SynthesisStep, decision_on, do_jobs
 
@@ -109,7 +109,11 @@ def review_flaws(
         own_specs = {spec.id: spec}
         budget = stack.enter_context(spending(workspace, workshop.account, own_specs, store))
         asker = Asker({spec.id: spec}, {spec.id: provide(spec, secrets)}, store, budget)
-        author = Author(spec, asker, seed=0, tool_loop=_looking(options.tools, asker, secrets))
+        looking = None
+        if options.tools is not None:
+            toolbox = Toolbox(options.tools, secrets=secrets)
+            looking = ToolLoop(toolbox, asker), tool_schema(options.tools)
+        author = Author(spec, asker, seed=0, tool_loop=looking)
         jobs = [_job(record, author) for record in records.values()]
         failed = do_jobs("reviews", jobs, workshop, asker, watch, again)
         reviews = [e for e in workshop.all_latest("review") if e.place[1] in records]
@@ -173,24 +177,7 @@ def _note_plan(
     model = {"family": spec.family, "provider": spec.provider, "scripted": spec.is_scripted}
     record = {"plan": plan, "models": {spec.id: model}}
     record |= {"content_sha256": bank.content_hash, "flaws": flaws.to_dict()}
-    basis = basis_of(record)
-    if not workshop.is_latest("plan", "plan", basis):
-        workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=record)
-
-
-def _looking(
-    rules: ToolRules | None, asker: Asker, secrets: Mapping[str, str]
-) -> tuple[ToolLoop, bytes] | None:
-    if rules is None:
-        return None
-    named = (rules.search_key_env, rules.pubmed_key_env)
-    toolbox = Toolbox(
-        rules,
-        secrets={name: secrets[name] for name in named if name in secrets},
-        index=None,
-        use=lambda index: None,
-    )
-    return ToolLoop(toolbox, asker), tool_schema(rules)
+    workshop.note_latest("plan", "plan", record)
 
 
 def _job(record: ItemObject, author: Author) -> SynthesisStep:

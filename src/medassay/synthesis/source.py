@@ -92,7 +92,9 @@ def source_files(place: Path) -> list[Path]:
         paths = sorted(
             p
             for p in place.rglob("*")
-            if p.suffix.lower() in ENDINGS and p.is_file() and not _is_hidden(p, place)
+            if p.suffix.lower() in ENDINGS
+            and p.is_file()
+            and not any(part.startswith(".") for part in p.relative_to(place).parts)
         )
     else:
         raise InputError(f"{place}: no such file or folder; expected documents")
@@ -104,10 +106,6 @@ def source_files(place: Path) -> list[Path]:
             f"{twice[0]}: another document has the same name; names without ending must differ"
         )
     return paths
-
-
-def _is_hidden(path: Path, below: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(below).parts)
 
 
 def read_source(path: Path, pictures: Path) -> SourceDocument:
@@ -207,7 +205,7 @@ def _pdf(path: Path, pictures: Path) -> tuple[list[Chapter], tuple[Path, ...], s
             " document"
         )
     pictures_found = tuple(sorted(pictures.glob("page-*.png")))
-    outline = _headings((level, title, page) for level, title, page in head.outline)
+    outline = _headings(head.outline)
     lines = reading_order(pages)
     places = places_on_pages(lines, outline or [*headings_of_pages(pages)])
     return parts_of(lines, places), pictures_found, head.made

@@ -3,7 +3,7 @@
 Each is done once, journalled, and done again only when its inputs changed.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from medassay.runner.budget import estimated_cost, estimated_tokens
 from medassay.runner.concurrency import map_concurrently
 from medassay.runner.progress import ProgressFactory
 from medassay.synthesis.author import Author, Holes
-from medassay.synthesis.project import Event, Place, Step, Workshop, basis_of, by_model
+from medassay.synthesis.project import Event, Place, Step, Workshop, basis_of
 
 ATTEMPTS = 3  # of what the specification asks for three times at most
 
@@ -94,6 +94,13 @@ class Maker(Protocol):
         """Yield each item's record with the steps that it was made from, once all stages are
         done.
         """
+
+
+def kept(jobs: Iterable[SynthesisStep], among: dict[str, SynthesisStep]) -> list[SynthesisStep]:
+    """Return jobs, and keep them among others by their handles."""
+    jobs = [*jobs]
+    among |= {job.handle: job for job in jobs}
+    return jobs
 
 
 def event_of(workshop: Workshop, job: SynthesisStep) -> Event | None:
@@ -226,7 +233,7 @@ async def _do(job: SynthesisStep, workshop: Workshop) -> None:
     spec = job.author.spec
     common: dict[str, Any] = {
         "basis": job.basis,
-        "by": by_model(spec.id, spec.family),
+        "by": {"model": spec.id, "family": spec.family},
         "sources": job.sources,
         "calls": reply.calls,
         **({} if job.shown is None else {"given": job.shown}),

@@ -27,7 +27,7 @@ from medassay.synthesis.exam import ExamMaker
 from medassay.synthesis.items import left_out, manual_queue, note_items, present_items
 from medassay.synthesis.pathways import PathwayMaker
 from medassay.synthesis.plan import SynthesisPlan, load_synthesis_plan
-from medassay.synthesis.project import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
+from medassay.synthesis.project import JOURNAL, Workshop, open_workshop
 from medassay.synthesis.proposals import ProposalMaker
 from medassay.synthesis.records import PlanNote
 from medassay.synthesis.steps import (
@@ -170,10 +170,8 @@ def _note_plan(workshop: Workshop, planned: _PlannedModels) -> None:
         for name, s in planned.specs.items()
     }
     record = {"plan": {**planned.plan.to_dict(), "maker": planned.plan.maker}, "models": models}
-    basis = basis_of(record)
     _refuse_other(workshop, planned)
-    if not workshop.is_latest("plan", "plan", basis):
-        workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=record)
+    workshop.note_latest("plan", "plan", record)
 
 
 def _refuse_other(workshop: Workshop, planned: _PlannedModels) -> None:
@@ -195,7 +193,6 @@ def _refuse_other(workshop: Workshop, planned: _PlannedModels) -> None:
 
 
 def _summary(workshop: Workshop, asker: Asker, failed: Mapping[str, str]) -> SynthesisResult:
-    """Return what a workshop holds after a pass."""
     items = present_items(workshop)
     letters = Counter(e.result["expected"] for e in items if len(e.result.get("options", ())) > 1)
     return SynthesisResult(

@@ -19,7 +19,7 @@ from medassay.judging.sanitize import delimit
 from medassay.runner.stages import refuse_leaving
 from medassay.synthesis.author import Author
 from medassay.synthesis.plan import SynthesisPlan, Translation
-from medassay.synthesis.project import BY_PROGRAM, Event, Place, Workshop, basis_of
+from medassay.synthesis.project import Event, Place, Workshop
 from medassay.synthesis.question import checked_text, reply_object
 from medassay.synthesis.steps import Stage, SynthesisStep, value_of
 
@@ -63,11 +63,7 @@ class TranslationMaker:
             "may_leave": self._bank.may_leave,
             "limits": self._bank.limits,
         }
-        basis = basis_of(record)
-        if not self._workshop.is_latest("source", self._bank.name, basis):
-            self._workshop.note(
-                "source", self._bank.name, "made", basis=basis, by=BY_PROGRAM, result=record
-            )
+        self._workshop.note_latest("source", self._bank.name, record)
         self._jobs = {
             name: self._job(name, record)
             for name, record in self._records_by_id.items()

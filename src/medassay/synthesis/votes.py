@@ -115,9 +115,8 @@ def decide_by_votes(
     -------
     (items accepted, items removed); none where the set does not pass.
     """
-    basis = basis_of(
-        {item: dict(votes_of_item) for item, votes_of_item in votes.items()}, result.least_all
-    )
+    plain = {item: dict(votes_of_item) for item, votes_of_item in votes.items()}
+    basis = basis_of(plain, result.least_all)
     events = {event.place[1]: event for event in present_items(workshop)}
     again = workshop.done("votes", path.name, basis) is not None
     for item in votes:
@@ -138,10 +137,7 @@ def decide_by_votes(
             basis=basis,
             by=by_person(who),
             sources=[("item", item) for item in votes],
-            result={
-                **result.to_dict(),
-                "votes": {item: dict(votes_of_item) for item, votes_of_item in votes.items()},
-            },
+            result={**result.to_dict(), "votes": plain},
         )
     if not result.accepted:
         return 0, 0

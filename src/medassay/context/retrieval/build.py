@@ -82,7 +82,9 @@ async def build_index(
     """
     identity = _identity(corpus, parameters, embedder, readers)
     out = out.resolve()  # what a link leads to, and "." by its name
-    _refuse_place(out)
+    refuse_inside(out)
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not is_index(out))):
+        raise InputError(f"{out}: exists and is no index; nothing is overwritten")
     if is_index(out) and _built_as(out) == short_hash(identity):
         return False
     part = _draft(out)
@@ -128,13 +130,6 @@ def _identity(
         "method": parameters.method,
         "embedder": None if embedder is None else embedder.id,
     }
-
-
-def _refuse_place(out: Path) -> None:
-    """Refuse to write into a sealed run, or over what is no index."""
-    refuse_inside(out)
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not is_index(out))):
-        raise InputError(f"{out}: exists and is no index; nothing is overwritten")
 
 
 def _draft(out: Path) -> Path:

@@ -20,17 +20,16 @@ from medassay.errors import InputError
 
 _PLAIN = (".md", ".txt")
 Readers = Mapping[str, Callable[[Path], str]]  # ending → what returns a document's text
-_NONE: Readers = {}
 
 
-class Document(msgspec.Struct, frozen=True):
+class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One text of a corpus."""
 
     name: str
     text: str
 
 
-def read_corpus(path: Path, readers: Readers = _NONE) -> Iterator[Document]:
+def read_corpus(path: Path, readers: Readers) -> Iterator[Document]:
     """Yield the documents of a corpus, those of a folder by name.
 
     Raises
@@ -109,7 +108,7 @@ def _of_lines(path: Path) -> Iterator[Document]:
             yield Document(storable(name), storable(text))
 
 
-def corpus_hash(path: Path, readers: Readers = _NONE) -> str:
+def corpus_hash(path: Path, readers: Readers) -> str:
     """Return the SHA-256 over all documents.
 
     Refuses a name that occurs twice, and a corpus of blank texts.

@@ -62,11 +62,6 @@ class StoredChunk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     text: str
 
 
-class _DocumentLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: str
-    text: str
-
-
 class IndexDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What `index.json` says.
 
@@ -169,7 +164,7 @@ class Index:
         self.embedder: PassageEmbedder | None = None
         self._chunks = _Lines(folder / "chunks.jsonl", self.n, StoredChunk)
         n = self.description.documents
-        self._documents = _Lines(folder / "documents.jsonl", n, _DocumentLine)
+        self._documents = _Lines(folder / "documents.jsonl", n, Document)
         self._names: dict[str, int] | None = None
         self._vectors: VectorFile | None = None
         self._counts: WordCounts | None = None
@@ -213,10 +208,7 @@ class Index:
             alike = {same_name(name): n for n, name in enumerate(names)}
             self._names = last | alike | {name: n for n, name in enumerate(names)}
         number = self._names.get(name, self._names.get(same_name(name)))
-        if number is None:
-            return None
-        line = self._documents[number]
-        return Document(name=line.name, text=line.text)
+        return None if number is None else self._documents[number]
 
     def chunk(self, number: int) -> StoredChunk:
         """Return a chunk by its number."""

@@ -13,8 +13,8 @@ import os
 import socket
 import sys
 import zlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
@@ -78,13 +78,7 @@ _HEADERS = {
 _NO_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 _NO_NETWORK = frozenset({100, 101, 113})  # ENETDOWN, ENETUNREACH, EHOSTUNREACH
 _KEPT_IN_CHILD = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "VIRTUAL_ENV")
-
-
-class AddressGate(Protocol):
-    """Says whether an address and port may be connected to."""
-
-    def __call__(self, address: str, port: int) -> bool:
-        """Return whether it may."""
+AddressGate = Callable[[str, int], bool]  # says whether an address and port may be connected to
 
 
 def public_only(address: str, port: int) -> bool:
@@ -301,7 +295,7 @@ async def _body(response: aiohttp.ClientResponse, encoding: str) -> bytes:
 
 async def _text_of(kind: str, charset: str | None, data: bytes) -> str:
     if kind in _MARKUP:
-        text = await extract_page(data)
+        text, _ = await extract_document(data)
     else:
         text = data.decode(_codec(charset), "replace")
     text = text.strip()
@@ -322,14 +316,10 @@ def _codec(charset: str | None) -> str:
     return codec_name if codec_name in _CODECS else "utf-8"
 
 
-async def extract_page(page: bytes) -> str:
-    """Return the text of markup, by a process of its own that is ended when the time is over."""
-    text, _ = await extract_document(page)
-    return text
-
-
 async def extract_document(page: bytes) -> tuple[str, list[tuple[int, str]]]:
-    """Return the text of markup, and level and title of its headings."""
+    """Return the text of markup, and level and title of its headings, by a process of its own that
+    is ended when the time is over.
+    """
     child = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

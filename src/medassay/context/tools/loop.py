@@ -261,8 +261,7 @@ def _going_on(
         {"role": "tool", "tool_call_id": call.id, "content": result.text}
         for call, result in zip(calls, results, strict=True)
     ]
-    messages = (*prompt.messages, *turn)
-    return msgspec.structs.replace(prompt, messages=messages, encoded=canonical(list(messages)))
+    return prompt.with_turns(*turn)
 
 
 def _as_message(call: ToolCall) -> MessageCall:

@@ -1,28 +1,12 @@
 """What a model is told of the tools: one line each, and their arguments as JSON Schemas."""
 
 from collections.abc import Mapping
-from typing import TypedDict
 
 from medassay.core.canonical import canonical
 from medassay.core.json_schema import JsonSchema, object_schema
 from medassay.core.records.context_config import Tool, ToolRules
 
 MOST_RESULTS = 10
-
-
-class DescribedFunction(TypedDict):
-    """A function that a model may call, and its arguments."""
-
-    name: str
-    description: str
-    parameters: JsonSchema
-
-
-class DescribedTool(TypedDict):
-    """A tool as endpoints of the OpenAI protocol take it."""
-
-    type: str
-    function: DescribedFunction
 
 
 def _looks_for(what: str) -> JsonSchema:
@@ -62,12 +46,13 @@ TOOLS: Mapping[Tool, tuple[str, JsonSchema]] = {
 
 def tool_schema(rules: ToolRules) -> bytes:
     """Return the tools of a plan as endpoints of the OpenAI protocol take them, canonical JSON."""
-    return canonical([_described(name) for name in sorted(rules.use)])
-
-
-def _described(name: Tool) -> DescribedTool:
-    what, parameters = TOOLS[name]
-    return {
-        "type": "function",
-        "function": {"name": name, "description": what, "parameters": parameters},
-    }
+    tools = ((name, *TOOLS[name]) for name in sorted(rules.use))
+    return canonical(
+        [
+            {
+                "type": "function",
+                "function": {"name": name, "description": what, "parameters": parameters},
+            }
+            for name, what, parameters in tools
+        ]
+    )

@@ -42,12 +42,6 @@ class Service:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._session: aiohttp.ClientSession | None = None
 
-    def within(self, seconds: float) -> "Asking":
-        """Return the service for one call, which may take so long in all, waiting for one's own
-        turn left aside.
-        """
-        return Asking(self, seconds)
-
     async def ask(self, request: ServiceRequest, clock: "Asking") -> bytes:
         """Return the body of a reply.
 

@@ -13,6 +13,7 @@ from medassay.context.tools import arxiv, pubmed, web
 from medassay.context.tools.fetch import Fetcher, need_extractor
 from medassay.context.tools.result import Status, ToolResult
 from medassay.context.tools.schema import MOST_RESULTS, TOOLS, tool_schema
+from medassay.context.tools.service import Asking
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.json import storable
 from medassay.core.records.completion import ToolCall
@@ -76,32 +77,23 @@ class Toolbox:
             }
         )
         self._fetcher = fetcher or Fetcher(allow=rules.allow, deny=rules.deny)
-        self._pubmed = pubmed.service(rules.pubmed_url, self._key(rules.pubmed_key_env))
+        pubmed_key = self._keys.get(rules.pubmed_key_env, "")
+        search_key = self._keys.get(rules.search_key_env, "")
+        self._pubmed = pubmed.service(rules.pubmed_url, pubmed_key)
         self._arxiv = arxiv.service(rules.arxiv_url)
         self._web = web.service()
         self._does: Mapping[str, Callable[[str, int], Awaitable[Results]]] = {
             "arxiv_search": lambda query, k: arxiv.search(
-                self._arxiv.within(rules.timeout), rules.arxiv_url, query, k
+                Asking(self._arxiv, rules.timeout), rules.arxiv_url, query, k
             ),
             "doc_retrieval": self._passages,
             "pubmed_search": lambda query, k: pubmed.search(
-                self._pubmed.within(rules.timeout),
-                rules.pubmed_url,
-                self._key(rules.pubmed_key_env),
-                query,
-                k,
+                Asking(self._pubmed, rules.timeout), rules.pubmed_url, pubmed_key, query, k
             ),
             "web_search": lambda query, k: web.search(
-                self._web.within(rules.timeout),
-                rules,
-                self._key(rules.search_key_env),
-                query,
-                k,
+                Asking(self._web, rules.timeout), rules, search_key, query, k
             ),
         }
-
-    def _key(self, name: str) -> str:
-        return self._keys.get(name, "")
 
     async def ready(self) -> None:
         """Bring what the tools need, before the first call that was never made before.

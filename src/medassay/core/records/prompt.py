@@ -3,6 +3,7 @@
 from typing import Required, TypedDict
 
 import msgspec
+from msgspec.structs import replace
 
 from medassay.core.canonical import canonical
 from medassay.core.records.likelihood import LikelihoodRequest
@@ -85,6 +86,11 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         tools = b"\x1f" + self.tools if self.tools else b""
         limit = b"" if self.max_tokens is None else b"\x1fmax_tokens=%d" % self.max_tokens
         return self.encoded + self.schema + candidates + likely + tools + limit
+
+    def with_turns(self, *turns: Message) -> "Prompt":
+        """Return the prompt with more messages at its end."""
+        messages = (*self.messages, *turns)
+        return replace(self, messages=messages, encoded=canonical(list(messages)))
 
 
 def message_text(message: Message) -> str:
