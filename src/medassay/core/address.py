@@ -8,9 +8,8 @@ carry another address (6to4, Teredo, NAT64).
 Source: IANA's registries of special-purpose addresses (RFC 6890 and its updates), 2026.
 """
 
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address, ip_address, ip_network
 
-Address = IPv4Address | IPv6Address
 _FORBIDDEN = tuple(
     map(
         ip_network,

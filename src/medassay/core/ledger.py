@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from medassay.core.json import record_as
 from medassay.core.records.dispute import DECISIONS, Dispute, DisputeStep
 from medassay.errors import IntegrityError
 
@@ -152,10 +153,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def event(self) -> LedgerEvent:
         """Return what the line says."""
-        try:
-            return msgspec.convert(self.record, LedgerEvent)
-        except msgspec.ValidationError as error:
-            raise IntegrityError(f"{LEDGER}: {error}") from None
+        return record_as(self.record, LedgerEvent, LEDGER)
 
     @property
     def is_dispute(self) -> bool:
@@ -236,10 +234,7 @@ def disputes_of(entries: Sequence[LedgerEntry]) -> list[Dispute]:
             published.add(entry.event.publication)
         if not entry.is_dispute:
             continue
-        try:
-            step = msgspec.convert(entry.record, DisputeStep)
-        except msgspec.ValidationError as error:
-            raise IntegrityError(f"{LEDGER} line {number}: {error}") from None
+        step = record_as(entry.record, DisputeStep, f"{LEDGER} line {number}")
         if step.step == "opened" and step.dispute == len(disputes) + 1:
             disputes.append(Dispute(step.dispute, step.publication))
         if not 1 <= step.dispute <= len(disputes):

@@ -6,6 +6,8 @@ Source: specification of ranks, R2, R3 and R7.
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from medassay.core.wording import listed
+
 SIMULTANEOUS: Final = "simultaneous"  # the rule by which a rank is a range
 _NAMED = 5  # so many names stand in one sentence
 
@@ -78,7 +80,7 @@ def ranking_sentence(
         )
     return (
         f"With {sure} confidence the best of the {n} is among {len(first)} {who}s, by score first"
-        f" {listed(first[:3], 'and')}. Between these {len(first)} no difference is shown."
+        f" {listed(first[:3])}. Between these {len(first)} no difference is shown."
     )
 
 
@@ -103,19 +105,6 @@ def _sentence_of_all(names: Sequence[str], needed: tuple[str, str, int] | None, 
     first, second, exact = needed
     items = int(float(f"{exact:.3g}"))  # "about" has no six digits
     return f"{sentence} About {items:,} items would be needed to tell {first} from {second}."
-
-
-def listed(names: Sequence[str], word: str) -> str:
-    """Return names as a sentence lists them.
-
-    Examples
-    --------
-    >>> listed(["A", "B", "C"], "or"), listed(["A"], "or")
-    ('A, B or C', 'A')
-    """
-    if len(names) == 1:
-        return names[0]
-    return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
 SHOWN, NOT_SHOWN = "difference shown", "no difference shown"  # of two, in studies
@@ -168,7 +157,7 @@ def overlap_sentence(
     ]
     if claims:
         more = f", and {len(claims) - 3} more pairs" if len(claims) > 3 else ""
-        sentence += f" Overlap is no test: the paired test shows {listed(claims[:3], 'and')}{more}."
+        sentence += f" Overlap is no test: the paired test shows {listed(claims[:3])}{more}."
     return sentence
 
 

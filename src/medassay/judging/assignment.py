@@ -1,6 +1,6 @@
 """The assignment of judges: who judges what, and who must not judge whom."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -73,7 +73,8 @@ def assign_judges(
                 f"plan: task '{task.name}' compares names by rule and asks nobody; leave"
                 " 'judges' out"
             )
-        return by_rule(tested, graders, plan.seed, rules or {})
+        by_rule = dict.fromkeys(tested, (RULE,))  # one seat, and no model to ask
+        return JudgeAssignment(graders=graders, seats=by_rule, seed=plan.seed, rules=rules or {})
     judges = [
         named(specs, name, "plan: judge", plan.models_file).with_room(REPLY_TOKENS)
         for name in plan.judges
@@ -101,14 +102,6 @@ def assign_judges(
     if any(grader.alternatives for grader in graders.values()):
         _check_logprobs(task, seats)
     return JudgeAssignment(graders=graders, seats=seats, seed=plan.seed, rules=rules or {})
-
-
-def by_rule(
-    tested: Iterable[str], graders: Mapping[str, Grader], seed: int, rules: ManifestObject
-) -> JudgeAssignment:
-    """Return the assignment of a task graded by a rule: one seat, and no model to ask."""
-    seats = dict.fromkeys(tested, (RULE,))
-    return JudgeAssignment(graders=graders, seats=seats, seed=seed, rules=rules)
 
 
 def _check_logprobs(task: Task, seats: Mapping[str, tuple[ModelSpec, ...]]) -> None:

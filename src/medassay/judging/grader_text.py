@@ -3,6 +3,7 @@
 import json
 import lzma
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any, Protocol, runtime_checkable
@@ -12,7 +13,7 @@ import jinja2
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json_schema import JsonSchema
 from medassay.core.records.prompt import Message, Prompt
-from medassay.core.records.verdict import Grader
+from medassay.core.records.verdict import Grader, SingleQuestionGrader
 from medassay.prompt.own_template import holes_in
 
 LANGUAGES = ("en", "de", "es")
@@ -112,6 +113,26 @@ class TextGrader(Protocol):
     @property
     def text(self) -> GraderText:
         """Return the text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneTextGrader(SingleQuestionGrader):
+    """A grader that judges one answer at a time, by one text."""
+
+    text: GraderText
+    batch: int = 1
+    alternatives: int = 0
+    spot_check: None = None
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (self.text.id,)
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such graders differ."""
+        return (self.text.texts,)
 
 
 @cache

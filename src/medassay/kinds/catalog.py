@@ -116,7 +116,10 @@ def scorer_of(task: Task, form: Form) -> Scorer:
     if (kind := _schema_kind(task)) is not None:
         return kind.scorers[0]
     name = task.readers[form][1]
-    return SCORERS[name] if name else _unjudged(task.part(form))
+    if name:
+        return SCORERS[name]
+    scale = task.part(form).scale
+    return Scorer("judges", lambda item, answer: (None, "unjudged"), revision=1, scale=scale)
 
 
 def _schema_kind(task: Task) -> Kind | None:
@@ -125,11 +128,6 @@ def _schema_kind(task: Task) -> Kind | None:
     if kind is None or kind.by_schema is None or task.own is None or task.own.schema is None:
         return None
     return kind.by_schema(task.own.schema)
-
-
-def _unjudged(task: Task) -> Scorer:
-    """Return what scores an answer that judges decide on: null until they have."""
-    return Scorer("judges", lambda item, answer: (None, "unjudged"), revision=1, scale=task.scale)
 
 
 def public_parts(manifest: Manifest) -> tuple[str, ...]:
@@ -209,18 +207,16 @@ def presentations_of(statistics: Collection[str]) -> dict[str, Presentation]:
     """Return how the results of a run are shown, by the keys of the summaries in its statistics: in
     the way of their kind, or as columns of measures.
     """
+    from medassay.kinds.columns import shown_columns
+
     shown: dict[str, Presentation] = {}
     for name, kind in KINDS.items():
         key = kind.key or name
         if key in statistics and kind.presentation is not None:
             shown[key] = kind.presentation()
         elif key in statistics and (_columns(kind) or kind.by_schema is not None):
-            from medassay.kinds.columns import shown_columns
-
             shown[key] = shown_columns(name)
     if OWN_SCORER in statistics:
-        from medassay.kinds.columns import shown_columns
-
         shown[OWN_SCORER] = shown_columns(OWN_SCORER)
     return shown
 

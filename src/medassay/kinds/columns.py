@@ -140,7 +140,6 @@ def _figure(key: str, run: Run | None, statistics: Statistics, mode: str) -> Fig
 
 
 def _pages(key: str, board: Board) -> Iterator[Page]:
-    """Yield the page of every mode."""
     document = cast(Mapping[str, Any], board.statistics.document)
     if key not in document:
         return

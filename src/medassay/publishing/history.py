@@ -236,7 +236,9 @@ def site_words(site: Path, entries: Sequence[LedgerEntry]) -> tuple[BoardIdentit
     """
     places = [site / "p" / event.publication for event in publications_in(entries)[::-1]]
     identities = (kept_identity(place) for place in places)
-    return next((one for one in identities if one is not None), None), kept_texts(places[0])
+    return next((identity for identity in identities if identity is not None), None), kept_texts(
+        places[0]
+    )
 
 
 def _replace(path: Path, content: bytes) -> None:

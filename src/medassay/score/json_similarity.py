@@ -386,16 +386,11 @@ class _Scores(msgspec.Struct):
     def absent(self, gold: Tree, path: Path, *, null: bool = False) -> None:
         """Score leaves for which the reply has nothing, or null: a null agrees with null."""
         for at, leaf in _leaves(gold, path):
-            agrees = self._worth_of_absence(leaf, is_null=null and at == path)
+            # Only a null that is expected may be left out.
+            agrees = 0.0 if leaf is not None else 1.0 if null and at == path else self.absent_null
             self.of[at] = agrees
             if not agrees:
                 self.missing.append(at)
-
-    def _worth_of_absence(self, leaf: object, *, is_null: bool) -> float:
-        """Return what an absent leaf scores: only a null that is expected may be left out."""
-        if leaf is not None:
-            return 0.0
-        return 1.0 if is_null else self.absent_null
 
     def lose(self, gold: Tree, path: Path) -> None:
         """Score leaves whose place in the reply holds something else, or that found no partner."""

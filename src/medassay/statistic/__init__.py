@@ -31,26 +31,7 @@ _WHERE = {
     "wilson_interval": "interval.wilson",
     "worst_five_percent_mean": "interval.exact",
 }
-__all__ = [
-    "Field",
-    "Options",
-    "Stratum",
-    "alpha_estimate",
-    "bootstrap_mean",
-    "clopper_pearson_upper",
-    "field_of",
-    "holm",
-    "krippendorff_alpha",
-    "mcnemar",
-    "oracle",
-    "paired_difference",
-    "rank",
-    "reliability_weighted_mean",
-    "rescale",
-    "seed_of",
-    "wilson_interval",
-    "worst_five_percent_mean",
-]
+__all__ = list(_WHERE)
 
 
 def _defer_f2py() -> None:

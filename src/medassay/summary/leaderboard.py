@@ -1,6 +1,6 @@
 """Scores → leaderboard: the matrices of a run, and every ranking over them as one document."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -27,13 +27,13 @@ from medassay.core.records.trial import RowKey
 from medassay.errors import StatisticError
 from medassay.statistic.draws import seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
-from medassay.statistic.ranking.pool import Options, Stratum
+from medassay.statistic.ranking.pool import Stratum
 from medassay.statistic.ranking.shared import Bools
 from medassay.summary.harm import harm_document
 from medassay.summary.pairs import relations_of
-from medassay.summary.provenance import ProvenanceBreakdown
+from medassay.summary.provenance import ProvenanceBreakdown, options_of
 from medassay.summary.scores import CountedTrials, RunScores
-from medassay.summary.tool_effect import MODES, tools_minus_solo
+from medassay.summary.tool_effect import tools_minus_solo
 
 UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
 
@@ -121,7 +121,7 @@ def leaderboard_document(
             fields[mode][OVERALL] = fields[mode][only]
     plan = manifest.plan
     lowest, highest = task.scale.ends
-    differences = _both_modes(scores, manifest, task)
+    differences = list(_both_modes(scores, manifest, task))
     document: StatisticsObject = {
         **_by_provenance(scores, manifest, task),
         **({"tools_minus_solo": differences} if differences else {}),
@@ -184,7 +184,7 @@ def _ranking(
     field = field_of(
         rows,
         _strata(scores, manifest, members, mode, rows),
-        _options(manifest, task, mode),
+        options_of(manifest, task, mode),
         unranked=unranked_rows(manifest, rows, scores, mode=mode, domains=members),
         all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
@@ -226,46 +226,20 @@ def _strata(
     ]
 
 
-def _options(manifest: Manifest, task: Task, mode: str) -> Options:
-    plan, joined = manifest.plan, "+".join(sorted(set(manifest.domains.values())))
-    return Options(
-        pool_seed=seed_of(joined, manifest.seed_label, OVERALL, mode),
-        scale=task.scale,
-        n_resamples=plan.n_resamples,
-        rule=plan.rank_rule,
-        percentile_only=plan.separation != "both",
-        touching=plan.separation == "overlap",
-        pooled_small=plan.pooled_small,
-    )
-
-
-def _both_modes(scores: RunScores, manifest: Manifest, task: Task) -> list[DifferenceObject]:
-    """Return tools minus solo of every row asked both ways, over all domains and in each."""
-    if not set(MODES) <= scores.modes:
-        return []
-    shared = sorted(set(scores.rows("solo")) & set(scores.rows("tools")))
-    row_differences: list[DifferenceObject] = []
-    for name, members in (
-        (OVERALL, scores.domains),
-        *((d, [d]) for d in scores.domains),
-    ):
-        differences = tools_minus_solo(
-            partial(_strata, scores, manifest, members),
-            shared,
-            _options(manifest, task, "solo"),
-        )
-        for (model, setting), difference in differences:
-            row_differences.append(
-                {
-                    "domain": name,
-                    "model": model,
-                    "setting": setting,
-                    "metric": task.metric,
-                    "scale": task.scale.ends,
-                    **difference,
-                }
-            )
-    return row_differences
+def _both_modes(scores: RunScores, manifest: Manifest, task: Task) -> Iterator[DifferenceObject]:
+    """Yield tools minus solo of every row asked both ways, over all domains and in each."""
+    options = options_of(manifest, task, "solo")
+    for name, members in ((OVERALL, scores.domains), *((d, [d]) for d in scores.domains)):
+        strata = partial(_strata, scores, manifest, members)
+        for (model, setting), difference in tools_minus_solo(strata, scores, options):
+            yield {
+                "domain": name,
+                "model": model,
+                "setting": setting,
+                "metric": task.metric,
+                "scale": task.scale.ends,
+                **difference,
+            }
 
 
 def _place(
@@ -405,10 +379,9 @@ def _without_panels(
 ) -> dict[str, dict[str, FieldObject]]:
     """Return what holds between rows, by mode and ranking, without what the panels agree on."""
     return {
-        mode: {name: _without_panel(field) for name, field in fields_of_mode.items()}
+        mode: {
+            name: cast(FieldObject, {k: v for k, v in field.items() if k != "panel"})
+            for name, field in fields_of_mode.items()
+        }
         for mode, fields_of_mode in fields.items()
     }
-
-
-def _without_panel(field: FieldObject) -> FieldObject:
-    return cast(FieldObject, {key: value for key, value in field.items() if key != "panel"})

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.statistics import OVERALL
 from medassay.core.records.statistics_object import (
     DifferenceObject,
     EstimateObject,
@@ -22,10 +22,24 @@ from medassay.statistic.interval.bootstrap import percentile
 from medassay.statistic.ranking.field import field_of
 from medassay.statistic.ranking.pool import Options, PooledMeans, Stratum, means_of
 from medassay.summary.scores import RunScores
-from medassay.summary.tool_effect import MODES, tools_minus_solo
+from medassay.summary.tool_effect import tools_minus_solo
 
 PUBLIC, SYNTHETIC = "public", "synthetic"
 PROVENANCES = (PUBLIC, SYNTHETIC)
+
+
+def options_of(manifest: Manifest, task: Task, mode: str, pool: str = OVERALL) -> Options:
+    """Return how a field of a run is computed; `pool` names the draws that join domains."""
+    plan, joined = manifest.plan, "+".join(sorted(set(manifest.domains.values())))
+    return Options(
+        pool_seed=seed_of(joined, manifest.seed_label, pool, mode),
+        scale=task.scale,
+        n_resamples=plan.n_resamples,
+        rule=plan.rank_rule,
+        percentile_only=plan.separation != "both",
+        touching=plan.separation == "overlap",
+        pooled_small=plan.pooled_small,
+    )
 
 
 class ProvenanceBreakdown:
@@ -99,17 +113,7 @@ class ProvenanceBreakdown:
         return strata
 
     def _options(self, mode: str, kind: str) -> Options:
-        plan = self._manifest.plan
-        joined = "+".join(sorted(set(self._manifest.domains.values())))
-        return Options(
-            pool_seed=seed_of(joined, self._manifest.seed_label, f"overall\x1f{kind}", mode),
-            scale=self._task.scale,
-            n_resamples=plan.n_resamples,
-            rule=plan.rank_rule,
-            percentile_only=plan.separation != "both",
-            touching=plan.separation == "overlap",
-            pooled_small=plan.pooled_small,
-        )
+        return options_of(self._manifest, self._task, mode, f"{OVERALL}\x1f{kind}")
 
     def _ranked(
         self,
@@ -184,12 +188,9 @@ class ProvenanceBreakdown:
 
     def _tools(self, name: str, members: list[str], kind: str) -> Iterator[DifferenceObject]:
         """Yield tools minus solo of every row asked both ways, paired over the items of a kind."""
-        if not set(MODES) <= self._scores.modes:
-            return
-        shared = sorted(set(self._scores.rows("solo")) & set(self._scores.rows("tools")))
         differences = tools_minus_solo(
             lambda mode, rows: self._strata(members, mode, rows, kind),
-            shared,
+            self._scores,
             self._options("solo", kind),
         )
         for row, difference in differences:
@@ -206,9 +207,5 @@ def _means(strata: list[Stratum], at: int, options: Options) -> PooledMeans | No
 def _ends(means: PooledMeans, other: PooledMeans) -> tuple[float | None, float | None]:
     if means.draws is None or other.draws is None:
         return None, None
-    return _quantiles(means.draws[:, 0] - other.draws[:, 0])
-
-
-def _quantiles(draws: NDArray[np.float64]) -> tuple[float, float]:
-    lo, hi = percentile(draws)
+    lo, hi = percentile(means.draws[:, 0] - other.draws[:, 0])
     return float(lo), float(hi)

@@ -13,16 +13,18 @@ from medassay.core.records.statistics_object import DifferenceObject
 from medassay.core.records.trial import RowKey
 from medassay.statistic.interval.bootstrap import SMALL_N, percentile
 from medassay.statistic.ranking.pairs import RankedRows, board_of, pairs_of_board
-from medassay.statistic.ranking.pool import Options, Stratum, means_of
+from medassay.statistic.ranking.pool import Options, PooledMeans, Stratum, means_of
+from medassay.summary.scores import RunScores
 
-MODES = ("solo", "tools")
+_MODES = ("solo", "tools")
+_Shown = tuple[float | None, float | None, bool]  # lo, hi, and whether a difference is shown
 
 
 def tools_minus_solo(
-    strata: Callable[[str, list[RowKey]], list[Stratum]], rows: Sequence[RowKey], options: Options
+    strata: Callable[[str, list[RowKey]], list[Stratum]], scores: RunScores, options: Options
 ) -> Iterator[tuple[RowKey, DifferenceObject]]:
-    """Yield each row with the difference of its means: diff, lo, hi, n and different (whether a
-    difference is shown).
+    """Yield each row asked both ways with the difference of its means: diff, lo, hi, n and
+    different (whether a difference is shown).
 
     By the rule "simultaneous" interval and reading come from one test of the pair; by the earlier
     rules from percentiles of draws. There is no interval from one cluster, and fewer than 10 show
@@ -34,8 +36,10 @@ def tools_minus_solo(
         same items
     options : of the draws, which both modes share
     """
-    shared = sorted(rows)
-    solo, tools = (strata(mode, shared) for mode in MODES)
+    if not set(_MODES) <= scores.modes:
+        return
+    shared = sorted(set(scores.rows("solo")) & set(scores.rows("tools")))
+    solo, tools = (strata(mode, shared) for mode in _MODES)
     for at, row in enumerate(shared):
         pairs = [
             Stratum(
@@ -50,35 +54,27 @@ def tools_minus_solo(
         if not any(mask.any() for mask in masks):
             continue
         means = means_of(pairs, [0, 1], masks, options)
-        lo: float | None = None
-        hi: float | None = None
-        if means.draws is not None and means.n_clusters > 1:  # one varies in no draw
-            interval = percentile(means.draws[:, 1] - means.draws[:, 0], 0.95)
-            lo, hi = float(interval[0]), float(interval[1])
+        enough = means.n_clusters >= SMALL_N
         if options.simultaneous:
-            yield row, _tested(pairs, masks, options)
-            continue
+            lo, hi, shown = _tested(pairs, masks, options) if enough else (None, None, False)
+        else:
+            lo, hi, shown = _drawn(means)
+        difference = float(means.values[1] - means.values[0])
         yield (
             row,
-            {
-                "diff": float(means.values[1] - means.values[0]),
-                "lo": lo,
-                "hi": hi,
-                "n": means.n,
-                "different": (
-                    means.n_clusters >= SMALL_N
-                    and lo is not None
-                    and hi is not None
-                    and (lo > 0 or hi < 0)
-                ),
-            },
+            {"diff": difference, "lo": lo, "hi": hi, "n": means.n, "different": shown and enough},
         )
 
 
-def _tested(
-    pairs: Sequence[Stratum], masks: list[NDArray[np.bool_]], options: Options
-) -> DifferenceObject:
-    """Return tools minus solo of one row, a family of one pair."""
+def _drawn(means: PooledMeans) -> _Shown:
+    if means.draws is None or means.n_clusters <= 1:  # one varies in no draw
+        return None, None, False
+    lo, hi = (float(end) for end in percentile(means.draws[:, 1] - means.draws[:, 0]))
+    return lo, hi, lo > 0 or hi < 0
+
+
+def _tested(pairs: Sequence[Stratum], masks: list[NDArray[np.bool_]], options: Options) -> _Shown:
+    """Return what a family of one pair tells."""
     field = RankedRows(
         rows=[("solo", ""), ("tools", "")],
         strata=pairs,
@@ -87,15 +83,8 @@ def _tested(
         common=masks,
         options=options,
     )
-    board = board_of(field, step_down=True)
-    means = means_of(pairs, [0, 1], masks, options)
-    enough = means.n_clusters >= SMALL_N
-    tested_pairs = pairs_of_board(field, board).pairs if enough else ()
-    ends = tested_pairs[0].ends if tested_pairs else None
-    return {
-        "diff": float(means.values[1] - means.values[0]),
-        "lo": None if ends is None else ends[0],
-        "hi": None if ends is None else ends[1],
-        "n": means.n,
-        "different": bool(tested_pairs and tested_pairs[0].better),
-    }
+    pairs_tested = pairs_of_board(field, board_of(field, step_down=True)).pairs
+    if not pairs_tested:
+        return None, None, False
+    lo, hi = pairs_tested[0].ends or (None, None)
+    return lo, hi, bool(pairs_tested[0].better)

@@ -252,16 +252,12 @@ def _from_edges(edges: Any, root: Any) -> DecisionGraph:
 
 
 def graph_of_edges(
-    edges: Sequence[tuple[str, str]],
-    *,
-    root: str | None = None,
-    boxes: Mapping[str, tuple[str, str]] | None = None,
+    edges: Sequence[tuple[str, str]], *, boxes: Mapping[str, tuple[str, str]]
 ) -> DecisionGraph:
     """Return the graph of some edges between ids, in their order; one given twice counts once.
 
     Parameters
     ----------
-    root : the id that all begins with; None takes the only one that no edge leads to
     boxes : id → name and content; an id that is not among them is its own name
 
     Raises
@@ -272,7 +268,7 @@ def graph_of_edges(
     below: dict[str, dict[str, None]] = {}
     for start, end in edges:
         below.setdefault(start, {})[end] = None
-    return _graph_of(below, root, boxes or {})
+    return _graph_of(below, None, boxes)
 
 
 def _graph_of(

@@ -141,10 +141,7 @@ def read_schema(data: bytes, where: str) -> DocumentSchema:
     """
     if len(data) > _LONGEST:
         raise InputError(f"{where}: {len(data)} bytes; a schema has at most {_LONGEST}")
-    try:
-        document = parse_json(data, where)
-    except ValueError as error:
-        raise InputError(f"{where}: not JSON ({error})") from None
+    document = parse_json(data, where)
     if not isinstance(document, dict):
         raise InputError(f"{where}: expected a JSON object, the schema of a record")
     try:

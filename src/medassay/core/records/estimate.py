@@ -1,18 +1,23 @@
 """Numbers with their uncertainty."""
 
 from collections.abc import Sequence
+from typing import ClassVar, cast
 
 import msgspec
 
+from medassay.core.keyed import KeyedRecord, keyed
 from medassay.core.records.statistics_object import EstimateObject
 from medassay.core.scale import units
 
 Ends = tuple[float | None, float | None]  # None where there is no end
+# Keys of an estimate in files, between its value and its flags.
+_KEYS = ("lo", "hi", "second", "level", "n", "n_clusters", "coverage", "worst", "best")
 
 
-class Second(msgspec.Struct, frozen=True, kw_only=True):
+class Second(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """A second interval by another method, which covers better where the first is too short."""
 
+    KEYS: ClassVar = ("method", "lo", "hi")
     method: str
     lo: float
     hi: float
@@ -75,27 +80,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "scor
 
     def to_dict(self) -> EstimateObject:
         """Return the estimate as plain JSON values."""
-        second = self.second
-        plain: EstimateObject = {
-            "score": self.value,
-            "lo": self.lo,
-            "hi": self.hi,
-            "second": (
-                None
-                if second is None
-                else {"method": second.method, "lo": second.lo, "hi": second.hi}
-            ),
-            "level": self.level,
-            "n": self.n,
-            "n_clusters": self.n_clusters,
-            "coverage": self.coverage,
-            "worst": self.worst,
-            "best": self.best,
-            "flags": list(self.flags),
-        }
+        plain = {"score": self.value, **keyed(self, *_KEYS), "flags": list(self.flags)}
         if self.interval:
             plain |= {"interval": self.interval}
-        return plain
+        return cast(EstimateObject, plain)
 
 
 class RowEstimate(msgspec.Struct, frozen=True, kw_only=True, rename={"value": "score"}):

@@ -143,19 +143,7 @@ class HealthRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON values."""
-        plain: dict[str, Any] = json.loads(
-            json.dumps(
-                keyed(
-                    self,
-                    "categories",
-                    "date_and_source",
-                    "diagnosis",
-                    "relevant_metrics",
-                    "medications",
-                    "follow_up",
-                )
-            )
-        )
+        plain: dict[str, Any] = json.loads(json.dumps(keyed(self, *SECTIONS)))
         return plain
 
 

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, Protocol, TypedDict, get_args
+from typing import Any, Literal, Protocol, TypedDict, cast, get_args
 from urllib.parse import urlsplit
 
 from pydantic import ConfigDict
@@ -410,15 +410,10 @@ class Sampling:
 
     def to_dict(self) -> SamplingObject:
         """Return the sampling as plain JSON values."""
-        plain: SamplingObject = {
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "max_tokens": self.max_tokens,
-            "seed": self.seed,
-        }
+        plain = keyed(self, "temperature", "top_p", "max_tokens", "seed")
         if self.stop:
             plain |= {"stop": list(self.stop)}
-        return plain
+        return cast(SamplingObject, plain)
 
 
 class Chat(Protocol):

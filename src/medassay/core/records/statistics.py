@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from medassay.core.json import record_as
 from medassay.core.ranks import (
     overlap_sentence,
     range_title,
@@ -485,7 +486,4 @@ def rows_of(row_type: type[Row], documents: Iterable[Mapping[str, Any]]) -> list
 
 
 def _record(part: Any, record: type[Record]) -> Record:
-    try:
-        return msgspec.convert(part, record)
-    except msgspec.ValidationError as error:
-        raise IntegrityError(f"statistics.json: {error}") from None
+    return record_as(part, record, "statistics.json")

@@ -9,7 +9,7 @@ import msgspec
 from medassay.core.frame import FrameValue
 from medassay.core.records.item import Item
 from medassay.core.records.score import TrialScore
-from medassay.core.records.trial import Trial, TrialLine
+from medassay.core.records.trial import TRIAL_KEY, Trial, TrialLine
 from medassay.core.records.verdict import StoredVerdict
 
 # Fields of a trial that most runs do not have: columns where one does.
@@ -22,15 +22,7 @@ _ITEM_TEXTS = (
 
 def key_row(line: TrialLine) -> dict[str, FrameValue]:
     """Return what names a trial, as columns."""
-    domain, model, setting, mode, item, repeat = line.place
-    return {
-        "domain": domain,
-        "model": model,
-        "setting": setting,
-        "mode": mode,
-        "item": item,
-        "repeat": repeat,
-    }
+    return dict(zip(TRIAL_KEY, line.place, strict=True))
 
 
 def trial_row(trial: Trial) -> dict[str, FrameValue]:

@@ -15,7 +15,6 @@ import msgspec
 
 MOST_LEVELS = 200  # of nesting
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*|,)+", re.DOTALL)
-_OPENING = re.compile(r"[{\[]")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»"}
 # What may stand behind a quote that ends a text; any other quote is part of it ("Behçet"s
 # disease").
@@ -150,15 +149,13 @@ class _Reader(msgspec.Struct):
     def _key(self) -> str:
         if self.peek() in _QUOTES:
             return self.string()
-        bare = _BARE_KEY.match(self.text, self.position)
-        number = _NUMBER.match(self.text, self.position)
-        if bare is None and number is None:
+        place = (self.text, self.position)
+        bare = _BARE_KEY.match(*place) or _NUMBER.match(*place)
+        if bare is None:
             raise _NoValueError
-        key_match = bare or number
-        assert key_match is not None
         self.fault("key without quotes")
-        self.position = key_match.end()
-        return key_match[0].strip()
+        self.position = bare.end()
+        return bare[0].strip()
 
     def string(self) -> str:
         opening = self.peek()

@@ -12,16 +12,11 @@ from medassay.judging.graders.graph.grader import GraphGrader
 from medassay.judging.graders.graph.graph import recalled
 from medassay.judging.graders.prometheus import Prometheus
 
-
-def _graphs(bank: RunBank, rules: JudgingRules) -> Grader:
-    return GraphGrader(graphs=tuple(map(recalled, rules.graphs)))
-
-
 GRADERS: dict[str, Callable[[RunBank, JudgingRules], Grader]] = {
     "g_eval": lambda bank, rules: GEval(steps=rules.step_texts),
     "g_eval_no_path": lambda bank, rules: GEval(steps=rules.step_texts, with_path=False),
     "g_eval_single": lambda bank, rules: GEval(steps=rules.step_texts, batch=1),
     "g_eval_weighted": lambda bank, rules: GEval(steps=rules.step_texts, batch=1, weighted=True),
-    "graph": _graphs,
+    "graph": lambda bank, rules: GraphGrader(graphs=tuple(map(recalled, rules.graphs))),
     "prometheus": lambda bank, rules: Prometheus(),
 }

@@ -12,10 +12,10 @@ from typing import ClassVar
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
-from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict, VerdictBody
+from medassay.core.records.verdict import Case, Verdict, VerdictBody
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.core.scale import Scale
-from medassay.judging.grader_text import GraderText
+from medassay.judging.grader_text import GraderText, OneTextGrader
 from medassay.judging.sanitize import delimit
 
 RETRIES = 2
@@ -45,27 +45,14 @@ class GradeBody(VerdictBody, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prometheus(SingleQuestionGrader):
+class Prometheus(OneTextGrader):
     """Judges one answer at a time; asks again, at most twice."""
 
     name: ClassVar[str] = "prometheus"
     body_type: ClassVar[type[VerdictBody]] = GradeBody
     revision: ClassVar[int] = 1
-    batch: int = 1
-    alternatives: int = 0
-    spot_check: None = None
     scale: Scale = Scale()
     text: GraderText = _PROMPT
-
-    @property
-    def prompts(self) -> tuple[str, ...]:
-        """Return the ids of the texts that are asked."""
-        return (self.text.id,)
-
-    @property
-    def texts(self) -> tuple[bytes, ...]:
-        """Return all that makes two such graders differ."""
-        return (self.text.texts,)
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the prompt, or the verdict once a reply holds a grade or the retries are used."""

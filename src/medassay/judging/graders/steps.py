@@ -12,11 +12,12 @@ Source: specification of G-Eval, "Phases".
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.keyed import KeyedRecord
 from medassay.core.records.prompt import Prompt
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.core.toml import parse_toml
@@ -30,24 +31,15 @@ _LONGEST = 6_000  # characters; nobody reads longer steps
 _FEWEST = 3
 
 
-class EvaluationSteps(msgspec.Struct, frozen=True, kw_only=True):
+class EvaluationSteps(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     """Evaluation steps by language, who wrote and who read them."""
 
+    KEYS: ClassVar = ("judge", "with_path", "prompts", "reviewed_by", "texts")
     judge: str
     with_path: bool
     prompts: Mapping[str, str]
     reviewed_by: str
     texts: Mapping[str, str]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the steps as a run remembers them."""
-        return {
-            "judge": self.judge,
-            "with_path": self.with_path,
-            "prompts": dict(self.prompts),
-            "reviewed_by": self.reviewed_by,
-            "texts": dict(self.texts),
-        }
 
     def to_toml(self) -> str:
         """Return the file of these steps."""

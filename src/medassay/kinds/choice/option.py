@@ -189,14 +189,10 @@ def _paper(text: str, rules: _Rules) -> Found:
     return None, None
 
 
-def _one_space(match: re.Match[str]) -> str:
-    return "\n" if "\n" in match[0] else " "
-
-
 def _clean(text: str) -> str:
     # Runs of blanks are collapsed first: the patterns have many optional blanks in a row, which is
     # polynomial on a long run.
-    text = _SPACES.sub(_one_space, text)
+    text = _SPACES.sub(lambda spaces: "\n" if "\n" in spaces[0] else " ", text)
     text = _WRAPPED.sub(r"\1", text)
     text = _MARKS.sub("", text)
     text = _EMPHASIS.sub(r"\2", text)

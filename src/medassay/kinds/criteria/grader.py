@@ -20,16 +20,10 @@ from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Criteria, Criterion
-from medassay.core.records.verdict import (
-    Case,
-    CriterionVerdict,
-    SingleQuestionGrader,
-    Verdict,
-    VerdictBody,
-)
+from medassay.core.records.verdict import Case, CriterionVerdict, Verdict, VerdictBody
 from medassay.core.reply.json_objects import find_objects
 from medassay.core.scale import Scale
-from medassay.judging.grader_text import GraderText
+from medassay.judging.grader_text import GraderText, OneTextGrader
 from medassay.judging.sanitize import delimit
 
 RETRIES = 2
@@ -44,27 +38,14 @@ class CriteriaBody(VerdictBody, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriteriaGrader(SingleQuestionGrader):
+class CriteriaGrader(OneTextGrader):
     """Judges one answer at a time; asks again, at most twice, for what could not be read."""
 
     name: ClassVar[str] = "criteria"
     body_type: ClassVar[type[VerdictBody]] = CriteriaBody
     revision: ClassVar[int] = 1
-    batch: int = 1
-    alternatives: int = 0
-    spot_check: None = None
     scale: Scale = Scale(floor=-sys.float_info.max)
     text: GraderText = _PROMPT
-
-    @property
-    def prompts(self) -> tuple[str, ...]:
-        """Return the ids of the texts that are asked."""
-        return (self.text.id,)
-
-    @property
-    def texts(self) -> tuple[bytes, ...]:
-        """Return all that makes two such graders differ."""
-        return (self.text.texts,)
 
     def step(self, cases: Sequence[Case], replies: Sequence[Completion]) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdict when everything is read or the retries are

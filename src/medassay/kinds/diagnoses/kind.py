@@ -4,16 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.run_items import RunItems
 from medassay.core.parser import Extraction, Parser, Reading
 from medassay.core.records.diagnosis import plain_name
 from medassay.core.records.item import Item
-from medassay.core.records.manifest import DiagnosisEntry, JudgingRules, Manifest
+from medassay.core.records.manifest import DiagnosisEntry, JudgingRules
 from medassay.core.records.manifest_object import DiagnosisRules
 from medassay.core.records.plan import Plan
 from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Diagnoses
-from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.kinds.diagnoses.grader import DiagnosesGrader
 from medassay.kinds.diagnoses.summary import DdxCases
@@ -41,10 +39,6 @@ def _grader(rules: JudgingRules, *, asks: bool) -> Grader:
         files=tuple(file.sha256 for file in entry.files),
         asks=asks,
     )
-
-
-def _summary(items: RunItems, manifest: Manifest, task: Task) -> DdxCases:
-    return DdxCases(items, manifest)
 
 
 def _remember(plan: Plan, items: Iterator[Item], base: Path) -> DiagnosisRules:
@@ -83,7 +77,7 @@ DIAGNOSES = Kind(
         "ddx_names": lambda bank, rules: _grader(rules, asks=False),
     },
     key="ddx",
-    summary=_summary,
+    summary=lambda items, manifest, task: DdxCases(items, manifest),
     rules=KindRules(remember=_remember, publish=_publish, forget=_forget),
     public_parts=(
         *("severity", "severity_shift", "golden_severity", "all_places", "hit"),

@@ -391,16 +391,8 @@ def _cases(board: Board) -> Iterator[Page]:
         )
 
 
-def _plane(run: Run, statistics: Statistics, mode: str) -> Figure | None:
-    return plane_figure(statistics, mode)
-
-
 def _violin(run: Run, statistics: Statistics, mode: str, *, score: str) -> Figure | None:
     return violin_figure(case_scores(run, score, mode), _rows_of(statistics, mode), score)
-
-
-def _tops(run: Run, statistics: Statistics, mode: str) -> Figure | None:
-    return top_figure(_rows_of(statistics, mode))
 
 
 def _rows_of(statistics: Statistics, mode: str) -> list[DiagnosesRow]:
@@ -421,10 +413,10 @@ PRESENTATION = Presentation(
         "diagnoses.csv": DataFile(about="every estimate on ranked diagnoses", text=diagnoses_csv)
     },
     figures={
-        "quadrant": _plane,
+        "quadrant": lambda run, statistics, mode: plane_figure(statistics, mode),
         "semantic": partial(_violin, score="semantic"),
         "severity": partial(_violin, score="severity"),
-        "top": _tops,
+        "top": lambda run, statistics, mode: top_figure(_rows_of(statistics, mode)),
     },
     cases=case_views,
 )

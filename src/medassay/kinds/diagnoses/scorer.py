@@ -47,25 +47,6 @@ class DdxScore(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[CalculationStep, ...]
     all_places: float | None = None
 
-    def top(self, k: int) -> bool:
-        """Return whether the golden diagnosis stands at rank `k` or better."""
-        return self.hit is not None and self.hit <= k
-
-    @property
-    def top1_hit(self) -> bool:
-        """Return whether it stands first."""
-        return self.top(1)
-
-    @property
-    def top3_hit(self) -> bool:
-        """Return whether it stands among the first three."""
-        return self.top(3)
-
-    @property
-    def top5_hit(self) -> bool:
-        """Return whether it stands among the first five."""
-        return self.top(5)
-
 
 def score_case(
     relations: Sequence[str | None],
@@ -104,8 +85,8 @@ def score_case(
     --------
     >>> case = score_case(["Exact Synonym", "Exact Disease Group", "Broad Disease Group"], ["rare",
     ...     "rare", "severe"], "rare")
-    >>> case.semantic, case.severity, case.top1_hit, case.all_places
-    (8.25, 13.0, True, 6.6)
+    >>> case.semantic, case.severity, case.hit, case.all_places
+    (8.25, 13.0, 1, 6.6)
     """
     placed = list(range(1, len(relations) + 1)) if ranks is None else list(ranks)
     _check(relations, severities, golden_severity, placed, rank_limit, unjudged, severity_map)
@@ -150,23 +131,18 @@ def score_case(
         unjudged=missing,
         severity_shift=_mean(shifts) if shifts else None,
         steps=tuple(steps),
-        all_places=_over_all(semantic, considered, rank_limit),
+        all_places=_weighted(semantic, considered, rank_limit * (rank_limit + 1) / 2),
     )
 
 
-def _weighted(distances: Sequence[tuple[int, int]], considered: int) -> float | None:
-    if not distances:
-        return None if considered else 0.0
-    return sum(w * (FARTHEST - d) ** 2 for w, d in distances) / sum(w for w, _ in distances)
-
-
-def _over_all(
-    distances: Sequence[tuple[int, int]], considered: int, rank_limit: int
+def _weighted(
+    distances: Sequence[tuple[int, int]], considered: int, weights: float | None = None
 ) -> float | None:
-    """Return Σ w (5 − D)² over the places with a name, by Σ w over all places."""
+    """Return Σ w (5 − D)² over the places with a name, by Σ w over them, or by `weights`."""
     if not distances:
         return None if considered else 0.0
-    return sum(w * (FARTHEST - d) ** 2 for w, d in distances) / (rank_limit * (rank_limit + 1) / 2)
+    total = sum(w * (FARTHEST - d) ** 2 for w, d in distances)
+    return total / (sum(w for w, _ in distances) if weights is None else weights)
 
 
 def _mean(values: Sequence[tuple[int, int]]) -> float:

@@ -35,7 +35,7 @@ from medassay.statistic.metric.reliability import PRESETS, score_maximum
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.holm import holm
-from medassay.statistic.test.paired import Difference, difference_from_draws
+from medassay.statistic.test.paired import difference_from_draws
 from medassay.summary.item_matrix import ItemMatrix
 from medassay.summary.pooled import CasePool
 
@@ -79,30 +79,6 @@ class ErrorGroupObject(TypedDict):
     severity_mean: CaseEstimateObject | None
     severity_shift: CaseEstimateObject | None
     top5: CaseEstimateObject | None
-
-
-class _CasePair(msgspec.Struct, frozen=True):
-    """Two model-prompts compared over n common cases, with p of the linearised difference."""
-
-    first: RowKey
-    second: RowKey
-    difference: Difference
-    n: int
-    p: float
-
-    def to_dict(self, *, p_holm: float) -> PairObject:
-        return {
-            "first": list(self.first),
-            "second": list(self.second),
-            "difference": self.difference.value,
-            "lo": self.difference.lo,
-            "hi": self.difference.hi,
-            "n": self.n,
-            "p": self.p,
-            "p_holm": p_holm,
-            "test": "t of the linearised difference",
-            "different": self.difference.different,
-        }
 
 
 class _LabelCounts(msgspec.Struct):
@@ -247,7 +223,8 @@ class DdxCases:
                 )
             return remembered[key]
 
-        pairs: list[_CasePair] = []
+        pairs: list[PairObject] = []
+        ps: list[float] = []
         for first, second in combinations(rows, 2):
             common = pools[first].known(number) & pools[second].known(number)
             common &= used[first] & used[second]
@@ -261,10 +238,24 @@ class DdxCases:
             difference = difference_from_draws(
                 values, other, one_draws - other_draws, clusters=strata.clusters
             )
-            p = ratio_p(values - other, strata)
-            pairs.append(_CasePair(first, second, difference, len(values), p))
-        adjusted = holm([pair.p for pair in pairs])
-        return [pair.to_dict(p_holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
+            ps.append(ratio_p(values - other, strata))
+            pairs.append(
+                {
+                    "first": list(first),
+                    "second": list(second),
+                    "difference": difference.value,
+                    "lo": difference.lo,
+                    "hi": difference.hi,
+                    "n": len(values),
+                    "p": ps[-1],
+                    "p_holm": None,  # once every p is known
+                    "test": "t of the linearised difference",
+                    "different": difference.different,
+                }
+            )
+        for pair, p_holm in zip(pairs, holm(ps), strict=True):
+            pair["p_holm"] = float(p_holm)
+        return pairs
 
     def _errors(self, row: RowKey, mode: str) -> list[ErrorGroupObject]:
         """Return scores and signed severity difference by group of cases, with intervals.

@@ -47,19 +47,13 @@ def compared(reference: Mapping[str, Any], record: Any, schema: DocumentSchema) 
         gold, plain = plain_record(reference, schema), plain_record(record, schema)
         expected, value = near(gold, plain, schema)
     similarity = json_similarity(expected, value)
-    if not similarity.parsed:
-        everything = json_similarity(expected, expected).leaf_scores
-        leaves = dict.fromkeys(everything, 0.0)
-    else:
-        leaves = dict(similarity.leaf_scores)
     rules = {part.path: part.rule for part in schema.fields}
     scored = []
-    for path, likeness in leaves.items():
+    for path, likeness in similarity.leaf_scores.items():
         name = field_of(path, schema)
         rule = rules.get(name)
-        score = likeness
-        if rule is not None and rule.compare != "text":
-            score = float(likeness == 1.0)
+        by_text = rule is None or rule.compare == "text"
+        score = likeness if by_text else float(likeness == 1.0)
         scored.append((name, score, 1.0 if rule is None else rule.weight))
     total = sum(weight for *_, weight in scored)
     mean = sum(score * weight for _, score, weight in scored) / total if total else 0.0
@@ -68,7 +62,7 @@ def compared(reference: Mapping[str, Any], record: Any, schema: DocumentSchema) 
         leaves=scored,
         missing=len(similarity.missing),
         extra=len(similarity.extra),
-        reason=similarity.reason or "",
+        reason=similarity.reason,
     )
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import Keys, Refuse, Target
@@ -24,11 +24,6 @@ class DocumentTarget(Target):
         document = record.get("document")
         if not isinstance(document, dict) or not document:
             raise refuse("document", "expected a JSON object, the reference record")
-
-    @classmethod
-    def read(cls, record: ItemObject) -> Self:
-        """Return the record."""
-        return cls(document=record["document"])  # type: ignore[typeddict-item]
 
     def to_dict(self) -> ItemObject:
         """Return the record."""

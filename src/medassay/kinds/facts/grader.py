@@ -21,14 +21,13 @@ from medassay.core.records.verdict import (
     Case,
     FactVerdict,
     FalseClaim,
-    SingleQuestionGrader,
     Verdict,
     VerdictBody,
 )
 from medassay.core.reply.json_objects import find_objects
 from medassay.core.reply.thoughts import plain
 from medassay.core.scale import Scale
-from medassay.judging.grader_text import GraderText
+from medassay.judging.grader_text import GraderText, OneTextGrader
 from medassay.judging.sanitize import delimit
 
 RETRIES = 2
@@ -75,23 +74,15 @@ class FactsBody(VerdictBody, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FactGrader(SingleQuestionGrader):
+class FactGrader(OneTextGrader):
     """Judges one answer at a time; asks again, at most twice, for what could not be read."""
 
     name: ClassVar[str] = "facts"
     body_type: ClassVar[type[VerdictBody]] = FactsBody
     revision: ClassVar[int] = 1
     lam: float = 1.0
-    batch: int = 1
-    alternatives: int = 0
-    spot_check: None = None
     scale: Scale = Scale()
     text: GraderText = field(default_factory=lambda: GraderText("facts"))
-
-    @property
-    def prompts(self) -> tuple[str, ...]:
-        """Return the ids of the texts that are asked."""
-        return (self.text.id,)
 
     @property
     def texts(self) -> tuple[bytes, ...]:

@@ -11,7 +11,7 @@ Source: specification of perplexity, 8.2.
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -138,7 +138,10 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     per_position: dict[str, dict[Mode, float | None]] = {}
     log_p: dict[str, list[float | None]] = {}
     for role, tables_of_role in _targets(item, answer).items():
-        results = [_TargetEstimates.of(role, tables) for tables in tables_of_role]
+        results = [
+            _TargetEstimates(role, {mode: combine(tables, mode) for mode in MODES})
+            for tables in tables_of_role
+        ]
         targets += results
         if results:
             means[role] = {m: _mean([r.by_mode[m].value for r in results]) for m in MODES}
@@ -163,10 +166,6 @@ class _TargetEstimates(msgspec.Struct, frozen=True):
 
     role: str
     by_mode: dict[Mode, RelaxedEstimate]
-
-    @classmethod
-    def of(cls, role: str, tables: Tables) -> Self:
-        return cls(role, {mode: combine(tables, mode) for mode in MODES})
 
     @property
     def sum(self) -> RelaxedEstimate:

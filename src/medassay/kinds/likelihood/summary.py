@@ -8,6 +8,7 @@ Source: specification of perplexity; tasks and prompts, 14.1; statistics 7.3.
 """
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -46,17 +47,6 @@ class _Number(msgspec.Struct, frozen=True):
     path: tuple[str, ...]
 
 
-class _SampleCounts(msgspec.Struct, frozen=True):
-    """How many completions the answers of a cell kept, and how many distinct ones there were."""
-
-    kept: int = 0
-    distinct: int = 0
-    answers: int = 0
-
-
-_NO_SAMPLES = _SampleCounts()
-
-
 class LikelihoodScores:
     """Collects the parts of a run's scores as a stream, and computes what a report says of them."""
 
@@ -78,7 +68,8 @@ class LikelihoodScores:
         self._sizes: dict[tuple[str, int], tuple[int, int]] = {}  # item → words and bytes
         self._unlike: set[CellKey] = set()  # cells whose texts are not those of the others
         self._impossible: dict[CellKey, int] = {}
-        self._sample_counts: dict[CellKey, _SampleCounts] = {}
+        # How many completions the answers of a cell kept, and how many of them are distinct.
+        self._sample_counts: defaultdict[CellKey, Counter[str]] = defaultdict(Counter)
 
     def _columns(self) -> Iterator[_Number]:
         if self._asks == "choices":
@@ -119,12 +110,8 @@ class LikelihoodScores:
         if parts.impossible or parts.nats is None:
             self._impossible[cell] = self._impossible.get(cell, 0) + 1
         if parts.distinct is not msgspec.UNSET:
-            counts = self._sample_counts.get(cell, _NO_SAMPLES)
-            self._sample_counts[cell] = _SampleCounts(
-                kept=counts.kept + parts.kept,
-                distinct=counts.distinct + parts.distinct,
-                answers=counts.answers + 1,
-            )
+            counts = self._sample_counts[cell]
+            counts.update(kept=parts.kept, distinct=parts.distinct, answers=1)
 
     def _by_place(self, parts: LikelihoodParts) -> dict[str, dict[str, float | None]]:
         """Return the log-probabilities along completions by the position they stand at."""
@@ -157,12 +144,10 @@ class LikelihoodScores:
                 "texts_differ": texts_differ,
             }
         if self._asks == "relaxed":
-            n = sum(self._sample_counts.get(cell, _NO_SAMPLES).answers for cell in cells)
-            kept = sum(self._sample_counts.get(cell, _NO_SAMPLES).kept for cell in cells)
-            distinct = sum(self._sample_counts.get(cell, _NO_SAMPLES).distinct for cell in cells)
+            counts = sum((self._sample_counts[cell] for cell in cells), Counter())
+            n = counts["answers"]
             columns |= {
-                "kept": kept / n if n else None,
-                "distinct": distinct / n if n else None,
+                **{key: counts[key] / n if n else None for key in ("kept", "distinct")},
                 "positions": {role: list(self._along(pool, role, metrics)) for role in ROLES},
             }
         marks = {"texts_differ": texts_differ, "impossible_targets": impossible}
@@ -221,8 +206,8 @@ class LikelihoodScores:
         for name, below, at, is_shown in (
             ("word_perplexity", words, 1, finite_exp),
             ("byte_perplexity", size, 2, finite_exp),
-            ("bits_per_byte", size, 2, _bits),
-            ("nats_per_word", words, 1, _same),
+            ("bits_per_byte", size, 2, lambda nats: nats / math.log(2)),
+            ("nats_per_word", words, 1, lambda nats: nats),
         ):
             draws = sums[:, 0] / sums[:, at]
             estimate = ratio_estimate(nats, below, draws, pool_known.strata, scale=PERPLEXITY)
@@ -266,11 +251,3 @@ def _at(parts: Mapping[str, Any], path: Sequence[str]) -> float | None:
 
 def _total(pool: CasePool, number: str) -> int:
     return int(np.nansum(pool.column(number)))
-
-
-def _bits(nats: float) -> float:
-    return nats / math.log(2)
-
-
-def _same(nats: float) -> float:
-    return nats

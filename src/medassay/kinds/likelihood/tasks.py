@@ -51,10 +51,9 @@ RELAXED_PERPLEXITY = Task(
 )
 
 
-def with_chat_template(task: Task) -> Task:
-    """Return the same task with prompts in the model's own form of a conversation."""
-    return replace(task, name=task.name + CHAT_SUFFIX, chat_template=True)
-
-
 _WITH_PROMPTS = (CLOSED_LIKELIHOOD, PERPLEXITY_COND, RELAXED_PERPLEXITY)
-TASKS = (PERPLEXITY, *_WITH_PROMPTS, *map(with_chat_template, _WITH_PROMPTS))
+# The same again with prompts in the model's own form of a conversation.
+_IN_CONVERSATION = tuple(
+    replace(task, name=task.name + CHAT_SUFFIX, chat_template=True) for task in _WITH_PROMPTS
+)
+TASKS = (PERPLEXITY, *_WITH_PROMPTS, *_IN_CONVERSATION)

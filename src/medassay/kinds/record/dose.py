@@ -144,7 +144,7 @@ def _unit(token: str) -> tuple[float, str, str] | None:
             return 1.0, _TABLE[unit], _TABLE[unit]
     word = word.rstrip(".")
     word = _SPELLINGS.get(word, word)
-    if not _is_si(word):
+    if not _SI.fullmatch(word):
         return None
     registry = _registry()
     quantity = registry.Quantity(1.0, registry.parse_units(word)).to_base_units()
@@ -156,10 +156,6 @@ def _unit(token: str) -> tuple[float, str, str] | None:
 
 # Symbols that stand in doses; pint knows many more, among them words of any text ("die", "at").
 _SI = re.compile(r"[munkpdc]?(?:g|l|mol)|min|hour|day|kcal|cal")
-
-
-def _is_si(word: str) -> bool:
-    return _SI.fullmatch(word) is not None
 
 
 @lru_cache(maxsize=1)

@@ -1,9 +1,6 @@
 """Structured health records from clinical reports."""
 
-from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser
-from medassay.core.records.manifest import Manifest
-from medassay.core.records.task import Task
 from medassay.kinds.kind import Kind, Presentation
 from medassay.kinds.record import scorer
 from medassay.kinds.record.parser import read_record, read_record_text
@@ -11,10 +8,6 @@ from medassay.kinds.record.summary import RecordScores
 from medassay.kinds.record.tasks import RECORD, RECORD_GRAPH
 from medassay.score.measure import Measure
 from medassay.score.scorer import Scorer, per_item
-
-
-def _summary(items: RunItems, manifest: Manifest, task: Task) -> RecordScores:
-    return RecordScores(items, manifest)
 
 
 def _presentation() -> Presentation:
@@ -44,7 +37,7 @@ HEALTH_RECORD = Kind(
         ),
     ),
     key="records",
-    summary=_summary,
+    summary=lambda items, manifest, task: RecordScores(items, manifest),
     public_parts=(
         *("reference", "read", "characters", "as_published", "similarity", "sections", "fields"),
         *("leaves", "missing", "extra", "graphs", "drugs"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from medassay.errors import IntegrityError
+from medassay.core.json import record_as
 
 
 class DrugParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +98,5 @@ def parts_of(parts: Mapping[str, Any] | None) -> RecordParts | None:
     IntegrityError
         Naming the part that is wrong.
     """
-    try:
-        return msgspec.convert(parts, RecordParts) if parts else None
-    except msgspec.ValidationError as error:
-        raise IntegrityError(f"scores.jsonl: parts of a health record: {error}") from None
+    where = "scores.jsonl: parts of a health record"
+    return record_as(parts, RecordParts, where) if parts else None

@@ -71,7 +71,7 @@ def read_record_reply(text: str, *, cut: bool = False) -> RecordReply:
     documents = [
         (value, value.value)
         for value in values
-        if isinstance(value.value, dict) and _has_envelope(value.value)
+        if isinstance(value.value, dict) and isinstance(value.value.get(RECORD), dict)
     ]
     if not documents:
         return _unread(answer_text, values, cut=cut)
@@ -92,10 +92,6 @@ def record_value(value: str | None, outcome: str) -> Any:
         return None
     reply = read_json_reply(value)
     return reply.value if reply.text.strip() == value.strip() else read_record_reply(value).value
-
-
-def _has_envelope(value: dict[str, Any]) -> bool:
-    return isinstance(value.get(RECORD), dict)
 
 
 def _is_alone(text: str) -> bool:

@@ -137,13 +137,11 @@ class RecordScores:
         n_silver = sum(r.standing == "silver" for r in references)
         n_own = sum(self._is_own(r, row[0]) for r in references)
         drugs = {}
-        if any(
-            name in counted for name in map(_drug_count, STOPPED)
-        ):  # scores of earlier versions do not tell
+        if any(name in counted for name in STOPPED):  # scores of earlier versions do not tell
             drugs = {
                 **{name: estimates.get(name) for name in (*DRUG_DETAILS, GOING_ON)},
                 "counted": {
-                    name: counted[_drug_count(name)]
+                    name: counted[name]
                     for name in (*STOPPED, *(f"{d}_{s}" for d in DRUG_DETAILS for s in _SIDES))
                 },
             }
@@ -344,17 +342,10 @@ _SIDES = ("agree", "compared")
 def _counted_drugs(drugs: DrugParts | None) -> dict[str, int]:
     if drugs is None:
         return {}
-    counts = {_drug_count(name): getattr(drugs, name) for name in STOPPED}
+    counts = {name: getattr(drugs, name) for name in STOPPED}
     return counts | {
-        _drug_count(f"{name}_{side}"): getattr(drugs, side)[name]
-        for side in _SIDES
-        for name in DRUG_DETAILS
+        f"{name}_{side}": getattr(drugs, side)[name] for side in _SIDES for name in DRUG_DETAILS
     }
-
-
-def _drug_count(name: str) -> str:
-    """Return the name of a count of drugs among the others."""
-    return f"drugs {name}"
 
 
 def graph_number(graph: str) -> str:

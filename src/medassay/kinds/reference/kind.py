@@ -1,9 +1,6 @@
 """Open answers compared with a reference text."""
 
-from medassay.bank.run_items import RunItems
 from medassay.core.parser import Parser, whichever_end
-from medassay.core.records.manifest import Manifest
-from medassay.core.records.task import Task
 from medassay.kinds.kind import Kind, Presentation
 from medassay.kinds.reference.parser import paragraph, read_text
 from medassay.kinds.reference.scorer import likeness_parts, likeness_to_reference
@@ -12,10 +9,6 @@ from medassay.kinds.reference.tasks import HEALTHBRANCHES_SIMILARITY, PROMETHEUS
 from medassay.score import text
 from medassay.score.measure import Measure
 from medassay.score.scorer import per_item
-
-
-def _summary(items: RunItems, manifest: Manifest, task: Task) -> TextScores | None:
-    return TextScores(items, manifest, task) if task.metrics else None
 
 
 def _presentation() -> Presentation:
@@ -43,7 +36,9 @@ REFERENCE = Kind(
         ),
     ),
     key="text",
-    summary=_summary,
+    summary=lambda items, manifest, task: (
+        TextScores(items, manifest, task) if task.metrics else None
+    ),
     public_parts=("text",),
     presentation=_presentation,
 )

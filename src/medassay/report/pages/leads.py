@@ -4,8 +4,8 @@ them.
 
 from collections.abc import Iterator
 
-from medassay.core.ranks import listed
 from medassay.core.records.statistics import OVERALL
+from medassay.core.wording import listed
 from medassay.report.board import Board
 from medassay.report.pages.html import Page, metric_name, render
 
@@ -60,7 +60,7 @@ def leaders_text(board: Board) -> str:
             f"No model is first everywhere: {len(set.union(*first))} models have or share the first"
             " place in at least one domain."
         )
-    names = listed(everywhere[:5], "and") + (
+    names = listed(everywhere[:5]) + (
         f" and {len(everywhere) - 5} more" if len(everywhere) > 5 else ""
     )
     has = "has or shares" if len(everywhere) == 1 else "have or share"

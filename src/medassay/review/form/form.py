@@ -164,7 +164,8 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
     def aspect(self, content: Content, name: str) -> Aspect | None:
         """Return an aspect by its name, None where the form has none so called."""
-        return next((one for one in self.all_aspects(content) if one.name == name), None)
+        aspects = (aspect for aspect in self.all_aspects(content) if aspect.name == name)
+        return next(aspects, None)
 
     def known(self, content: Content) -> frozenset[str]:
         """Return the names of all fields that the form can have for an entry."""

@@ -74,16 +74,14 @@ def second_interval(
     if clusters is not None:
         ends = cluster_t(scores, clusters, level=level, clip=(scale.lo, scale.hi) if unit else None)
         return None if ends is None else Second(method="cluster_t", lo=ends[0], hi=ends[1])
-    if unit and np.all((scores == 0) | (scores == 1)):
-        lo, hi = wilson_interval(float(scores.sum()), len(scores), level=level)
-        return Second(method="wilson", lo=lo, hi=hi)
-    bca_ends = bca(scores, draws, level)
-    if bca_ends is not None:
-        return Second(method="bca", lo=bca_ends[0], hi=bca_ends[1])
-    if unit:
-        lo, hi = wilson_interval(float(scores.sum()), len(scores), level=level)
-        return Second(method="wilson", lo=lo, hi=hi)
-    return None
+    right_wrong = unit and np.all((scores == 0) | (scores == 1))
+    ends = None if right_wrong else bca(scores, draws, level)
+    if ends is not None:
+        return Second(method="bca", lo=ends[0], hi=ends[1])
+    if not unit:
+        return None
+    lo, hi = wilson_interval(float(scores.sum()), len(scores), level=level)
+    return Second(method="wilson", lo=lo, hi=hi)
 
 
 def interval_flags(lo: float, hi: float, second: Second | None, n: int, scale: Scale) -> list[str]:

@@ -258,7 +258,6 @@ def _marks(
     *,
     graded: bool,
 ) -> tuple[str, ...]:
-    """Return what marks the ranks of a board."""
     sizes = [
         np.unique(stratum.clusters[mask], return_counts=True)[1].tolist()
         for stratum, mask in zip(strata, common, strict=True)

@@ -39,8 +39,14 @@ class Target:
 
     @classmethod
     def read(cls, record: ItemObject) -> Self:
-        """Return the target in a file object that was checked before."""
-        return cls(**{key: value for key, value in record.items() if key in cls.keys})
+        """Return the target in a file object that was checked before; its lists become tuples."""
+        return cls(
+            **{
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in record.items()
+                if key in cls.keys
+            }
+        )
 
     @classmethod
     def check_beside(cls, record: ItemObject, refuse: Refuse) -> None:
@@ -48,8 +54,9 @@ class Target:
 
     def to_dict(self) -> ItemObject:
         """Return the keys of a file object; what is absent stays absent."""
-        values = keyed(self, *self.keys)
-        return cast(ItemObject, {key: v for key, v in values.items() if v is not None})
+        values = keyed(self, *self.keys).items()
+        plain = {key: list(v) if isinstance(v, tuple) else v for key, v in values if v is not None}
+        return cast(ItemObject, plain)
 
     @property
     def text(self) -> str:

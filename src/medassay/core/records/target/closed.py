@@ -53,18 +53,6 @@ class Choice(Target):
         """Raise unless options, if there are any, are texts."""
         _check_options(record.get("options", []), refuse)
 
-    @classmethod
-    def read(cls, record: ItemObject) -> Self:
-        """Return the options with their key."""
-        return cls(options=tuple(record["options"]), expected=record.get("expected"))
-
-    def to_dict(self) -> ItemObject:
-        """Return options and key."""
-        plain: ItemObject = {"options": list(self.options)}
-        if self.expected is not None:
-            plain |= {"expected": self.expected}
-        return plain
-
     @property
     def letters(self) -> str:
         """Return the letters of the options, `ABCD` for four."""
@@ -211,7 +199,6 @@ class Given(Target):
 
 
 def _check_options(options: Any, refuse: Refuse) -> None:
-    """Raise unless options are texts."""
     if not isinstance(options, list) or not all(
         isinstance(option, str) and option.strip() for option in options
     ):

@@ -261,10 +261,6 @@ class Criteria(Target):
             )
         )
 
-    def to_dict(self) -> ItemObject:
-        """Return the criteria as objects, without tags and mark where there are none."""
-        return {"criteria": [criterion.to_dict() for criterion in self.criteria]}
-
     @property
     def text(self) -> str:
         """Return the criteria with their points, parted by semicolons."""
@@ -316,18 +312,6 @@ class Diagnoses(Target):
             raise refuse(
                 "severity", f"{record['severity']!r:.40}; expected one of {labels}, or nothing"
             )
-
-    @classmethod
-    def read(cls, record: ItemObject) -> Self:
-        """Return names and severity."""
-        return cls(diagnoses=tuple(record["diagnoses"]), severity=record.get("severity"))
-
-    def to_dict(self) -> ItemObject:
-        """Return names and severity."""
-        plain: ItemObject = {"diagnoses": list(self.diagnoses)}
-        if self.severity is not None:
-            plain |= {"severity": self.severity}
-        return plain
 
     @property
     def golden(self) -> str:

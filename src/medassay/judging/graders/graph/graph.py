@@ -81,11 +81,7 @@ class Graph:
 
     def remembered(self) -> RunGraph:
         """Return what a run remembers of it."""
-        text = json.dumps(self._document(), ensure_ascii=False)
-        return RunGraph(name=self.name, id=self.id, roots=list(self.roots), text=text)
-
-    def _document(self) -> dict[str, Any]:
-        return {
+        document = {
             "name": self.name,
             "version": self.version,
             "roots": list(self.roots),
@@ -95,6 +91,8 @@ class Graph:
             "deterministic_format": self.deterministic_format,
             "parameters": dict(self.parameters),
         }
+        text = json.dumps(document, ensure_ascii=False)
+        return RunGraph(name=self.name, id=self.id, roots=list(self.roots), text=text)
 
     def text(self, node: GraphNode) -> str:
         """Return a node's text with the parameters filled in."""

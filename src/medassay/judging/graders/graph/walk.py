@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.json import storable
 from medassay.core.json_schema import STRING, JsonSchema, enum_schema, object_schema
 from medassay.core.records.completion import Completion
 from medassay.core.records.prompt import Prompt
@@ -154,7 +155,7 @@ class Walk:
         self._graph = graph
         self._waiting = deque(enumerate(replies))
         self._hashing = hashing
-        self._context = {name: _unicode(text) for name, text in context.items()}
+        self._context = {name: storable(text) for name, text in context.items()}
         self._model = model
         self._asked: dict[Path, _StepRequest] = {}
         self._is_json = graph.deterministic_format and is_json_alone(self._context["actual_output"])
@@ -191,11 +192,6 @@ class Walk:
         request.failed, request.problem, request.prompt = True, reason, None
         self._evaluate()
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of each step of the trace."""
-        return tuple(self._paths)
-
     def result(self) -> GraphResult | None:
         """Return the result, or None while a question is open."""
         return None if self._opened else self._result
@@ -205,7 +201,7 @@ class Walk:
         self._trace: list[WalkStep] = []
         self._zero = False
         self._skipped = 0
-        self._paths: list[Path] = []
+        self.paths: list[Path] = []  # of each step of the trace
         roots = self._fan_out(self._graph.roots, _Place((), {}, 0))
         total = self._combined([outcome for _, outcome in roots])
         if self._zero and self._graph.short_circuit == "cancel":
@@ -225,7 +221,7 @@ class Walk:
         self._opened = []
         self._trace = [
             replace(step, status="cancelled") if path in waiting else step
-            for path, step in zip(self._paths, self._trace, strict=True)
+            for path, step in zip(self.paths, self._trace, strict=True)
         ]
 
     def _fan_out(self, names: Sequence[str], place: _Place) -> list[tuple[str, _Outcome]]:
@@ -318,7 +314,7 @@ class Walk:
         parent = place.path[-2] if len(place.path) > 1 else None
         step = WalkStep(node=node.id, type=node.type, parent=parent, branch=place.branch, **fields)
         self._trace.append(step)
-        self._paths.append(place.path)
+        self.paths.append(place.path)
 
     def _prompt(self, place: _Place, node: GraphNode, problem: str) -> Prompt:
         documents = [
@@ -339,11 +335,6 @@ class Walk:
         )
 
 
-def _unicode(text: str) -> str:
-    """Return text that can be sent and stored: half a surrogate pair becomes a question mark."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def read_verdict(node: GraphNode, text: str) -> tuple[str | None, str]:
     """Return what a reply says to a node's question, or None and what is wrong with it.
 
@@ -359,7 +350,7 @@ def read_verdict(node: GraphNode, text: str) -> tuple[str | None, str]:
 @lru_cache(maxsize=2048)  # a judge that is asked step by step reads earlier replies again and again
 def _read(kind: str, options: tuple[str, ...], text: str) -> tuple[str | None, str]:
     if kind == "task":
-        answer_text = _unicode(strip_thoughts(text)[0].strip())
+        answer_text = storable(strip_thoughts(text)[0].strip())
         return (answer_text, "") if answer_text else (None, "it was blank")
     verdicts = [json_object.value["verdict"] for json_object in find_objects(text, "verdict")]
     if not verdicts:

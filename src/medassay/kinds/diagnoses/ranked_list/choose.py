@@ -73,14 +73,7 @@ def _last_list(candidates: Sequence[CandidateList]) -> CandidateList:
         strongest.values()
     )
     chosen = _whole_lists(listed)
-    last = chosen[-1]
-    if last.subject is Subject.INITIAL and any(
-        candidate.subject is not Subject.INITIAL for candidate in chosen
-    ):
-        last = next(
-            candidate for candidate in reversed(chosen) if candidate.subject is not Subject.INITIAL
-        )
-    return last
+    return next((c for c in reversed(chosen) if c.subject is not Subject.INITIAL), chosen[-1])
 
 
 def _whole_lists(listed: Sequence[CandidateList]) -> list[CandidateList]:

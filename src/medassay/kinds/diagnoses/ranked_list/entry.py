@@ -298,10 +298,7 @@ _REASON = re.compile(
 )
 
 
-def entry_of(value: Any, code_values: Any = ()) -> tuple[str, tuple[str, ...]]:
-    """Return name and codes of a JSON text; `code_values` are further texts that hold codes."""
+def entry_of(value: Any) -> tuple[str, tuple[str, ...]]:
+    """Return name and codes of a JSON text."""
     entry = split_entry(value) if isinstance(value, str) else None
-    codes = [] if entry is None else list(entry.codes)
-    for raw_code in code_values:
-        codes += [code for code in codes_in(str(raw_code)) if code not in codes]
-    return ("" if entry is None else entry.name), tuple(codes)
+    return ("", ()) if entry is None else (entry.name, entry.codes)

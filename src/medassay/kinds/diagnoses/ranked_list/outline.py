@@ -227,7 +227,6 @@ def _adopt(lines: Sequence[OutlineLine], lists: Sequence[MarkedList]) -> None:
 
 
 def _heading_above(lines: Sequence[OutlineLine], marked: MarkedList) -> str:
-    """Return the words directly above a list."""
     above = next(
         (line for line in reversed(lines[max(0, marked.first - 4) : marked.first]) if line.text),
         None,
