@@ -129,11 +129,11 @@ class Times(msgspec.Struct, kw_only=True):
         """
         if self.squares is None or self.replies < 2:
             return None
-        from scipy.stats import t
+        from scipy.special import stdtrit
 
         mean = self.seconds / self.replies
         variance = max(0.0, self.squares / self.replies - mean**2) / (self.replies - 1)
-        half = float(t.ppf(0.975, self.replies - 1)) * math.sqrt(variance)
+        half = float(stdtrit(self.replies - 1, 0.975)) * math.sqrt(variance)
         return max(0.0, mean - half), mean + half
 
     def to_dict(self) -> TimesObject:
@@ -149,9 +149,15 @@ class Times(msgspec.Struct, kw_only=True):
         return plain
 
 
-class _SealedTimes(TimesKey, frozen=True, kw_only=True):
+class _SealedTimes(msgspec.Struct, kw_only=True):
     """Times as the seal of a public copy keeps them."""
 
+    role: Role
+    model: str
+    setting: str
+    mode: str
+    kind: str
+    items: Origin
     replies: int
     seconds: float
     usage: Usage
@@ -231,7 +237,8 @@ def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
     times_by_key = {}
     for row in sealed_times:
         sums = {name: getattr(row, name) for name in Times.__struct_fields__}
-        times_by_key[TimesKey(**row.to_dict())] = Times(**sums)
+        key = TimesKey(**{name: getattr(row, name) for name in TimesKey.KEYS})
+        times_by_key[key] = Times(**sums)
     return times_by_key
 
 

@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
@@ -102,6 +103,7 @@ def bleu(prediction: str, reference: str, *, smoothed: bool = False) -> float:
     return max(BLEU_OF_NONE, penalty * math.exp(logs / _ORDER))
 
 
+@lru_cache(maxsize=4)  # both forms of BLEU ask for the same two texts
 def tokens_13a(text: str) -> list[str]:
     """Return the tokens of the WMT standard 13a: marks apart, decimal points within numbers kept.
 
@@ -139,6 +141,7 @@ def levenshtein(prediction: str, reference: str) -> float:
     return float(Levenshtein.normalized_similarity(prediction, reference))
 
 
+@lru_cache(maxsize=4)  # a score, and then one of its parts
 def chrf(prediction: str, reference: str) -> float:
     """Return chrF2: the F-score of runs of one to six characters, white space aside, recall twice
     as important; in [0, 1].

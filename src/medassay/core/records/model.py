@@ -322,7 +322,7 @@ class ModelSpec:
 
         Where neither the entry nor a task says it, room for an open answer.
         """
-        return self.with_room(REPLY_TOKENS).max_tokens or REPLY_TOKENS
+        return self.max_tokens or self._room(REPLY_TOKENS)
 
     def with_room(self, tokens: int) -> "ModelSpec":
         """Return the entry with so many tokens for a reply, more where the model thinks first.
@@ -331,8 +331,11 @@ class ModelSpec:
         """
         if self.max_tokens is not None:
             return self
+        return replace(self, max_tokens=self._room(tokens))
+
+    def _room(self, tokens: int) -> int:
         thinks = self.think_tags or "reasoning" in self.capabilities
-        return replace(self, max_tokens=max(tokens, THOUGHT_TOKENS) if thinks else tokens)
+        return max(tokens, THOUGHT_TOKENS) if thinks else tokens
 
     @property
     def sent_name(self) -> str:

@@ -4,7 +4,7 @@ Source: specification of differential-diagnosis scoring, "Algorithm", 6 and 7; s
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypedDict
 
 import msgspec
@@ -80,9 +80,10 @@ class _RatioEstimate(msgspec.Struct, frozen=True):
 
 
 def case_estimates(
-    pool: CasePool, weighting: Weighting
+    pool: CasePool, weighting: Weighting, keys: Collection[tuple[str, str]] = ()
 ) -> dict[tuple[str, str], CaseEstimateObject]:
-    """Return every estimate of some cases as plain values; what has no case is left out.
+    """Return every estimate of some cases as plain values, or those of `keys`; what has no case is
+    left out.
 
     Keys are (number, aggregate): `raw` is the plain mean in units of the score, `mean` that of the
     rescaled score (of other numbers in their own units), each preset the weighted mean. All numbers
@@ -102,6 +103,8 @@ def case_estimates(
             np.column_stack([c for ratio in ratios for c in (ratio.above, ratio.below)])
         )
         for at, ratio in enumerate(ratios):
+            if keys and ratio.key not in keys:  # its draws are made with those of the others
+                continue
             draws = sums[:, 2 * at] / sums[:, 2 * at + 1]
             estimate = ratio_estimate(
                 ratio.above, ratio.below, draws, subpool.strata, scale=ratio.scale

@@ -66,6 +66,10 @@ def quadrant(severity: float | None, semantic: float | None) -> str | None:
     return f"{'top' if semantic > 0 else 'bottom'}_{'right' if severity > 0 else 'left'}"
 
 
+# Which estimates are told of groups of cases.
+_OF_GROUPS = (("semantic", "raw"), ("severity", "raw"), ("shift", "mean"), ("top5", "mean"))
+
+
 class ErrorGroupObject(TypedDict):
     """Scores and signed severity difference of a model on a group of cases, with intervals."""
 
@@ -271,7 +275,8 @@ class DdxCases:
             names, inverse = np.unique(np.array(labels), return_inverse=True)
             numbers = {name: number for number, name in enumerate(names.tolist())}
             for value, size in sorted(sizes.most_common(MOST_GROUPS)):
-                estimates = case_estimates(pool.only(inverse == numbers[value]), self._weighting)
+                group = pool.only(inverse == numbers[value])
+                estimates = case_estimates(group, self._weighting, _OF_GROUPS)
                 errors.append(
                     {
                         "model": row[0],

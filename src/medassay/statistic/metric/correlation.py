@@ -5,6 +5,7 @@ Source: specification of statistics, 7.7.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,6 +16,7 @@ REVISION = 1
 FEWEST = 3  # complete pairs
 CUT = 0.5  # distance at which clusters end
 _CONSTANT = 1e-12
+_CELLS = 2**18  # of a table times the draws that are made at once
 _MOST_LOST = 0.05  # of draws in which a correlation is undefined
 Coefficient = Callable[[np.ndarray, np.ndarray], float | None]
 Ends = tuple[tuple[float | None, ...], ...]
@@ -152,25 +154,39 @@ def pearson_intervals(
     groups = np.arange(n) if clusters is None else clusters
     m = int(groups.max()) + 1
     rng = np.random.default_rng(seed)
-    draws = np.full((n_resamples, k, k), np.nan)
-    for at in range(n_resamples):
-        counts = np.bincount(rng.integers(0, m, m), minlength=m).astype(np.float64)
-        times = counts[groups][:, None]
-        distinct = ((times > 0) * weights_known).T @ weights_known
-        size = (times * weights_known).T @ weights_known
-        sums_first = (times * scaled).T @ weights_known
-        products = (times * scaled).T @ scaled
-        square = (times * scaled**2).T @ weights_known
+    draws = np.empty((n_resamples, k, k))
+    # Many draws at once: a small table costs no more time than the calls that go through it.
+    at_once = max(1, _CELLS // (max(k, n) * k))
+    for at in range(0, n_resamples, at_once):
+        size_of_block = min(at_once, n_resamples - at)
+        times = _times_drawn(rng, size_of_block, m)[:, groups, None]
+        weighted = times * scaled
+        distinct = _turned((times > 0) * weights_known) @ weights_known
+        size = _turned(times * weights_known) @ weights_known
+        sums_first = _turned(weighted) @ weights_known
+        products = _turned(weighted) @ scaled
+        square = _turned(times * scaled**2) @ weights_known
         with np.errstate(invalid="ignore", divide="ignore"):
             varies = square - sums_first**2 / size
-            r = (products - sums_first * sums_first.T / size) / np.sqrt(varies * varies.T)
-        defined = (distinct >= FEWEST) & (varies > _CONSTANT) & (varies.T > _CONSTANT)
-        draws[at] = np.where(defined, np.clip(r, -1.0, 1.0), np.nan)
+            covaries = products - sums_first * _turned(sums_first) / size
+            r = covaries / np.sqrt(varies * _turned(varies))
+        defined = (distinct >= FEWEST) & (np.minimum(varies, _turned(varies)) > _CONSTANT)
+        draws[at : at + size_of_block] = np.where(defined, np.clip(r, -1.0, 1.0), np.nan)
     lower, upper = (
         tuple(ends[at : at + k] for at in range(0, k * k, k))
         for ends in ends_of(draws.reshape(n_resamples, k * k), level)
     )
     return lower, upper
+
+
+def _times_drawn(rng: np.random.Generator, n_draws: int, n: int) -> NDArray[np.float64]:
+    """Return how often each of n comes in each draw of n, shape (n_draws, n)."""
+    drawn = rng.integers(0, n, (n_draws, n)) + n * np.arange(n_draws)[:, None]
+    return np.bincount(drawn.ravel(), minlength=n_draws * n).reshape(n_draws, n).astype(np.float64)
+
+
+def _turned(stack: NDArray[Any]) -> NDArray[Any]:
+    return stack.transpose(0, 2, 1)
 
 
 class PairCorrelations(msgspec.Struct, frozen=True):
@@ -212,18 +228,22 @@ def pearson_pairs(
     both_known = ~(np.isnan(table_one) | np.isnan(other))
     n, k = table_one.shape
     rng = np.random.default_rng(seed)
-    draws = np.full((n_resamples, k), np.nan)
+    draws = np.empty((n_resamples, k))
     # Far from 0 the sums of squares would lose the differences that matter.
     scaled = [_scaled(np.where(both_known, table, np.nan)) for table in (table_one, other)]
-    for at in range(n_resamples):
-        times = np.bincount(rng.integers(0, n, n), minlength=n)[:, None] * both_known
-        size = np.maximum(times.sum(axis=0), 1)
-        left_centred, right = (table - (times * table).sum(axis=0) / size for table in scaled)
-        varies = [(times * table**2).sum(axis=0) for table in (left_centred, right)]
-        defined = ((times > 0).sum(axis=0) >= FEWEST) & (np.minimum(*varies) > _CONSTANT)
+    at_once = max(1, _CELLS // (n * k))
+    for at in range(0, n_resamples, at_once):
+        size_of_block = min(at_once, n_resamples - at)
+        times = _times_drawn(rng, size_of_block, n)[:, :, None] * both_known
+        size = np.maximum(times.sum(axis=1, keepdims=True), 1)
+        left_centred, right = (
+            table - (times * table).sum(axis=1, keepdims=True) / size for table in scaled
+        )
+        varies = [(times * table**2).sum(axis=1) for table in (left_centred, right)]
+        defined = ((times > 0).sum(axis=1) >= FEWEST) & (np.minimum(*varies) > _CONSTANT)
         with np.errstate(invalid="ignore", divide="ignore"):
-            r = (times * left_centred * right).sum(axis=0) / np.sqrt(varies[0] * varies[1])
-        draws[at] = np.where(defined, np.clip(r, -1.0, 1.0), np.nan)
+            r = (times * left_centred * right).sum(axis=1) / np.sqrt(varies[0] * varies[1])
+        draws[at : at + size_of_block] = np.where(defined, np.clip(r, -1.0, 1.0), np.nan)
     lo, hi = ends_of(draws, level)
     return PairCorrelations(
         values=tuple(
