@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from medassay.bank.builder import numbered_csv
 from medassay.bank.delimited import TableForm, encoding_of, form_of
 from medassay.errors import InputError
 
@@ -25,6 +26,21 @@ def test_a_comma_in_cells_of_a_german_table_does_not_win(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("Frage;Antwort, kurz\nWas, wo?;dort, da\nWer?;niemand\n")
     assert form_of(path).separator == ";"
+
+
+@pytest.mark.parametrize("separator", [";", ",", "\t"])
+def test_tables_of_people_are_read_whatever_separates_their_columns(tmp_path, separator):
+    path = tmp_path / "votes.csv"
+    path.write_text('item,evaluator,vote\nq1,a,1\n"q,2;x",b,0\n'.replace(",", separator))
+    assert [row["vote"] for _, row in numbered_csv(path)] == ["1", "0"]
+
+
+def test_a_spreadsheet_under_the_name_of_a_table_is_called_one(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_bytes(b"PK\x03\x04\x14\x00\x06\x00\x08\x00\xff\x81")
+    for read in (lambda: list(numbered_csv(path)), lambda: form_of(path)):
+        with pytest.raises(InputError, match=r"votes\.csv: a spreadsheet .* save the sheet as CSV"):
+            read()
 
 
 def test_a_byte_beyond_the_first_block_decides(tmp_path):

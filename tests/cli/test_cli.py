@@ -448,6 +448,8 @@ def test_the_demo_given_again_shows_the_board_that_is_there(cli, tmp_path):
 def test_a_stop_while_modules_load_is_one_line():
     code = (
         "import os, signal, sys\n"
+        # A shell that starts tests in the background lets them ignore this signal.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "class Stop:\n"
         "    def find_spec(self, name, *rest):\n"
         "        if name == 'medassay.cli.main':\n"

@@ -35,6 +35,9 @@ def test_an_imported_log_is_a_sealed_run_that_verifies_and_is_published(name, tm
     assert medassay.verify(run.path).ok
     page = medassay.publish(run, tmp_path / "site")
     assert "Imported from" in page.read_text()
+    [bank] = page.parent.glob("bank/*/index.html")
+    assert "By language" not in bank.read_text()  # logs say none
+    assert all(">withheld<" not in model.read_text() for model in page.parent.glob("model/*/*"))
     assert run.manifest_document["source"]["version"] in (
         "unknown",
         *(LOGS / name / "VERSION").read_text().split(),

@@ -410,6 +410,12 @@ def test_pages_that_lie_are_found_though_their_sums_are_adapted(site):
     assert verify(site).ok
 
 
+def test_a_page_that_is_gone_is_told_as_missing(site):
+    (site / "status/one/index.html").unlink()
+    (site / "status/one").rmdir()
+    assert re.fullmatch("missing: .*status/one/index.html", verify(site).first_mismatch)
+
+
 def test_a_line_that_says_another_root_than_the_publication_is_found(published, tmp_path):
     site = tmp_path / "site"
     medassay.publish(published, site, publication="one")

@@ -504,3 +504,14 @@ def test_secrets_are_in_no_file(tmp_path, mock_server):
     for path in tmp_path.rglob("*"):
         if path.is_file():
             assert b"tell-nobody-1234" not in path.read_bytes()
+
+
+def test_rules_of_diagnoses_are_refused_where_none_are_asked_for(tmp_path):
+    plan = makers.workspace(
+        tmp_path, makers.many_items(3), makers.fake("m", reply="A"), ddx={"rank_limit": 3}
+    )
+    with pytest.raises(
+        InputError, match=r"plan: 'ddx' holds rules of other tasks \(ddx, ddx_names\)"
+    ):
+        medassay.run(plan, secrets={})
+    assert not list(tmp_path.glob("runs/*"))

@@ -159,6 +159,9 @@ CSV = "model,parameters_b,open_weights,context_tokens,licence,biology\n"
 def test_a_table_as_csv_or_json(tmp_path):
     (tmp_path / "m.csv").write_text("# a note\n" + CSV + "A,7,yes,128k,MIT,0.5\nB,,,,,\n")
     first, second = load_candidates(tmp_path / "m.csv")
+    semicolons = (tmp_path / "m.csv").read_text().replace(",", ";")
+    (tmp_path / "excel.csv").write_text(semicolons)
+    assert load_candidates(tmp_path / "excel.csv") == [first, second]
     assert (first.parameters_b, first.open_weights, first.context_tokens) == (7, True, 128_000)
     assert (second.parameters_b, second.licence, second.scores) == (None, None, {})
     rows = [

@@ -51,6 +51,15 @@ def test_from_the_plane_to_the_calculation_of_a_case(page, site):
     assert name in page.inner_text("main")
 
 
+def test_one_case_has_no_interval(page, site):
+    page.goto(prompt_page(site))
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    intervals = [cell.inner_text() for cell in page.query_selector_all(".interval")]
+    ends = [text.strip("[]").split(", ") for text in intervals if text.startswith("[")]
+    assert ends
+    assert not [pair for pair in ends if pair[0] == pair[1]]
+
+
 def test_what_each_rank_adds_sums_to_the_scores(page, site):
     page.goto(address(site, "case", "medicine", "case-001"))
     table = page.query_selector("table.calculation")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast, overload
 import msgspec
 
 from medassay.bank.check import build_item, check_record
-from medassay.bank.delimited import USUAL, TableForm, encoding_name
+from medassay.bank.delimited import USUAL, TableForm, encoding_name, form_of, refuse_packed
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import content_hash
 from medassay.core.catch import caught
@@ -246,18 +246,25 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 def read_csv(
     path: Path, fieldnames: list[str] | None = None, form: TableForm = USUAL
 ) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file as dictionaries by column; every row must fill every column."""
+    """Yield the rows of a CSV file of a published set as dictionaries by column; every row must
+    fill every column.
+    """
     for _, row in numbered_csv(path, fieldnames, form):
         yield row
 
 
 def numbered_csv(
-    path: Path, fieldnames: list[str] | None = None, form: TableForm = USUAL
+    path: Path, fieldnames: list[str] | None = None, form: TableForm | None = None
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a CSV file as `read_csv` does, each with its number, as a spreadsheet
-    program counts: the header is row 1, empty rows count, line breaks inside a cell do not.
+    """Yield the rows of a CSV file, each with its number, as a spreadsheet program counts: the
+    header is row 1, empty rows count, line breaks inside a cell do not.
+
+    Parameters
+    ----------
+    form : default: UTF-8, and whatever separates its columns
     """
     csv.field_size_limit(sys.maxsize)
+    form = form or form_of(path, USUAL.encoding)
     try:
         with path.open(encoding=form.encoding, newline="") as file:
             reader = csv.reader(file, delimiter=form.separator)
@@ -274,6 +281,8 @@ def numbered_csv(
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a CSV table") from None
     except (UnicodeDecodeError, csv.Error) as error:
+        with path.open("rb") as packed:
+            refuse_packed(path, packed.read(4))
         raise InputError(
             f"{path.name}: not readable as CSV in {encoding_name(form.encoding)}: {error}"
         ) from None

@@ -5,7 +5,9 @@ Excel writes ";" and Windows-1252 in much of Europe, and says neither in the fil
 
 import codecs
 import csv
+import io
 import sys
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -23,6 +25,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _ELSE = "cp1252"
+_PACKED = b"PK\x03\x04"  # how a spreadsheet begins, as all packed files do
 
 
 class TableForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +64,7 @@ def encoding_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
             start = file.read(4)
+        refuse_packed(path, start)
         for mark, encoding in _MARKS.items():
             if start.startswith(mark):
                 return encoding
@@ -72,9 +76,18 @@ def encoding_of(path: Path) -> str:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     raise InputError(
-        f"{path.name}: neither UTF-8 nor Windows-1252; save it as UTF-8, or name what it is with"
-        " --encoding"
+        f"{path.name}: neither UTF-8 nor Windows-1252; save it as UTF-8 (`bank import` can be told"
+        " by --encoding what it is)"
     )
+
+
+def refuse_packed(path: Path, start: bytes) -> None:
+    """Refuse a file that begins as spreadsheets do."""
+    if start.startswith(_PACKED):
+        raise InputError(
+            f"{path.name}: a spreadsheet or another packed file, no CSV table; save the sheet as"
+            " CSV (UTF-8)"
+        )
 
 
 def _is(path: Path, encoding: str) -> bool:
@@ -113,20 +126,30 @@ def form_of(path: Path, encoding: str = "") -> TableForm:
                 f"--encoding: '{encoding}' is unknown; expected a name as utf-8, cp1252 or latin-1"
             ) from None
     codec = encoding or encoding_of(path)
-    return TableForm(
-        encoding=codec, separator=max(SEPARATORS, key=lambda sign: _columns(path, codec, sign))
-    )
+
+    def columns(sign: str) -> tuple[int, int]:
+        try:
+            with path.open(encoding=codec, newline="") as file:
+                return _columns(file, sign)
+        except (OSError, UnicodeError):  # said by whoever reads the table
+            return 0, 0
+
+    return TableForm(encoding=codec, separator=max(SEPARATORS, key=columns))
 
 
-def _columns(path: Path, encoding: str, separator: str) -> tuple[int, int]:
+def separator_of(table: str) -> str:
+    """Return what separates the columns of a table, found as by `form_of`."""
+    return max(SEPARATORS, key=lambda sign: _columns(io.StringIO(table, newline=""), sign))
+
+
+def _columns(lines: Iterable[str], separator: str) -> tuple[int, int]:
     """Return how many columns all of the first rows have (0: different numbers, or one), and how
     many the header has.
     """
     csv.field_size_limit(sys.maxsize)
     try:
-        with path.open(encoding=encoding, newline="") as file:
-            rows = [row for row in islice(csv.reader(file, delimiter=separator), _ROWS) if row]
-    except (OSError, UnicodeError, csv.Error):  # said by whoever reads the table
+        rows = [row for row in islice(csv.reader(lines, delimiter=separator), _ROWS) if row]
+    except csv.Error:  # said by whoever reads the table
         return 0, 0
     widths = {len(row) for row in rows}
     header = len(rows[0]) if rows else 0

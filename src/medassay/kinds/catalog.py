@@ -173,6 +173,11 @@ def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> Manif
     ----------
     items : those that are asked
     base : folder of the plan
+
+    Raises
+    ------
+    InputError
+        When the plan has rules of a kind that it does not ask.
     """
     rules: dict[str, Any] = {}
     for part, forms in task.single_tasks:
@@ -180,6 +185,14 @@ def rules_of(task: Task, plan: Plan, items: Iterator[Item], base: Path) -> Manif
         if kind is not None and kind.rules is not None:
             own_items = (item for item in items if item.form in forms)
             rules[kind.key] = kind.rules.remember(plan, own_items, base)
+    for kind in KINDS.values():
+        unasked = kind.rules is not None and kind.key not in rules
+        if unasked and getattr(plan, kind.key) != getattr(Plan, kind.key):
+            names = ", ".join(kind_task.name for kind_task in kind.tasks)
+            raise InputError(
+                f"plan: '{kind.key}' holds rules of other tasks ({names}), and this plan asks by"
+                f" '{task.name}'; leave it out"
+            )
     return cast(ManifestObject, rules)
 
 

@@ -85,7 +85,8 @@ class Presentation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KindRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run remembers of how its kind is judged, in its manifest under the kind's key.
+    """What a run remembers of how its kind is judged, in its manifest under the kind's key; a plan
+    has a field of that name.
 
     Attributes
     ----------

@@ -58,6 +58,8 @@ class VerificationReport(msgspec.Struct):
             self.add(name, str(error), ok=False)
         except MedassayError as error:
             self.add(name, f"unreadable: {error}", ok=False)
+        except FileNotFoundError as error:
+            self.add(name, f"missing: {error.filename}", ok=False)
         except (
             LookupError,
             TypeError,

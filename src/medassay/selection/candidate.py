@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from medassay.bank.delimited import separator_of
 from medassay.core.json import parse_json
 from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError
@@ -92,8 +93,10 @@ def load_candidates(path: Path) -> list[Candidate]:
 
 def _csv_rows(text: str, name: str) -> list[dict[str, Any]]:
     """Return the rows of a table; lines above its heading that begin with # are notes."""
-    lines = dropwhile(lambda line: line.startswith("#"), io.StringIO(text, newline=""))
-    reader = csv.DictReader(lines, strict=True)
+    lines = io.StringIO(text, newline="")
+    table = "".join(dropwhile(lambda line: line.startswith("#"), lines))
+    rows = io.StringIO(table, newline="")
+    reader = csv.DictReader(rows, delimiter=separator_of(table), strict=True)
     try:
         check_header(reader.fieldnames or (), name)
         return [{key and key.strip(): cell for key, cell in row.items()} for row in reader]

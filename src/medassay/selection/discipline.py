@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from medassay.bank.delimited import USUAL, form_of
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.errors import InputError
 from medassay.selection.candidate import Candidate, check_header
@@ -195,7 +196,8 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
     seen_ids: set[str] = set()
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
+            separator = form_of(path, USUAL.encoding).separator
+            reader = csv.DictReader(file, delimiter=separator, strict=True)
             reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
             models = [name for name in reader.fieldnames or () if name not in _NEEDED]
             if len(models) + len(_NEEDED) != len(reader.fieldnames or ()) or not models:

@@ -28,10 +28,19 @@ def pages(board: Board) -> Iterator[Page]:
             f"bank/{slug}/",
             bank=bank.card,
             shown=bank,
-            fields=_SHOWN,
+            fields=_fields(bank, board),
             figure=figure and figure.figure,
             file=figure and figure.file,
         )
+
+
+def _fields(bank: ShownBank, board: Board) -> list[str]:
+    """Return by what the items are counted; files of imports say no language, and "en" stands in
+    for it.
+    """
+    languages = bank.stats.by.get("language", {}) if bank.stats is not None else {}
+    unsaid = board.manifest.is_import and languages.keys() == {"en"}
+    return [name for name in _SHOWN if not (unsaid and name == "language")]
 
 
 def _named(bank: ShownBank, board: Board) -> list[StackedCount]:
