@@ -21,7 +21,7 @@ from medassay.errors import InputError
 from medassay.publishing.disputes import open_dispute
 from medassay.publishing.publish import About
 from medassay.report.dictionary import COLUMNS
-from medassay.report.localize import localized, texts_in
+from medassay.report.localize import localized
 from medassay.report.pages.data import FILES
 from medassay.report.pages.figures import figure_in
 from medassay.report.pages.html import asset
@@ -39,6 +39,13 @@ def templates():
     package = Path(str(files("medassay")))
     found = [*(package / "report/pages/templates").glob("*.html"), *package.glob("kinds/*/*.html")]
     return {path: path.read_text() for path in found if path.name not in ELSEWHERE}
+
+
+def texts_in(source):
+    """Return the texts of a template, in their order."""
+    texts = []
+    localized(source, texts.append)
+    return texts
 
 
 @pytest.mark.parametrize("language", [name for name in SHIPPED if name != "en"])

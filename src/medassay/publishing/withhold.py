@@ -139,11 +139,11 @@ def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
             for text in texts_in(record):
                 secrets_found.allow(text)
     for domain, name in sorted(withheld):
-        for key, text in _itemtexts_in(items.record(domain, name)):
+        for key, text in _texts_of_item(items.record(domain, name)):
             secrets_found.add(text, f"item '{name}', {key}")
     for item in items:
         if item.kind == "public":  # the same words in a public item: they are public
-            for _, words in _itemtexts_in(items.record(item.domain, item.id)):
+            for _, words in _texts_of_item(items.record(item.domain, item.id)):
                 secrets_found.allow(words)
     return secrets_found
 
@@ -154,7 +154,7 @@ def _lines_with_texts(run: Run) -> Iterator[TrialObject | VerdictObject]:
             yield from read_jsonl(run.path / name)
 
 
-def _itemtexts_in(item: ItemObject) -> Iterator[tuple[str, str]]:
+def _texts_of_item(item: ItemObject) -> Iterator[tuple[str, str]]:
     """Yield (field, text) of all texts of an item and its target, also of one that a kind
     brings.
     """

@@ -28,23 +28,6 @@ _NO_TEXT = re.compile(r"<(code|pre|script|style|kbd|samp|var)\b", re.IGNORECASE)
 Translate = Callable[[str], str | None]  # text with `{0}` → its translation, None where it has none
 
 
-def texts_in(source: str) -> list[str]:
-    """Return the texts of a template, each once, in their order.
-
-    Examples
-    --------
-    >>> texts_in('<p title="Rank">Mean of {{ n }} domains{% if x %}, alike{% endif %}.</p>')
-    ['Rank', 'Mean of {0} domains', ', alike']
-    """
-    texts: dict[str, None] = {}
-
-    def note(text: str) -> None:
-        texts[text] = None
-
-    localized(source, note)
-    return list(texts)
-
-
 def localized(source: str, translate: Translate, literal: Translate = lambda _: None) -> str:
     """Return a template with its texts exchanged.
 
