@@ -12,6 +12,7 @@ import medassay
 from medassay.exchange.review_entries import run_entries
 from medassay.runner.preview import preview
 from medassay.study.judges import compare_with_people
+from medassay.viewer.place import ViewedPlace
 
 N_OPEN, N_CHOICE = 6, 12
 
@@ -77,6 +78,14 @@ def test_bars_of_a_model_are_as_long_as_its_own_scores(board):
     rows = re.findall(r'<tr role="row" data-score="([^"]+)".*?data-level="([^"]+)"', page, re.S)
     assert rows
     assert all(score == level for score, level in rows)
+
+
+def test_the_viewer_counts_all_trials_of_a_baseline_too(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    place = ViewedPlace(str(run.path))
+    shown = place.summary(run.path.name)
+    assert shown.trials == shown.expected == len(run.trials()) == 3 * (N_OPEN + N_CHOICE)
+    place.stop()
 
 
 def test_no_judge_is_counted_for_a_baseline(plan):

@@ -91,7 +91,7 @@ def _run(
     shown: dict[str, Any] = {"path": path.relative_to(workspace).as_posix(), "size": size}
     run = Run(path)
     try:
-        manifest, counts, n_verdicts = run.manifest, _outcomes(run), _verdicts(run)
+        manifest, counts, n_verdicts = run.manifest, trial_outcomes(run), _verdicts(run)
     except IntegrityError as error:
         return RunOverview(run=path.name, state="unreadable", reason=str(error), **shown)
     sums = costs.get(run.id, [])
@@ -114,8 +114,8 @@ def _run(
     )
 
 
-def _outcomes(run: Run) -> Counter[str]:
-    """Return how many trials ended in which outcome."""
+def trial_outcomes(run: Run) -> Counter[str]:
+    """Return how many trials ended in which outcome; of a finished run "done" and "failed"."""
     if not (run.path / "trials.jsonl").exists():
         return journal_outcomes(run.path / JOURNAL)
     counts: Counter[str] = Counter()

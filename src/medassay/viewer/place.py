@@ -19,6 +19,7 @@ from medassay.core.records.manifest import Manifest
 from medassay.core.records.statistics import OVERALL
 from medassay.core.wording import listed
 from medassay.errors import InputError, IntegrityError, MedassayError
+from medassay.runner.overview import trial_outcomes
 from medassay.storage.leftover import at_work
 from medassay.storage.object_store import Mirror, is_address
 from medassay.storage.run import LOCK, SEAL, Run, is_locked, open_run, sealed_names
@@ -83,12 +84,11 @@ class ViewedRun:
     @property
     def expected(self) -> int | None:
         """Return how many trials the run has when it is finished."""
-        if self.index.sealed:
-            with suppress(*_UNREADABLE):
-                return self.run.statistics.n_trials
-            return None
-        if self._expected is None:
+        if self._expected is None and not self.index.sealed:
             self._expected = self.prompts.n_trials
+        elif self._expected is None:
+            with suppress(*_UNREADABLE):
+                self._expected = trial_outcomes(self.run).total()
         return self._expected
 
     def rate(self) -> float | None:
@@ -275,16 +275,17 @@ class ViewedPlace:
         state = run_state(run)
         remembered_state, summary = self._sealed.get(name, ("", None))
         if summary is None or state != remembered_state:
-            statistics = run.statistics
+            # Baselines have no rows where they are not asked, but trials.
+            n_trials, statistics = trial_outcomes(run).total(), run.statistics
             domains = [name for name in statistics.domains if name != OVERALL]
             rows = [row for domain in domains for row in statistics.rows(domain)]
             summary = _named(
                 name,
                 run.manifest,
                 state="sealed",
-                trials=statistics.n_trials,
+                trials=n_trials,
                 failed=sum(row.outcomes.get("failed", 0) for row in rows),
-                expected=statistics.n_trials,
+                expected=n_trials,
                 spent=self.spent(run.id),
             )
             self._sealed[name] = state, summary
