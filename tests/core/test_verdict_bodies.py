@@ -2,14 +2,14 @@
 
 import pytest
 
-from medassay.core.records.verdict import Verdict, VerdictBody, stored_verdict
+from medassay.core.records.verdict import Verdict, VerdictBody, verdict_of_body
 from medassay.errors import IntegrityError
 from medassay.judging.graders.prometheus import GradeBody, Prometheus
 from medassay.kinds.criteria.grader import CriteriaBody
 
 
 def test_a_stored_body_is_that_of_its_grader():
-    verdict = stored_verdict(Prometheus(), {"grade": 4, "later": "kept by newer code"})
+    verdict = verdict_of_body(Prometheus(), {"grade": 4, "later": "kept by newer code"})
     assert verdict.body_as(GradeBody).grade == 4
     with pytest.raises(TypeError, match="GradeBody, not CriteriaBody"):
         verdict.body_as(CriteriaBody)
@@ -18,10 +18,10 @@ def test_a_stored_body_is_that_of_its_grader():
 @pytest.mark.parametrize("body", [{}, {"grade": "good"}, {"criteria": []}])
 def test_a_valid_verdict_with_another_body_is_named(body):
     with pytest.raises(IntegrityError, match=r"verdicts\.jsonl: body of a verdict by prometheus"):
-        stored_verdict(Prometheus(), body)
+        verdict_of_body(Prometheus(), body)
 
 
 def test_a_verdict_that_is_not_valid_may_have_no_body():
-    assert stored_verdict(Prometheus(), {}, valid=False, reason="no grade") == Verdict(
+    assert verdict_of_body(Prometheus(), {}, valid=False, reason="no grade") == Verdict(
         valid=False, reason="no grade", body=VerdictBody()
     )

@@ -33,7 +33,7 @@ from medassay.core.records.verdict import (
     Grader,
     StoredVerdict,
     TrialVerdict,
-    stored_verdict,
+    verdict_of_body,
 )
 from medassay.core.scale import Scale
 from medassay.judging.panel import above_others, agreement, hallucinated, panel_score
@@ -65,7 +65,7 @@ def judged_score(
     record |= {"judges": per_judge}
     parts = dict(unjudged_parts)
     if value is not None and len(verdicts) == 1:
-        parts |= grader.parts(item, stored_verdict(grader, verdicts[0].body))
+        parts |= grader.parts(item, verdict_of_body(grader, verdicts[0].body))
     if parts:
         record |= {"parts": parts}
     return record
@@ -121,7 +121,9 @@ class _TagScores(msgspec.Struct):
 
 
 class Judgements:
-    """Collects the verdicts of a run as a stream, trial by trial."""
+    """Collects what the verdicts of a run tell besides scores, as a stream, trial by trial:
+    agreement, false claims, failures. Scores are made by `judged_score`.
+    """
 
     def __init__(self, items: RunItems, families: Mapping[str, str]) -> None:
         self._items = items

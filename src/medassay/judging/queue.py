@@ -140,7 +140,7 @@ class JudgingQueue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return the number of a verdict."""
         return number * self.assignment.n_seats + seat
 
-    def place_of(self, record: JournalObject) -> int | None:
+    def number_of(self, record: JournalObject) -> int | None:
         """Return the number of a stored verdict, None if it is not wanted."""
         number = self.answers.numbers.get(place_of(record))
         seats = self.assignment.seats.get(record["model"], ())

@@ -21,7 +21,7 @@ from medassay.core.records.prompt import Prompt
 from medassay.core.records.sealed_object import VerdictObject
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial
-from medassay.core.records.verdict import Case, Grader, StoredVerdict, Verdict, stored_verdict
+from medassay.core.records.verdict import Case, Grader, StoredVerdict, Verdict, verdict_of_body
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import NotAsked
 from medassay.judging.assignment import JudgeAssignment
@@ -157,6 +157,7 @@ class JudgeStage:
                 why = OWN_CODE if own else why_unusable(replies[-1].completion)
                 record |= {"unusable": why}
             place = self._queue.verdict_number(number, seat)
+            # The score of a verdict stands in its record, so the journal's own is none.
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
             self._progress.advance(spec.id, trial.domain, verdict.outcome)
 
@@ -232,7 +233,7 @@ def reread(answers: Answers, grader: Grader, stored: StoredVerdict) -> VerdictOb
     """Return what the stored replies of a verdict say today; None if more would be asked."""
     if stored.given:  # it came with an import, without replies: only the score follows
         is_valid = stored.outcome == "valid"
-        verdict = stored_verdict(grader, stored.body, valid=is_valid, reason=stored.reason)
+        verdict = verdict_of_body(grader, stored.body, valid=is_valid, reason=stored.reason)
         case = answers.case(answers.trial(answers.numbers[stored.place]))[0]
         if not grader.fits(case, verdict):
             return None

@@ -202,7 +202,7 @@ def _ask_verdicts(queue: JudgingQueue, context: RunContext) -> Journal:
     """Ask for the verdicts of a queue that are missing; return their journal."""
     run, n_seats, asker = queue.answers.run, queue.assignment.n_seats, context.asker
     journal = Journal(run.path / queue.name, len(queue.answers) * n_seats)
-    journal.resume(queue.place_of)
+    journal.resume(queue.number_of)
     again = _verdicts_again(queue, journal, context)
     sizes, done = queue.sizes(journal)
     before = asker.tally.failed
@@ -210,7 +210,7 @@ def _ask_verdicts(queue: JudgingQueue, context: RunContext) -> Journal:
         progress.money = lambda: asker.budget.booked.money
         stage = JudgeStage(queue, asker, journal, progress, again)
         stage_spec = JudgeStageSpec.of(queue, again)
-        job = context.job(run, stage, stage_spec, journal, progress, queue.place_of)
+        job = context.job(run, stage, stage_spec, journal, progress, queue.number_of)
         work(run, queue.name, context, job)
     total = sizes.total()
     raise_if_interrupted(job.stop, "verdicts are there", journal.done, total)
@@ -237,7 +237,7 @@ def _verdicts_again(queue: JudgingQueue, journal: Journal, context: RunContext) 
         return {}
     if context.source is not None:
         path = context.source.path / queue.file.name
-        return verdicts_again(sealed(path, queue.place_of), context.again)[0]
+        return verdicts_again(sealed(path, queue.number_of), context.again)[0]
     attempts, chosen = verdicts_again(journalled(journal), context.again)
     for place in chosen:
         journal.forget(place)

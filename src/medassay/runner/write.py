@@ -111,7 +111,7 @@ def write_verdicts(queue: JudgingQueue, journal: Journal) -> None:
     with _rewrite(queue.file) as verdicts:
         done = journal.lines()
         following = next(done, None)
-        failures = journal.failures(queue.place_of)
+        failures = journal.failures(queue.number_of)
         for number in queue.numbers:
             trial = queue.answers.trial(number)
             for seat, spec in enumerate(queue.assignment.seats[trial.model]):

@@ -15,7 +15,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.target import Criteria, Criterion, Fact, Facts, Target
 from medassay.core.records.trial import TrialKey
-from medassay.core.records.verdict import FACT_VERDICTS, VerdictParts, stored_verdict
+from medassay.core.records.verdict import FACT_VERDICTS, VerdictParts, verdict_of_body
 from medassay.core.scale import Scale
 from medassay.errors import InputError, IntegrityError
 from medassay.kinds.catalog import judged_part, task_of_run
@@ -345,7 +345,7 @@ def _scored(
             ],
         }
         grader = graders[key[0]]
-        score = grader.score(item, stored_verdict(grader, body))
+        score = grader.score(item, verdict_of_body(grader, body))
         assert score is not None, "a valid verdict has a score"
         scored[key] = Judgement(score, {kind: {p: labels.index(parts_said[p]) for p in ids}})
     return scored

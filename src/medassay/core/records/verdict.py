@@ -1,5 +1,5 @@
 """What judges say: `Case`, what a judge is shown; `Verdict`, what one judge says of one answer;
-`TrialVerdict`, the line that a run stores of it.
+`StoredVerdict` and `TrialVerdict`, the line that a run stores of it, with and without its replies.
 """
 
 from abc import ABC, abstractmethod
@@ -136,7 +136,7 @@ class Grader(Protocol):
         """Return whether a verdict that came with an import speaks of this case."""
 
 
-def stored_verdict(
+def verdict_of_body(
     grader: Grader, body: Mapping[str, Any], *, valid: bool = True, reason: str = ""
 ) -> Verdict:
     """Return a verdict of which a file holds the body.
