@@ -571,3 +571,26 @@ def test_a_page_of_shuffled_options_says_which_letter_was_whose(browser, tmp_pat
     code, text, _ = cli("show", trials[0]["item"], "--run", run.path)
     assert code == 0
     assert "options shown as A, B, C, D were " in text
+
+
+def test_options_after_z_have_the_letters_that_models_are_shown(browser, tmp_path):
+    """A list of HTML goes on with AA where our letters go on with Γ."""
+    options = [f"specialty {n}" for n in range(30)]
+    items = [{**i, "options": options, "expected": "Θ"} for i in makers.many_items(3)]
+    run = medassay.run(makers.workspace(tmp_path / "w", items, makers.fake("m", reply="Δ")))
+    for name in ("whole", "compact"):
+        about = About(compact=name == "compact")
+        medassay.publish(run, tmp_path / "site", publication=name, about=about)
+    with served(tmp_path / "site") as address:
+        page = browser.new_page()
+        for name in ("whole", "compact"):
+            page.goto(f"{address}/p/{name}/model/m/index.html")
+            page.locator("td.number a").first.click()
+            page.wait_for_selector("article[data-sha256] ol.options")
+            letters = (
+                page.locator("ol.options")
+                .first.locator("li")
+                .evaluate_all("rows => rows.map(row => getComputedStyle(row, '::before').content)")
+            )
+            assert letters == ["none"] * 26 + [f'"{letter}. "' for letter in "ΓΔΘΛ"], name
+        page.close()

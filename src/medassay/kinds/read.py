@@ -40,7 +40,8 @@ def read(
     finish : why it ended, as the endpoint says: "stop", "length" (the token limit), "refusal" or
         "other"
     letters : of a choice, the letters as they were shown; default: those of the item's options.
-        The value is a letter as shown: where options were shuffled, that is not the bank's
+        The value is a letter as shown: where options were shuffled, that is not the bank's. There
+        give an item with its options as they were shown, since the text of one may be read, too
     extraction : "paper" reads letters and records by the rules of the published studies
 
     Returns

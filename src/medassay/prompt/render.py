@@ -89,7 +89,7 @@ class Template(PromptPart):
 
     def fill(self, item: Item, order: Order | None, context: PromptContext | None = None) -> str:
         """Return the text of one item, with what is given where the template has a hole for it,
-        else before it.
+        else before it. The option that is shown first is A, whatever its letter in the bank.
         """
         options = item.options if order is None else tuple(item.options[i] for i in order)
         evidence = "" if context is None else _evidence(context, item.language)

@@ -156,9 +156,10 @@ class JudgeStage:
                 own = verdict.reason.startswith(OWN_CODE) or not replies
                 why = OWN_CODE if own else why_unusable(replies[-1].completion)
                 record |= {"unusable": why}
-            place = self._queue.verdict_number(number, seat)
+            verdict_number = self._queue.verdict_number(number, seat)
             # The score of a verdict stands in its record, so the journal's own is none.
-            self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
+            line = canonical(record)
+            self._journal.append(verdict_number, line, b"null", {"seconds": seconds})
             self._progress.advance(spec.id, trial.domain, verdict.outcome)
 
     async def _step(

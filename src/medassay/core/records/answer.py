@@ -19,9 +19,9 @@ class Answer:
     ----------
     item_id : the item that was asked
     outcome : `answered`, `unparsed`, `refused`, `truncated` (cut off), or `failed` (no reply)
-    value : a letter, a number, the text, or JSON; None unless the outcome is `answered`. One
-        exception: a `truncated` list of diagnoses keeps its whole names, for the reader; it scores
-        as any other missing answer
+    value : a letter of the bank (options may be shown under others), a number, the text, or JSON;
+        None unless the outcome is `answered`. One exception: a `truncated` list of diagnoses keeps
+        its whole names, for the reader; it scores as any other missing answer
     reason : the rule that read it, or why nothing could be read (`ambiguous` among them)
     likelihoods : of the options in the bank's order, where they were asked for instead of a reply
     drawn : completions of Relaxed Perplexity, where they were asked for instead

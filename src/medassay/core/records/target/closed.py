@@ -8,7 +8,8 @@ from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target.base import Keys, Refuse, Target, is_finite
 
 # One character an option; where there are more than 26 (40 medical specialties), letters follow
-# that look like none before.
+# that look like none before. `Template.fill` shows them to models, and the parser of choices reads
+# them.
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "ΓΔΘΛΞΠΣΦΨΩБДЖЗ"
 
 

@@ -23,7 +23,7 @@
     parent.appendChild(made);
     return made;
   }
-  // The letters of options, as core/records/item.py has them.
+  // The letters of options, as core/records/target/closed.py has them; a list of HTML has others after Z.
   var LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZΓΔΘΛΞΠΣΦΨΩБДЖЗ";
   function shuffleText(order) {
     var shown = order.map(function (_, at) { return LETTERS[at]; });
@@ -55,7 +55,8 @@
         item.options.forEach(function (option, at) {
           var key = LETTERS[at] === item.expected;
           var shown = trial.order && trial.order.indexOf(at) >= 0 ? " · shown as " + LETTERS[trial.order.indexOf(at)] : "";
-          add(list, "li", option + (key ? " (key)" : "") + shown, key ? { "class": "key", dir: "auto" } : { dir: "auto" });
+          var row = add(list, "li", option + (key ? " (key)" : "") + shown, key ? { "class": "key", dir: "auto" } : { dir: "auto" });
+          if (at > 25) row.setAttribute("data-letter", LETTERS[at]);
         });
       } else {
         add(article, "p", "Target: " + (item.expected || item.regex || (item.range && item.range.lo + " to " + item.range.hi) || (item.facts && item.facts.map(function (f) { return f.text || f; }).join("; ")) || item.reference || (item.document && JSON.stringify(item.document)) || "given with the score"), { dir: "auto" });
