@@ -1,6 +1,8 @@
 """Tables and texts as Excel and Windows write them."""
 
 import json
+import os
+import threading
 
 import pytest
 
@@ -33,6 +35,15 @@ def test_tables_of_people_are_read_whatever_separates_their_columns(tmp_path, se
     path = tmp_path / "votes.csv"
     path.write_text('item,evaluator,vote\nq1,a,1\n"q,2;x",b,0\n'.replace(",", separator))
     assert [row["vote"] for _, row in numbered_csv(path)] == ["1", "0"]
+
+
+def test_a_table_from_a_pipe_is_read_whole(tmp_path):
+    pipe = tmp_path / "votes.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("item,vote\nq1,1\n",))
+    writer.start()
+    assert [row["vote"] for _, row in numbered_csv(pipe)] == ["1"]
+    writer.join()
 
 
 def test_a_spreadsheet_under_the_name_of_a_table_is_called_one(tmp_path):

@@ -126,6 +126,8 @@ def form_of(path: Path, encoding: str = "") -> TableForm:
                 f"--encoding: '{encoding}' is unknown; expected a name as utf-8, cp1252 or latin-1"
             ) from None
     codec = encoding or encoding_of(path)
+    if encoding and not path.is_file():  # a pipe can be read once only
+        return TableForm(encoding=codec)
 
     def columns(sign: str) -> tuple[int, int]:
         try:

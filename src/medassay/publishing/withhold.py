@@ -5,7 +5,6 @@ text.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
-from itertools import compress
 from pathlib import Path
 from typing import Any, cast
 
@@ -166,8 +165,12 @@ def _texts_of_item(item: ItemObject) -> Iterator[tuple[str, str]]:
 
 def _withheld(items: RunItems) -> set[tuple[str, str]]:
     """Return (domain, id) of the synthetic items."""
-    marks = items.synthetic.items()
-    return {(domain, n) for domain, found in marks for n in compress(items.names(domain), found)}
+    return {
+        (domain, name)
+        for domain, marks in items.synthetic.items()
+        for name, is_synthetic in zip(items.names(domain), marks, strict=True)
+        if is_synthetic
+    }
 
 
 def _write(path: Path, records: Iterator[Mapping[str, Any]]) -> None:

@@ -88,7 +88,7 @@ def bleu(prediction: str, reference: str, *, smoothed: bool = False) -> float:
     Unsmoothed, a text of fewer than four tokens has no 4-gram and gets nothing, however right it
     is. `smoothed` adds one to matches and candidates of orders 2 to 4.
     """
-    predicted, expected = tokens_13a(prediction), tokens_13a(reference)
+    predicted, expected = _bleu_tokens(prediction), _bleu_tokens(reference)
     if not predicted or not expected:
         return BLEU_OF_NONE
     logs = 0.0
@@ -103,7 +103,6 @@ def bleu(prediction: str, reference: str, *, smoothed: bool = False) -> float:
     return max(BLEU_OF_NONE, penalty * math.exp(logs / _ORDER))
 
 
-@lru_cache(maxsize=4)  # both forms of BLEU ask for the same two texts
 def tokens_13a(text: str) -> list[str]:
     """Return the tokens of the WMT standard 13a: marks apart, decimal points within numbers kept.
 
@@ -119,6 +118,9 @@ def tokens_13a(text: str) -> list[str]:
     for pattern, spaced in _MARKS:
         line = pattern.sub(spaced, line)
     return line.split()
+
+
+_bleu_tokens = lru_cache(maxsize=4)(tokens_13a)  # both forms of BLEU ask for the same two texts
 
 
 def token_f1(prediction: str, reference: str) -> float:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import msgspec
 
-from medassay.bank.builder import numbered_csv, read_csv
+from medassay.bank.builder import numbered_csv
 from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError
 from medassay.synthesis.source import SourceDocument
@@ -100,7 +100,7 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
 
 def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[_ExamRow]:
     needed = ("question", *(f"op{n}" for n in range(1, _MIN_OPTIONS + 1)), "cop")
-    for row in read_csv(path):
+    for _, row in numbered_csv(path):
         absent = [columns.get(name, name) for name in needed if columns.get(name, name) not in row]
         if absent:
             raise InputError(
