@@ -37,13 +37,18 @@ def test_tables_of_people_are_read_whatever_separates_their_columns(tmp_path, se
     assert [row["vote"] for _, row in numbered_csv(path)] == ["1", "0"]
 
 
-def test_a_table_from_a_pipe_is_read_whole(tmp_path):
+def test_a_table_from_a_pipe_is_read_once(tmp_path):
     pipe = tmp_path / "votes.csv"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_text, args=("item,vote\nq1,1\n",))
-    writer.start()
+
+    def send(content):
+        threading.Thread(target=pipe.write_bytes, args=(content,), daemon=True).start()
+
+    send(b"item,vote\nq1,1\n")
     assert [row["vote"] for _, row in numbered_csv(pipe)] == ["1"]
-    writer.join()
+    send(b"item,vote\nq1,\xff\n")
+    with pytest.raises(InputError, match="not readable as CSV in UTF-8"):
+        list(numbered_csv(pipe))
 
 
 def test_a_spreadsheet_under_the_name_of_a_table_is_called_one(tmp_path):

@@ -281,8 +281,9 @@ def numbered_csv(
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a CSV table") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        with path.open("rb") as packed:
-            refuse_packed(path, packed.read(4))
+        if path.is_file():  # a pipe can be read once only
+            with path.open("rb") as packed:
+                refuse_packed(path, packed.read(4))
         raise InputError(
             f"{path.name}: not readable as CSV in {encoding_name(form.encoding)}: {error}"
         ) from None
