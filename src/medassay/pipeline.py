@@ -7,11 +7,11 @@ judge, measures texts, summarises and seals. Each reply is read, scored and jour
 in `runner/answer_stage.py`. Publication lies above, in `publishing`, since it joins finished runs.
 """
 
-import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from medassay.bank.lock import register
+from medassay.core.clock import now
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import PlanSource, opened_plan
 from medassay.own_code.kept import keep
@@ -111,7 +111,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
             if prepared.assignment is not None:
                 judge(current, task, prepared.assignment, items, context)
             measure(current, task, items, prepared.measures, workspace, watch, context.engine)
-            now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            findings = findings_of(origin.stored, current, task, items, opened=now)
-            finish(current, task, items, findings, sealed_at=now)
+            sealed_at = now()
+            findings = findings_of(origin.stored, current, task, items, opened=sealed_at)
+            finish(current, task, items, findings, sealed_at=sealed_at)
     return open_run(current.path)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import medassay
-from medassay import pipeline
+from medassay.core import clock
 from medassay.publishing import history
 from tests import makers
 from tests.attack.servers import says
@@ -27,8 +27,7 @@ class Jumping(real.datetime):
 
 def test_runs_and_sites_made_while_the_clock_jumps_verify(tmp_path, hostile, monkeypatch):
     jumping = SimpleNamespace(**{**vars(real), "datetime": Jumping})
-    monkeypatch.setattr(pipeline, "dt", jumping)
-    monkeypatch.setattr(history, "dt", jumping)
+    monkeypatch.setattr(clock, "dt", jumping)
     server = hostile(lambda path, headers, body: (200, {}, says("A")))
     makers.write_bank(tmp_path / "bank", makers.law_items())
     makers.write_models(tmp_path, makers.endpoint(f"{server.url}/v1"))

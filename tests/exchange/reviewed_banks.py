@@ -5,8 +5,8 @@ import datetime as dt
 from sqlalchemy import select
 from tests.synthesis.shops import write_shop
 
+from medassay.core.clock import now
 from medassay.review.store import accounts, frozen, reviews, studies, tickets
-from medassay.review.store.database import now
 from medassay.review.store.schema import (
     Account,
     Entry,

@@ -333,8 +333,10 @@ def rows_of(
     InputError
         Where a record has the columns of no layout, or a value of another type than its column.
     """
-    fields = map(msgspec.structs.fields, layouts)
-    columns = [{column.encode_name for column in of if column.required} for of in fields]
+    columns = [
+        {field.encode_name for field in msgspec.structs.fields(layout) if field.required}
+        for layout in layouts
+    ]
     for number, record in enumerate(records, 1):
         at = need_columns(path, record, *columns)
         try:

@@ -124,8 +124,8 @@ def _check_keys(record: ItemObject, refuse: Refuse, *, of_run: bool) -> None:
         if type_ is None:
             if of_run:  # in a run that newer code has made
                 continue
-            known = ITEM_KEYS.union(*(target.keys for target in further_targets()))
-            raise refuse(key, f"unknown; known are {', '.join(sorted(known))} (own data: meta)")
+            keys = ITEM_KEYS.union(*(target.keys for target in further_targets()))
+            raise refuse(key, f"unknown; known are {', '.join(sorted(keys))} (own data: meta)")
         if type_ is not object and type(value) is not type_:  # exact: true is no number
             expected = "text" if type_ is str else type_.__name__
             raise refuse(key, f"{value!r:.60}; expected {expected}")

@@ -430,7 +430,7 @@ def _say_whether_they_stay(bank: "Bank") -> None:
 
 
 _UNUSED_TOLD = 12  # columns that are not used and have a line each
-# What questions of a form are called, where it is not as the form.
+# Names of forms in messages, where they differ from the form.
 _WORDS = {
     "range": "number",
     "regex": "pattern",

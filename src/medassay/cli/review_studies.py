@@ -8,6 +8,7 @@ import typer
 from medassay.cli.options import group
 from medassay.cli.output import out
 from medassay.cli.review_store import DATABASE, WHO, named_study, opened_database
+from medassay.core.clock import now
 from medassay.errors import UsageError
 
 study = group("Studies.")
@@ -98,7 +99,6 @@ def due(
     """Print the items that are due for review again."""
     with opened_database(database) as opened:
         from medassay.review.store import reading
-        from medassay.review.store.database import now
         from medassay.review.store.studies import checked_day
 
         day = checked_day(on) or now()[:10]

@@ -1,4 +1,4 @@
-"""The time of day as sealed records say it."""
+"""Date and time as records and tables say them."""
 
 import datetime as dt
 

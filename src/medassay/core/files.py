@@ -18,7 +18,7 @@ def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 @contextmanager
 def whole_folder(to: Path) -> Iterator[Path]:
-    """Give a new folder to fill; it gets its name when all was written, and goes when it failed."""
+    """Yield a draft folder; it is renamed to `to` at the end, or removed if the block raises."""
     to.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
     draft.chmod(0o755)

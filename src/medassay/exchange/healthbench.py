@@ -69,7 +69,7 @@ class JudgedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> TrialKey:
-        """The key of the trial that it becomes."""
+        """Return the key of the trial that the answer becomes."""
         return (DOMAIN, self.model, "zero_shot", "solo", self.item.id, 0)
 
 

@@ -17,14 +17,13 @@ from medassay.core.records.item import Item
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
-from medassay.core.records.prompt import Prompt
 from medassay.core.records.task import Task
 from medassay.core.records.trial import TRIAL_KEY, TrialKey
 from medassay.core.records.verdict import Grader, Verdict
 from medassay.errors import InputError
 from medassay.judging.queue import Answers
 from medassay.kinds.catalog import PARSERS, TASKS
-from medassay.kinds.read_answer import read_answer
+from medassay.kinds.read_answer import prompt_as_shown, read_answer
 from medassay.runner.finish import finish
 from medassay.runner.judge_stage import verdict_fields
 from medassay.runner.manifest import import_methodology, surroundings
@@ -81,7 +80,8 @@ def new_run(
 
     Parameters
     ----------
-    identity : what names the run, with a counter, in the folder `runs`; default: runs/
+    identity : what names the run, with a counter, in the folder `runs`
+    runs : default: runs/
     fill : takes the draft folder and the name of the run
     to : the run's own folder instead
     """
@@ -98,15 +98,7 @@ def new_run(
 
 def imported_answer(item: Item, text: str, parser: str, mode: Extraction = "standard") -> Answer:
     """Return what a reply that came with an import says, read as that of a model would be."""
-    prompt = Prompt(
-        item_id=item.id,
-        messages=(),
-        encoded=b"",
-        template="",
-        letters=item.letters,
-        options=item.options,
-    )
-    return read_answer(item, prompt, Completion(text=text), PARSERS[parser], mode)
+    return read_answer(item, prompt_as_shown(item), Completion(text=text), PARSERS[parser], mode)
 
 
 def imported_trial(

@@ -220,18 +220,22 @@ def presentations_of(statistics: Collection[str]) -> dict[str, Presentation]:
     """Return how the results of a run are shown, by the keys of the summaries in its statistics: in
     the way of their kind, or as columns of measures.
     """
-    from medassay.kinds.columns import shown_columns
-
     shown: dict[str, Presentation] = {}
     for name, kind in KINDS.items():
         key = kind.key or name
         if key in statistics and kind.presentation is not None:
             shown[key] = kind.presentation()
         elif key in statistics and (_columns(kind) or kind.by_schema is not None):
-            shown[key] = shown_columns(name)
+            shown[key] = _columns_shown(name)
     if OWN_SCORER in statistics:
-        shown[OWN_SCORER] = shown_columns(OWN_SCORER)
+        shown[OWN_SCORER] = _columns_shown(OWN_SCORER)
     return shown
+
+
+def _columns_shown(key: str) -> Presentation:
+    from medassay.kinds.columns import shown_columns  # brings what draws
+
+    return shown_columns(key)
 
 
 def find_task(name: str) -> Task:

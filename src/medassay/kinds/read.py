@@ -2,15 +2,16 @@
 
 from typing import get_args
 
+from msgspec.structs import replace
+
 from medassay.core.parser import Extraction
 from medassay.core.records.answer import Answer
 from medassay.core.records.completion import Completion, Finish
 from medassay.core.records.item import Item
-from medassay.core.records.prompt import Prompt
 from medassay.core.records.target import Form
 from medassay.errors import InputError
 from medassay.kinds.catalog import OWN_TASKS, PARSERS, TASKS
-from medassay.kinds.read_answer import read_answer
+from medassay.kinds.read_answer import prompt_as_shown, read_answer
 
 # The parser by which each form of item is read where a task does not say otherwise: that of the
 # task by which such items are asked, else of the first one which takes them.
@@ -76,13 +77,8 @@ def read(
         raise InputError(f"extraction '{extraction}'; expected {', '.join(get_args(Extraction))}")
     if finish not in get_args(Finish):
         raise InputError(f"finish '{finish}'; expected one of {', '.join(get_args(Finish))}")
-    prompt = Prompt(
-        item_id=item.id,
-        messages=(),
-        encoded=b"",
-        template="",
-        letters=item.letters if letters is None else letters,
-        options=item.options,
-    )
+    prompt = prompt_as_shown(item)
+    if letters is not None:
+        prompt = replace(prompt, letters=letters)
     completion = Completion(text=text, finish=finish)
     return read_answer(item, prompt, completion, PARSERS[PARSER_OF[item.form]], extraction)

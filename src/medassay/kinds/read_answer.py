@@ -20,6 +20,20 @@ REVISION = 1  # of `read_answer`: which outcome a reply has
 _DECLINED = {"refusal": "provider", "moderation": "moderation"}  # finish → reason
 
 
+def prompt_as_shown(item: Item, order: tuple[int, ...] | None = None) -> Prompt:
+    """Return a prompt that nobody is sent: what was shown of an item, by which a reply is read."""
+    options = item.options if order is None else tuple(item.options[i] for i in order)
+    return Prompt(
+        item_id=item.id,
+        messages=(),
+        encoded=b"",
+        template="",
+        letters=item.letters,
+        options=options,
+        order=order,
+    )
+
+
 def read_answer(
     item: Item,
     prompt: Prompt,

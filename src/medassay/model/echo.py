@@ -262,8 +262,8 @@ def _ends(tokens: Sequence[str], text: str) -> tuple[int | None, ...]:
         token = tokens[number]
         if at is None:  # behind a part of a character: the next whole token tells where we are
             # An unknown token ends before the last one known.
-            known = next((end for end in reversed(ends) if end is not None), len(text))
-            at = _token_end(tokens, number, text, known)
+            last_end = next((end for end in reversed(ends) if end is not None), len(text))
+            at = _token_end(tokens, number, text, last_end)
         ends.append(at if token or not at else None)
         if not token:  # as some servers write the first part of a character
             continue

@@ -4,13 +4,13 @@ These files change with every publication; each change is a line of the ledger. 
 holds their sums, so that a copy of the site can be checked whole.
 """
 
-import datetime as dt
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from medassay.core.clock import now
 from medassay.core.keyed import keyed
 from medassay.core.ledger import (
     HEAD,
@@ -236,9 +236,8 @@ def site_words(site: Path, entries: Sequence[LedgerEntry]) -> tuple[BoardIdentit
     """
     places = [site / "p" / event.publication for event in publications_in(entries)[::-1]]
     identities = (kept_identity(place) for place in places)
-    return next((identity for identity in identities if identity is not None), None), kept_texts(
-        places[0]
-    )
+    identity = next((identity for identity in identities if identity is not None), None)
+    return identity, kept_texts(places[0])
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -252,5 +251,4 @@ def _replace(path: Path, content: bytes) -> None:
 
 def _line(record: LedgerObject) -> LedgerObject:
     """Return a record with what every line of a ledger says: when, and by which code."""
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {**record, "schema_version": 1, "at": now, "code": code_of_today()}
+    return {**record, "schema_version": 1, "at": now(), "code": code_of_today()}

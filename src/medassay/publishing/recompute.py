@@ -24,7 +24,6 @@ from medassay.core.json import parse_record
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
 from medassay.core.records.own_code import OWN_CODE, CodePart, Role
-from medassay.core.records.prompt import Prompt
 from medassay.core.records.score import TrialScore
 from medassay.core.records.sealed_object import ScoreObject
 from medassay.core.records.target import Withheld
@@ -35,7 +34,7 @@ from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
 from medassay.judging.queue import must_judge
 from medassay.kinds.catalog import parser_of, public_parts, task_of_run
-from medassay.kinds.read_answer import read_answer, read_likelihoods
+from medassay.kinds.read_answer import prompt_as_shown, read_answer, read_likelihoods
 from medassay.kinds.scoring import TaskScorer
 from medassay.kinds.statistics import RunStatistics
 from medassay.own_code.kept import FOLDER, check_kept, not_executed, recalled_where_kept
@@ -455,22 +454,14 @@ def _reread(trial: Trial, item: Item, task: Task, run: Run, number: int) -> None
     if parser is None or trial.outcome == "failed":
         return
     order = trial.order
-    options_shown = item.options if order is None else tuple(item.options[i] for i in order)
-    prompt = Prompt(
-        item_id=item.id,
-        messages=(),
-        encoded=b"",
-        template="",
-        letters=item.letters,
-        options=options_shown,
-        order=order,
-    )
     if trial.likelihoods is not None or trial.drawn is not None:
         answer = read_likelihoods(item, order, trial.likelihoods or (), trial.drawn)
     else:
         completion = Completion(text=trial.text or "", finish=trial.finish or "other")
         mode = run.manifest.plan.extraction
-        answer = read_answer(item, prompt, completion, parser_of(task, item.form), mode)
+        answer = read_answer(
+            item, prompt_as_shown(item, order), completion, parser_of(task, item.form), mode
+        )
     if (answer.outcome, answer.value, answer.reason) != (
         trial.outcome,
         trial.value,

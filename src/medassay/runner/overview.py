@@ -115,7 +115,7 @@ def _run(
 
 
 def trial_outcomes(run: Run) -> Counter[str]:
-    """Return how many trials ended in which outcome; of a finished run "done" and "failed"."""
+    """Return the number of trials by outcome; a finished run has "done" and "failed" only."""
     if not (run.path / "trials.jsonl").exists():
         return journal_outcomes(run.path / JOURNAL)
     counts: Counter[str] = Counter()

@@ -39,8 +39,8 @@ _THRESHOLDS: Mapping[str, float] = {"valid": 1.0, "alone": 1.0}
 _HARDEST = 10
 _SHOWN = 40  # rows of the figure
 
-# What one row answered: report → metric → values of its repeats
-RowScores = dict[tuple[str, str], dict[str, list[float]]]
+# What one row answered: report → metric → values of its repeats.
+_RowScores = dict[tuple[str, str], dict[str, list[float]]]
 
 
 class DocumentNumber(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,10 +117,10 @@ def documents_sheet(run: Run, thresholds: Mapping[str, float] | None = None) -> 
     )
 
 
-def _rows(run: Run) -> dict[tuple[RowKey, str], RowScores]:
+def _rows(run: Run) -> dict[tuple[RowKey, str], _RowScores]:
     """Return (row, mode) → its reports; failed trials tell nothing, of withheld ones scores do."""
     items = RunItems(run.path, run.manifest.domains)
-    rows: dict[tuple[RowKey, str], RowScores] = {}
+    rows: dict[tuple[RowKey, str], _RowScores] = {}
     for trial, score in read_scored_trials(run.path):
         if trial.outcome == "failed" or score.score is None:
             continue
@@ -163,15 +163,15 @@ def plain_text(value: Any) -> str:
 
 
 def _numbers(
-    rows: Mapping[tuple[RowKey, str], RowScores],
+    rows: Mapping[tuple[RowKey, str], _RowScores],
     metrics: Sequence[str],
     limits: Mapping[str, float],
 ) -> Iterator[DocumentNumber]:
     for ((model, setting), mode), row in sorted(rows.items()):
         reports = [values for _, values in sorted(row.items())]
         for metric in metrics:
-            known = [values[metric] for values in reports if values.get(metric)]
-            means = np.array([sum(values) / len(values) for values in known])
+            repeats = [values[metric] for values in reports if values.get(metric)]
+            means = np.array([sum(values) / len(values) for values in repeats])
             if not len(means):
                 continue
             seed = seed_of("documents", model, setting, mode, metric)
@@ -225,7 +225,7 @@ def _fields_section(numbers: Sequence[DocumentNumber], fields: Sequence[str]) ->
     return replace(_table("Fields", numbers, fields), text=text, figure=figure)
 
 
-def _hardest(rows: Mapping[tuple[RowKey, str], RowScores]) -> Section:
+def _hardest(rows: Mapping[tuple[RowKey, str], _RowScores]) -> Section:
     """Return the reports with the lowest mean score over all rows."""
     scores: dict[tuple[str, str], list[float]] = {}
     for row in rows.values():
@@ -247,7 +247,7 @@ def _hardest(rows: Mapping[tuple[RowKey, str], RowScores]) -> Section:
 
 
 def _clusters(
-    rows: Mapping[tuple[RowKey, str], RowScores], metrics: Sequence[str]
+    rows: Mapping[tuple[RowKey, str], _RowScores], metrics: Sequence[str]
 ) -> list[list[str]]:
     """Return the metrics that say the same over all answers: 1 − |r| below one half."""
     table = [

@@ -32,7 +32,7 @@ from medassay.synthesis.project import Event, Place, Step, Workshop, basis_of
 from medassay.synthesis.question import checked_text, contains, reply_record
 from medassay.synthesis.records import OnlyAnswer, OpenVersion, VersionChoice
 from medassay.synthesis.source import read_source
-from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, kept, value_of
+from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, register, value_of
 
 _VERSIONS = ("direct", "answer_first")
 _LONGEST = 6000
@@ -74,18 +74,18 @@ class ExamMaker:
             else:
                 asked_questions.append(question)
         rephrasings = (self._rephrase_job(q, v) for q in asked_questions for v in _VERSIONS)
-        yield "open versions", kept(rephrasings, self._jobs)
+        yield "open versions", register(rephrasings, self._jobs)
         tried = [q for q in asked_questions if all(self._has_ended(q, v) for v in _VERSIONS)]
         for question in tried:
             if not self._versions(question):
                 self._drop("rephrase", question, "not convertible into an open question")
         several = [q for q in tried if self._versions(q)]
-        yield "choices", kept(map(self._choice_job, several), self._jobs)
+        yield "choices", register(map(self._choice_job, several), self._jobs)
         chosen = [q for q in several if self._chosen(q) is not None]
         for question in several:
             if self._choice(question) is not None and question not in chosen:
                 self._drop("choice", question, "no open version is good")
-        yield "second iteration", kept(map(self._only_job, chosen), self._jobs)
+        yield "second iteration", register(map(self._only_job, chosen), self._jobs)
         for question in chosen:
             if self._only(question) is not None and not self._is_only(question):
                 self._drop("only", question, "the key is not the only right answer")

@@ -50,7 +50,7 @@ from medassay.synthesis.source import (
     share_from,
     source_files,
 )
-from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, kept, value_of
+from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, register, value_of
 
 _LONGEST_DOCUMENT = 100_000  # characters shown to a model
 _LONGEST_FRONT = 0.2  # of a document: what stands before the first chapter; more is no preface
@@ -132,14 +132,14 @@ class PathwayMaker:
         self._refuse_strange()
         sources = [*self._sources.values()]
         texts = (self._text_job(source) for source in sources if not source.plain and source.text)
-        yield "texts", kept(texts, self._jobs)
+        yield "texts", register(texts, self._jobs)
         graphs = (self._graph_job(source) for source in sources if source.name not in self._graphs)
-        yield "graphs", kept(graphs, self._jobs)
+        yield "graphs", register(graphs, self._jobs)
         self._ways = [way for source in sources for way in self._graph_paths(source)]
         if self._pathways_plan.refine:
-            yield "pathways", kept(map(self._refine_job, self._ways), self._jobs)
+            yield "pathways", register(map(self._refine_job, self._ways), self._jobs)
         questions = map(self._question_job, self._ways)
-        yield "questions", kept(filter(None, questions), self._jobs)
+        yield "questions", register(filter(None, questions), self._jobs)
 
     def condition(self, name: str) -> str:
         """Return how the condition of a document, or of a chapter, is called."""

@@ -287,9 +287,9 @@ class Workshop:
     def note_latest(
         self, step: Step, subject: str, result: Any, *, basis: str = "", **more: Any
     ) -> None:
-        """Write down what medassay made, unless it was made from the same last.
+        """Write down a result, unless the last line of this step has the same basis.
 
-        Without a `basis` the result is its own.
+        Default basis: the hash of the result.
         """
         basis = basis or basis_of(result)
         if not self.is_latest(step, subject, basis):

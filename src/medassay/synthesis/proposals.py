@@ -38,7 +38,7 @@ from medassay.synthesis.question import (
     shuffled,
 )
 from medassay.synthesis.records import DraftIssue, DraftVerdict, ItemDraft
-from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, kept, value_of
+from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, register, value_of
 
 State = Literal["draft", "reviewed", "approved", "rejected", "needs_revision"]
 CRITERIA = ("correctness", "ambiguity", "answerability", "leakage", "duplicate")
@@ -70,9 +70,9 @@ class ProposalMaker:
         """Yield drafts and verdicts, round by round."""
         going_on = list(self._topics)
         for number in range(1, self._proposals_plan.rounds + 1):
-            yield "drafts", kept((self._draft_job(t, number) for t in going_on), self._jobs)
+            yield "drafts", register((self._draft_job(t, number) for t in going_on), self._jobs)
             drafted = [topic for topic in going_on if self._draft(topic, number) is not None]
-            yield "verdicts", kept((self._verdict_job(t, number) for t in drafted), self._jobs)
+            yield "verdicts", register((self._verdict_job(t, number) for t in drafted), self._jobs)
             for topic in drafted:
                 if self._verdict(topic, number)[0] == "reject":
                     self._end(topic, number, "rejected by the reviewer")

@@ -96,11 +96,13 @@ class Maker(Protocol):
         """
 
 
-def kept(jobs: Iterable[SynthesisStep], among: dict[str, SynthesisStep]) -> list[SynthesisStep]:
-    """Return jobs, and keep them among others by their handles."""
-    jobs = [*jobs]
-    among |= {job.handle: job for job in jobs}
-    return jobs
+def register(
+    jobs: Iterable[SynthesisStep], by_handle: dict[str, SynthesisStep]
+) -> list[SynthesisStep]:
+    """Add jobs to `by_handle`, and return them as a list."""
+    stage_jobs = [*jobs]
+    by_handle |= {job.handle: job for job in stage_jobs}
+    return stage_jobs
 
 
 def event_of(workshop: Workshop, job: SynthesisStep) -> Event | None:

@@ -402,7 +402,7 @@ class RunIndex:
 
 
 def remembered(make: Callable[[RunIndex], T]) -> Callable[[RunIndex], T]:
-    """Make what is made of an index once, and again when the index has grown."""
+    """Return a function that computes its result once for each version of an index."""
 
     @lru_cache(maxsize=32)
     def of_version(index: RunIndex, version: int) -> T:

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from medassay.core.clock import now
 from medassay.review.store import reading, reviews, studies
 from medassay.review.store.accounts import AGREEMENT
-from medassay.review.store.database import now
 from medassay.review.store.schema import Study
 from medassay.web.pages import results
 from medassay.web.request_context import Forbidden, Here, Number, RequestContext

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
 
+from medassay.core.clock import now
 from medassay.review.store import accounts, sessions, studies
-from medassay.review.store.database import now
 from medassay.review.store.schema import Account
 from medassay.review.store.studies import NewEntry
 from medassay.review.training import training_entries

@@ -15,12 +15,13 @@ from tests.web.review.desk_actions import (
 )
 from tests.web.review.reviewing import review
 
+from medassay.core.clock import now
 from medassay.review.store import (
     accounts,
     links,
     sessions,
 )
-from medassay.review.store.database import later, now, open_database
+from medassay.review.store.database import later, open_database
 from medassay.review.store.schema import (
     Assignment,
     Failure,

@@ -7,8 +7,8 @@ import msgspec
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from medassay.core.clock import now
 from medassay.errors import InputError
-from medassay.review.store.database import now
 from medassay.review.store.schema import ROLES, Account, Assignment, Draft, Review, Right, Study
 from medassay.review.store.sessions import MOST_PASSWORD, end_sessions
 from medassay.review.store.trail import note

@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from medassay.core.clock import now
 from medassay.core.private import close_to_others
 from medassay.core.secret import secrets
 from medassay.errors import InputError, UnavailableError
@@ -176,11 +177,6 @@ def _address(engine: Engine) -> str:
     """Return the database's address without its password."""
     url = engine.url.set(query={})  # which may hold a password too
     return url.render_as_string(hide_password=True).removeprefix("sqlite:///")
-
-
-def now() -> str:
-    """Return the present time as the tables hold it."""
-    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def later(time: str, **by: float) -> str:

@@ -8,8 +8,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.clock import now
 from medassay.errors import GateError, IntegrityError
-from medassay.review.store.database import now
 from medassay.review.store.reading import progress_of, tickets_of
 from medassay.review.store.schema import Assignment, Entry, Review, Right, Study
 from medassay.review.store.studies import hold

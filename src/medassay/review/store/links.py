@@ -4,6 +4,7 @@ import secrets
 
 from sqlalchemy.orm import Session
 
+from medassay.core.clock import now
 from medassay.errors import InputError
 from medassay.review.store.accounts import (
     ADMIN,
@@ -19,7 +20,7 @@ from medassay.review.store.accounts import (
     refuse_both,
     set_qualification,
 )
-from medassay.review.store.database import is_of_wrong_clock, later, now
+from medassay.review.store.database import is_of_wrong_clock, later
 from medassay.review.store.schema import ROLES, Account, Invitation, Study
 from medassay.review.store.sessions import digest, end_sessions, hashed
 from medassay.review.store.trail import note

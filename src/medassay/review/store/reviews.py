@@ -7,10 +7,10 @@ import msgspec
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from medassay.core.clock import now
 from medassay.errors import InputError, MedassayError
 from medassay.review.form import FORMS, Form, Problem, clean, read_review
 from medassay.review.sampling import draw_key
-from medassay.review.store.database import now
 from medassay.review.store.schema import Account, Assignment, Draft, Entry, Review, Right, Study
 from medassay.review.store.studies import refuse_closed
 from medassay.review.store.tickets import open_ticket

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from medassay.review.store.database import is_of_wrong_clock, later, now
+from medassay.core.clock import now
+from medassay.review.store.database import is_of_wrong_clock, later
 from medassay.review.store.schema import Account, Failure, SignIn
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.clock import now
 from medassay.errors import GateError, InputError
 from medassay.review.form import FORMS, clean
 from medassay.review.sampling import assign, draw_key
 from medassay.review.store.accounts import roles_of
-from medassay.review.store.database import now
 from medassay.review.store.schema import Account, Assignment, Entry, Right, Study
 from medassay.review.store.trail import note
 

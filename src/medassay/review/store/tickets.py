@@ -8,12 +8,12 @@ from typing import Any, Literal, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from medassay.core.clock import now
 from medassay.core.records.item_object import ItemObject
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import LastReview, differing
 from medassay.review.form import FORMS, clean, read_review
 from medassay.review.form.form import content_of, form_texts
-from medassay.review.store.database import now
 from medassay.review.store.schema import (
     Account,
     Assignment,

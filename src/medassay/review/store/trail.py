@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from medassay.core.clock import now
 from medassay.errors import IntegrityError
-from medassay.review.store.database import now
 from medassay.review.store.schema import Access, Head, TrailLine
 from medassay.storage.ledger import START, chained
 

@@ -16,7 +16,7 @@ REVISION = 1
 FEWEST = 3  # complete pairs
 CUT = 0.5  # distance at which clusters end
 _CONSTANT = 1e-12
-_CELLS = 2**18  # of a table times the draws that are made at once
+_CELLS = 2**18  # of one block of draws: rows or columns × columns × draws
 _MOST_LOST = 0.05  # of draws in which a correlation is undefined
 Coefficient = Callable[[np.ndarray, np.ndarray], float | None]
 Ends = tuple[tuple[float | None, ...], ...]
@@ -155,7 +155,7 @@ def pearson_intervals(
     m = int(groups.max()) + 1
     rng = np.random.default_rng(seed)
     draws = np.empty((n_resamples, k, k))
-    # Many draws at once: a small table costs no more time than the calls that go through it.
+    # In blocks: for a small table numpy's overhead for each call would dominate.
     at_once = max(1, _CELLS // (max(k, n) * k))
     for at in range(0, n_resamples, at_once):
         size_of_block = min(at_once, n_resamples - at)
