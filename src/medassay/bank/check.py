@@ -107,7 +107,6 @@ def form_of(record: ItemObject) -> Form:
 
 
 def _target_of(record: ItemObject) -> type[Target]:
-    """Return the form of target that an item has."""
     if Withheld.claims(record):
         return Withheld
     if not record.keys() <= ITEM_KEYS:

@@ -125,7 +125,6 @@ def command(
 
 
 def _what_is_public(runs: "Sequence[Run]", *, with_code: bool) -> str:
-    """Return what everybody will be able to read."""
     banks = {bank.version: bank for run in runs for bank in run.manifest.banks}
     named = listed(
         [f"{version} ({counted(bank.items, 'item')})" for version, bank in banks.items()]

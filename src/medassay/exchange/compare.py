@@ -234,7 +234,6 @@ def _compare(
     *,
     by_domain: bool,
 ) -> Comparison:
-    """Return all pairs of rows by one metric."""
     _refuse_unlike(sides)
     lo, hi = sides[0].statistics.scale.ends
     if margin is not None and lo is not None and hi is not None and margin >= hi - lo:

@@ -288,7 +288,6 @@ def _trial(listed: ListedCase, item: Item) -> dict[str, Any]:
 def _imported_verdict(
     trial: Trial, item: Item, grader: Grader, labels: Sequence[Diagnosis]
 ) -> dict[str, Any]:
-    """Return the verdict that came with a list."""
     target = item.target_as(Diagnoses)
     body = DiagnosesBody(
         golden=target.golden,

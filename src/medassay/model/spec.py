@@ -59,7 +59,6 @@ class _ModelsFile(msgspec.Struct, frozen=True):
 
 
 def _entries(path: Path) -> list[ModelSpec]:
-    """Return all entries of a models file."""
     try:
         data = path.read_bytes()
         document = parse_json(data, str(path))

@@ -98,7 +98,6 @@ class OwnGrader(SingleQuestionGrader):
         )
 
     def _messages(self, value: Any) -> list[Message]:
-        """Return the messages that the class wrote."""
         texts = [{"role": "user", "content": value}] if isinstance(value, str) else value
         read = [_message(entry) for entry in texts] if isinstance(texts, list) else []
         if not read or None in read:

@@ -262,7 +262,6 @@ class Schedule:
         )
 
     def _settings(self, name: str, spec: ModelSpec) -> list[str]:
-        """Return the settings of a model's rows."""
         if spec.is_baseline:  # reads no prompt: one setting says all there is to say
             return list(self.prompts)[:1]
         return sorted(self._fallback if name in self.without else self.prompts)
@@ -441,7 +440,6 @@ class Schedule:
         return [item for item in dev if item.form in forms] if self.task.parts else dev
 
     def _asked_tasks(self) -> Iterator[tuple[Task, frozenset[str]]]:
-        """Yield the tasks that have items here."""
         asked = {bank.items[at].form for bank, at in self.items()} if self.task.parts else None
         for task, forms in self.task.single_tasks:
             if asked is None or asked & forms:
@@ -512,7 +510,6 @@ def _template(name: str, task: Task) -> Template:
 
 
 def _prompts_of_tasks(plan: Plan, task: Task) -> dict[str, dict[str, tuple[str, Template]]]:
-    """Return task → its prompts."""
     return {part.name: _prompts(plan, part) for part, _ in task.single_tasks}
 
 

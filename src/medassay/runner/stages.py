@@ -135,7 +135,6 @@ def _ask_trials(
     context: RunContext,
     secrets: Mapping[str, str],
 ) -> None:
-    """Ask what has no answer yet."""
     schedule, asker = stage_spec.schedule, context.asker
     sizes: Counter[tuple[str, str]] = Counter()
     done: Counter[tuple[str, str]] = Counter()

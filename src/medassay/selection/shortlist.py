@@ -173,7 +173,6 @@ def _order(candidate: Candidate, steps: SelectionSteps) -> tuple[float, str]:
 
 
 def _steps_of(steps: SelectionSteps) -> Iterator[_Step]:
-    """Yield every step that asks something, in order."""
     most, least, policy = steps.max_parameters_b, steps.min_context_tokens, steps.licences
     qualifiers = {name.casefold() for name in steps.qualifiers}
     if most is not None:

@@ -77,7 +77,6 @@ def csv_text(shortlist: Shortlist) -> str:
 
 
 def _whole_table(shortlist: Shortlist) -> list[list[str]]:
-    """Return headings and rows of the written table."""
     *names, source = more_columns_of(shortlist)
     table = [[*columns_of(shortlist), *names, source]]
     for row in shortlist.rows:

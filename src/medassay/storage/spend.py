@@ -23,6 +23,7 @@ from msgspec.structs import asdict
 
 from medassay.core.amount import NOTHING, Amount
 from medassay.core.canonical import canonical
+from medassay.core.clock import now
 from medassay.core.private import make_folder, open_file
 from medassay.core.records.completion import Usage
 from medassay.core.records.model import FREE, ModelSpec, Price
@@ -436,10 +437,9 @@ class SpendJournal:
         )
 
     def _now(self) -> str:
-        """Return the time of day, to the second."""
         ticks = time.monotonic()
         if ticks - self._told_at >= 1 or not self._at:
-            self._at, self._told_at = f"{dt.datetime.now(dt.UTC):%Y-%m-%dT%H:%M:%SZ}", ticks
+            self._at, self._told_at = now(), ticks
         return self._at
 
     @contextmanager

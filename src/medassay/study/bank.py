@@ -322,7 +322,6 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[AlikePair]:
 
 
 def _excerpt(item: Item) -> str:
-    """Return the beginning of a question."""
     text = " ".join(item.question.split())
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
 

@@ -53,7 +53,6 @@ def _choice(item: Item, text: str, letters: str, options: tuple[str, ...]) -> st
 
 
 def _number(item: Item, text: str, letters: str, options: tuple[str, ...]) -> str | None:
-    """Return the last number."""
     numbers = _NUMBER.findall(text)
     if not numbers:
         return None
@@ -95,7 +94,6 @@ def _record(item: Item, text: str, letters: str, options: tuple[str, ...]) -> st
 
 
 def _text(item: Item, text: str, letters: str, options: tuple[str, ...]) -> str | None:
-    """Return whether there is any text."""
     return "text" if text.strip() else None
 
 

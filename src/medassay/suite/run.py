@@ -313,7 +313,6 @@ class _Work:
         return {k: v for k, v in runs.items() if k not in (ANSWERS, JUDGED)}
 
     def _has_asked(self, name: str, bank: SuiteBank) -> bool:
-        """Return whether a run asked the items of a bank."""
         contents = {bank_entry.content_sha256 for bank_entry in self._run(name).manifest.banks}
         return contents == {bank.content_sha256}
 

@@ -106,7 +106,6 @@ def reading_order(pages: Sequence[Page]) -> list[list[str]]:
 
 
 def _lines(pieces: list[Piece], drawings: Sequence[PageBox]) -> Iterator[str]:
-    """Yield the lines of a part of a page."""
     gutter = _gutter(pieces, drawings) if len(pieces) >= 2 * _LEAST_LINES else None
     if gutter is None:
         for row in _rows(pieces):
@@ -142,7 +141,6 @@ def _between_tables(pieces: Sequence[Piece], top: float, bottom: float) -> tuple
 
 
 def _height(pieces: Sequence[Piece]) -> float:
-    """Return the height of most of the text."""
     heights = [h for p in pieces if not p.is_table for h in [p.height] * max(1, len(p.text) // 10)]
     return median(heights) if heights else 12.0
 
@@ -383,7 +381,6 @@ def _inside(box: PageBox, pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _hull(boxes: Sequence[PageBox]) -> PageBox:
-    """Return the box around some boxes."""
     return PageBox(
         min(box.left for box in boxes),
         min(box.top for box in boxes),

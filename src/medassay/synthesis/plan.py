@@ -191,7 +191,6 @@ def load_synthesis_plan(path: Path) -> SynthesisPlan:
 
 
 def _problems(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem)."""
     names = [name for name in MAKERS if getattr(plan, name) is not None]
     if len(names) != 1:
         text = " and ".join(f"[{name}]" for name in names) or "none"

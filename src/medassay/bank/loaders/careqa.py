@@ -39,7 +39,6 @@ class _OpenQuestion(_CareQaQuestion, kw_only=True):
 
 
 def _load(root: Path, language: str) -> Bank:
-    """Return a closed set."""
     draft = BankBuilder(
         f"careqa_{language}",
         licence="Apache-2.0",
