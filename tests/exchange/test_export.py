@@ -10,6 +10,7 @@ from tests.conftest import ROOT
 
 import medassay
 from medassay.exchange.export import COLUMNS, FORMS, export
+from medassay.storage.shown_item import shown_item
 
 SCHEMA = Path(__file__).parent / "schema"
 VALIDATOR = ROOT / ".venv-eee/bin/every_eval_ever"  # needs Python 3.12: where somebody made it
@@ -50,6 +51,20 @@ def test_csv_json_lines_and_parquet_hold_the_same_trials(run, tmp_path):
         assert float(cell["score"]) == line["score"]
         assert cell["text"].removeprefix("'") == line["text"]
         assert not cell["text"].startswith("=")
+
+
+def test_a_table_says_under_which_letters_options_were_shown(tmp_path):
+    plan = makers.workspace(
+        tmp_path, makers.many_items(9), makers.fake("m", reply="B"), shuffle_options=True
+    )
+    run = medassay.run(plan, secrets={})
+    with export(run, "csv", tmp_path / "x.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["text"] for row in rows} == {"B"}  # shown second to all
+    assert [row["value"] for row in rows] == [row["order"].split()[1] for row in rows]
+    assert len({row["value"] for row in rows}) > 1
+    [shown] = shown_item(run, rows[0]["item"]).table_rows()
+    assert (shown["value"], shown["order"]) == (rows[0]["value"], rows[0]["order"])
 
 
 def test_the_shared_schema_is_met_and_the_same_run_gives_the_same_files(run, tmp_path):

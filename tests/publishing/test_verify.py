@@ -220,6 +220,28 @@ def test_publishing_twice_changes_nothing_and_equal_data_give_equal_trees(sealed
     assert verify(site).ok
 
 
+def test_a_publication_that_was_killed_before_its_line_is_finished_by_the_same_call(
+    sealed, tmp_path, monkeypatch
+):
+    run, _ = sealed
+
+    def killed(*_):
+        raise SystemExit
+
+    for last in ("_open_to_all", "record_publication"):  # what it did not come to any more
+        site = tmp_path / last
+        monkeypatch.setattr(f"medassay.publishing.publish.{last}", killed)
+        with pytest.raises(SystemExit):
+            medassay.publish(run, site, publication="first")
+        monkeypatch.undo()
+        page = medassay.publish(run, site, publication="first")
+        assert page == site / "p/first/index.html"
+        assert page.stat().st_mode & 0o777 == 0o444
+        assert verify(site).ok
+        with pytest.raises(GateError, match="never change"):
+            medassay.publish(run, site, publication="first")
+
+
 def test_what_must_not_become_public_is_refused_and_nothing_is_written(tmp_path):
     makers.write_bank(tmp_path / "leak", makers.law_items(), name="leak")
     makers.write_models(tmp_path, makers.fake(reply="my key is sk-" + "a1" * 15))

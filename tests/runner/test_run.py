@@ -1,5 +1,6 @@
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -314,6 +315,7 @@ def test_a_private_bank_never_leaves_beside_another_of_its_name(tmp_path, privat
             'add "tools" to its capabilities',
         ),
         ({"banks": ["bank", "again"]}, "share the domain 'law'"),
+        ({"repeats": 1_000_000_000}, "asks 10,000,000,000 trials"),
     ],
 )
 def test_wrong_plans_are_refused_before_any_call(tmp_path, change, says):
@@ -479,8 +481,10 @@ def test_a_full_disk_is_one_line_and_nothing_half_written(tmp_path):
         timeout=300,
         check=False,
     )
-    assert done.returncode == 3, done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.returncode == 4, done.stderr
+    place = re.escape(str(tmp_path))
+    told = rf"error: {place}/\S+: File too large; free some space and give the same command again\n"
+    assert re.fullmatch(told, done.stderr), done.stderr
     assert not list((tmp_path / "runs").glob("*/seal.json"))
     run = medassay.run(plan, secrets={})
     assert len(trials(run)) == 400

@@ -14,11 +14,18 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from medassay.cli.output import out
+from medassay.core.files import DISK_FULL
 from medassay.core.log import log
 from medassay.core.private import access
 from medassay.core.secret import secrets
 from medassay.core.wording import visible
-from medassay.errors import IntegrityError, Interrupted, MedassayError, UsageError
+from medassay.errors import (
+    IncompleteError,
+    IntegrityError,
+    Interrupted,
+    MedassayError,
+    UsageError,
+)
 
 # Modules of this folder: `command` of a command, `app` of a group. Each is imported when it is
 # called, or where help lists all: building sixty commands for one takes a tenth of a start.
@@ -57,6 +64,7 @@ GROUPS = {
     "study": "study",
     "suite": "suite",
 }
+_MAKE_ROOM = "free some space and give the same command again"
 _FLAGS = {"--json": "json", "--quiet": "quiet", "--debug": "debug"}
 
 # typer brings its own click, whose names are private; every usage error descends from this class.
@@ -191,10 +199,14 @@ def _report_error(error: Exception) -> int:
         sys.stderr.close()
         return 1
     if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        return _failed("OSError", f"{place}{error.strerror or error}; nothing was finished", 3)
+        problem = f"{error.filename}: " if error.filename else ""
+        problem += error.strerror or str(error)
+        if error.errno in DISK_FULL:
+            return _failed("OSError", f"{problem}; {_MAKE_ROOM}", IncompleteError.exit_code)
+        return _failed("OSError", f"{problem}; nothing was finished", 3)
     if type(error).__module__ == "sqlite3":  # the index of replies, on a full or broken disk
-        return _failed("OSError", f"responses/index.sqlite: {error}; free some space and resume", 3)
+        message = f"responses/index.sqlite: {error}; {_MAKE_ROOM}"
+        return _failed("OSError", message, IncompleteError.exit_code)
     # Every expected error is one of ours; what is left is a damaged file or our own mistake.
     message = (
         f"unexpected {type(error).__name__}: {error}; `medassay verify` checks a run, --debug shows"

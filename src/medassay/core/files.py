@@ -1,5 +1,6 @@
 """Write files of lines, and folders that come to be whole."""
 
+import errno
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,11 +10,25 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 
+# A disk, a quota or a limit of the system that takes no more.
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write records to a file, a line each."""
-    with path.open("wb") as file:
-        file.writelines(canonical(record) + b"\n" for record in records)
+    """Write records to a file, a line each.
+
+    Raises
+    ------
+    OSError
+        Naming the file, when the disk takes no more of it; whatever `records` raise.
+    """
+    try:
+        with path.open("wb") as file:
+            file.writelines(canonical(record) + b"\n" for record in records)
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            error.filename = str(path)  # Python names no file that was open already
+        raise
 
 
 @contextmanager

@@ -136,8 +136,13 @@ def publish(
         refuse_foreign(site, name)
         _refuse_beside(site, opened)
         if place.exists():
-            # An earlier call may have been interrupted just before its line.
-            record_publication(site, board_of(Run(place / DATA), name), place, signer)
+            # An earlier call may have been interrupted before its line, or before the site's pages.
+            interrupted = name not in {entry.event.publication for entry in read_ledger(site)}
+            board = board_of(Run(place / DATA), name)
+            _open_to_all(place)
+            record_publication(site, board, place, signer)
+            if interrupted and board.manifest.run == opened.id:
+                return place / "index.html"
             raise GateError(f"{place}: this publication exists; published bytes never change")
         draft = site / "p" / f".{name}.part"
         shutil.rmtree(draft, ignore_errors=True)

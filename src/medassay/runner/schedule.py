@@ -48,6 +48,8 @@ from medassay.prompt.render import (
 from medassay.runner.context import Contexts
 from medassay.runner.reply_room import ReplyRoom, room_of
 
+MOST_TRIALS = 100_000_000  # of one run: their places in the journal take 1.6 GB of memory
+
 
 class Cell(msgspec.Struct, frozen=True):
     """One domain × model × setting × mode; `base` is the number of its first trial."""
@@ -108,6 +110,12 @@ class Schedule:
         self._by_name = {(c.domain, c.model, c.setting, c.mode): c for c in self.cells}
         last = self.cells[-1]
         self.n_trials = last.base + len(self._places[last.domain]) * plan.repeats
+        if self.n_trials > MOST_TRIALS:
+            raise InputError(
+                f"plan: asks {self.n_trials:,} trials, of which each item is asked"
+                f" {plan.repeats:,} times in each cell; at most {MOST_TRIALS:,} are one run: lower"
+                " 'repeats', set 'sample', or make several plans"
+            )
         self.room: ReplyRoom = room_of(task, (bank.items[at] for bank, at in self.items()))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class Segment:
             self._file = open_file(self.path, os.O_WRONLY | os.O_EXCL | os.O_APPEND)
         parts = (_SCORE, score, _TIMING, canonical(timing), _RECORD, record, b"}\n")
         line = b"".join(parts)
-        append_line(self._file, line)
+        append_line(self._file, self.path, line)
         offset = self._offset
         self._offset += len(line)
         return offset, len(line)

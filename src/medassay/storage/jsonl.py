@@ -15,19 +15,22 @@ from medassay.errors import InputError, IntegrityError
 T = TypeVar("T")
 
 
-def append_line(file: int, line: bytes) -> None:
+def append_line(file: int, path: Path, line: bytes) -> None:
     """Append one line to an open file, whole or not at all: others may write behind it, and nothing
     may stand before them that is no line.
 
     Raises
     ------
     OSError
-        When the disk takes only a part of it, or nothing.
+        Naming `path`, when the disk takes only a part of it, or nothing.
     """
-    written = os.write(file, line)
+    try:
+        written = os.write(file, line)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     if written != len(line):
         os.ftruncate(file, os.fstat(file).st_size - written)
-        raise OSError(errno.ENOSPC, "the disk took only part of a line; free some space and resume")
+        raise OSError(errno.ENOSPC, "the disk took only part of a line", str(path))
 
 
 def read_as(path: Path, kind: type[T]) -> Iterator[T]:

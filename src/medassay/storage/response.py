@@ -175,7 +175,8 @@ class ResponseStore:
             self._active = self._begin()
         record = {"key": key, **columns, "completion": completion_to_dict(completion)}
         # Plain JSON: a segment is named by the hash of its bytes, whatever their form.
-        append_line(self._active, msgspec.json.encode(record) + b"\n")
+        line = msgspec.json.encode(record) + b"\n"
+        append_line(self._active, self._active_path, line)
 
     def usages(self) -> dict[str, tuple[str, Usage]]:
         """Return key → (model, usage) of every stored reply, of each as it was stored first."""

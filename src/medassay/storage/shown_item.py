@@ -11,7 +11,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.canonical import sha256_hex
 from medassay.core.frame import FrameRow, Tabular, table_html
 from medassay.core.json import parse_record
-from medassay.core.records.item import Item, shuffle_text
+from medassay.core.records.item import Item, banked_letters, shuffle_text
 from medassay.core.records.trial import Trial
 from medassay.core.wording import visible
 from medassay.errors import InputError
@@ -104,6 +104,7 @@ class ShownItem(Tabular):
                 "repeat": trial.repeat,
                 "text": trial.text,
                 "value": trial.value,
+                "order": " ".join(banked_letters(trial.order)) if trial.order else None,
                 "outcome": trial.outcome,
                 "reason": trial.reason,
                 "score": shown.score,

@@ -412,7 +412,7 @@ class SpendJournal:
                 },
             }
             self._late[:0] = canonical(head) + b"\n"  # with the first line, or not at all
-        append_line(self._file, bytes(self._late))
+        append_line(self._file, self.path, bytes(self._late))
         self._late.clear()
 
     def close(self) -> None:
@@ -420,7 +420,7 @@ class SpendJournal:
         try:
             self.sync()
             if self._file is not None:
-                append_line(self._file, closing(self._book.spendings()))
+                append_line(self._file, self.path, closing(self._book.spendings()))
                 os.fsync(self._file)
         finally:
             if self._file is not None:

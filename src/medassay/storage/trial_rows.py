@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.records.item import banked_letters
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 
@@ -23,6 +24,7 @@ COLUMNS = (
     "scorer",
     "seconds",
     "text",
+    "order",
 )
 
 
@@ -35,4 +37,6 @@ def trial_rows(run: Run) -> Iterator[dict[str, Any]]:
         files = (read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "scores", "timings"))
         for digest, trial, score, timing in zip(digests, *files, strict=True):
             record = {**score, **trial, **timing, "run": run.id}
+            if "order" in trial:  # positions, which no table can hold
+                record["order"] = " ".join(banked_letters(trial["order"]))
             yield {name: record.get(name) for name in COLUMNS} | {"sha256": digest}

@@ -271,7 +271,7 @@ class Workshop:
         prev = self.events[-1].hash if self.events else START
         line_hash = chained(prev, record)
         line = canonical({"record": record, "prev": prev, "hash": line_hash}) + b"\n"
-        append_line(self._file, line)
+        append_line(self._file, self.folder / JOURNAL, line)
         os.fsync(self._file)
         event = Event(len(self.events) + 1, line_hash, record)
         self._keep(event)

@@ -169,5 +169,12 @@ def shuffle_text(order: Sequence[int]) -> str:
     >>> shuffle_text([2, 0, 1])
     'options shown as A, B, C were C, A, B of the bank'
     """
-    shown, banked = LETTERS[: len(order)], [LETTERS[place] for place in order]
+    shown, banked = LETTERS[: len(order)], banked_letters(order)
     return f"options shown as {', '.join(shown)} were {', '.join(banked)} of the bank"
+
+
+def banked_letters(order: Sequence[int]) -> list[str]:
+    """Return the letters that options have in the bank, in the order in which they were shown; see
+    `shuffle_text`.
+    """
+    return [LETTERS[place] for place in order]
