@@ -91,6 +91,14 @@ def test_people_correct_a_judge_when_there_are_30_labels(judged, tmp_path):
     assert few["agreement"]["alpha"] < 1
 
 
+def test_where_nothing_varies_no_interval_is_printed(judged, tmp_path, cli):
+    path = write_labels(tmp_path / "few.csv", judged, 2, 0.0)
+    options = ("--first", "judge-beta", "--people", path)
+    code, shown, _ = cli("study", "judges", judged.path, *options)
+    assert code == 0
+    assert re.search(r"^judge minus human +0\.000$", shown, re.MULTILINE), shown
+
+
 def test_people_who_label_facts_get_a_confusion_table_with_the_judge(judged, tmp_path, cli):
     rows = [v for v in lines(judged, "verdicts.jsonl") if v["judge"] == "judge-alpha"][:12]
     path = tmp_path / "people.csv"

@@ -199,4 +199,6 @@ def _band(result: "Kappa | Corrected") -> str:
 
 
 def _estimate_text(estimate: "Estimate") -> str:
-    return f"{estimate.value:.3f} [{estimate.lo:.3f}, {estimate.hi:.3f}]"
+    lo, hi = estimate.ends
+    ends = f" [{lo:.3f}, {hi:.3f}]" if lo < hi else ""  # none where nothing varies
+    return f"{estimate.value:.3f}{ends}"
