@@ -154,8 +154,8 @@ class RecordDecoder(Generic[T]):
         except (ValueError, RecursionError):
             return self.with_document(data, name, line)[0]  # fails as well, and says where
 
-    def lines(self, lines: Sequence[bytes], name: str, first: int) -> Iterator[T]:
-        """Yield the records of some lines, decoded in one go where nothing is wrong with any.
+    def lines(self, lines: Sequence[bytes], name: str, first: int) -> Iterable[T]:
+        """Return the records of some lines, decoded in one go where nothing is wrong with any.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class RecordDecoder(Generic[T]):
         Raises
         ------
         InputError
-            As `__call__`, once the records before the line were yielded.
+            As `__call__`, when the records before the line were taken.
         """
         data = b"".join(lines)
         if not _has_long_number(data):
@@ -173,10 +173,8 @@ class RecordDecoder(Generic[T]):
             except (ValueError, RecursionError):
                 records = []
             if len(records) == len(lines):  # a blank line is passed over there
-                yield from records
-                return
-        for number, line in enumerate(lines, first):
-            yield self(line, name, number)
+                return records
+        return (self(line, name, number) for number, line in enumerate(lines, first))
 
     def with_document(self, data: bytes, name: str, line: int) -> tuple[T, Any]:
         """Return the record, and the JSON value that it was read from; raises as `__call__`."""

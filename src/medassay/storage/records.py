@@ -1,7 +1,7 @@
 """The records of a run, decoded line by line."""
 
-from collections.abc import Iterator
-from itertools import groupby, zip_longest
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,11 +113,18 @@ def read_stored_trials(
 
 
 def _read(path: Path, decode: RecordDecoder[T], offset: int, line: int) -> Iterator[T]:
+    try:
+        # `chain` takes a million records without resuming a generator of ours for each.
+        yield from chain.from_iterable(_blocks(path, decode, offset, line))
+    except InputError as error:
+        raise IntegrityError(str(error)) from None
+
+
+def _blocks(
+    path: Path, decode: RecordDecoder[T], offset: int, line: int
+) -> Iterator[Iterable[T]]:
     with path.open("rb") as file:
         file.seek(offset)
-        try:
-            while lines := file.readlines(_CHUNK):
-                yield from decode.lines(lines, path.name, line)
-                line += len(lines)
-        except InputError as error:
-            raise IntegrityError(str(error)) from None
+        while lines := file.readlines(_CHUNK):
+            yield decode.lines(lines, path.name, line)
+            line += len(lines)
