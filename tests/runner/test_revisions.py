@@ -24,6 +24,7 @@ from medassay.runner import revisions as catalog
 from medassay.runner.manifest import methodology
 from medassay.runner.prepare import prepare
 from medassay.runner.rescore import rescore
+from medassay.storage.records import read_trials
 from medassay.storage.run import SEAL, SUMS
 
 BANK = RunBank(name="b", version="b-2026.1", content_sha256="")
@@ -153,6 +154,21 @@ def test_answers_that_are_scored_again_stay_as_their_parser_read_them(tmp_path, 
     report = medassay.verify(again.path)
     assert report.ok
     assert "parser choice/1, here choice/2" in report.checks[-1]["detail"]
+
+
+def test_a_mended_parser_reads_stored_replies_in_a_new_run_and_asks_nobody(
+    tmp_path, monkeypatch, mock_server
+):
+    log = tmp_path / "asked"
+    model = makers.endpoint(mock_server("--text", "B", "--log", log))
+    plan = makers.workspace(tmp_path, makers.many_items(12), model)
+    sealed = medassay.run(plan, secrets={})
+    mended = replace(PARSERS["choice"], revision=2, read=lambda *_, **__: Reading("C", "mended"))
+    monkeypatch.setitem(PARSERS, "choice", mended)
+    later = medassay.run(plan, secrets={})
+    read = [{trial.value for trial in read_trials(run.path)} for run in (sealed, later)]
+    assert (later.id == sealed.id, read) == (False, [{"B"}, {"C"}])
+    assert len(log.read_text().split()) == 12
 
 
 def test_every_task_can_name_its_parts():
