@@ -12,7 +12,7 @@ from tests.makers import workspace
 
 import medassay
 from medassay import pipeline
-from medassay.errors import InputError
+from medassay.errors import IncompleteError, InputError
 from medassay.runner.engine import lease
 from medassay.runner.rescore import rescore
 from medassay.storage.object_store import Mirror, localize, mirror_of, remote
@@ -338,7 +338,7 @@ def test_of_two_machines_that_begin_at_once_none_goes_on_beside_the_other(tmp_pa
         two = Mirror(address).folder / "runs" / "r-1"
         two.mkdir(parents=True)
         with (
-            pytest.raises(InputError, match="another process is working on it"),
+            pytest.raises(IncompleteError, match="another process is working on it"),
             lease.held(two),
         ):
             pass

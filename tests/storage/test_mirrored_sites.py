@@ -86,7 +86,7 @@ def test_a_site_that_somebody_publishes_to_is_left_alone(tmp_path, machine, cli,
         site._files.pipe_file(f"{address}/p/theirs/page", b"on its way")
         machine("two")
         code, _, errors = cli("publish", run.path, "--to", address)
-        assert (code, "another process is working on it" in errors) == (3, True), errors
+        assert (code, "another process is working on it" in errors) == (4, True), errors
         assert address in errors.splitlines()[-1]
     assert "p/theirs/page" in Mirror(address).listed()
     # Its upload was cut off: nobody holds the site, and the ledger knows nothing of it.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from medassay.core.canonical import canonical
 from medassay.core.records.completion import Completion, Usage
-from medassay.errors import InputError, IntegrityError
+from medassay.errors import IncompleteError, InputError, IntegrityError
 from medassay.storage.journal import Journal, JournalLine, Segment
 from medassay.storage.merkle import MerkleTree, inclusion_proof, proves
 from medassay.storage.response import (
@@ -233,7 +233,7 @@ def test_files_are_written_whole_and_never_over_another(tmp_path):
 
 def test_two_processes_cannot_work_on_one_run(tmp_path):
     run = create_run(tmp_path, "x-1", {})
-    with lock_run(run), pytest.raises(InputError, match="another process"):
+    with lock_run(run), pytest.raises(IncompleteError, match="another process"):
         lock_run(run)
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from medassay.errors import GateError, InputError, IntegrityError
+from medassay.errors import IncompleteError, InputError, IntegrityError
 from medassay.synthesis.project import (
     BY_PROGRAM,
     JOURNAL,
@@ -80,8 +80,8 @@ def test_one_process_writes_at_a_time(tmp_path):
         found = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
-        assert "GateError" in found.stderr
-        with pytest.raises(GateError, match="another process"), open_workshop(tmp_path / "w"):
+        assert "IncompleteError" in found.stderr
+        with pytest.raises(IncompleteError, match="another process"), open_workshop(tmp_path / "w"):
             pass
 
 

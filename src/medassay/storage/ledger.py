@@ -19,7 +19,7 @@ import msgspec
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
 from medassay.core.ledger import LEDGER, PUBLICATION_ID, LedgerEntry, LedgerObject
-from medassay.errors import GateError, InputError, IntegrityError
+from medassay.errors import IncompleteError, InputError, IntegrityError
 from medassay.storage.merkle import MerkleTree
 from medassay.storage.signature import Signer, signed
 
@@ -190,7 +190,7 @@ def lock_site(folder: Path) -> Iterator[None]:
 
     Raises
     ------
-    GateError
+    IncompleteError
         When another process is publishing to the site.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -198,7 +198,7 @@ def lock_site(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise GateError(
+            raise IncompleteError(
                 f"{folder}: another process is publishing to this site; nothing was written, try "
                 "again when it is done"
             ) from None

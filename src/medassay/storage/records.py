@@ -120,9 +120,7 @@ def _read(path: Path, decode: RecordDecoder[T], offset: int, line: int) -> Itera
         raise IntegrityError(str(error)) from None
 
 
-def _blocks(
-    path: Path, decode: RecordDecoder[T], offset: int, line: int
-) -> Iterator[Iterable[T]]:
+def _blocks(path: Path, decode: RecordDecoder[T], offset: int, line: int) -> Iterator[Iterable[T]]:
     with path.open("rb") as file:
         file.seek(offset)
         while lines := file.readlines(_CHUNK):

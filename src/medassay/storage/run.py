@@ -320,7 +320,7 @@ def lock_run(run: Run) -> IO[bytes]:
         else:
             return file
     file.close()
-    raise InputError(f"run {run.id}: another process is working on it; wait for it") from None
+    raise IncompleteError(f"run {run.id}: another process is working on it; wait for it") from None
 
 
 def is_locked(lock: Path) -> bool:

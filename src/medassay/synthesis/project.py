@@ -21,7 +21,7 @@ import msgspec
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.json import parse_record, record_as
 from medassay.core.private import make_folder, open_file
-from medassay.errors import GateError, InputError, IntegrityError
+from medassay.errors import IncompleteError, InputError, IntegrityError
 from medassay.storage.jsonl import append_line
 from medassay.storage.ledger import START, chained
 from medassay.synthesis.records import ReleaseNote
@@ -346,7 +346,7 @@ def open_workshop(folder: Path) -> Iterator[Workshop]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise GateError(f"{folder}: another process works in this workshop") from None
+            raise IncompleteError(f"{folder}: another process works in this workshop") from None
         workshop = Workshop(folder)
         os.ftruncate(file, workshop._end)
         workshop._file = file

@@ -22,7 +22,7 @@ from medassay.context.retrieval.index import FORMAT, Method, StoredChunk, descri
 from medassay.context.retrieval.words import count_words
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.json import parse_json, record_as
-from medassay.errors import InputError, IntegrityError
+from medassay.errors import IncompleteError, InputError, IntegrityError
 from medassay.storage.run import refuse_inside
 
 _BATCH = 256  # chunks embedded at once
@@ -92,7 +92,7 @@ async def build_index(
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"{out}: another process is building it; wait for it") from None
+            raise IncompleteError(f"{out}: another process is building it; wait for it") from None
         counts = _begin(corpus, part, identity, parameters, readers)
         width = 0
         if embedder is not None:

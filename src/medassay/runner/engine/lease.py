@@ -18,7 +18,7 @@ from secrets import token_hex
 
 from medassay.core.canonical import canonical
 from medassay.core.log import log
-from medassay.errors import InputError
+from medassay.errors import IncompleteError, InputError
 from medassay.storage.object_store import Mirror, mirror_of
 from medassay.storage.run import LEASES
 
@@ -146,7 +146,7 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
 
     Raises
     ------
-    InputError
+    IncompleteError
         When somebody still does after that: the run is at work elsewhere.
     """
     watcher = LeaseWatcher(run)
@@ -157,7 +157,7 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
     began = time.monotonic()
     while alive := watcher.alive():
         if time.monotonic() - began > 4 * DEAD_AFTER:
-            raise InputError(
+            raise IncompleteError(
                 f"{_run_text(run)}: another process is working on it (lease '{alive[0]}'); wait"
                 " for it"
             )
@@ -175,7 +175,7 @@ def held(run: Path) -> Iterator[Callable[[], bool]]:
 
     Raises
     ------
-    InputError
+    IncompleteError
         When somebody else took one at the same moment.
     """
     if mirror_of(run) is None:
@@ -190,7 +190,7 @@ def held(run: Path) -> Iterator[Callable[[], bool]]:
         if holder.startswith("driver-") and holder != name
     ]:
         lease.give_up()
-        raise InputError(
+        raise IncompleteError(
             f"{_run_text(run)}: another process is working on it (lease '{others[0]}'); wait for it"
         )
 
