@@ -7,6 +7,7 @@ from tests.makers import write_plan
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import DdxRules, Plan, load_plan, plan_from_dict
 from medassay.errors import InputError
+from medassay.model.spec import load_models
 
 
 def test_the_hash_ignores_name_and_budget_only(tmp_path):
@@ -57,6 +58,19 @@ def test_an_integer_that_no_number_of_ours_has_is_named_not_printed(tmp_path, ta
     path.write_text(text.replace("N", "9" * 5000))  # more digits than Python converts
     with pytest.raises(InputError, match=r"TOML: an integer of more than 64 bits$"):
         load_plan(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_a_plan_or_models_file_in_utf_16_is_called_that(tmp_path, encoding):
+    mark = "\ufeff" if encoding.endswith("be") else ""  # Python writes one with `utf-16` alone
+    for name, read in (("p.toml", load_plan), ("models.json", load_models)):
+        path = tmp_path / name
+        path.write_text(mark + "seed = 1\n", encoding=encoding)
+        with pytest.raises(InputError, match=r"is UTF-16; save it as UTF-8$"):
+            read(path)
+        path.write_text("\ufeffbanks = []\n", encoding="utf-8")
+        with pytest.raises(InputError, match=r"models|not valid JSON"):
+            read(path)
 
 
 def test_a_key_of_very_many_parts_is_refused_in_one_line(tmp_path):

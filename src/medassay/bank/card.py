@@ -11,7 +11,7 @@ import msgspec
 
 from medassay.core.json import unchecked
 from medassay.core.records.card_object import CardObject
-from medassay.core.toml import parse_toml
+from medassay.core.toml import load_toml
 from medassay.errors import InputError
 
 _CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")
@@ -80,7 +80,7 @@ def read_card_document(folder: Path) -> CardObject:
     path = existing(folder / "bank.toml")
     where = f"{folder.resolve().name}/bank.toml"
     try:
-        card: dict[str, Any] = parse_toml(path.read_text(encoding="utf-8-sig"))
+        card: dict[str, Any] = load_toml(path)
     except ValueError as error:
         raise InputError(f"{where}: not valid TOML: {error}") from None
     created = card.get("created")

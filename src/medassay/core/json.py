@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from medassay.core.small_file import utf16_problem
 from medassay.errors import InputError, IntegrityError
 
 T = TypeVar("T")
@@ -50,7 +51,8 @@ def parse_json(data: bytes, where: str) -> Any:
     try:
         return _decode(data.removeprefix(_BOM))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not valid JSON: {error}") from None
+        problem = utf16_problem(data) or f"not valid JSON: {error}"
+        raise InputError(f"{where}: {problem}") from None
 
 
 def record_as(value: Any, kind: type[T], where: str) -> T:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from medassay.core.record_check import first_wrong, hints_of, read_record
-from medassay.core.toml import parse_toml
+from medassay.core.toml import load_toml
 from medassay.errors import InputError
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ def read_toml(path: Path, absent: str) -> dict[str, Any]:
         Naming the file.
     """
     try:
-        return parse_toml(path.read_text(encoding="utf-8-sig"))
+        return load_toml(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such plan file; {absent}") from None
     except IsADirectoryError:

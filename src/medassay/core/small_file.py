@@ -1,10 +1,20 @@
 """Files of other people that are small: read as far as they may be, and no device or pipe."""
 
+import codecs
 import os
 import stat
 from pathlib import Path
 
 from medassay.errors import InputError
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def utf16_problem(data: bytes) -> str:
+    """Return what to do with bytes that are a text in UTF-16, which Windows calls Unicode; "" with
+    others.
+    """
+    return "is UTF-16; save it as UTF-8" if data.startswith(_UTF16) else ""
 
 
 def read_small(path: Path, most: int, where: str, *, absent: str = "") -> bytes:

@@ -2,9 +2,28 @@
 
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from medassay.core.small_file import utf16_problem
+
 _LEAST, _MOST = -(2**63), 2**64 - 1
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """Return the table in a TOML file (UTF-8, a byte order mark is allowed).
+
+    Raises
+    ------
+    OSError
+        When it cannot be read.
+    ValueError
+        As `parse_toml`, or saying that it is no UTF-8.
+    """
+    data = path.read_bytes()
+    if problem := utf16_problem(data):
+        raise ValueError(f"it {problem}")
+    return parse_toml(data.decode("utf-8-sig"))
 
 
 def parse_toml(text: str) -> dict[str, Any]:

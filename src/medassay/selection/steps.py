@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from medassay.core.keyed import KeyedRecord
 from medassay.core.record_check import first_wrong
-from medassay.core.toml import parse_toml
+from medassay.core.toml import load_toml
 from medassay.errors import InputError
 from medassay.selection.licence import Policy
 
@@ -57,7 +57,7 @@ def load_steps(path: Path) -> SelectionSteps:
         Naming the file, the key, and what was expected.
     """
     try:
-        data = parse_toml(path.read_text(encoding="utf-8-sig"))
+        data = load_toml(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from None
     if unknown := sorted(data.keys() - set(SelectionSteps.KEYS)):

@@ -27,7 +27,7 @@ from medassay.core.clock import now
 from medassay.core.private import make_folder, open_file
 from medassay.core.records.completion import Usage
 from medassay.core.records.model import FREE, ModelSpec, Price
-from medassay.core.toml import parse_toml
+from medassay.core.toml import load_toml
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.jsonl import append_line
 
@@ -85,7 +85,7 @@ def bounds_of(workspace: Path) -> SpendingLimits:
     if not path.exists() and not path.is_symlink():
         return SpendingLimits()
     try:
-        document = parse_toml(path.read_text(encoding="utf-8"))
+        document = load_toml(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as TOML: {error}") from None
     table = document.get("budget", {})

@@ -13,7 +13,7 @@ from medassay.core.keyed import keyed
 from medassay.core.plan_file import read_toml, typed
 from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.relaxed import RelaxedSetting
-from medassay.core.toml import parse_toml
+from medassay.core.toml import load_toml
 from medassay.errors import InputError
 from medassay.suite.benchmark import Benchmark, task_table
 from medassay.suite.catalog import BENCHMARKS, SUITES
@@ -150,7 +150,7 @@ def _values_problem(plan: SuitePlan) -> str | None:
 def is_suite(path: Path) -> bool:
     """Return whether a TOML file is the plan of a suite."""
     try:
-        keys = parse_toml(path.read_text(encoding="utf-8-sig")).keys()
+        keys = load_toml(path).keys()
         return bool(keys & {"suite", "benchmark"})
     except (OSError, ValueError):
         return False  # whoever reads it as a plan says what is wrong with it

@@ -20,7 +20,7 @@ from medassay.core.canonical import sha256_hex
 from medassay.core.keyed import KeyedRecord
 from medassay.core.records.prompt import Prompt
 from medassay.core.reply.thoughts import strip_thoughts
-from medassay.core.toml import parse_toml
+from medassay.core.toml import load_toml
 from medassay.errors import InputError
 from medassay.judging.grader_text import LANGUAGES, GraderText
 from medassay.judging.graders.g_eval import CRITERIA
@@ -118,7 +118,7 @@ def load_steps(path: Path) -> EvaluationSteps:
         Naming the file, the field and what was expected; also where nobody has reviewed them.
     """
     try:
-        data = parse_toml(path.read_text(encoding="utf-8"))
+        data = load_toml(path)
     except FileNotFoundError:
         raise InputError(
             f"{path}: no such file of steps; `medassay study steps` writes one"
