@@ -13,6 +13,12 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# No test trusts anybody's certificates but its own: aiohttp reads those of the system twice at its
+# import, a tenth of a second of each of the hundreds of processes.
+os.environ |= {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
+# Tests make many objects and few circles, collecting them makes none: looking for circles after
+# every 700 objects, as Python does unless told otherwise, costs more than what is found.
+gc.set_threshold(20_000)
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Tests beside each other: threads of each for every core would wait for one another.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -84,9 +90,6 @@ def pytest_collection_finish():
     # time.
     gc.collect()
     gc.freeze()
-    # Tests make many objects and few circles: looking for these after every 700 objects, as Python
-    # does unless told otherwise, costs more than what is found.
-    gc.set_threshold(20_000)
 
 
 def pytest_sessionfinish():

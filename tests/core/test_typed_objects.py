@@ -16,7 +16,6 @@ from medassay.core.keyed import KeyedRecord
 from medassay.core.records.card_object import CardObject
 from medassay.core.records.estimate import Estimate, RowEstimate
 from medassay.core.records.item_object import ItemObject
-from medassay.core.records.judging_columns import JudgingColumns, PanelObject
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.relations import Relations, RowPair
@@ -64,10 +63,6 @@ def test_every_key_that_a_record_reads_has_a_type(typed, records):
 
 def test_an_item_has_the_keys_that_the_check_lets_through():
     assert ItemObject.__annotations__.keys() == ITEM_KEYS
-
-
-def test_the_columns_of_judging_are_those_of_their_record():
-    assert set(JudgingColumns.__struct_fields__) <= PanelObject.__annotations__.keys()
 
 
 def subclasses(record):

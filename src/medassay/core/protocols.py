@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.core.records.judging_columns import JudgingColumns, PanelObject
+from medassay.core.records.judging_columns import JudgingColumns
 from medassay.core.records.score import TrialScore
 from medassay.core.records.trial import Trial
 
@@ -54,7 +54,7 @@ class JudgingSummary(Protocol):
     ) -> JudgingColumns | None:
         """Return what a row of a ranking says of its judging; None if nothing was judged."""
 
-    def panel(self, domains: Sequence[str], mode: str, seed: int) -> PanelObject | None:
+    def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
         """Return the agreement over all models of some domains, and each judge's
         self-preference.
         """

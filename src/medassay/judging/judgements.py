@@ -17,7 +17,7 @@ from msgspec import field
 from medassay.bank.run_items import RunItems
 from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Item
-from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement, PanelObject
+from medassay.core.records.judging_columns import JudgingColumns, PanelAgreement
 from medassay.core.records.score import score_record
 from medassay.core.records.sealed_object import ScoreObject, VerdictObject, place_of
 from medassay.core.records.statistics_object import (
@@ -220,7 +220,7 @@ class Judgements:
             one_or_ten_scores=sum(c.one_or_ten for c in cells),
         )
 
-    def panel(self, domains: Sequence[str], mode: str, seed: int) -> PanelObject | None:
+    def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
         """Return the agreement over all models of some domains, and each judge's
         self-preference.
         """
@@ -228,7 +228,7 @@ class Judgements:
         if not cells:
             return None
         return {
-            **_panel_agreement(cells, seed).to_dict(),
+            **msgspec.structs.asdict(_panel_agreement(cells, seed)),
             "self_preference": self._self_preferences(mode, seed),
             "batch_difference": _batch_difference(cells, seed),
         }

@@ -5,41 +5,11 @@ withheld is what was added.
 """
 
 from collections.abc import Mapping
-from typing import Any, TypedDict, cast
+from typing import Any
 
 import msgspec
 
-from medassay.core.records.statistics_object import (
-    EstimateObject,
-    HarmfulCriteriaObject,
-    PreferenceObject,
-)
-
-
-class PanelObject(TypedDict, total=False):
-    """The columns of `JudgingColumns`, and what a ranking as a whole says of its judges."""
-
-    agreement: float | None
-    agreement_low: bool
-    unanimous: float | None
-    alpha: Mapping[str, Any] | None
-    hallucination_rate: EstimateObject | None
-    claims_per_answer: float | None
-    claim_kinds: Mapping[str, float] | None
-    contradict_rate: float | None
-    judged: int
-    judge_failures: int
-    unsupported_quotes: int
-    repaired_replies: int
-    masked_names: int
-    unweighted_scores: int
-    one_or_ten_scores: int
-    tags: Mapping[str, EstimateObject]
-    harmful_criteria: HarmfulCriteriaObject
-    score_worst: float | None
-    score_best: float | None
-    self_preference: list[PreferenceObject]
-    batch_difference: EstimateObject | None
+from medassay.core.records.statistics_object import EstimateObject, HarmfulCriteriaObject
 
 
 class PanelAgreement(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,10 +36,6 @@ class PanelAgreement(msgspec.Struct, frozen=True, kw_only=True):
     claims_per_answer: float | None = None
     claim_kinds: Mapping[str, float] | None = None
     contradict_rate: float | None = None
-
-    def to_dict(self) -> PanelObject:
-        """Return the columns by name."""
-        return cast(PanelObject, {name: getattr(self, name) for name in self.__struct_fields__})
 
 
 _WHERE_MARKED = ("tags", "harmful_criteria")  # absent where no criterion has such a mark
@@ -101,11 +67,10 @@ class JudgingColumns(PanelAgreement, frozen=True, kw_only=True):
     score_worst: float | None = None
     score_best: float | None = None
 
-    def to_dict(self) -> PanelObject:
+    def to_dict(self) -> dict[str, Any]:
         """Return the columns by name, without those of marks that no criterion has."""
-        columns = super().to_dict().items()
-        present = {k: v for k, v in columns if v is not None or k not in _WHERE_MARKED}
-        return cast(PanelObject, present)
+        columns = msgspec.structs.asdict(self).items()
+        return {k: v for k, v in columns if v is not None or k not in _WHERE_MARKED}
 
 
 class JudgingFlags(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ def tables(statistics: Statistics, domain: str) -> Iterator[Table]:
         numbers=("top 1", "top 3", "top 5", "n", "unjudged"),
         title=(
             f"weighted aggregates, −1 to 1 (semantic to {highest:.3g}), {summary.leading_text};"
-            " means of 16; top-k in %"
+            " means of 16; top-k in %; percentile intervals"
         ),
     )
     if any(row.names for row in rows):
