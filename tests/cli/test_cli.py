@@ -462,6 +462,12 @@ def test_a_stop_while_modules_load_is_one_line():
     assert (done.returncode, done.stderr) == (130, "error: stopped; nothing was begun\n")
 
 
+def test_output_that_nobody_reads_to_its_end_is_no_check_that_failed():
+    command = f"{sys.executable} -m medassay metrics list | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_a_command_that_wrote_parquet_ends_without_a_word():
     code = (
         "import sys, duckdb\n"

@@ -65,6 +65,7 @@ GROUPS = {
     "suite": "suite",
 }
 _MAKE_ROOM = "free some space and give the same command again"
+_READER_LEFT = 128 + signal.SIGPIPE  # as shells say it of other programs; 1 is a check's no
 _FLAGS = {"--json": "json", "--quiet": "quiet", "--debug": "debug"}
 
 # typer brings its own click, whose names are private; every usage error descends from this class.
@@ -153,7 +154,7 @@ def call(arguments: list[str]) -> int:
         return _stopped()
     except typer.Abort:
         return _failed("Interrupted", "declined; nothing was changed", Interrupted.exit_code)
-    except Exception as error:  # noqa: BLE001 -- of each, one line is told
+    except (Exception, SystemExit) as error:  # noqa: BLE001 -- of each, one line is told
         if out.debug:
             sys.stderr.write(visible(secrets.redact(traceback.format_exc())))
         return _report_error(error)
@@ -191,13 +192,17 @@ def _stopped() -> int:
     return _failed("Interrupted", message, Interrupted.exit_code)
 
 
-def _report_error(error: Exception) -> int:
+def _report_error(error: Exception | SystemExit) -> int:
     """Print one line for an error, and return its exit code."""
+    # Typer and rich make an exit of it where they hear that the reader of our output has left.
+    cause = error.__context__ if isinstance(error, SystemExit) else error
+    if isinstance(cause, BrokenPipeError):
+        sys.stderr.close()
+        return _READER_LEFT
+    if isinstance(error, SystemExit):
+        raise error
     if isinstance(error, MedassayError):
         return _failed(type(error).__name__, str(error), error.exit_code)
-    if isinstance(error, BrokenPipeError):  # the reader of our output has left
-        sys.stderr.close()
-        return 1
     if isinstance(error, OSError):
         problem = f"{error.filename}: " if error.filename else ""
         problem += error.strerror or str(error)
