@@ -99,7 +99,8 @@ def test_shipped_plans_have_the_hashes_that_are_stored():
     """Every draw of a run is seeded by the hash of its plan: a new key must not change those there
     are.
     """
-    from medassay.suite.plan import is_suite, load_suite_plan
+    from medassay.core.plan_file import is_suite
+    from medassay.suite.plan import load_suite_plan
 
     found = {
         path.name: (load_suite_plan(path) if is_suite(path) else load_plan(path)).hash

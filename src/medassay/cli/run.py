@@ -80,10 +80,10 @@ def command(
     from medassay import pipeline
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.suite import ExecutionOptions, SuiteOptions, run_command
+    from medassay.core.plan_file import is_suite
     from medassay.runner.preview import has_prices
     from medassay.runner.preview import preview as preview_plan
     from medassay.runner.retrying import own_code_lines, unusable_lines
-    from medassay.suite.plan import is_suite
 
     options = SuiteOptions(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
     if plan is None or is_suite(plan):

@@ -41,6 +41,15 @@ def read_toml(path: Path, absent: str) -> dict[str, Any]:
         raise InputError(f"{path}: not readable as TOML: {error}") from error
 
 
+def is_suite(path: Path) -> bool:
+    """Return whether a TOML file is the plan of a suite."""
+    try:
+        keys = load_toml(path).keys()
+        return bool(keys & {"suite", "benchmark"})
+    except (OSError, ValueError):
+        return False  # whoever reads it as a plan says what is wrong with it
+
+
 def typed(record: type[T], data: Mapping[str, Any], where: str) -> T:
     """Return the record in a table, checked by its types.
 

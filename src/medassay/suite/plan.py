@@ -13,7 +13,6 @@ from medassay.core.keyed import keyed
 from medassay.core.plan_file import read_toml, typed
 from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.relaxed import RelaxedSetting
-from medassay.core.toml import load_toml
 from medassay.errors import InputError
 from medassay.suite.benchmark import Benchmark, task_table
 from medassay.suite.catalog import BENCHMARKS, SUITES
@@ -145,15 +144,6 @@ def _values_problem(plan: SuitePlan) -> str | None:
         if len(set(values)) != len(values):
             return f"'{field}' names something twice: {', '.join(values)}"
     return None
-
-
-def is_suite(path: Path) -> bool:
-    """Return whether a TOML file is the plan of a suite."""
-    try:
-        keys = load_toml(path).keys()
-        return bool(keys & {"suite", "benchmark"})
-    except (OSError, ValueError):
-        return False  # whoever reads it as a plan says what is wrong with it
 
 
 def _named_benchmark(message: str, data: Mapping[str, Any]) -> str:
