@@ -75,10 +75,7 @@ COLUMNS: Mapping[str, Column] = {
     "value": Column("text", "what was read from the reply"),
     "reason": Column("text", "rule by which it was read, or why not"),
     "text": Column("text", "the reply; empty where it is withheld"),
-    "order": Column(
-        "text",
-        "letters in the bank, as value has, of the options shown as A, B, C …; empty: the same",
-    ),
+    "order": Column("text", "bank letters of the options shown as A, B, C …; empty: the same"),
     "because": Column("text", "why the score is what it is"),
     "scorer": Column("text", "scorer that gave the score"),
     "sha256": Column("text", "hash of the answer's record, as its page shows it"),
