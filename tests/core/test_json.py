@@ -1,11 +1,12 @@
 import json
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from medassay.core.canonical import canonical
-from medassay.core.json import parse_json, parse_record
+from medassay.core.json import parse_json, parse_record, refuse_twins
 from medassay.errors import InputError
 
 values = st.recursive(
@@ -30,6 +31,36 @@ def test_what_we_wrote_comes_back_and_is_written_again(numbers):
     found = parse_record(written, "here")
     assert found == {"some": numbers}
     assert canonical(found) == written
+
+
+def _object(pairs, gap):
+    """Return an object in JSON with its pairs as they are, one key twice among them or not."""
+    return "{" + f",{gap}".join(f'"{key}"{gap}:{gap}{value}' for key, value in pairs) + "}"
+
+
+keys = st.sampled_from(["a", "b", r"\":", ": ", r"\\"])
+texts = st.sampled_from(["1", "null", '"x"', r'"\":"', r'"a\" :"', "[]"])
+objects = st.recursive(
+    texts,
+    lambda inner: st.builds(
+        _object, st.lists(st.tuples(keys, inner), max_size=4), st.sampled_from(["", " ", "\n\t"])
+    ),
+    max_leaves=8,
+)
+
+
+@given(objects)
+def test_a_key_that_stands_twice_is_found_as_the_standard_library_finds_it(text):
+    twice = False
+
+    def unique(pairs):
+        nonlocal twice
+        twice = twice or len({key for key, _ in pairs}) < len(pairs)
+        return dict(pairs)
+
+    value = json.loads(text, object_pairs_hook=unique)
+    with pytest.raises(InputError, match="stands twice") if twice else nullcontext():
+        refuse_twins(text.encode(), value, "here")
 
 
 def test_a_number_beyond_reason_is_told():
