@@ -4,11 +4,14 @@ import json
 import re
 
 import pytest
+from msgspec import inspect
 from tests import makers
 
 import medassay
 from medassay.errors import IntegrityError
 from medassay.storage.records import (
+    decode_score,
+    decode_trial,
     read_scored_trials,
     read_stored_trials,
     read_trials,
@@ -33,11 +36,31 @@ def test_a_line_is_read_as_a_trial_whatever_else_it_holds(tmp_path):
     assert (trial.answer.outcome, trial.answer.value) == ("answered", "B")
 
 
+def parts_of(kind):
+    """Yield the types in a type, those of its fields and elements among them."""
+    yield kind
+    inner = [field.type for field in getattr(kind, "fields", ())]
+    inner += [*getattr(kind, "types", ()), *getattr(kind, "item_types", ())]
+    inner += [kind.item_type] if hasattr(kind, "item_type") else []
+    inner += [kind.key_type, kind.value_type] if hasattr(kind, "key_type") else []
+    for part in inner:
+        yield from parts_of(part)
+
+
+@pytest.mark.parametrize("decode", [decode_trial, decode_score])
+def test_numbers_are_declared_where_it_is_said(decode):
+    types = {type(part) for part in parts_of(inspect.type_info(decode._kind))}
+    assert decode._declared == (inspect.AnyType not in types)
+
+
 def test_large_whole_numbers_of_canonical_json_are_floats(tmp_path):
-    trial = {**KEY, "item": "law-000", "outcome": "answered"}
+    likelihood = {"total": -(10**20), "n_tokens": 1, "greedy": None, "n_bytes": 1}
+    likelihood |= {"n_characters": 1}
+    trial = {**KEY, "item": "law-000", "outcome": "answered", "likelihoods": [likelihood]}
     parts = {"nats": 772517361823506000000, "n": 7}
     write(tmp_path, [trial], [{**KEY, "item": "law-000", "score": 10**20, "parts": parts}])
-    [(_, score)] = read_scored_trials(tmp_path)
+    [(read, score)] = read_scored_trials(tmp_path)
+    assert [type(part.total) for part in read.likelihoods] == [float]
     assert (score.score, score.parts) == (1e20, {"nats": 7.72517361823506e20, "n": 7})
     assert [type(value) for value in score.parts.values()] == [float, int]
 

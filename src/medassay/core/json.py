@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -136,10 +137,15 @@ class RecordDecoder(Generic[T]):
 
     What the record has no field for is not read. Errors name file and line: `name` and `line` are
     made into a text only then, since a run has millions of lines.
+
+    Parameters
+    ----------
+    declared : whether the record says of each number that it holds whether it is a float, so that
+        msgspec makes floats of those that canonical JSON writes as large whole numbers
     """
 
-    def __init__(self, kind: type[T]) -> None:
-        self._kind = kind
+    def __init__(self, kind: type[T], *, declared: bool = False) -> None:
+        self._kind, self._declared = kind, declared
         decoder = msgspec.json.Decoder(kind)
         self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
 
@@ -151,14 +157,17 @@ class RecordDecoder(Generic[T]):
         InputError
             As `parse_record`, or saying which field is absent or of another type.
         """
-        if _has_long_number(data):
+        if self._may_lack_floats(data):
             return self.with_document(data, name, line)[0]
         try:
             return self._decode(data)
         except (ValueError, RecursionError):
             return self.with_document(data, name, line)[0]  # fails as well, and says where
 
-    def lines(self, lines: Sequence[bytes], name: str, first: int) -> Iterable[T]:
+    def _may_lack_floats(self, data: bytes) -> bool:
+        return not self._declared and _has_long_number(data)
+
+    def lines(self, data: bytes, name: str, first: int) -> Iterable[T]:
         """Return the records of some lines, decoded in one go where nothing is wrong with any.
 
         Parameters
@@ -170,15 +179,14 @@ class RecordDecoder(Generic[T]):
         InputError
             As `__call__`, when the records before the line were taken.
         """
-        data = b"".join(lines)
-        if not _has_long_number(data):
+        if not self._may_lack_floats(data):
             try:
                 records = self._decode_lines(data)
             except (ValueError, RecursionError):
                 records = []
-            if len(records) == len(lines):  # a blank line is passed over there
+            if len(records) == data.count(b"\n"):  # a blank line is passed over there
                 return records
-        return (self(line, name, number) for number, line in enumerate(lines, first))
+        return (self(line, name, number) for number, line in enumerate(BytesIO(data), first))
 
     def with_document(self, data: bytes, name: str, line: int) -> tuple[T, Any]:
         """Return the record, and the JSON value that it was read from; raises as `__call__`."""

@@ -16,7 +16,7 @@ from medassay.errors import InputError, IntegrityError
 
 T = TypeVar("T")
 _CHUNK = 1 << 16  # bytes of lines that are decoded in one go
-decode_trial = RecordDecoder(Trial)
+decode_trial = RecordDecoder(Trial, declared=True)
 decode_score = RecordDecoder(TrialScore)
 _decode_verdict = RecordDecoder(TrialVerdict)
 _decode_stored_verdict = RecordDecoder(StoredVerdict)
@@ -123,6 +123,7 @@ def _read(path: Path, decode: RecordDecoder[T], offset: int, line: int) -> Itera
 def _blocks(path: Path, decode: RecordDecoder[T], offset: int, line: int) -> Iterator[Iterable[T]]:
     with path.open("rb") as file:
         file.seek(offset)
-        while lines := file.readlines(_CHUNK):
-            yield decode.lines(lines, path.name, line)
-            line += len(lines)
+        while data := file.read(_CHUNK):
+            data += file.readline()
+            yield decode.lines(data, path.name, line)
+            line += data.count(b"\n")
