@@ -223,6 +223,11 @@ def test_paid_calls_need_a_yes_where_nobody_can_be_asked(cli, law, tmp_path, mon
     assert code == 2
     assert "--yes is needed" in error
     assert cli("run", law, "--yes")[0] == 0
+    assert cli("run", law)[0] == 0  # all of it is stored
+    assert "in all: 10 calls" in cli("run", law, "--fresh", "--plan")[1]
+    code, _, error = cli("run", law, "--fresh")
+    assert (code, "--yes is needed" in error) == (2, True)
+    assert cli("run", law, "--fresh", "--yes")[0] == 0
 
 
 def test_doctor_says_what_is_missing(cli, tmp_path):

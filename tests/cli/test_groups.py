@@ -1,8 +1,11 @@
 """Groups of commands and their earlier spellings: both do the same."""
 
+import io
 import json
+import shutil
 
 from tests import makers
+from tests.suite.suite_data import write
 
 
 def suite_folder(cli, tmp_path, *command):
@@ -31,6 +34,29 @@ def test_a_suite_is_run_and_reported_by_its_group_and_by_the_earlier_spelling(
     assert new == cli("report", str(suite), "--suite", "--as-published")
     assert new[0] == 0
     assert "MedText" in new[1]
+
+
+def test_a_suite_asks_before_paid_calls(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    write(
+        tmp_path / "data/careqa_open/CareQA_en_open.json",
+        [{"unique_id": n, "question": f"Which {n}?", "answer": "It."} for n in range(12)],
+    )
+    paid = {"price": {"input": 1, "output": 1}}
+    free = makers.fake("free", reply="It.")
+    judge = {**makers.fake("judge", reply="Feedback: good. [RESULT] 5"), **paid}
+    makers.write_models(tmp_path, free, {**makers.fake("paid", reply="It."), **paid}, judge)
+    options = ("--data", "data", "--metric", "bertscore=none,moverscore=none,bleurt=none")
+    suite = ("suite", "run", "careqa_open", *options)
+    for named in (("--model", "paid"), ("--model", "free", "--judge", "judge")):
+        code, _, error = cli(*suite, *named)
+        assert (code, "--yes is needed" in error) == (2, True), error
+        assert not list(tmp_path.glob("runs/*"))
+        code, _, error = cli(*suite, *named, "--yes")
+        assert code == 0, error
+        assert cli(*suite, *named)[0] == 0  # all of it is stored
+        shutil.rmtree(tmp_path / "runs")
 
 
 def test_a_suite_without_models_or_of_an_unknown_name_says_what_is_expected(cli, tmp_path):

@@ -204,7 +204,7 @@ def test_a_run_of_unknown_price_asks_first_and_refuses_where_nobody_can_be_asked
     assert "0.0000" not in out
     code, _, errors = cli("run", plan)
     assert code == 2
-    assert "nobody knows what m costs (no price); --yes is needed" in errors
+    assert "nobody knows what m will cost; --yes is needed" in errors
     assert server.seen == []
     assert cli("run", plan, "--yes")[0] == 0
     code, out, _ = cli("spend", tmp_path, "--by", "model")

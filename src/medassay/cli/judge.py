@@ -67,6 +67,7 @@ def command(
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
     from medassay.cli.preview import confirm_cost, print_preview
+    from medassay.model.spec import load_models
     from medassay.runner.preview import priced
     from medassay.runner.rejudge import (
         JudgingOptions,
@@ -111,7 +112,7 @@ def command(
     if preview:
         print_preview(preview_again(run, options))
         return
-    if not yes and priced(models, (*options.judges, substitute)):
+    if not yes and priced(load_models(models), (*options.judges, substitute)):
         confirm_cost(preview_again(run, options))
     judged = judge_run(
         run,

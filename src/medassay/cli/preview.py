@@ -28,7 +28,7 @@ def confirm_cost(cost: "Preview", *, again: str = "") -> None:
     print_preview(cost, to_stderr=True)
     if not sys.stdin.isatty():
         names = ", ".join(cost.unpriced)
-        why = f"nobody knows what {names} costs (no price)" if names else "this costs money"
+        why = f"nobody knows what {names} will cost" if names else "this costs money"
         raise UsageError(f"{why}; --yes is needed where nobody can be asked")
     typer.confirm("Go on?", abort=True, err=True)
 

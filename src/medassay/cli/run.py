@@ -91,6 +91,7 @@ def command(
             raise UsageError("--again is for plans of one task; a suite is asked anew with --fresh")
         how = ExecutionOptions(
             preview=preview,
+            yes=yes,
             fresh=fresh,
             accept_failures=accept_failures,
             trust_code=trust_code,
@@ -101,11 +102,11 @@ def command(
     if options != SuiteOptions():
         raise UsageError("--suite, --model, --limit, --judge and --metric go without a plan")
     if preview:
-        print_preview(preview_plan(plan, workspace=workspace))
+        print_preview(preview_plan(plan, workspace=workspace, fresh=fresh))
         return
     trusted = trust_code or _may_execute(plan)
     if not yes and has_prices(plan):
-        confirm_cost(preview_plan(plan, workspace=workspace), again=again)
+        confirm_cost(preview_plan(plan, workspace=workspace, fresh=fresh), again=again)
     result = pipeline.run(
         plan,
         secrets=os.environ,

@@ -58,6 +58,7 @@ def run(
     preview: bool = typer.Option(
         False, "--plan", help="Say what all runs would ask and cost; banks are made, none is asked."
     ),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask before paid calls."),
     fresh: bool = typer.Option(
         False,
         "--fresh",
@@ -75,6 +76,7 @@ def run(
     options = SuiteOptions(suite=named, model=model, limit=limit, judge=judge, metric=metric)
     how = ExecutionOptions(
         preview=preview,
+        yes=yes,
         fresh=fresh,
         accept_failures=accept_failures,
         trust_code=trust_code,
@@ -187,6 +189,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a suite is run; each is an option of the command line."""
 
     preview: bool = False
+    yes: bool = False
     fresh: bool = False
     accept_failures: bool = False
     trust_code: bool = False
@@ -197,8 +200,9 @@ def run_command(
     path: Path | None, options: SuiteOptions, data: Path, workspace: str, how: ExecutionOptions
 ) -> None:
     """Run a suite, and print its values in one table."""
-    from medassay.cli.preview import confirm_code, print_preview
+    from medassay.cli.preview import confirm_code, confirm_cost, print_preview
     from medassay.cli.progress import watch
+    from medassay.runner.preview import priced
     from medassay.suite.report import short_sheet
     from medassay.suite.run import SuiteContext, preview_suite, run_suite
 
@@ -230,6 +234,8 @@ def run_command(
         # A list: all code is shown and asked about before any of it is executed.
         executes = [confirm_code(task, base, str(path)) for task in tasks]
         context = replace(context, trust_code=any(executes))
+    if not how.yes and priced(specs, specs):
+        confirm_cost(preview_suite(plan, specs, context))
     result = run_suite(plan, specs, context)
     tell_sheet(short_sheet(result), None)
     if not out.json:

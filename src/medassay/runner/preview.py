@@ -5,13 +5,14 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import structs
 
 from medassay.core.amount import NOTHING, Amount
 from medassay.core.canonical import canonical
+from medassay.core.records.completion import Completion
 from medassay.core.records.context_config import DEAF_TURNS, LONGEST_RESULT, ToolRules
 from medassay.core.records.manifest import JudgingRules
 from medassay.core.records.model import FREE, ModelSpec
@@ -24,7 +25,7 @@ from medassay.judging.queue import Answers, alike_key, queues, spot_check_grader
 from medassay.judging.sanitize import sanitize_answer, speaker_pattern
 from medassay.kinds.catalog import parser_of
 from medassay.kinds.read_answer import read_answer
-from medassay.model.spec import ModelsSource, load_models
+from medassay.model.spec import load_models
 from medassay.own_code.find import described
 from medassay.runner.ask import request_constant, sampling_of
 from medassay.runner.budget import (
@@ -87,7 +88,19 @@ class _PreviewCounter(msgspec.Struct):
         )
 
 
-def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> ModelPreview:
+class StoredReplies(Protocol):
+    """Where a preview looks for replies that need not be asked for."""
+
+    def get(self, key: str) -> Completion | None:
+        """Return the stored completion, None if there is none."""
+
+
+class _NoReplies:
+    def get(self, key: str) -> Completion | None:
+        return None
+
+
+def preview_model(schedule: Schedule, spec: ModelSpec, store: StoredReplies) -> ModelPreview:
     """Return calls, stored replies, and upper bounds of tokens and money for one model."""
     constant = canonical(request_constant(spec, sampling_of(spec, schedule.plan.seed)))
     counter = _PreviewCounter(spec)
@@ -117,7 +130,7 @@ JudgedCases = Mapping[
 
 
 def judged_cases(
-    schedule: Schedule, assignment: JudgeAssignment, store: ResponseStore
+    schedule: Schedule, assignment: JudgeAssignment, store: StoredReplies
 ) -> JudgedCases:
     """Return what judges would be shown, by the number of the trial.
 
@@ -159,7 +172,7 @@ def preview_judge(
     assignment: JudgeAssignment,
     spec: ModelSpec,
     judged: JudgedCases,
-    store: ResponseStore,
+    store: StoredReplies,
 ) -> ModelPreview:
     """Return calls, stored replies and upper bounds for one judge.
 
@@ -229,13 +242,11 @@ def preview_judging(
     return counter.preview()
 
 
-def priced(models_file: ModelsSource, names: Iterable[str]) -> bool:
+def priced(models: Mapping[str, ModelSpec], names: Iterable[str]) -> bool:
     """Return whether any of these entries has a price, or one that is not known, so that asking may
     cost money.
     """
-    specs = load_models(models_file)
-    prices = [specs[name].known_price for name in names if name in specs]
-    return any(price != FREE for price in prices)
+    return any(models[name].known_price != FREE for name in names if name in models)
 
 
 def preview_of(models: Sequence[ModelPreview]) -> Preview:
@@ -278,22 +289,24 @@ def preview(
     *,
     models: Sequence[ModelSpec] | None = None,
     workspace: Path | str | None = None,
+    fresh: bool = False,
 ) -> Preview:
     """Return what a run would ask, judges among it: calls, replies already stored, upper bounds.
 
     Parameters
     ----------
-    plan, models, workspace : as of `medassay.run`
+    plan, models, workspace, fresh : as of `medassay.run`
     """
     plan_read, base = opened_plan(plan)
     workspace = open_workspace(workspace or base, plan_read.hash)
     prepared = prepare(plan_read, base, workspace, models=models, assume_contexts=True)
     schedule, assignment = prepared.schedule, prepared.assignment
     with ResponseStore(workspace / "responses") as store:
-        rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
+        replies: StoredReplies = _NoReplies() if fresh else store
+        rows = [preview_model(schedule, spec, replies) for spec in schedule.specs.values()]
         if assignment is not None:
-            judged, judges = judged_cases(schedule, assignment, store), assignment.models.values()
-            rows += [preview_judge(schedule, assignment, spec, judged, store) for spec in judges]
+            judged, judges = judged_cases(schedule, assignment, replies), assignment.models.values()
+            rows += [preview_judge(schedule, assignment, spec, judged, replies) for spec in judges]
         _, last = latest(workspace / "runs", plan_read.hash)
         resumed = "" if last is None or last.sealed else last.id
         spent = spent_by(workspace, resumed, store) if resumed else NOTHING
@@ -327,4 +340,5 @@ def has_prices(plan: Path) -> bool:
     """Return whether any model or judge of a plan has a price, so that a run may cost money."""
     plan_read = load_plan(plan)
     models_file = plan.resolve().parent / plan_read.models_file
-    return priced(models_file, {*plan_read.models, *plan_read.judges, plan_read.substitute})
+    names = {*plan_read.models, *plan_read.judges, plan_read.substitute}
+    return priced(load_models(models_file), names)

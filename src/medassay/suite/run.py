@@ -29,7 +29,7 @@ from medassay.kinds.catalog import find_task
 from medassay.model.spec import load_models, named
 from medassay.prompt.own_template import is_file
 from medassay.runner.measure import text_measures_of
-from medassay.runner.preview import preview, preview_of
+from medassay.runner.preview import preview, preview_of, priced
 from medassay.runner.progress import ProgressFactory
 from medassay.runner.rejudge import JudgingOptions, judge_run
 from medassay.runner.replication import rerun_of
@@ -201,6 +201,7 @@ class _Work:
         """Return what all runs of the suite would ask; banks are made, nothing is called."""
         rows: dict[str, list[ModelPreview]] = {}
         lines: list[str] = []
+        uncounted: set[str] = set()
         for part in self._begin():
             if part.absent.get(ANSWERS):
                 lines.append(f"unavailable: {part.benchmark}: {part.absent[ANSWERS]}")
@@ -213,18 +214,22 @@ class _Work:
                         f"{part.benchmark}: judged by '{self._plan.judge}' once answers are there;"
                         " that is not counted here"
                     )
+                    if priced(self._specs, [self._plan.judge]):
+                        uncounted.add(self._plan.judge)
                     continue
                 path = self._written_plan(part, kind)
                 if path is None:
                     continue
-                counted_run = preview(path, workspace=self._means.workspace)
+                counted_run = preview(
+                    path, workspace=self._means.workspace, fresh=self._means.fresh
+                )
                 lines += [f"{part.benchmark}: {line}" for line in counted_run.limits]
                 lines += [line for line in counted_run.own_code if line not in lines]
                 for model in counted_run.models:
                     rows.setdefault(model.model, []).append(model)
-        return structs.replace(
-            preview_of([_together(models) for models in rows.values()]), limits=lines
-        )
+        counted = preview_of([_together(models) for models in rows.values()])
+        unpriced = sorted({*counted.unpriced, *uncounted})
+        return structs.replace(counted, unpriced=unpriced, limits=lines)
 
     def run(self) -> SuiteRun:
         parts = self._begin()
