@@ -307,6 +307,15 @@ def test_a_date_that_excel_made_of_an_option_is_refused(tmp_path):
         ("Frage,A,B,Rihctig\nWas?,x,y,A\n", "no column holds the key; --columns …,expected="),
         ("Nr,Frage,Antwort\n1,Was?,Das.\n1,Wer?,Der.\n", "row 3: id '1' stands in row 2, too"),
         ("Frage,A,B,Key\n", "no rows below the headings"),
+        (
+            "Frage,Zahl,Sprache\nWie viel?,12,Deutsch\n",
+            "'Sprache' holds 'Deutsch'; expected a code",
+        ),
+        ("Frage,Zahl,Sprache\nWie viel?,1.500,DE\n", "as 1500 and as 1,500"),
+        ("Frage,Zahl,Sprache\nWie viel?,1.500,da\n", "as 1500 and as 1,500"),
+        ("Frage,Zahl,Sprache\nWie viel?,1.500,sw\n", "'1.500' can be read as"),
+        ("Frage,1,2,3,Key\nWas?,2,3,4,2\n", "'2' names option B and is the text of option A"),
+        ('Frage,options,Key\nWas?,"[1,2]",1\n', "expected a list of non-empty texts"),
     ],
 )
 def test_what_is_wrong_with_a_sheet_is_named_by_its_place(tmp_path, text, says):
@@ -314,6 +323,14 @@ def test_what_is_wrong_with_a_sheet_is_named_by_its_place(tmp_path, text, says):
     with pytest.raises(InputError) as caught:
         load_table(tmp_path / "f.csv", {}, name="n", licence="x", domain="d")
     assert says in str(caught.value)
+
+
+def test_columns_with_numbers_for_names_are_options_and_keys_name_them(tmp_path):
+    for heads in ("1,2,3,4", "Option 1,Option 2,Option 3,Option 4"):
+        (tmp_path / "f.csv").write_text(f"Frage,{heads},Richtig\nWas?,a,b,c,d,2\nWo?,e,f,g,h,D\n")
+        bank = load_table(tmp_path / "f.csv", {}, name="n", licence="x", domain="d")
+        assert [item.target.expected for item in bank.items] == ["B", "D"]
+        assert bank.items[1].options == ("e", "f", "g", "h")
 
 
 def test_two_headings_of_one_meaning_are_told_with_the_command_that_settles_it(tmp_path, cli):
@@ -358,7 +375,7 @@ def test_a_key_may_be_an_option_in_other_capitals(tmp_path):
         ("Was?,eins,,drei,A,,", "row 2: option B (column 'b') is empty, and one behind it is not"),
         ("Was?,,,,foo,,", "'foo', and the row has no options; expected a number"),
         ("Was?,,,,,,", "row 2: nothing says what counts as right"),
-        ("Was?,B,A,drei,A,,", "'A' is the letter of option A and the text of option B"),
+        ("Was?,B,A,drei,A,,", "'A' names option A and is the text of option B"),
         ("Was?,,,,,1.500,", "'1.500' can be read as 1500 and as 1,500; write one of these"),
         ("Was?,,,,,viel,", "'viel'; expected a number, two with a dash"),
         ("Was?,x,y,,A,,vielleicht", "field 'harm': 'vielleicht'; expected yes or no"),

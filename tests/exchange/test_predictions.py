@@ -57,6 +57,11 @@ def test_blank_predictions_stay_in_the_denominator(tmp_path):
             COLUMNS,
             "row 3: item 'q1' has key 'C' here and 'A'",
         ),
+        (
+            f"{HEAD.strip()},c\nq1,a,d,A,A,c1\nq1,b,d,A,A,k1\n",
+            {**COLUMNS, "cluster": "c"},
+            "row 3: item 'q1' is in cluster 'k1' here and in 'c1' in an earlier row",
+        ),
         (HEAD + "q1,,d,A,A\n", COLUMNS, "row 2: 'model' is empty"),
         (HEAD + "q1,a,d,A,\n", COLUMNS, "row 2: 'key' is empty"),
         (HEAD + "q1,a,overall,A,A\n", COLUMNS, "row 2: 'domain' is 'overall'"),

@@ -36,6 +36,8 @@ GOOD = {"id": "m", "provider": "openai_compatible", "url": "http://localhost:1/v
         ({**GOOD, "price": {"input": -1.0}}, "'price'"),
         ({**GOOD, "token_parameter": "messages"}, "set by medassay itself"),
         ({**GOOD, "extra_body": {"model": "x"}}, "set by medassay itself"),
+        ({**GOOD, "extra_body": {"a": [{"token": "t"}]}}, "'token' looks like a secret"),
+        ({**GOOD, "extra_body": {"meta": {"api_key": "k"}}}, "'api_key' looks like a secret"),
         ({**GOOD, "url": "http://"}, "expected http://host"),
         ({**GOOD, "url": "http://[::"}, "expected http://host"),
         ({**GOOD, "url": "http://h:99999"}, "expected http://host"),

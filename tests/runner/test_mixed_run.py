@@ -347,6 +347,17 @@ def test_pairs_are_compared_metric_by_metric_and_a_gate_asks_which(mixed, cli):
     assert "has no 'bleu'; it has accuracy, chrf" in errors
 
 
+def test_a_gate_asks_which_metric_where_one_is_of_one_domain_alone(tmp_path, cli):
+    tax = ({**item, "id": f"tax-{item['id']}"} for item in makers.many_items(12, "tax"))
+    bank_items = [*makers.many_items(12), *tax, *text_items(16)]
+    makers.write_bank(tmp_path / "bank", bank_items, domains=["law", "tax"])
+    makers.write_models(tmp_path, student(), student("poor", reply="No."))
+    run = medassay.run(makers.write_plan(tmp_path, models=["good", "poor"]), secrets={})
+    gate = ("compare", run.path, "--only", "poor,good", "--gate", "noninferior:0.9")
+    code, _, errors = cli(*gate)
+    assert (code, "several metrics (accuracy, chrf)" in errors) == (3, True), errors
+
+
 def test_runs_of_other_models_join_with_all_metrics(mixed, tmp_path):
     plan = workspace(tmp_path, student("late", REFERENCE, family="gamma"))
     late = medassay.run(plan, secrets={})

@@ -33,7 +33,14 @@ _NUMBER = re.compile(
     rf"\s*({_DIGITS})\s*(?:(±|\+/-)\s*({_DIGITS})|(?:-|–|—|\.\.|to|bis)\s*({_DIGITS}))?\s*",
     re.IGNORECASE,
 )
-_DECIMAL_COMMA = ("de", "es", "fr", "it", "pt", "nl")  # languages that write 4,5
+# Languages that write 4,5 and those that write 4.5; of others nobody here knows.
+_DECIMAL_COMMA = (
+    *("de", "es", "fr", "it", "pt", "nl", "da", "sv", "nb", "nn", "no", "fi", "is", "pl", "cs"),
+    *("sk", "sl", "hr", "sr", "bg", "ro", "hu", "el", "tr", "ru", "uk", "lt", "lv", "et", "id"),
+    *("vi", "ca", "gl", "eu"),
+)
+_DECIMAL_POINT = ("en", "zh", "ja", "ko", "th", "he", "hi", "bn")
+_LANGUAGE = re.compile("[a-z]{2,3}(-[a-z0-9]+)*")
 
 
 class QuestionTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,10 +131,11 @@ def bank_of_table(
     row_of: dict[str, int] = {}  # by id
     for row, cells in table.rows:
         where = f"{path.name} row {row}"
-        values = {key: cells.get(column, "") for key, column in columns.items()}
+        texts = {key: cells.get(column, "") for key, column in columns.items()}
+        values = _with_code(texts, columns, where)
         told = values.get("language") or language
-        comma = told.partition("-")[0] in _DECIMAL_COMMA if told else None
-        if comma is None and not looks_german(table.header):
+        comma = _has_decimal_comma(told) if told else None
+        if not told and not looks_german(table.header):
             comma = False
         _refuse_dates(values, columns, where)
         record = _record(values, columns, where, comma=comma)
@@ -141,6 +149,27 @@ def bank_of_table(
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
     return draft.bank()
+
+
+def _with_code(
+    values: Mapping[str, str], columns: Mapping[str, str], where: str
+) -> Mapping[str, str]:
+    """Return the cells of a row with its language, if it names one, as a code in small letters."""
+    if not (told := values.get("language", "")):
+        return values
+    code = told.casefold()
+    if not _LANGUAGE.fullmatch(code):
+        raise InputError(
+            f"{where}: column '{columns['language']}' holds '{told:.40}'; expected a code, as de or"
+            " en"
+        )
+    return {**values, "language": code}
+
+
+def _has_decimal_comma(language: str) -> bool | None:
+    """Return whether a language writes 4,5; None where nobody here knows."""
+    name = language.partition("-")[0]
+    return True if name in _DECIMAL_COMMA else False if name in _DECIMAL_POINT else None
 
 
 def _refuse_dates(cells: Mapping[str, str], columns: Mapping[str, str], where: str) -> None:
@@ -325,7 +354,7 @@ def _number(text: str, where: str, *, comma: bool | None) -> float:
         if with_point != with_comma:
             raise InputError(
                 f"{where}: '{text}' can be read as {with_point:g} and as {with_comma:g}; --language"
-                " says how its numbers are written"
+                " says how its numbers are written, or write them without thousands"
             )
         return with_point
     decimal, grouping = (",", ".") if comma else (".", ",")
@@ -371,17 +400,21 @@ def _key(key: str, options: Sequence[str], columns: Mapping[str, str], where: st
             if column
             else f"{where}: no column holds the key; --columns …,expected=COLUMN names it"
         )
-    at = letter_index(key.rstrip(".) "))
+    sign = key.rstrip(".) ")
+    at = letter_index(sign)
+    if at is None and sign.isdecimal():  # of a column that is called 2, or Option 2
+        named = {re.sub(r"\D", "", columns.get(letter, "")): n for n, letter in enumerate(LETTERS)}
+        at = named.get(sign)
     if at is not None and at < len(options):
         if key in options and options.index(key) != at:
             raise InputError(
-                f"{where}: field 'expected': '{key}' is the letter of option {LETTERS[at]} and the"
-                f" text of option {LETTERS[options.index(key)]}; give the letter as '{key})'"
+                f"{where}: field 'expected': '{key}' names option {LETTERS[at]} and is the text of"
+                f" option {LETTERS[options.index(key)]}; give the letter as '{LETTERS[at]})'"
             )
         return LETTERS[at]
     if key in options:
         return LETTERS[options.index(key)]
-    alike = [n for n, option in enumerate(options) if option.casefold() == key.casefold()]
+    alike = [n for n, option in enumerate(options) if str(option).casefold() == key.casefold()]
     if len(alike) == 1:
         return LETTERS[alike[0]]
     raise InputError(

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 import msgspec
 
@@ -142,6 +143,11 @@ def _by_headings(header: Sequence[str], file: str) -> dict[str, str]:
             clash = clash if clash[0] else (key, name)
         else:
             columns[key] = name
+    if not any(key in LETTERS for key in columns):  # 1, 2, 3 … can be nothing else
+        numbered = {plain_heading(name): name for name in header}
+        signs = list(takewhile(numbered.__contains__, map(str, range(1, len(LETTERS) + 1))))
+        if len(signs) > 1:
+            columns |= zip(LETTERS, (numbered[sign] for sign in signs), strict=False)
     answers = [name for name in header if plain_heading(name) in _ANSWER]
     choosing = "options" in columns or any(key in LETTERS for key in columns)
     meaning = "expected" if choosing and "expected" not in columns else "reference"

@@ -121,7 +121,8 @@ class Comparison(Tabular):
             When there are more pairs.
         """
         overall = [pair for pair in self.pairs if pair.domain == self.pairs[0].domain]
-        metrics = sorted({str(pair.metric) for pair in overall if pair.metric})
+        # Pairs of a metric of one domain stand under its name, not among those over all.
+        metrics = sorted({str(pair.metric) for pair in self.pairs if pair.metric})
         if len(metrics) > 1:
             raise InputError(
                 f"--gate: the runs have several metrics ({', '.join(metrics)}); name one with"

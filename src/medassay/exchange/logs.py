@@ -217,7 +217,7 @@ def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> in
     check_prediction(prediction)
     item = names.of(prediction)
     existing = base.execute(
-        "SELECT key FROM item WHERE domain = ? AND item = ?", (prediction.domain, item)
+        "SELECT key, cluster FROM item WHERE domain = ? AND item = ?", (prediction.domain, item)
     ).fetchone()
     if existing is None:
         values = (
@@ -236,6 +236,11 @@ def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> in
         raise InputError(
             f"{prediction.where}: item '{prediction.item}' has key '{prediction.key}' here and"
             f" '{existing[0]}' in an earlier row"
+        )
+    elif existing[1] != prediction.cluster:
+        raise InputError(
+            f"{prediction.where}: item '{prediction.item}' is in cluster '{prediction.cluster}'"
+            f" here and in '{existing[1]}' in an earlier row; all rows of an item need the same"
         )
     add_trial(base, prediction, item)
     return 1

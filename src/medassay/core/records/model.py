@@ -1,7 +1,7 @@
 """`ModelSpec`, an entry of models.json, and `Chat`, what a provider offers."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -450,7 +450,9 @@ _SECRET = re.compile(
     r"(sk|key|tok|hf|gsk|xai|gh[pousr]|glpat)[-_][A-Za-z0-9_\-]{12,}|AIza[A-Za-z0-9_\-]{20,}"
     r"|AKIA[A-Z0-9]{16}|(?i:bearer)\s+\S{8,}"
 )
-_SECRET_KEY = re.compile(r"(?i)(api[-_]?key|authorization|password|secret|(access|auth)[-_]?token)")
+_SECRET_KEY = re.compile(
+    r"(?i)(api[-_]?key|authorization|password|secret|(access|auth)[-_]?token|^token$)"
+)
 _URL_WITH_SECRET = re.compile(r"(?i)[^/]*//([^/?#]*@|[^?#]*\?[^#]*(key|token|secret|password)=)")
 # Entries that runs remember were made under the rules of their day: what was sealed is read.
 FROM_A_RUN: ContextVar[bool] = ContextVar("FROM_A_RUN", default=False)
@@ -480,9 +482,8 @@ def _of_secrets(spec: ModelSpec) -> Iterator[str]:
             continue
         if any(_SECRET.search(text) for text in texts_in(getattr(spec, spec_field.name))):
             yield f"field '{spec_field.name}': {advice}"
-    for name, value in spec.extra_body.items():
-        if _SECRET_KEY.search(name) and isinstance(value, str) and value:
-            yield f"field 'extra_body': '{name}' {advice}"
+    for name in _secret_keys(spec.extra_body):
+        yield f"field 'extra_body': '{name}' {advice}"
     if _URL_WITH_SECRET.match(spec.url):
         yield f"field 'url': holds a user, password or key; {advice.partition('; ')[2]}"
     for field_name, names in (
@@ -491,6 +492,18 @@ def _of_secrets(spec: ModelSpec) -> Iterator[str]:
     ):
         if not all(_VARIABLE.fullmatch(name) for name in names):
             yield f"field '{field_name}': expected the name of an environment variable"
+
+
+def _secret_keys(value: Any) -> Iterator[str]:
+    """Yield the keys at any depth of a JSON value that name a secret and hold a text."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if _SECRET_KEY.search(name) and isinstance(inner, str) and inner:
+                yield name
+            yield from _secret_keys(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _secret_keys(inner)
 
 
 def _of_script(spec: ModelSpec) -> Iterator[str]:
