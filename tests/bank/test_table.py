@@ -314,6 +314,8 @@ def test_a_date_that_excel_made_of_an_option_is_refused(tmp_path):
         ("Frage,Zahl,Sprache\nWie viel?,1.500,DE\n", "as 1500 and as 1,500"),
         ("Frage,Zahl,Sprache\nWie viel?,1.500,da\n", "as 1500 and as 1,500"),
         ("Frage,Zahl,Sprache\nWie viel?,1.500,sw\n", "'1.500' can be read as"),
+        ("Frage,A,B,options,Key\nWas?,a,b,x|y,A\n", "'options' and those of options A, B … are"),
+        ("Frage,A,B,,,Key\nWas?,a,b,lost,,A\n", "row 2: 'lost' stands in a column without a head"),
         ("Frage,1,2,3,Key\nWas?,2,3,4,2\n", "'2' names option B and is the text of option A"),
         ('Frage,options,Key\nWas?,"[1,2]",1\n', "expected a list of non-empty texts"),
     ],
@@ -331,6 +333,17 @@ def test_columns_with_numbers_for_names_are_options_and_keys_name_them(tmp_path)
         bank = load_table(tmp_path / "f.csv", {}, name="n", licence="x", domain="d")
         assert [item.target.expected for item in bank.items] == ["B", "D"]
         assert bank.items[1].options == ("e", "f", "g", "h")
+
+
+def test_sheets_that_are_not_read_are_named(tmp_path, cli, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    book = openpyxl.Workbook()
+    for sheet in (book.active, book.create_sheet("Two")):
+        for row in (["Frage", "Antwort"], ["Was?", "Das."]):
+            sheet.append(row)
+    book.save("f.xlsx")
+    code, _, said = cli("bank", "import", "xlsx", "f.xlsx", "--name", "f")
+    assert (code, "the first sheet is read; not read: Two" in said) == (0, True), said
 
 
 def test_two_headings_of_one_meaning_are_told_with_the_command_that_settles_it(tmp_path, cli):

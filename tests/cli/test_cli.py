@@ -254,7 +254,11 @@ def test_doctor_knows_every_extra_of_the_package():
 
 
 def test_who_declines_is_not_told_that_something_was_stopped(cli, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    answers = io.StringIO("n\n")
+    monkeypatch.setattr("sys.stdin", answers)
+    code, _, errors = cli("forget", "X", "--reason", "r")
+    assert (code, "--yes is needed" in errors) == (2, True)
+    answers.isatty = lambda: True
     code, _, errors = cli("forget", "X", "--reason", "r")
     assert code == 130
     assert "declined; nothing was changed" in errors

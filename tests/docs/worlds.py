@@ -172,8 +172,9 @@ def one_machine(world: World) -> None:
 
 def check_a_board(world: World) -> None:
     one_machine(world)
-    medassay.publish(world.run(), world.folder, publication="first")
-    world.stand_ins[r"<publication>"] = "first"
+    medassay.publish(world.run(), world.folder / "site", publication="first")
+    world.stand_ins[r"p/<publication>"] = "site/p/first"
+    world.stand_ins[r"verify \."] = "verify site"
 
 
 def choose_models(world: World) -> None:

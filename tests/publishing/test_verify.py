@@ -220,6 +220,16 @@ def test_publishing_twice_changes_nothing_and_equal_data_give_equal_trees(sealed
     assert verify(site).ok
 
 
+def test_a_folder_that_holds_something_else_is_no_place_for_a_site(sealed, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/mine.txt").write_text("mine")
+    with pytest.raises(GateError, match=r"holds other files \(mine\.txt\)"):
+        medassay.publish(sealed[0], tmp_path / "site")
+    assert [path.name for path in (tmp_path / "site").iterdir() if path.name[0] != "."] == [
+        "mine.txt"
+    ]
+
+
 def test_a_publication_that_was_killed_before_its_line_is_finished_by_the_same_call(
     sealed, tmp_path, monkeypatch
 ):

@@ -277,7 +277,11 @@ def numbered_csv(
                         f" expected one for each (a '{form.separator}' inside a cell needs quotes)"
                     )
                 if cells:
-                    yield number, dict(zip(names, cells, strict=True))
+                    record = dict(zip(names, cells, strict=True))
+                    # Of several columns without a name a record holds the last alone.
+                    if names.count("") > 1 and not record[""]:
+                        record[""] = "".join(c for n, c in zip(names, cells, strict=True) if not n)
+                    yield number, record
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a CSV table") from None
     except (UnicodeDecodeError, csv.Error) as error:

@@ -67,8 +67,24 @@ def read_rows(path: Path, form: TableForm = USUAL) -> Iterator[tuple[int, dict[s
         if not at:
             refuse_twice(path, [str(name).strip() for name in cells])
         stripped = {str(name).strip(): cell.strip() for name, cell in cells.items()}
+        if nameless := stripped.pop("", ""):
+            raise _without_heading(path, row, nameless)
         if any(stripped.values()):
             yield row, stripped
+
+
+def _without_heading(path: Path, row: int, text: str) -> InputError:
+    return InputError(
+        f"{path.name} row {row}: '{text:.40}' stands in a column without a heading; give it one"
+    )
+
+
+def sheets_of(path: Path) -> list[str]:
+    """Return the names of the sheets of a workbook, of which `read_rows` reads the first."""
+    import openpyxl
+
+    with _unreadable(path, ""):
+        return list(openpyxl.load_workbook(path, read_only=True).sheetnames)
 
 
 def is_workbook(path: Path) -> bool:
@@ -122,10 +138,7 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                     )
             for name, text in zip_longest(header, texts, fillvalue=""):
                 if text and not name:
-                    raise InputError(
-                        f"{path.name} row {row}: '{text:.40}' stands in a column without a heading;"
-                        " give it one"
-                    )
+                    raise _without_heading(path, row, text)
             yield row, {name: text for name, text in zip(header, texts, strict=False) if name}
     finally:
         book.close()

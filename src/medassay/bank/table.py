@@ -261,6 +261,11 @@ def _options(
                 f"{where}: option {letter} (column '{columns[letter]}') is empty, and one behind it"
                 " is not; the key could mean either: fill it, or move the options together"
             )
+    if texts and cells.get("options"):
+        raise InputError(
+            f"{where}: column '{columns['options']}' and those of options A, B … are both filled;"
+            " empty one of the two"
+        )
     if texts and letters[: len(texts)] != list(LETTERS[: len(texts)]):
         missing = next(letter for letter in LETTERS if letter not in letters)
         raise InputError(

@@ -378,6 +378,7 @@ def _import_table(
 ) -> None:
     """Say how the columns of a table of questions are understood, then make a bank of them."""
     from medassay.bank.delimited import USUAL
+    from medassay.bank.spreadsheet import is_workbook, sheets_of
     from medassay.bank.table import bank_of_table, read_table
     from medassay.bank.table_columns import DOCUMENT, looks_german
 
@@ -386,6 +387,8 @@ def _import_table(
         raise UsageError(f"--language: '{language}'; expected a code, as de or en")
     form = _form_of(path, encoding) if kind == "csv" else USUAL
     table = read_table(path, columns, form)
+    if is_workbook(path) and (others := sheets_of(path)[1:]):
+        out.say(f"  the first sheet is read; not read: {', '.join(others)}")
     if may_leave and DOCUMENT not in table.columns:
         raise UsageError("--may-leave is for reports and tables with a column of records")
     unused = [column for column in table.understood if not column.key]

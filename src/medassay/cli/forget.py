@@ -1,10 +1,13 @@
 """`medassay forget ITEM`: what the law wants gone."""
 
+import sys
+
 import typer
 
 from medassay.cli import location
 from medassay.cli.output import out
 from medassay.core.clock import now
+from medassay.errors import UsageError
 
 
 def command(
@@ -21,6 +24,8 @@ def command(
     from medassay.publishing.tombstone import forget
 
     if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("this deletes for good; --yes is needed where nobody can be asked")
         typer.confirm(
             f"Delete the text of '{item}' and every reply about it for good?",
             abort=True,

@@ -135,8 +135,8 @@ def refuse_key_inside(site: Path, signer: Signer | None) -> None:
 
 
 def refuse_foreign(site: Path, publication: str) -> None:
-    """Refuse a site with a publication that its ledger does not know, save the one being
-    published.
+    """Refuse a site with a publication that its ledger does not know, save the one being published,
+    and a folder that is no site yet and holds something else.
     """
     logged = {entry.event.publication for entry in read_ledger(site)}
     present = {path.parent.name for path in (site / "p").glob("*/index.html")}
@@ -145,6 +145,12 @@ def refuse_foreign(site: Path, publication: str) -> None:
         raise GateError(
             f"{site}: p/{strange[0]} is not in {LEDGER}; publish that one again if its publication"
             " was interrupted, else bring the ledger back or publish into a new folder"
+        )
+    others = sorted(path.name for path in site.iterdir() if not path.name.startswith("."))
+    if not logged and others not in ([], ["p"]):
+        raise GateError(
+            f"{site}: holds other files ({', '.join(others[:3])}), and `verify` refuses a site with"
+            " files that are not its own; publish into a new folder"
         )
 
 
