@@ -13,9 +13,6 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# No test trusts anybody's certificates but its own: aiohttp reads those of the system twice at its
-# import, a tenth of a second of each of the hundreds of processes.
-os.environ |= {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
 # Tests make many objects and few circles, collecting them makes none: looking for circles after
 # every 700 objects, as Python does unless told otherwise, costs more than what is found.
 gc.set_threshold(20_000)

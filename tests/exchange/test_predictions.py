@@ -90,6 +90,12 @@ def test_bad_tables_name_row_and_column_and_leave_nothing(tmp_path, text, column
     assert not any((tmp_path / "runs").glob("*")) if (tmp_path / "runs").exists() else True
 
 
+def test_empty_rows_of_a_table_are_passed_over(tmp_path):
+    path = table(tmp_path, HEAD + "q1,a,d,A,A\n,,,,\nq2,a,d,A,B\n,,,,\n")
+    run = import_predictions(path, COLUMNS, runs=tmp_path / "runs")
+    assert medassay.leaderboard(run).domains["d"][0]["n"] == 2
+
+
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_ten_real_models_become_a_board(data, tmp_path):

@@ -17,7 +17,7 @@ from medassay.bank.serialize import item_record
 from medassay.core.canonical import content_hash
 from medassay.core.catch import caught
 from medassay.core.entry_point import load
-from medassay.core.json import parse_json
+from medassay.core.json import parse_json, record_as
 from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
@@ -215,10 +215,7 @@ def read_document(path: Path, kind: type[Document]) -> Document:
     InputError
         Where it is no JSON, or a field is absent or of another type.
     """
-    try:
-        return msgspec.convert(read_json(path), kind)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{path.name}: {error}") from None
+    return record_as(read_json(path), kind, path.name, InputError)
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
@@ -278,9 +275,9 @@ def numbered_csv(
                     )
                 if cells:
                     record = dict(zip(names, cells, strict=True))
-                    # Of several columns without a name a record holds the last alone.
-                    if names.count("") > 1 and not record[""]:
-                        record[""] = "".join(c for n, c in zip(names, cells, strict=True) if not n)
+                    if names.count("") > 1:  # of which it would hold the last alone
+                        nameless = (c for n, c in zip(names, cells, strict=True) if not n)
+                        record |= {"": "".join(nameless)}
                     yield number, record
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a CSV table") from None

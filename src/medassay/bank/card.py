@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from medassay.core.json import unchecked
+from medassay.core.json import record_as, unchecked
 from medassay.core.records.card_object import CardObject
 from medassay.core.toml import load_toml
 from medassay.errors import InputError
@@ -67,10 +67,7 @@ def read_card(folder: Path) -> BankCard:
 
 def card_from(document: CardObject, folder: Path) -> BankCard:
     """Return the card in a document that `read_card_document` checked; raises as `read_card`."""
-    try:
-        return msgspec.convert(document, BankCard)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{folder.resolve().name}/bank.toml: {error}") from None
+    return record_as(document, BankCard, f"{folder.resolve().name}/bank.toml", InputError)
 
 
 def read_card_document(folder: Path) -> CardObject:

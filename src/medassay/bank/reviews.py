@@ -5,7 +5,6 @@ It is no part of a version, as `CHANGES.md` is none: items stay what they are wh
 them.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 
 from medassay.core.canonical import canonical
+from medassay.core.files import write_synced
 from medassay.core.json import parse_json
 from medassay.errors import InputError
 
@@ -101,8 +101,5 @@ def _plain(record: msgspec.Struct) -> dict[str, Any]:
 def _write(path: Path, entries: Sequence[ReviewedBank]) -> None:
     line = canonical(_plain(_ReviewsFile(tuple(entries)))) + b"\n"
     part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
-        file.write(line)
-        file.flush()
-        os.fsync(file.fileno())
+    write_synced(part, line)
     part.replace(path)

@@ -159,10 +159,7 @@ def _with_code(
         return values
     code = told.casefold()
     if not _LANGUAGE.fullmatch(code):
-        raise InputError(
-            f"{where}: column '{columns['language']}' holds '{told:.40}'; expected a code, as de or"
-            " en"
-        )
+        raise InputError(f"{where}: field 'language': '{told:.40}'; expected a code, as de or en")
     return {**values, "language": code}
 
 
@@ -263,8 +260,8 @@ def _options(
             )
     if texts and cells.get("options"):
         raise InputError(
-            f"{where}: column '{columns['options']}' and those of options A, B … are both filled;"
-            " empty one of the two"
+            f"{where}: field 'options' and columns of options A, B … are both filled; empty one of"
+            " the two"
         )
     if texts and letters[: len(texts)] != list(LETTERS[: len(texts)]):
         missing = next(letter for letter in LETTERS if letter not in letters)

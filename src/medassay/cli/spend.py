@@ -52,8 +52,8 @@ def command(
         return
     if any(row.open.calls for row in rows):
         out.say(
-            "open: requests that timed out or lost their connection, at their upper bound,"
-            " since vendors bill what was generated for them"
+            "open: requests that timed out, lost their connection or came back without their usage,"
+            " at their upper bound, since vendors bill what was generated for them"
         )
     for name, bound in bounds.items():
         out.say(f"bound of the workspace, {name}: {bound:g} (medassay.toml)")

@@ -1,6 +1,7 @@
 """Write files of lines, and folders that come to be whole."""
 
 import errno
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +30,14 @@ def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
         if error.errno in DISK_FULL:
             error.filename = str(path)  # Python names no file that was open already
         raise
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Write a file, which is on the disk when this returns."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @contextmanager

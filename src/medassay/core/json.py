@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from medassay.core.small_file import utf16_problem
-from medassay.errors import InputError, IntegrityError
+from medassay.errors import InputError, IntegrityError, MedassayError
 
 T = TypeVar("T")
 R = TypeVar("R", bound=msgspec.Struct)
@@ -58,18 +58,20 @@ def parse_json(data: bytes, where: str) -> Any:
         raise InputError(f"{where}: {problem}") from None
 
 
-def record_as(value: Any, kind: type[T], where: str) -> T:
+def record_as(
+    value: Any, kind: type[T], where: str, wrong: type[MedassayError] = IntegrityError
+) -> T:
     """Return a JSON value as a record, or another type.
 
     Raises
     ------
     IntegrityError
-        Saying `where`, and which field is wrong.
+        Or the error that is named: saying `where`, and which field is wrong.
     """
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise IntegrityError(f"{where}: {error}") from None
+        raise wrong(f"{where}: {error}") from None
 
 
 def unchecked(value: Mapping[str, Any], kind: type[R]) -> R:

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.json import record_as
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest
 from medassay.exchange.prediction import (
     Prediction,
     PredictionFile,
     lenient_json,
-    log_record,
     number_or_none,
 )
 
@@ -104,9 +104,9 @@ def read(path: Path, *, metric: str = "") -> PredictionFile:
         f"{folder}: no run of HELM; expected {SPEC} with name and adapter_spec.model, and {STATS}"
         " with a list of stats for each instance"
     )
-    spec = log_record(lenient_json((folder / SPEC).read_bytes(), SPEC), _Spec, expected)
+    spec = record_as(lenient_json((folder / SPEC).read_bytes(), SPEC), _Spec, expected, InputError)
     documents = lenient_json((folder / STATS).read_bytes(), STATS)
-    stats = log_record(documents, list[_Instance], expected)
+    stats = record_as(documents, list[_Instance], expected, InputError)
     names = list(dict.fromkeys(stat.name.name for row in stats for stat in row.stats))
     metric_taken = metric or next((name for name in _FIRST if name in names), "")
     if metric_taken not in names:
@@ -158,7 +158,9 @@ def _texts_by_instance(folder: Path) -> dict[tuple[str, int], tuple[str | None, 
     if not path.is_file():
         return {}
     expected = f"{path}: expected request_states with instance and result"
-    document = log_record(lenient_json(path.read_bytes(), STATE), _ScenarioState, expected)
+    document = record_as(
+        lenient_json(path.read_bytes(), STATE), _ScenarioState, expected, InputError
+    )
     replies: dict[tuple[str, int], tuple[str | None, str | None, str]] = {}
     for state in document.request_states:
         instance = state.instance

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from medassay.core.json import record_as
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest
 from medassay.exchange.prediction import (
@@ -15,7 +16,6 @@ from medassay.exchange.prediction import (
     PredictionFile,
     UnfinishedLog,
     lenient_json,
-    log_record,
     number_or_none,
 )
 
@@ -108,14 +108,14 @@ def read(path: Path, *, scorer: str = "") -> PredictionFile:
     """
     digest = file_digest(path)
     expected = f"{path}: no log of Inspect; expected 'eval' with task and model"
-    header = log_record(_header(path), _Header, expected)
+    header = record_as(_header(path), _Header, expected, InputError)
     spec = header.eval
     if header.status != "success":
         raise UnfinishedLog(path, f"its status is '{header.status}'")
     # A scorer that gives several values has a score of each name; samples file them under the
     # scorer.
     expected = f"{path}: no log of Inspect; expected results with scores"
-    results = log_record(header.results or {}, _Results, expected)
+    results = record_as(header.results or {}, _Results, expected, InputError)
     names = {score.name: score.scorer or score.name for score in results.scores or ()}
     if not names or (scorer and scorer not in names):
         listed = ", ".join(names) or "none"
@@ -194,7 +194,7 @@ def _predictions(
     scored = n_asked = 0
     for where, document in _samples(path):
         expected = f"{where}: no sample of Inspect; expected id, epoch, output and scores"
-        sample = log_record(document, _InspectSample, expected)
+        sample = record_as(document, _InspectSample, expected, InputError)
         score = (sample.scores or {}).get(scorer)
         value = None if score is None else score.value
         if isinstance(value, dict):

@@ -74,20 +74,6 @@ class PredictionFile(msgspec.Struct, frozen=True, kw_only=True):
     entries: Mapping[str, ModelSpec] = msgspec.field(default_factory=dict)
 
 
-def log_record(value: Any, kind: type[T], expected: str) -> T:
-    """Return a part of another tool's log as a record.
-
-    Raises
-    ------
-    InputError
-        Saying what was expected, and which field is wrong.
-    """
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{expected}: {error}") from None
-
-
 def lenient_json(data: bytes, where: str) -> Any:
     """Return parsed JSON that may hold NaN and infinities, as Python writes them.
 

@@ -151,6 +151,8 @@ def read_predictions(table: Path, columns: Mapping[str, str]) -> Generator[Predi
                             f"{table.name}: no column '{column}' (for {name}); found"
                             f" {columns_found}"
                         )
+            if not any(cell.strip() for cell in cells.values()):  # Excel leaves some at the end
+                continue
             texts = {name: (cells[column] or "").strip() for name, column in columns.items()}
             row = msgspec.convert(texts, _Cells)
             yield _prediction(row, f"{table.name} row {number}", scored="score" in columns)

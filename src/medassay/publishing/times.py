@@ -23,7 +23,6 @@ from medassay.core.records.completion import Usage
 from medassay.core.records.manifest import RunMachine, RunModel
 from medassay.core.records.model import Price
 from medassay.core.records.target import OPEN_FORMS
-from medassay.errors import IntegrityError
 from medassay.model.spec import remembered_price
 from medassay.report.times import TimesRow
 from medassay.storage.journal import VERDICTS
@@ -230,10 +229,7 @@ def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
 
 def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
     """Return the times that the seal of a public copy keeps."""
-    try:
-        sealed_times = msgspec.convert(rows, list[_SealedTimes])
-    except msgspec.ValidationError as error:
-        raise IntegrityError(f"seal.json: withheld.times: {error}") from None
+    sealed_times = record_as(rows, list[_SealedTimes], "seal.json: withheld.times")
     times_by_key = {}
     for row in sealed_times:
         sums = {name: getattr(row, name) for name in Times.__struct_fields__}

@@ -14,11 +14,11 @@ import numpy as np
 
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
+from medassay.core.json import record_as
 from medassay.core.records.rerun import Rerun, RerunCell, RerunOf, Tolerance
 from medassay.core.records.sealed_object import FindingObject
 from medassay.core.records.task import Task
 from medassay.core.records.trial import CellKey, Trial
-from medassay.errors import IntegrityError
 from medassay.statistic.draws import number_clusters
 from medassay.statistic.interval.effective import effective_interval
 from medassay.storage.records import read_scored_trials
@@ -122,10 +122,7 @@ def rerun_of(run: Run) -> Rerun | None:
     """Return how a fresh run differs from the stored one; None for other runs."""
     if not (run.path / RERUN).is_file():
         return None
-    try:
-        return msgspec.convert(read_document(run.path / RERUN), Rerun)
-    except msgspec.ValidationError as error:
-        raise IntegrityError(f"{RERUN}: {error}") from None
+    return record_as(read_document(run.path / RERUN), Rerun, RERUN)
 
 
 def _differences(

@@ -8,7 +8,6 @@ can tell whether anything before it was changed.
 
 import fcntl
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from medassay.core.canonical import canonical
+from medassay.core.files import write_synced
 from medassay.core.json import parse_json
 from medassay.core.ledger import LEDGER, PUBLICATION_ID, LedgerEntry, LedgerObject
 from medassay.errors import IncompleteError, InputError, IntegrityError
@@ -144,10 +144,7 @@ def append_entry(folder: Path, record: LedgerObject, signer: Signer | None = Non
     path = folder / LEDGER
     before = path.read_bytes() if path.exists() else b""
     part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        file.write(before + canonical(line) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    write_synced(part, before + canonical(line) + b"\n")
     part.chmod(0o644)
     part.replace(path)
     return LedgerEntry(record=record, prev=prev, hash=line_hash, signature=signature)

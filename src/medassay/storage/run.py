@@ -12,11 +12,10 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-import msgspec
-
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.files import write_synced
 from medassay.core.frame import Records, table_html
-from medassay.core.json import parse_record
+from medassay.core.json import parse_record, record_as
 from medassay.core.private import make_folder
 from medassay.core.records.item import Item
 from medassay.core.records.leaderboard import Leaderboard
@@ -112,10 +111,7 @@ class Run:
     @cached_property
     def manifest(self) -> Manifest:
         """Return what the run was made with."""
-        try:
-            return msgspec.convert(self.manifest_document, Manifest)
-        except msgspec.ValidationError as error:
-            raise IntegrityError(f"manifest.json: {error}") from None
+        return record_as(self.manifest_document, Manifest, "manifest.json")
 
     @cached_property
     def manifest_document(self) -> ManifestObject:
@@ -127,10 +123,7 @@ class Run:
     @cached_property
     def seal(self) -> Seal:
         """Return the seal."""
-        try:
-            return msgspec.convert(read_document(self.path / SEAL), Seal)
-        except msgspec.ValidationError as error:
-            raise IntegrityError(f"{SEAL}: {error}") from None
+        return record_as(read_document(self.path / SEAL), Seal, SEAL)
 
     @cached_property
     def statistics(self) -> Statistics:
@@ -302,10 +295,7 @@ def write_new(path: Path, data: bytes) -> None:
     if path.exists():
         raise InputError(f"{path.name}: exists already in {path.parent}; nothing was overwritten")
     part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    write_synced(part, data)
     part.rename(path)
 
 

@@ -20,7 +20,8 @@ from medassay.context.retrieval.corpus import Readers, corpus_hash, read_corpus
 from medassay.context.retrieval.embed import PassageEmbedder
 from medassay.context.retrieval.index import FORMAT, Method, StoredChunk, describe_index, is_index
 from medassay.context.retrieval.words import count_words
-from medassay.core.canonical import canonical, short_hash
+from medassay.core.canonical import canonical, record_line, short_hash
+from medassay.core.files import write_synced
 from medassay.core.json import parse_json, record_as
 from medassay.errors import IncompleteError, InputError, IntegrityError
 from medassay.storage.run import refuse_inside
@@ -112,7 +113,7 @@ async def build_index(
             "width": width,
             **msgspec.structs.asdict(counts),
         }
-        _write(part / "index.json", canonical(described))
+        write_synced(part / "index.json", canonical(described) + b"\n")
         _install(part, out)
     return True
 
@@ -215,15 +216,8 @@ def _begin(
                 n_chunks += 1
     counts = _CorpusCounts(documents=n_documents, chunks=n_chunks, characters=n_characters)
     begun = _BegunBuild(identity=dict(identity), counts=counts)
-    _write(mark, canonical(msgspec.to_builtins(begun)))
+    write_synced(mark, record_line(begun))
     return counts
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 async def _embed(part: Path, n: int, embedder: PassageEmbedder, progress: Progress) -> int:

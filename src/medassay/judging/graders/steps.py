@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.json import record_as
 from medassay.core.keyed import KeyedRecord
 from medassay.core.records.prompt import Prompt
 from medassay.core.reply.thoughts import strip_thoughts
@@ -125,10 +126,7 @@ def load_steps(path: Path) -> EvaluationSteps:
         ) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not readable as TOML: {error}") from None
-    try:
-        file = msgspec.convert(data, _StepsFile)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{path}: {error}") from None
+    file = record_as(data, _StepsFile, str(path), InputError)
     for name, table in (("prompts", file.prompts), ("steps", file.steps)):
         _check_texts(f"{path}: [{name}]", table)
     if not file.reviewed_by.strip():

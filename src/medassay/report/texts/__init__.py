@@ -29,6 +29,7 @@ from typing import Any
 import msgspec
 from msgspec import field
 
+from medassay.core.json import record_as
 from medassay.core.small_file import read_small
 from medassay.core.wording import counted, listed
 from medassay.errors import InputError
@@ -290,10 +291,7 @@ def texts_of(document: Any, where: str, *, of_publication: bool = False) -> Text
     InputError
         Naming the entry that is wrong, and what was expected.
     """
-    try:
-        catalogue = msgspec.convert(document, Catalogue, strict=True)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{where}: {error}") from None
+    catalogue = record_as(document, Catalogue, where, InputError)
     _check_forms(catalogue, where)
     shipped = _shipped(SHIPPED[1])
     of_ours = {}
