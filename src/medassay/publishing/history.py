@@ -39,7 +39,7 @@ from medassay.report.site import ADDRESSED, site_files
 from medassay.report.texts import Texts
 from medassay.runner.manifest import code_of_today
 from medassay.storage.ledger import append_entry, head_line, lock_site, read_ledger
-from medassay.storage.run import SUMS, Run, file_sha256
+from medassay.storage.run import LEASES, SUMS, Run, file_sha256
 from medassay.storage.signature import Signer
 
 _OF_EVERY_LINE = ("schema_version", "at", "code")
@@ -146,8 +146,10 @@ def refuse_foreign(site: Path, publication: str) -> None:
             f"{site}: p/{strange[0]} is not in {LEDGER}; publish that one again if its publication"
             " was interrupted, else bring the ledger back or publish into a new folder"
         )
-    others = sorted(path.name for path in site.iterdir() if not path.name.startswith("."))
-    if not logged and others not in ([], ["p"]):
+    # A publication that was interrupted has left pages of the site, of a mirror without its own.
+    ours = (LEASES, "log", "p", "status")
+    others = sorted(p.name for p in site.iterdir() if p.name not in ours and p.name[0] != ".")
+    if others not in ([], ["index.html"]) and not logged:
         raise GateError(
             f"{site}: holds other files ({', '.join(others[:3])}), and `verify` refuses a site with"
             " files that are not its own; publish into a new folder"
