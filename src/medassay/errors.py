@@ -13,7 +13,8 @@
     │       ├── Moderated          5   the endpoint's moderation refused the request
     │       └── NotAsked           5   no request was sent: a stop, or the model is given up
     ├── ToolError                  5   what a model looked up could not be had
-    ├── IncompleteError            4   trials failed or were not reached; the command resumes
+    ├── IncompleteError            4   trials failed or were not reached, or another process works
+    │                                  on the same thing; the command resumes
     ├── IntegrityError             6   stored bytes are not what they were
     └── Interrupted              130   stopped by the user; the same command resumes
 
@@ -147,7 +148,9 @@ class ToolError(MedassayError):
 
 
 class IncompleteError(MedassayError):
-    """Say that some trials have no answer yet; the same command resumes."""
+    """Say that some of the work is not done, or is being done by another process; the same command
+    resumes.
+    """
 
     exit_code = 4
 

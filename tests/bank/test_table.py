@@ -335,6 +335,13 @@ def test_columns_with_numbers_for_names_are_options_and_keys_name_them(tmp_path)
         assert bank.items[1].options == ("e", "f", "g", "h")
 
 
+def test_a_number_in_a_heading_that_is_not_its_place_names_no_option(tmp_path):
+    (tmp_path / "f.csv").write_text("Frage,S2,S3,Key\nWas?,a,b,2\n")
+    columns = {"question": "Frage", "A": "S2", "B": "S3", "expected": "Key"}
+    with pytest.raises(InputError, match="'2' is neither a letter of its 2 options"):
+        load_table(tmp_path / "f.csv", columns, name="n", licence="x", domain="d")
+
+
 def test_sheets_that_are_not_read_are_named(tmp_path, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     book = openpyxl.Workbook()

@@ -56,7 +56,12 @@ def test_a_suite_asks_before_paid_calls(cli, tmp_path, monkeypatch):
         code, _, error = cli(*suite, *named, "--yes")
         assert code == 0, error
         assert cli(*suite, *named)[0] == 0  # all of it is stored
+        [entered] = (tmp_path / "suites").glob("*/suite.json")
+        before = entered.read_bytes()
+        assert cli(*suite, *named, "--fresh")[0] == 2
+        assert entered.read_bytes() == before
         shutil.rmtree(tmp_path / "runs")
+        shutil.rmtree(tmp_path / "suites")
 
 
 def test_a_suite_without_models_or_of_an_unknown_name_says_what_is_expected(cli, tmp_path):

@@ -267,6 +267,7 @@ def numbered_csv(
             reader = csv.reader(file, delimiter=form.separator)
             names = next(reader, []) if fieldnames is None else fieldnames
             refuse_twice(path, names)
+            nameless = [at for at, name in enumerate(names) if not name]
             for number, cells in enumerate(reader, 2 if fieldnames is None else 1):
                 if cells and len(cells) != len(names):
                     raise InputError(
@@ -275,9 +276,8 @@ def numbered_csv(
                     )
                 if cells:
                     record = dict(zip(names, cells, strict=True))
-                    if names.count("") > 1:  # of which it would hold the last alone
-                        nameless = (c for n, c in zip(names, cells, strict=True) if not n)
-                        record |= {"": "".join(nameless)}
+                    if len(nameless) > 1:  # of which it would hold the last alone
+                        record |= {"": "".join(cells[at] for at in nameless)}
                     yield number, record
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a CSV table") from None

@@ -4,7 +4,7 @@ import datetime as dt
 import re
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import count, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,8 +83,8 @@ def sheets_of(path: Path) -> list[str]:
     """Return the names of the sheets of a workbook, of which `read_rows` reads the first."""
     import openpyxl
 
-    with _unreadable(path, ""):
-        return list(openpyxl.load_workbook(path, read_only=True).sheetnames)
+    with _unreadable(path, ""), closing(openpyxl.load_workbook(path, read_only=True)) as book:
+        return list(book.sheetnames)
 
 
 def is_workbook(path: Path) -> bool:

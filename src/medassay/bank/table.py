@@ -404,9 +404,9 @@ def _key(key: str, options: Sequence[str], columns: Mapping[str, str], where: st
         )
     sign = key.rstrip(".) ")
     at = letter_index(sign)
-    if at is None and sign.isdecimal():  # of a column that is called 2, or Option 2
-        named = {re.sub(r"\D", "", columns.get(letter, "")): n for n, letter in enumerate(LETTERS)}
-        at = named.get(sign)
+    if at is None:  # the second column of options may be called 2, or Option 2, as the key is
+        numbers = (re.sub(r"\D", "", columns.get(letter, "")) for letter in LETTERS)
+        at = next((n for n, no in enumerate(numbers) if no == sign == str(n + 1)), None)
     if at is not None and at < len(options):
         if key in options and options.index(key) != at:
             raise InputError(

@@ -143,7 +143,9 @@ def _by_headings(header: Sequence[str], file: str) -> dict[str, str]:
             clash = clash if clash[0] else (key, name)
         else:
             columns[key] = name
-    if not any(key in LETTERS for key in columns):  # 1, 2, 3 … can be nothing else
+    if not any(key in LETTERS for key in columns):
+        # Columns 1, 2, 3 … are taken for options: left out, the key beside them would become a
+        # number to guess. Where they are something else, the key is refused as no option.
         numbered = {plain_heading(name): name for name in header}
         signs = list(takewhile(numbered.__contains__, map(str, range(1, len(LETTERS) + 1))))
         if len(signs) > 1:

@@ -5,7 +5,7 @@ import math
 import unicodedata
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -14,8 +14,6 @@ from medassay.core.json import storable_value
 from medassay.core.records.model import ModelSpec
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource
-
-T = TypeVar("T")
 
 
 class UnfinishedLog(InputError):

@@ -233,6 +233,7 @@ class _Work:
 
     def run(self) -> SuiteRun:
         parts = self._begin()
+        self._write(parts)
         present = [part for part in parts if not part.absent.get(ANSWERS)]
         if not present:
             raise InputError(
@@ -294,7 +295,6 @@ class _Work:
                 why=why,
                 bank=SuiteBank() if isinstance(bank, str) else bank,
             )
-        self._write([*parts.values()])
         return [*parts.values()]
 
     def _valid(self, part: BenchmarkPart, bank: SuiteBank) -> dict[str, str]:
