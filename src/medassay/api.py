@@ -117,13 +117,17 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
 
 
 def preview(
-    plan: PlanSource, *, models: Models = None, workspace: Path | str | None = None
+    plan: PlanSource,
+    *,
+    models: Models = None,
+    workspace: Path | str | None = None,
+    fresh: bool = False,
 ) -> Preview:
     """Return what a run would ask and at most cost, without asking anything.
 
     Parameters
     ----------
-    plan, models, workspace : as of `run`
+    plan, models, workspace, fresh : as of `run`
 
     Returns
     -------
@@ -146,8 +150,9 @@ def preview(
     """
     from medassay.runner.preview import preview as preview_run
 
+    _refuse_flags(fresh=fresh)
     entries = None if models is None else _entries(models)
-    return preview_run(plan, models=entries, workspace=workspace)
+    return preview_run(plan, models=entries, workspace=workspace, fresh=fresh)
 
 
 def judge(  # noqa: PLR0913 -- each is an option of the verb

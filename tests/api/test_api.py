@@ -83,6 +83,7 @@ def test_a_plan_is_a_mapping_a_path_or_a_text_and_models_are_values_or_a_file(tm
         assert medassay.run(plan, models=str(tmp_path / "w" / "models.json")) == by_path
         assert medassay.run(plan, models=[scripted("m", reply="A")]) == by_path
         assert medassay.preview(plan, models=[scripted("m", reply="A")]).stored == 10
+        assert medassay.preview(plan, models=[scripted("m", reply="A")], fresh=True).stored == 0
     with pytest.raises(
         InputError, match=r"plan: model 'm' is not an enabled entry of models; .* n"
     ):

@@ -37,6 +37,15 @@ def test_tables_of_people_are_read_whatever_separates_their_columns(tmp_path, se
     assert [row["vote"] for _, row in numbered_csv(path)] == ["1", "0"]
 
 
+@pytest.mark.parametrize("above", ["\n", "sep=;\n", ";;\n\n", "SEP=;\r\n\r\n"])
+def test_blank_lines_and_a_hint_for_excel_may_stand_above_the_header(tmp_path, above):
+    path = tmp_path / "votes.csv"
+    path.write_bytes(f"{above}item;vote\nq1;1\n".encode())
+    assert form_of(path).separator == ";"
+    n_above = above.count("\n")
+    assert [*numbered_csv(path)] == [(n_above + 2, {"item": "q1", "vote": "1"})]
+
+
 def test_a_table_from_a_pipe_is_read_once(tmp_path):
     pipe = tmp_path / "votes.csv"
     os.mkfifo(pipe)

@@ -397,6 +397,8 @@ def test_a_key_may_be_an_option_in_other_capitals(tmp_path):
         ("Was?,,,,,,", "row 2: nothing says what counts as right"),
         ("Was?,B,A,drei,A,,", "'A' names option A and is the text of option B"),
         ("Was?,,,,,1.500,", "'1.500' can be read as 1500 and as 1,500; write one of these"),
+        ("Was?,,,,,1e5,", "'1e5'; expected a number"),
+        ("Was?,,,,,9007199254740992,", "row 2: 9.0072e+15 is too large; expected numbers below"),
         ("Was?,,,,,viel,", "'viel'; expected a number, two with a dash"),
         ("Was?,x,y,,A,,vielleicht", "field 'harm': 'vielleicht'; expected yes or no"),
     ],

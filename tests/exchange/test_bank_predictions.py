@@ -168,6 +168,22 @@ def test_given_scores_stand_and_the_questions_beside_them(tmp_path):
     assert medassay.publish(run, tmp_path / "site").exists()
 
 
+def test_scores_of_several_metrics_have_no_mean(tmp_path):
+    """A share of facts and a right letter were one mean, called accuracy."""
+    bank = bank_of(tmp_path / "bank", [*makers.many_items(12), *makers.open_items(2)])
+    columns = {"item": "item", "model": "model", "score": "score"}
+    rows = ["q00000,a,1", "open-000,a,0.5"]
+    table = write(tmp_path / "t.csv", *rows, head="item,model,score")
+    with pytest.raises(InputError, match=r"2 metrics, as of 'q00000' \(accuracy\), 'open-000'"):
+        import_on_banks(table, columns, [bank], runs=tmp_path / "runs")
+    assert not [*(tmp_path / "runs").glob("*")]
+    # The items of another metric are no gap in the coverage.
+    table = write(tmp_path / "t.csv", rows[1], head="item,model,score")
+    run = import_on_banks(table, columns, [bank], runs=tmp_path / "runs").run
+    [row] = medassay.leaderboard(run).domains["law"]
+    assert (row["score"], row["coverage"], row["n"]) == (0.5, 0.5, 1)
+
+
 def test_coverage_is_told_by_name(tmp_path, cli):
     bank = bank_of(tmp_path / "bank")
     other = [{**item, "id": f"x{item['id']}"} for item in makers.many_items(3, "other")]

@@ -12,7 +12,14 @@ from typing import Any, TypeVar, cast, overload
 import msgspec
 
 from medassay.bank.check import build_item, check_record
-from medassay.bank.delimited import USUAL, TableForm, encoding_name, form_of, refuse_packed
+from medassay.bank.delimited import (
+    USUAL,
+    TableForm,
+    encoding_name,
+    form_of,
+    is_header,
+    refuse_packed,
+)
 from medassay.bank.serialize import item_record
 from medassay.core.canonical import content_hash
 from medassay.core.catch import caught
@@ -253,8 +260,8 @@ def read_csv(
 def numbered_csv(
     path: Path, fieldnames: list[str] | None = None, form: TableForm | None = None
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a CSV file, each with its number, as a spreadsheet program counts: the
-    header is row 1, empty rows count, line breaks inside a cell do not.
+    """Yield the rows of a CSV file, each with its number, as a spreadsheet program counts: from 1
+    with the first line of the file, empty rows count, line breaks inside a cell do not.
 
     Parameters
     ----------
@@ -264,11 +271,13 @@ def numbered_csv(
     form = form or form_of(path, USUAL.encoding)
     try:
         with path.open(encoding=form.encoding, newline="") as file:
-            reader = csv.reader(file, delimiter=form.separator)
-            names = next(reader, []) if fieldnames is None else fieldnames
+            reader = enumerate(csv.reader(file, delimiter=form.separator), 1)
+            names = fieldnames
+            if names is None:
+                names = next((cells for _, cells in reader if is_header(cells)), [])
             refuse_twice(path, names)
             nameless = [at for at, name in enumerate(names) if not name]
-            for number, cells in enumerate(reader, 2 if fieldnames is None else 1):
+            for number, cells in reader:
                 if cells and len(cells) != len(names):
                     raise InputError(
                         f"{path.name} row {number}: {len(cells)} cells for {len(names)} columns;"

@@ -6,9 +6,10 @@ Excel writes ";" and Windows-1252 in much of Europe, and says neither in the fil
 import codecs
 import csv
 import io
+import re
 import sys
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from itertools import dropwhile, islice
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _ELSE = "cp1252"
+_HINT = re.compile("sep=.?", re.IGNORECASE)
 _PACKED = b"PK\x03\x04"  # how a spreadsheet begins, as all packed files do
 
 
@@ -144,13 +146,23 @@ def separator_of(table: str) -> str:
     return max(SEPARATORS, key=lambda sign: _columns(io.StringIO(table, newline=""), sign))
 
 
+def is_header(cells: Sequence[str]) -> bool:
+    """Return whether a row can be a table's header. Above it may stand blank rows, and the line
+    `sep=;`, by which Excel is told the separator.
+    """
+    text = "".join(cells).strip()
+    return bool(text) and not _HINT.fullmatch(text)
+
+
 def _columns(lines: Iterable[str], separator: str) -> tuple[int, int]:
     """Return how many columns all of the first rows have (0: different numbers, or one), and how
     many the header has.
     """
     csv.field_size_limit(sys.maxsize)
     try:
-        rows = [row for row in islice(csv.reader(lines, delimiter=separator), _ROWS) if row]
+        reader = csv.reader(lines, delimiter=separator)
+        header_on = dropwhile(lambda row: not is_header(row), reader)
+        rows = [row for row in islice(header_on, _ROWS) if row]
     except csv.Error:  # said by whoever reads the table
         return 0, 0
     widths = {len(row) for row in rows}

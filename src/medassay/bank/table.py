@@ -312,6 +312,11 @@ def _add_range(
         record.pop("expected")
         bounds = _range(key, place, comma=comma)
     if bounds is not None:
+        if max(map(abs, bounds)) >= 2**53:
+            raise InputError(
+                f"{where}: {max(bounds, key=abs):g} is too large; expected numbers below 2^53,"
+                " about 9e15, which every program reads alike: take a larger unit"
+            )
         record["range"] = {"lo": bounds[0], "hi": bounds[1]}
         if comma:
             record.setdefault("locale", "de")  # replies in that language write numbers likewise

@@ -21,7 +21,7 @@ from medassay.core.records.item_object import ItemObject
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
-from medassay.core.records.target import Choice
+from medassay.core.records.target import Choice, Form
 from medassay.core.records.task import Task
 from medassay.core.wording import counted
 from medassay.errors import InputError
@@ -38,7 +38,7 @@ from medassay.exchange.imported import (
 from medassay.exchange.logs import TRIAL_TABLE, UNSAFE, add_trial, check_prediction, distinct
 from medassay.exchange.prediction import Prediction
 from medassay.exchange.predictions import check_columns, read_predictions
-from medassay.kinds.catalog import TASKS, task_of_plan, tasks_together
+from medassay.kinds.catalog import OWN_TASKS, TASKS, task_of_plan, tasks_together
 from medassay.runner.manifest import bank_entry, import_methodology, surroundings, tasks_entry
 from medassay.runner.revisions import revision_ids, revisions
 from medassay.storage.run import Run
@@ -115,10 +115,11 @@ class _ChosenItems:
     def __init__(self, banks: Sequence[Bank], *, scored: bool) -> None:
         self.banks, self.scored = banks, scored
         # Domain → id → (bank, its position there, form).
-        self.items: dict[str, dict[str, tuple[Bank, int, str]]] = {}
+        self.items: dict[str, dict[str, tuple[Bank, int, Form]]] = {}
         self._domains_of: dict[str, list[str]] = {}
         self.examples: set[str] = set()
         self.left_out: list[str] = []  # tasks of which no item was answered
+        self._metric = ""  # of the items that scores are given of
         for bank in banks:
             for position, (name, (domain, split, form)) in enumerate(bank_heads(bank)):
                 if split != "test":
@@ -133,9 +134,24 @@ class _ChosenItems:
                 own[name] = bank, position, form
                 self._domains_of.setdefault(name, []).append(domain)
 
-    def keep(self, answered: Iterable[tuple[str, str]]) -> None:
-        """Leave out the tasks that none of some items, by domain and id, is of."""
-        if self.task.parts:
+    def keep(self, answered: Iterable[tuple[str, str]], file: str) -> None:
+        """Leave out the tasks that none of some items, by domain and id, is of.
+
+        Raises
+        ------
+        InputError
+            When scores are given of items of several metrics: no mean is over these.
+        """
+        if self.scored:
+            examples = {_metric_of(self.form(*place)): place[1] for place in answered}
+            if len(examples) > 1:
+                named = ", ".join(f"'{item}' ({m})" for m, item in sorted(examples.items()))
+                raise InputError(
+                    f"{file}: its scores are of {len(examples)} metrics, as of {named}, and an"
+                    " import of scores has one mean; write a table for each metric"
+                )
+            self._metric = next(iter(examples))
+        elif self.task.parts:
             names = {self.task.part(self.form(*place)).name for place in answered}
             parts = {form: part for form, part in self.task.parts.items() if part.name in names}
             self.left_out = sorted({p.name for p in self.task.parts.values()} - names)
@@ -176,7 +192,7 @@ class _ChosenItems:
             )
         return domains[0] if domains else None
 
-    def form(self, domain: str, name: str) -> str:
+    def form(self, domain: str, name: str) -> Form:
         """Return the form of an item."""
         return self.items[domain][name][2]
 
@@ -187,10 +203,11 @@ class _ChosenItems:
 
     def names(self, domain: str) -> list[str]:
         """Return the ids of a domain's items that are of the run, sorted."""
-        if self.scored:
-            return sorted(self.items[domain])
-        forms = self.task.readers
-        return sorted(name for name, (_, _, form) in self.items[domain].items() if form in forms)
+        return sorted(
+            name
+            for name, (_, _, form) in self.items[domain].items()
+            if (_metric_of(form) == self._metric if self.scored else form in self.task.readers)
+        )
 
     def record(self, domain: str, name: str) -> ItemObject:
         """Return the object of an item as the run holds it."""
@@ -201,6 +218,11 @@ class _ChosenItems:
         fields: Any = {key: value for key, value in record.items() if key in _WITHOUT_TARGET}
         stripped: ItemObject = fields
         return stripped
+
+
+def _metric_of(form: Form) -> str:
+    """Return the metric by which items of a form are scored where a plan names no task."""
+    return TASKS[OWN_TASKS[form]].metric
 
 
 def _fill(
@@ -217,7 +239,7 @@ def _fill(
     try:
         base.executescript(f"{UNSAFE}{TRIAL_TABLE}")
         _take_all(base, read_predictions(source.file, columns), chosen, source.file.name)
-        chosen.keep(base.execute("SELECT DISTINCT domain, item FROM trial"))
+        chosen.keep(base.execute("SELECT DISTINCT domain, item FROM trial"), source.file.name)
         domains = distinct(base, "domain")
         items = (chosen.record(domain, item) for domain in domains for item in chosen.names(domain))
         write_lines(folder / "items.jsonl", items)

@@ -88,20 +88,30 @@ def load_candidates(path: Path) -> list[Candidate]:
     rows = parse_json(text.encode(), path.name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path.name}: expected a list of objects, one for each model")
-    return _candidates(rows, path.name)
+    places = (f"{path.name} entry {number}" for number in range(1, len(rows) + 1))
+    return _candidates([*zip(places, rows, strict=True)], path.name)
 
 
-def _csv_rows(text: str, name: str) -> list[dict[str, Any]]:
-    """Return the rows of a table; lines above its heading that begin with # are notes."""
-    lines = io.StringIO(text, newline="")
-    table = "".join(dropwhile(lambda line: line.startswith("#"), lines))
-    rows = io.StringIO(table, newline="")
-    reader = csv.DictReader(rows, delimiter=separator_of(table), strict=True)
+def _csv_rows(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the rows of a table, each with its place; lines above its heading that begin with #
+    are notes.
+    """
+    lines = [*io.StringIO(text, newline="")]
+    table = [*dropwhile(lambda line: line.startswith("#"), lines)]
+    n_notes = len(lines) - len(table)
+    reader = csv.DictReader(table, delimiter=separator_of("".join(table)), strict=True)
     try:
         check_header(reader.fieldnames or (), name)
-        return [{key and key.strip(): cell for key, cell in row.items()} for row in reader]
+        return [
+            (
+                f"{name} line {n_notes + reader.line_num}",
+                {key and key.strip(): cell for key, cell in row.items()},
+            )
+            for row in reader
+        ]
     except csv.Error as error:
-        raise InputError(f"{name}: not valid CSV after row {reader.line_num}: {error}") from None
+        line = n_notes + reader.line_num
+        raise InputError(f"{name}: not valid CSV after line {line}: {error}") from None
 
 
 def check_header(names: Sequence[str], where: str) -> None:
@@ -113,12 +123,11 @@ def check_header(names: Sequence[str], where: str) -> None:
             raise InputError(f"{where}: the column '{name}' stands {n} times")
 
 
-def _candidates(rows: list[dict[str, Any]], name: str) -> list[Candidate]:
+def _candidates(rows: Sequence[tuple[str, dict[str, Any]]], name: str) -> list[Candidate]:
     if not rows:
         raise InputError(f"{name}: no models in it; expected a row for each, with a column 'model'")
     candidates: dict[str, Candidate] = {}
-    for number, row in enumerate(rows, 1):
-        where = f"{name} row {number}"
+    for where, row in rows:
         if None in row or (None in row.values() and not name.endswith(".json")):
             raise InputError(f"{where}: not as many cells as columns")
         if any(isinstance(cell, dict | list) for cell in row.values()):
