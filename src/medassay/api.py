@@ -576,12 +576,12 @@ def _refuse_flags(**flags: object) -> None:
 
 def _watch(progress: bool | None) -> "ProgressFactory | None":
     """Return what shows the progress here; None where nobody looks."""
-    from medassay.runner.progress import in_notebook, notebook, terminal
+    from medassay.runner.progress import Notebook, in_notebook, terminal
 
     if progress is False:
         return None
     if in_notebook():
-        return notebook
+        return Notebook
     if progress or (sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()):
         return terminal
     return None

@@ -164,7 +164,7 @@ def test_names_from_outside_steer_nothing(tmp_path):
 
 def test_a_model_called_as_what_is_counted_has_its_own_numbers():
     sizes = {("trials", "d"): 3, ("other", "d"): 5}
-    bars = Notebook(sizes, makers_counter(), "trials")
+    bars = Notebook("trials", sizes, makers_counter())
     bars.advance("trials", "d", "answered")
     assert re.findall(r">(\d of \d)", bars.html()) == ["1 of 8", "1 of 3", "0 of 5"]
 

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import absent
 from tests.context.loopback import LoopbackResolver, Site, loopback_fetcher, moved, reply
 
-from medassay.context.tools import fetch, url_fetch
+from medassay.context.tools import fetch
 from medassay.context.tools.fetch import Fetcher
 from medassay.core.address import is_public
 from medassay.errors import GateError, MedassayError, ToolError
@@ -122,7 +122,7 @@ def test_no_written_address_reaches_a_listener_that_is_forbidden(connections):
             for written in WRITTEN:
                 url = written.replace("PORT", str(listener.port))
                 with pytest.raises(MedassayError) as caught:
-                    await url_fetch(url)
+                    await Fetcher().text(url)
                 assert isinstance(caught.value, GateError | ToolError), url
                 assert "\n" not in str(caught.value)
             return listener.reached

@@ -184,11 +184,8 @@ def test_a_long_text_rolls_over_windows(llama):
     assert found.total == pytest.approx(sum(part.total for part in parts), abs=1e-2)
 
 
-def test_progress_is_told_and_equal_pairs_are_scored_once(llama, monkeypatch):
-    told = []
-    pairs = [("ab", "c"), ("ab", "d"), ("ab", "c")]
-    found = engine(llama).score(pairs, advance=told.append)
-    assert told[-1] == 3
+def test_equal_pairs_have_one_likelihood(llama):
+    found = engine(llama).score([("ab", "c"), ("ab", "d"), ("ab", "c")])
     assert found[0] == found[2]
     assert found[0] != found[1]
 

@@ -13,7 +13,7 @@ from tests.synthesis.shops import TREES, question, replies, ways, write_shop
 
 from medassay.bank.folder import bank_records, load_bank
 from medassay.errors import GateError, IncompleteError, InputError
-from medassay.synthesis.card import limits_note
+from medassay.synthesis.card import limits_of
 from medassay.synthesis.decide import decide, waiting
 from medassay.synthesis.items import undecided
 from medassay.synthesis.project import open_workshop, read_workshop
@@ -231,7 +231,7 @@ def test_limits_name_families_share_of_review_and_age_of_sources(tmp_path):
     for name in names[:3]:
         decided(tmp_path, "accept", name)
     decided(tmp_path, "accept", "all")
-    note = limits_note(read_workshop(tmp_path / "shop"))
+    note = " ".join(limits_of(read_workshop(tmp_path / "shop")))
     for part in (
         "Not validated.",
         "writer (family one)",

@@ -43,19 +43,20 @@ def storable_value(value: Any) -> Any:
     return value
 
 
-def parse_json(data: bytes, where: str) -> Any:
+def parse_json(data: bytes, where: str, wrong: type[MedassayError] = InputError) -> Any:
     """Return the JSON value in `data` (UTF-8, a byte order mark is allowed).
 
     Raises
     ------
     InputError
-        Saying `where`: broken UTF-8, broken JSON, NaN, numbers or nesting beyond reason.
+        Or the error that is named: saying `where`, of broken UTF-8, broken JSON, NaN, numbers or
+        nesting beyond reason.
     """
     try:
         return _decode(data.removeprefix(_BOM))
     except (ValueError, RecursionError) as error:
         problem = utf16_problem(data) or f"not valid JSON: {error}"
-        raise InputError(f"{where}: {problem}") from None
+        raise wrong(f"{where}: {problem}") from None
 
 
 def record_as(
@@ -108,7 +109,7 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(inner)
 
 
-def parse_record(data: bytes, where: str) -> Any:
+def parse_record(data: bytes, where: str, wrong: type[MedassayError] = InputError) -> Any:
     """Return a JSON value that we wrote: canonical JSON has no other numbers than floats, so that
     large whole ones are floats.
 
@@ -122,11 +123,11 @@ def parse_record(data: bytes, where: str) -> Any:
     >>> parse_record(b'{"value":772517361823506000000,"n":7}', "scores.jsonl line 1")
     {'value': 7.72517361823506e+20, 'n': 7}
     """
-    value = parse_json(data, where)
+    value = parse_json(data, where, wrong)
     try:
         return _with_floats(value) if _has_long_number(data) else value
     except OverflowError:
-        raise InputError(f"{where}: a number beyond reason") from None
+        raise wrong(f"{where}: a number beyond reason") from None
 
 
 def _has_long_number(data: bytes) -> bool:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.completion import Usage
@@ -52,8 +54,8 @@ class EndpointEmbedder(OpenAICompatible):
         self._at_once = asyncio.Semaphore(spec.concurrency)
         self.books: Books | None = None
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return a vector for each text.
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return a vector of length 1 for each text, shape (n_texts, width).
 
         Raises
         ------
@@ -63,7 +65,11 @@ class EndpointEmbedder(OpenAICompatible):
         self.check_key()
         batches = [texts[at : at + _BATCH] for at in range(0, len(texts), _BATCH)]
         vectors = await asyncio.gather(*(self._batch(batch) for batch in batches))
-        return [vector for batch in vectors for vector in batch]
+        if len(widths := sorted({len(batch[0]) for batch in vectors})) > 1:
+            raise Permanent(f"{self._spec.id}: vectors of {widths} numbers; expected one width")
+        rows = np.array([vector for batch in vectors for vector in batch], dtype=np.float64)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / lengths, dtype=np.float32)
 
     async def _batch(self, texts: Sequence[str]) -> list[list[float]]:
         body = canonical(

@@ -100,26 +100,17 @@ class LikelihoodEngine:
         self.bos: Ids = (bos,) if add_bos and bos is not None else ()
         self._first: Ids = self.bos if scores_bos else ()
 
-    def score(
-        self,
-        pairs: Iterable[tuple[str, str]],
-        *,
-        advance: Callable[[int], None] = lambda done: None,
-    ) -> list[LogLikelihood]:
+    def score(self, pairs: Iterable[tuple[str, str]]) -> list[LogLikelihood]:
         """Return how likely each continuation is after its context, in the order given.
 
         A context that is too long loses its beginning.
-
-        Parameters
-        ----------
-        advance : called with the number of pairs done so far
 
         Raises
         ------
         ValueError
             When a continuation is empty, or does not fit the model's context at all.
         """
-        return self.score_tokens([self.encode(*pair) for pair in pairs], advance=advance)
+        return self.score_tokens([self.encode(*pair) for pair in pairs])
 
     def rolling(self, texts: Iterable[str]) -> list[LogLikelihood]:
         """Return how likely each text is by itself: every token once, the first after the model's
@@ -181,24 +172,16 @@ class LikelihoodEngine:
             return context
         return self.bos + context or (self.prefix,)
 
-    def score_tokens(
-        self,
-        requests: Sequence[Request],
-        *,
-        advance: Callable[[int], None] = lambda done: None,
-    ) -> list[LogLikelihood]:
+    def score_tokens(self, requests: Sequence[Request]) -> list[LogLikelihood]:
         """Return what `score` returns, of tokens."""
         fitting = [self._fitting(*request) for request in requests]
         places: dict[Request, list[int]] = {}
         for at, request in enumerate(fitting):
             places.setdefault(request, []).append(at)
         likelihoods: list[LogLikelihood | None] = [None] * len(requests)
-        done = 0
         for request, likelihood in self._scored(list(places)):
             for at in places[request]:
                 likelihoods[at] = likelihood
-                done += 1
-            advance(done)
         return [likelihood for likelihood in likelihoods if likelihood is not None]
 
     def ids(self, text: str) -> Ids:

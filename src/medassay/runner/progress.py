@@ -3,8 +3,8 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import msgspec
@@ -165,9 +165,9 @@ class Notebook:
 
     def __init__(
         self,
+        what: str,
         sizes: Mapping[tuple[str, str], int],
         done: Counter[tuple[str, str]],
-        what: str = "trials",
     ) -> None:
         self.money: Callable[[], float] = lambda: 0.0
         self._what = what
@@ -233,27 +233,15 @@ def in_notebook() -> bool:
     return shell is not None and "IPKernelApp" in shell.config
 
 
-@contextmanager
-def notebook(
-    what: str, sizes: Counter[tuple[str, str]], done: Counter[tuple[str, str]]
-) -> Iterator[Progress]:
-    """Yield what shows the progress of a pass below the cell of a notebook."""
-    with Notebook(sizes, done, what) as progress:
-        yield progress
-
-
-@contextmanager
 def terminal(
     what: str, sizes: Counter[tuple[str, str]], done: Counter[tuple[str, str]]
-) -> Iterator[Progress]:
-    """Yield what shows the progress of a pass on standard error: bars where that is a terminal,
+) -> AbstractContextManager[Progress]:
+    """Return what shows the progress of a pass on standard error: bars where that is a terminal,
     else lines.
     """
     if not sys.stderr.isatty():
-        yield Lines(sizes.total(), done.total(), what)
-        return
-    with Live(sizes, done, what) as progress:
-        yield progress
+        return nullcontext(Lines(sizes.total(), done.total(), what))
+    return Live(sizes, done, what)
 
 
 # What is counted ("trials", "verdicts"), how many there are and how many are done, by model and

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from medassay.core.json import parse_record
-from medassay.errors import InputError, IntegrityError
+from medassay.errors import IntegrityError
 
 T = TypeVar("T")
 
@@ -75,10 +75,7 @@ def read_jsonl(path: Path, *, offset: int = 0, line: int = 1) -> Iterator[Any]:
     with path.open("rb") as file:
         file.seek(offset)
         for number, text in enumerate(file, line):
-            try:
-                record = parse_record(text, f"{name} line {number}")
-            except InputError as error:
-                raise IntegrityError(str(error)) from None
+            record = parse_record(text, f"{name} line {number}", IntegrityError)
             if not isinstance(record, dict):
                 raise IntegrityError(f"{name} line {number}: not a JSON object")
             yield record

@@ -60,10 +60,7 @@ def read_ledger(folder: Path) -> list[LedgerEntry]:
 
 def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
     """Return what a line says, or say that it is not what was chained behind `prev`."""
-    try:
-        document = parse_json(line, where)
-    except InputError as error:
-        raise IntegrityError(str(error)) from None
+    document = parse_json(line, where, IntegrityError)
     record = document.get("record") if isinstance(document, dict) else None
     if not isinstance(record, dict) or canonical(document) != line:
         raise IntegrityError(f"{where}: not a line that was written")

@@ -209,13 +209,11 @@ class Run:
 def read_document(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file of a run."""
     try:
-        document = parse_record(path.read_bytes(), path.name)
+        document = parse_record(path.read_bytes(), path.name, IntegrityError)
     except FileNotFoundError:
         raise InputError(
             f"{path.parent}: holds no {path.name}; expected the folder of a run"
         ) from None
-    except InputError as error:
-        raise IntegrityError(str(error)) from None
     if not isinstance(document, dict):
         raise IntegrityError(f"{path.name}: not a JSON object")
     return document

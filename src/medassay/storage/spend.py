@@ -12,8 +12,7 @@ import fcntl
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -362,7 +361,8 @@ class SpendJournal:
         self.refused = ""
         if not self.bounds:
             return self._reserve(model, key, retry, amount)
-        with self._alone():
+        with open(open_file(self._folder / _LOCK, os.O_RDWR), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # two that reserve at once could pass a bound together
             if not self._allows(amount.money):
                 return None
             return self._reserve(model, key, retry, amount)
@@ -441,13 +441,6 @@ class SpendJournal:
         if ticks - self._told_at >= 1 or not self._at:
             self._at, self._told_at = now(), ticks
         return self._at
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Let nobody else of this workspace reserve meanwhile: two could pass a bound together."""
-        with open(open_file(self._folder / _LOCK, os.O_RDWR), "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
     def _allows(self, money: float) -> bool:
         for path in _files(self._folder):

@@ -58,7 +58,7 @@ def card_of(
         "question_bank_version": before.get("question_bank_version", f"{plan.name}-{today.year}.1"),
         "licence": plan.licence,
         "created": before.get("created", today.isoformat()),
-        "limits": limits_note(workshop),
+        "limits": " ".join(limits_of(workshop)),
         "domains": sorted({record["domain"] for record in records}),
         # What was private at its source, or is made to be, stays.
         "may_leave": plan.may_leave and plan.maker != "proposals" and sources_leave,
@@ -97,12 +97,8 @@ def _all_before(workshop: Workshop, event: Event) -> set[tuple[str, str]]:
     return places
 
 
-def limits_note(workshop: Workshop) -> str:
-    """Return the limits of a workshop's items in one paragraph."""
-    return " ".join(_limits(workshop))
-
-
-def _limits(workshop: Workshop) -> Iterator[str]:
+def limits_of(workshop: Workshop) -> Iterator[str]:
+    """Yield the limits of a workshop's items, a sentence each."""
     plan, models = plan_of(workshop), _models(workshop)
     if any(model.scripted for model in models.values()):
         yield "DEMONSTRATION: written by a script, not by a model; a score says nothing."

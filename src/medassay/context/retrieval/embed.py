@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from medassay.errors import InputError, MedassayError
 from medassay.model.books import Books
 from medassay.model.spec import ModelsSource, load_models, source_name
-
-if TYPE_CHECKING:
-    from medassay.model.embeddings import EndpointEmbedder
 
 EMBEDDED, FAKE, ENDPOINT = "embedded:minilm", "fake", "endpoint:"
 Vectors = NDArray[np.float32]
@@ -72,23 +69,7 @@ def find_embedder(
 
     endpoint = EndpointEmbedder(spec, {n: secrets[n] for n in names if n in secrets})
     endpoint.books = books
-    return _OfEndpoint(endpoint)
-
-
-class _OfEndpoint:
-    """An endpoint's vectors, made unit length."""
-
-    def __init__(self, endpoint: "EndpointEmbedder") -> None:
-        self._endpoint = endpoint
-        self.id = endpoint.id
-
-    async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return what the endpoint says; see `PassageEmbedder.embed`."""
-        return _unit(np.array(await self._endpoint.embed(texts), dtype=np.float64))
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._endpoint.close()
+    return endpoint
 
 
 class FolderEmbedder:

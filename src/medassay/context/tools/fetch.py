@@ -353,20 +353,3 @@ def need_extractor() -> None:
 
     if find_spec("trafilatura") is None:
         raise UnavailableError("url_fetch needs the extra: pip install 'medassay[tools]'")
-
-
-async def url_fetch(url: str) -> str:
-    """Return the text of a page of the public internet, at most 20,000 characters.
-
-    Raises
-    ------
-    GateError
-        When the address, or one that it redirects to, is not of the public internet. Nothing was
-        sent there.
-    ToolError
-        When there is no page, none with text, or none within the bounds of size and time.
-    UnavailableError
-        When the extra [tools] is not installed.
-    """
-    need_extractor()
-    return await Fetcher().text(url)

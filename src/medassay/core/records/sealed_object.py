@@ -5,10 +5,13 @@ Whoever reads a line to compute with it reads a record (`Trial`, `TrialScore`, `
 """
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, TypedDict
 
 from medassay.core.records.completion import TokenLogprob
-from medassay.core.records.trial import TrialKey
+from medassay.core.records.trial import TRIAL_KEY, TrialKey
+
+_place = itemgetter(*TRIAL_KEY)
 
 
 class TrialKeys(TypedDict, total=False):
@@ -25,14 +28,8 @@ class TrialKeys(TypedDict, total=False):
 
 def place_of(line: TrialKeys) -> TrialKey:
     """Return the place of the trial that a line is about."""
-    return (
-        line["domain"],
-        line["model"],
-        line["setting"],
-        line["mode"],
-        line["item"],
-        line["repeat"],
-    )
+    place: TrialKey = _place(line)
+    return place
 
 
 class TrialObject(TrialKeys, total=False):

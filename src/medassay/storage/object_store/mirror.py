@@ -139,7 +139,8 @@ class Mirror:
 
         A segment of replies or a list of items that is here in the same size is not fetched again.
         """
-        with self._alone():
+        with (self._own / "lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # other processes here fetch the same files
             # What vanished since it was listed was joined or sealed by another machine, or removed:
             # a new list tells which.
             for _ in range(_MOST_LISTINGS):
@@ -374,13 +375,6 @@ class Mirror:
             thread.join()
             self.flush()
             self._growing.clear()
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep other processes of this machine from fetching the same files meanwhile."""
-        with (self._own / "lock").open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
     def _patiently(self, what: str, do: Callable[[], T]) -> T:
         """Do something with the store, again while it answers with passing errors.
