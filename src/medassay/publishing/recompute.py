@@ -462,18 +462,10 @@ def _reread(trial: Trial, item: Item, task: Task, run: Run, number: int) -> None
         answer = read_answer(
             item, prompt_as_shown(item, order), completion, parser_of(task, item.form), mode
         )
-    if (answer.outcome, answer.value, answer.reason) != (
-        trial.outcome,
-        trial.value,
-        trial.reason,
-    ):
-        was, now = (
-            f"{outcome}, {reason}: {value!r:.80}"
-            for outcome, reason, value in (
-                (trial.outcome, trial.reason, trial.value),
-                (answer.outcome, answer.reason, answer.value),
-            )
-        )
+    sealed = trial.outcome, trial.reason, trial.value
+    reread = answer.outcome, answer.reason, answer.value
+    if sealed != reread:
+        was, now = (f"{outcome}, {why}: {value!r:.80}" for outcome, why, value in (sealed, reread))
         raise Mismatch(f"trials.jsonl line {number}: read as {was}; reads as {now}")
 
 

@@ -9,7 +9,6 @@ are texts, too. What stands in `<code>`, `<pre>`, `<script>` and `<style>` is no
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import jinja2
 
@@ -111,7 +110,3 @@ class LocalizedLoader(jinja2.BaseLoader):
         """Return the source of a template in the other language."""
         source, path, is_current = self._loader.get_source(environment, template)
         return localized(source, self._translate, self._literal), path, is_current
-
-    def list_templates(self) -> Any:
-        """Return the names of all templates."""
-        return self._loader.list_templates()

@@ -33,7 +33,6 @@ from medassay.report.plot.points import (
     quadrant,
     violin_swarm,
 )
-from medassay.report.texts import ENGLISH, Texts
 from medassay.storage.run import Run
 
 NAMES = {
@@ -296,14 +295,30 @@ def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> LinkedPlane | 
     """Return the plane of all cases, light and dark, as mark-up whose crosses lead to their
     cases.
     """
-    placed = [c for c in cases if c.x is not None and c.y is not None]
+    placed = [(case, case.x, case.y) for case in cases if case.x is not None and case.y is not None]
     if not placed:
         return None
-    places = [
-        f"{up}{board.case_path(c.key.domain, c.name)}index.html#{anchor_of(board, c)}"
-        for c in placed
-    ]
-    figure = figure_in(board.texts, case_figure(placed, places, board.texts))
+    heads = {case.name.rpartition("-")[0] for case, _, _ in placed}
+    start = len(heads.pop()) + 1 if len(heads) == 1 and "" not in heads else 0
+    points = []
+    for case, x, y in placed:
+        listed = "; ".join(f"{row['rank']}. {row['name']}" for row in case.rows[:5])
+        repeat = case.answer.line.repeat
+        page = f"{up}{board.case_path(case.key.domain, case.name)}index.html"
+        points.append(
+            CasePoint(
+                x=x,
+                y=y,
+                label=case.name[start:] + (f" r{repeat}" if repeat else ""),
+                says=board.texts.said(f"{case.name}: {case.golden}. Listed: {listed or 'nothing'}"),
+                case=case.name,
+                href=f"{page}#{anchor_of(board, case)}",
+            )
+        )
+    limit = _limit(n for _, x, y in placed for n in (x, y))
+    names = [NAMES[name] for name in _CORNERS]
+    plane = case_quadrant(points, x="severity", y="semantics", names=names, limit=limit)
+    figure = figure_in(board.texts, plane)
     return {
         "figure": figure,
         "light": _figure_markup(figure, dark=False),
@@ -334,40 +349,6 @@ def _density(cases: Sequence[ShownCase]) -> Figure | None:
     limit = _limit(n for point in points for n in point)
     names = [NAMES[name] for name in _CORNERS]
     return case_density(points, x="severity", y="semantics", names=names, limit=limit)
-
-
-def case_figure(cases: Sequence[ShownCase], links: Sequence[str], texts: Texts = ENGLISH) -> Figure:
-    """Return the plane of the cases of one model-prompt.
-
-    `links` are the addresses of the cases, in their order, `texts` the language in which a reader
-    hears what each lists.
-    """
-    heads = {case.name.rpartition("-")[0] for case in cases}
-    start = len(heads.pop()) + 1 if len(heads) == 1 and "" not in heads else 0
-    points = []
-    for case, link in zip(cases, links, strict=True):
-        if case.x is None or case.y is None:
-            continue
-        listed = "; ".join(f"{row['rank']}. {row['name']}" for row in case.rows[:5])
-        repeat = case.answer.line.repeat
-        points.append(
-            CasePoint(
-                x=case.x,
-                y=case.y,
-                label=case.name[start:] + (f" r{repeat}" if repeat else ""),
-                says=texts.said(f"{case.name}: {case.golden}. Listed: {listed or 'nothing'}"),
-                case=case.name,
-                href=link,
-            )
-        )
-    limit = _limit(abs(n) for case in cases for n in (case.x or 0.0, case.y or 0.0))
-    return case_quadrant(
-        points,
-        x="severity",
-        y="semantics",
-        names=[NAMES[name] for name in _CORNERS],
-        limit=limit,
-    )
 
 
 def _cases(board: Board) -> Iterator[Page]:

@@ -1,11 +1,6 @@
 """The parts of a score on likelihoods."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
-
-from medassay.core.json import record_as
 
 
 class LikelihoodParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,14 +36,3 @@ class LikelihoodParts(msgspec.Struct, frozen=True, kw_only=True):
             return {}
         sizes = {"words": self.words, "bytes": self.bytes, "tokens": self.tokens}
         return {"nats": self.nats, **sizes}
-
-
-def parts_of(parts: Mapping[str, Any] | None) -> LikelihoodParts:
-    """Return the parts of a score as a record; of what was no likelihood there are none.
-
-    Raises
-    ------
-    IntegrityError
-        When they are something else.
-    """
-    return record_as(parts or {}, LikelihoodParts, "scores.jsonl: parts of likelihoods")

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from medassay.bank.run_items import RunItems
+from medassay.core.json import record_as
 from medassay.core.protocols import RowAddition
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.relaxed import MODES, RelaxedSetting
@@ -25,7 +26,7 @@ from medassay.core.records.task import Task
 from medassay.core.records.trial import CellKey, RowKey, Trial
 from medassay.core.scale import PERPLEXITY, Scale
 from medassay.kinds.likelihood.choice_scorer import SHARES
-from medassay.kinds.likelihood.parts import LikelihoodParts, parts_of
+from medassay.kinds.likelihood.parts import LikelihoodParts
 from medassay.kinds.likelihood.perplexity import SIZES, finite_exp
 from medassay.kinds.likelihood.relaxed_perplexity import ROLES
 from medassay.statistic.interval.ratio import ratio_estimate
@@ -93,7 +94,8 @@ class LikelihoodScores:
 
         A failed trial, and a reply that was read, tell nothing.
         """
-        parts = parts_of(score.parts)
+        where = "scores.jsonl: parts of likelihoods"
+        parts = record_as(score.parts or {}, LikelihoodParts, where)
         cell = trial.cell
         if self._asks in ("alone", "conditional"):
             place = self._table.add(cell, trial.item, parts.sizes)

@@ -224,23 +224,18 @@ def _whiskers(plane: "_Plane", x: str, y: str) -> list[VegaView]:
     """Return both intervals of each point that has them."""
     return [
         {
-            "transform": [{"filter": f"isValid(datum['{x}_lo'])"}],
+            "transform": [{"filter": f"isValid(datum['{name}_lo'])"}],
             "mark": "rule",
             "encoding": {
-                "x": {**plane.across, "field": f"{x}_lo"},
-                "x2": {"field": f"{x}_hi"},
-                "y": plane.up,
+                axis: {**along, "field": f"{name}_lo"},
+                f"{axis}2": {"field": f"{name}_hi"},
+                other: beside,
             },
-        },
-        {
-            "transform": [{"filter": f"isValid(datum['{y}_lo'])"}],
-            "mark": "rule",
-            "encoding": {
-                "y": {**plane.up, "field": f"{y}_lo"},
-                "y2": {"field": f"{y}_hi"},
-                "x": plane.across,
-            },
-        },
+        }
+        for name, axis, along, other, beside in (
+            (x, "x", plane.across, "y", plane.up),
+            (y, "y", plane.up, "x", plane.across),
+        )
     ]
 
 

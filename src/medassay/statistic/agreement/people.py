@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from medassay.errors import StatisticError
 from medassay.statistic.agreement.alpha import FEW_ITEMS
-from medassay.statistic.draws import Floats, cluster_sums, number_clusters
+from medassay.statistic.draws import Floats, cluster_sums, count_rows, number_clusters
+from medassay.statistic.interval.ratio import resampled_sums
 
 REVISION = 1
 
@@ -185,15 +186,11 @@ def kappa_interval(
 
     None when over 5 % are undefined.
     """
-    from medassay.statistic.draws import count_rows
-
     a, b = np.asarray(first), np.asarray(second)
     values = np.unique(np.concatenate([a, b]))
     pairs = np.searchsorted(values, a) * len(values) + np.searchsorted(values, b)
     cells = np.eye(len(values) ** 2)[pairs]
-    numbers = number_clusters(items)
-    sums = cells if numbers is None else cluster_sums(cells, numbers)[0]
-    draws = np.concatenate([c @ sums for c in count_rows(len(sums), n_resamples, seed)])
+    draws = resampled_sums(cells, number_clusters(items), n_resamples, seed)
     tables = draws.reshape(-1, len(values), len(values))
     tables = tables / tables.sum(axis=(1, 2))[:, None, None]
     agreed = np.trace(tables, axis1=1, axis2=2)
@@ -234,8 +231,6 @@ def score_agreement(
     >>> round(score_agreement([1, 2, 3, 3], [1, 2, 3, 4], [1, 2, 3, 4], seed=1).alpha, 4)
     0.8889
     """
-    from medassay.statistic.draws import count_rows
-
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or not a.size:
         raise StatisticError(f"{a.size} and {b.size} scores; expected equally many, at least one")

@@ -14,23 +14,29 @@ from medassay.statistic.test.mcnemar import mcnemar
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Two rows' scores on the same items, per domain."""
+    """Two rows' scores on the same items, per domain.
+
+    `spans` says whether a cluster has items in several domains: these are not independent then.
+    """
 
     first: list[Floats]
     second: list[Floats]
     clusters: list[NDArray[np.int64] | None]
     groups: int
+    spans: bool
 
     @classmethod
     def of(cls, strata: Sequence[Stratum], masks: Sequence[Bools], a: int, b: int) -> "Evidence":
         """Return the evidence on rows `a` and `b` over the items that `masks` keep."""
         pairs = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
         labels = [s.clusters[m] for s, m in pairs]
+        groups = count_clusters(np.concatenate(labels))
         return cls(
             first=[s.scores[a][m] for s, m in pairs],
             second=[s.scores[b][m] for s, m in pairs],
             clusters=[number_clusters(label_array) for label_array in labels],
-            groups=count_clusters(np.concatenate(labels)),
+            groups=groups,
+            spans=groups < sum(map(count_clusters, labels)),
         )
 
     @property
@@ -51,17 +57,6 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
             return None
         differences = self.differences
         return int((differences > 0).sum()), int((differences < 0).sum())
-
-    @property
-    def spans(self) -> bool:
-        """Return whether a cluster has items in several domains, so that these are not
-        independent.
-        """
-        apart = (
-            len(a) if numbers is None else int(numbers.max()) + 1
-            for a, numbers in zip(self.first, self.clusters, strict=True)
-        )
-        return self.groups < sum(apart)
 
     @property
     def mcnemar_p(self) -> float | None:

@@ -35,11 +35,6 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[float, ...]
     c: float
 
-    @property
-    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the first and the last rank that each row may have."""
-        return rank_sets(self.better)
-
 
 def shown_better(
     values: Floats, se: Floats, *, kappa: float, c: float, better: str = "high"

@@ -120,15 +120,10 @@ def lines_of(text: str) -> list[OutlineLine]:
             line = _without_pictures(line)
         ruled = line.endswith(("-", "*", "_", "=")) and _RULE.match(line)
         mark = None if ruled else mark_of(line)
+        begin = len(line) - len(line.lstrip())
         if mark is None and pictured and line.strip() and not _heading(line):
-            mark = Mark(
-                "bullet",
-                0,
-                len(line) - len(line.lstrip()),
-                len(line) - len(line.lstrip()),
-                style="picture",
-            )
-        indent = mark.indent if mark else len(line) - len(line.lstrip())
+            mark = Mark("bullet", 0, begin, begin, style="picture")
+        indent = mark.indent if mark else begin
         listed.append(OutlineLine(number, line, indent, mark, 0 if mark else _heading(line)))
     return [_as_title(listed, line) for line in listed]
 
