@@ -332,11 +332,11 @@ def import_bank(
     )
     if golden not in ("", "one", "any"):
         raise UsageError(f"--golden: '{golden}'; expected one or any")
+    more: Mapping[str, object] = {}
     if name in ("csv", "xlsx"):
-        _import_table(
+        bank, more = _import_table(
             name,
             path,
-            to,
             columns=read_columns(columns),
             called=called or path.stem,
             licence=licence,
@@ -345,7 +345,6 @@ def import_bank(
             encoding=encoding,
             may_leave=may_leave,
         )
-        return
     elif name == "reports":
         bank = load_reports(
             path,
@@ -360,13 +359,12 @@ def import_bank(
         _say_whether_they_stay(bank)
     else:
         bank = _load_data_set(name, path, golden, licence=licence)
-    _write_imported(bank, to or Path(bank.name))
+    _write_imported(bank, to or Path(bank.name), more)
 
 
 def _import_table(
     kind: str,
     path: Path,
-    to: Path | None,
     *,
     columns: Mapping[str, str],
     called: str,
@@ -375,8 +373,10 @@ def _import_table(
     language: str,
     encoding: str,
     may_leave: bool,
-) -> None:
-    """Say how the columns of a table of questions are understood, then make a bank of them."""
+) -> "tuple[Bank, Mapping[str, object]]":
+    """Say how the columns of a table of questions are understood; return the bank in it, and how
+    its columns and kinds are told.
+    """
     from medassay.bank.delimited import USUAL
     from medassay.bank.spreadsheet import is_workbook, sheets_of
     from medassay.bank.table import bank_of_table, read_table
@@ -417,11 +417,7 @@ def _import_table(
     counts = [f"{n} {_WORDS.get(form, form)}" for form, n in sorted(kinds.items())]
     out.say("  questions: " + ", ".join(counts))
     understood = {column.name: column.key or None for column in table.understood}
-    _write_imported(
-        bank,
-        to or Path(bank.name),
-        {"columns": understood, "kinds": dict(sorted(kinds.items()))},
-    )
+    return bank, {"columns": understood, "kinds": dict(sorted(kinds.items()))}
 
 
 def _say_whether_they_stay(bank: "Bank") -> None:
@@ -476,7 +472,7 @@ def _check_options(name: str, options: Mapping[str, object]) -> None:
             raise UsageError(f"{option} is for {listed(takers[option])}, not for '{name}'")
 
 
-def _write_imported(bank: "Bank", folder: Path, more: Mapping[str, object] | None = None) -> None:
+def _write_imported(bank: "Bank", folder: Path, more: Mapping[str, object]) -> None:
     """Write an imported bank, and say what was kept and what was dropped."""
     from medassay.bank.folder import bank_records, write_bank
 
@@ -489,7 +485,7 @@ def _write_imported(bank: "Bank", folder: Path, more: Mapping[str, object] | Non
             "kept": bank.kept,
             "dropped": bank.dropped,
             "content_sha256": content,
-            **(more or {}),
+            **more,
         },
         f"{folder}: {bank.kept} items kept; dropped: {dropped}; content {content}",
     )

@@ -1,13 +1,13 @@
 """`medassay clean [WORKSPACE]`."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import InputError, UsageError
+from medassay.cli.preview import confirm
+from medassay.errors import InputError
 
 
 class LeftoverKind(StrEnum):
@@ -62,10 +62,9 @@ def command(
     if not chosen:
         tell("nothing to remove")
     if chosen and not yes:
-        if not sys.stdin.isatty():
-            raise UsageError("--yes is needed to remove these where nobody can be asked")
-        typer.confirm(
-            f"Remove these {len(chosen)} for good ({_units(size)})?", abort=True, err=True
+        confirm(
+            f"Remove these {len(chosen)} for good ({_units(size)})?",
+            "--yes is needed to remove these where nobody can be asked",
         )
     freed = remove(chosen)
     out.tell(

@@ -1,13 +1,11 @@
 """`medassay forget ITEM`: what the law wants gone."""
 
-import sys
-
 import typer
 
 from medassay.cli import location
 from medassay.cli.output import out
+from medassay.cli.preview import confirm
 from medassay.core.clock import now
-from medassay.errors import UsageError
 
 
 def command(
@@ -24,12 +22,9 @@ def command(
     from medassay.publishing.tombstone import forget
 
     if not yes:
-        if not sys.stdin.isatty():
-            raise UsageError("this deletes for good; --yes is needed where nobody can be asked")
-        typer.confirm(
+        confirm(
             f"Delete the text of '{item}' and every reply about it for good?",
-            abort=True,
-            err=True,
+            "this deletes for good; --yes is needed where nobody can be asked",
         )
     at = now()
     with location.changing(workspace) as folder:

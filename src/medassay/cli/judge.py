@@ -1,7 +1,6 @@
 """`medassay judge RUN`: judge the stored answers of a run again."""
 
 import os
-import sys
 from pathlib import Path
 
 import typer
@@ -66,7 +65,7 @@ def command(
     engine: str = ENGINE,
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
-    from medassay.cli.preview import confirm_cost, print_preview
+    from medassay.cli.preview import confirm, confirm_cost, print_preview
     from medassay.model.spec import load_models
     from medassay.runner.preview import priced
     from medassay.runner.rejudge import (
@@ -84,7 +83,10 @@ def command(
         )
     if again:
         if not yes and is_paid(run):
-            _confirm_unknown_cost()
+            why = "judges of this run cost money, or have no price"
+            confirm(
+                f"{why.capitalize()}. Go on?", f"{why}; --yes is needed where nobody can be asked"
+            )
         judged = judge_again(
             run,
             again,
@@ -123,13 +125,3 @@ def command(
         engine=engine,
     )
     tell_run(judged)
-
-
-def _confirm_unknown_cost() -> None:
-    """Ask before judges are asked once more; refuse where nobody can be asked."""
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "judges of this run cost money, or have no price; --yes is needed where nobody can be"
-            " asked"
-        )
-    typer.confirm("Judges of this run cost money, or have no price. Go on?", abort=True, err=True)

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from medassay.core.records.preview import Preview
 
 
+def confirm(question: str, refusal: str) -> None:
+    """Ask, and stop where the answer is no; refuse where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise UsageError(refusal)
+    typer.confirm(question, abort=True, err=True)
+
+
 def confirm_cost(cost: "Preview", *, again: str = "") -> None:
     """Show what would be paid and ask; refuse where nobody can be asked.
 
@@ -26,11 +33,9 @@ def confirm_cost(cost: "Preview", *, again: str = "") -> None:
     if again:
         out.say(f"replies that could not be used ({again}) are asked once more, besides:")
     print_preview(cost, to_stderr=True)
-    if not sys.stdin.isatty():
-        names = ", ".join(cost.unpriced)
-        why = f"nobody knows what {names} will cost" if names else "this costs money"
-        raise UsageError(f"{why}; --yes is needed where nobody can be asked")
-    typer.confirm("Go on?", abort=True, err=True)
+    names = ", ".join(cost.unpriced)
+    why = f"nobody knows what {names} will cost" if names else "this costs money"
+    confirm("Go on?", f"{why}; --yes is needed where nobody can be asked")
 
 
 def print_preview(cost: "Preview", *, to_stderr: bool = False) -> None:
@@ -63,9 +68,8 @@ def confirm_code(task: "OwnTask", base: Path, where: str) -> bool:
         return False
     for line in described(code):
         out.say(line)
-    if not sys.stdin.isatty():
-        raise UsageError(
-            f"{where}: executes code that is no part of medassay; read it, then say --trust-code"
-        )
-    typer.confirm("Execute this code?", abort=True, err=True)
+    confirm(
+        "Execute this code?",
+        f"{where}: executes code that is no part of medassay; read it, then say --trust-code",
+    )
     return True

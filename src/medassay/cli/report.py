@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from medassay.cli import location
-from medassay.cli.extraction import opened_or_joined
+from medassay.cli.extraction import STUDIES, opened_or_joined, report_extraction, thresholds_of
 from medassay.cli.leaderboard import group_table, leaderboard_parts
 from medassay.cli.output import out
-from medassay.cli.rules import HELP
+from medassay.cli.rules import HELP, read_rules
 from medassay.core.table import Table
 from medassay.errors import InputError, UsageError
 
@@ -89,15 +89,18 @@ def command(
     if study:
         if figure or by or rules or domain != "overall":
             raise UsageError("--study goes with --to, --embeddings and --pass alone")
-        _study(chosen, study, to, embeddings, passes)
+        if study not in STUDIES:
+            raise UsageError(f"--study: '{study}' is unknown; known are {', '.join(STUDIES)}")
+        report_extraction(chosen, to, embeddings, thresholds_of(passes))
         return
     if embeddings or passes:
         raise UsageError("--embeddings and --pass are for --study extraction")
-    board = leaderboard(chosen, ddx=_rules(chosen, rules))
+    chosen_rules = read_rules(rules, chosen.manifest.ddx_rules) if rules else None
+    board = leaderboard(chosen, ddx=chosen_rules)
     if bool(figure) != (to is not None):
         raise UsageError("--figure and --to go together: what to draw, and into which file")
     if to is not None:
-        _draw(chosen, to, figure, _rules(chosen, rules))
+        _draw(chosen, to, figure, chosen_rules)
         return
     groups = breakdowns(chosen, by.split(",")) if by else None
     if domain != "all" and domain not in board.domains:
@@ -168,23 +171,6 @@ def _suite(folder: Path, to: Path | None, *, as_published: bool, others: bool) -
     if others:
         raise UsageError("--suite goes with --to and --as-published alone")
     report_suite(folder, to, as_published=as_published)
-
-
-def _study(run: "Run", name: str, to: Path | None, embeddings: str, passes: str) -> None:
-    from medassay.cli.extraction import STUDIES, report_extraction, thresholds_of
-
-    if name not in STUDIES:
-        raise UsageError(f"--study: '{name}' is unknown; known are {', '.join(STUDIES)}")
-    report_extraction(run, to, embeddings, thresholds_of(passes))
-
-
-def _rules(run: "Run", text: str) -> "DdxRules | None":
-    """Return the rules of a run with those of the command line in their place; None without any."""
-    from medassay.cli.rules import read_rules
-
-    if not text:
-        return None
-    return read_rules(text, run.manifest.ddx_rules)
 
 
 def _draw(run: "Run", target: Path, name: str, rules: "DdxRules | None") -> None:

@@ -81,6 +81,7 @@ def command(
     from medassay.cli.leaderboard import tell_run
     from medassay.cli.suite import ExecutionOptions, SuiteOptions, run_command
     from medassay.core.plan_file import is_suite
+    from medassay.core.records.plan import load_plan
     from medassay.runner.preview import has_prices
     from medassay.runner.preview import preview as preview_plan
     from medassay.runner.retrying import own_code_lines, unusable_lines
@@ -104,7 +105,9 @@ def command(
     if preview:
         print_preview(preview_plan(plan, workspace=workspace, fresh=fresh))
         return
-    trusted = trust_code or _may_execute(plan)
+    trusted = trust_code
+    if not trust_code and (task := load_plan(plan).own) is not None:
+        trusted = confirm_code(task, plan.resolve().parent, str(plan))
     if not yes and has_prices(plan):
         confirm_cost(preview_plan(plan, workspace=workspace, fresh=fresh), again=again)
     result = pipeline.run(
@@ -124,20 +127,6 @@ def command(
         out.say(line)
     if fresh:
         tell_rerun(result)
-
-
-def _may_execute(plan: Path) -> bool:
-    """Say which own code a plan would execute, and ask; refuse where nobody can be asked.
-
-    Returns
-    -------
-    bool
-        Whether it may be executed; False for plans without own code.
-    """
-    from medassay.core.records.plan import load_plan
-
-    task = load_plan(plan).own
-    return task is not None and confirm_code(task, plan.resolve().parent, str(plan))
 
 
 def tell_rerun(run: "Run") -> None:

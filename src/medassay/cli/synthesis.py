@@ -2,14 +2,14 @@
 
 import datetime as dt
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import GateError, UsageError
+from medassay.cli.preview import confirm
+from medassay.errors import GateError
 
 if TYPE_CHECKING:
     from medassay.synthesis.steps import SynthesisPreview
@@ -156,11 +156,10 @@ def confirm_paid(plan: Path, to: Path) -> None:
     amounts = _tell_preview(plan, to, to_stderr=True)
     if not amounts.stages and (to / "journal.jsonl").is_file():
         return  # nothing is left that could be asked
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "this costs money, or an entry has no price; --yes is needed where nobody can be asked"
-        )
-    typer.confirm("Go on?", abort=True, err=True)
+    confirm(
+        "Go on?",
+        "this costs money, or an entry has no price; --yes is needed where nobody can be asked",
+    )
 
 
 def paths(

@@ -77,6 +77,10 @@ class Questions(Protocol):
     def study(self) -> str:
         """Return the name of the study, noted beside each reply."""
 
+    @property
+    def repeats(self) -> int:
+        """Return how many subjects in a row ask one prompt."""
+
     def __len__(self) -> int:
         """Return how many subjects there are; they are numbered from 0."""
 
@@ -85,9 +89,6 @@ class Questions(Protocol):
 
     def first(self, subject: int) -> Prompt:
         """Return what is asked first about a subject; its length orders the work."""
-
-    def repeat(self, subject: int) -> int:
-        """Return which of several askings of one prompt a subject is, from 0."""
 
     async def about(self, subject: int, ask: Ask) -> Any:
         """Return what is found about one subject, as JSON values.
@@ -344,7 +345,8 @@ class PromptBatchStage(msgspec.Struct):
     def _is_stored(self, unit: int, spec: ModelSpec, before: LastAttempt) -> bool:
         limited = replace(spec, max_tokens=before.max_tokens)
         first = self.stage_spec.questions.first(unit)
-        repeat, attempt = self.stage_spec.questions.repeat(unit), before.times * _APART
+        repeat = unit % self.stage_spec.questions.repeats
+        attempt = before.times * _APART
         return self.asker.is_stored(limited, first, repeat=repeat, attempt=attempt)
 
     async def _about(self, unit: int, spec: ModelSpec, times: int) -> tuple[SubjectRecord, bool]:

@@ -10,7 +10,7 @@ import msgspec
 from medassay.core.json import RecordDecoder
 from medassay.core.records.score import TrialScore
 from medassay.core.records.sealed_object import VerdictObject
-from medassay.core.records.trial import Trial, TrialKey
+from medassay.core.records.trial import RowKey, Trial, TrialKey
 from medassay.core.records.verdict import StoredVerdict, TrialVerdict
 from medassay.errors import InputError, IntegrityError
 
@@ -36,6 +36,20 @@ def read_trials(folder: Path, *, offset: int = 0, line: int = 1) -> Iterator[Tri
 def read_scores(folder: Path, *, offset: int = 0, line: int = 1) -> Iterator[TrialScore]:
     """Yield the scores of a run; see `read_trials`."""
     return _read(folder / "scores.jsonl", decode_score, offset, line)
+
+
+def item_scores(folder: Path) -> dict[RowKey, dict[tuple[str, str], float]]:
+    """Return row → (domain, item) → the score of the item in a run, repeats averaged, those left
+    out whose score nobody knows.
+    """
+    sums: dict[RowKey, dict[tuple[str, str], list[float]]] = {}
+    for score in read_scores(folder):
+        if score.score is not None:
+            row = sums.setdefault(score.row, {})
+            row.setdefault((score.domain, score.item), []).append(score.score)
+    return {
+        row: {item: sum(v) / len(v) for item, v in values.items()} for row, values in sums.items()
+    }
 
 
 def read_verdicts(path: Path) -> Iterator[TrialVerdict]:

@@ -165,6 +165,7 @@ class _Cases(msgspec.Struct, frozen=True):
 
     cases: tuple[_AttackTrial, ...]
     study = "injection"
+    repeats = 1
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -178,10 +179,6 @@ class _Cases(msgspec.Struct, frozen=True):
         step = FactGrader().step([self._case(subject)], [])
         assert isinstance(step, Prompt)  # nothing was said yet
         return step
-
-    def repeat(self, subject: int) -> int:
-        """Return 0: nothing is asked for several times."""
-        return 0
 
     def _case(self, subject: int) -> Case:
         tried = self.cases[subject]

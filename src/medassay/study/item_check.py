@@ -4,7 +4,6 @@ rephrased, which agree with people.
 Source: specification of statistics, 7.7 and 7.8; text metrics.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from medassay.statistic.metric.correlation import (
 )
 from medassay.study.answers import StudyAnswer, columns_of, values_of
 from medassay.study.closed_accuracy import r_text
+from medassay.study.long_table import number_of
 from medassay.study.stability import MetricResilience, ResilienceStudy
 
 SAME = 0.95  # |r| from which on two metrics say the same
@@ -108,13 +108,7 @@ def _number(text: str, where: str) -> float | None:
     """Return a number, None for an empty cell."""
     if text.strip().lower() in ("", "nan", "na", "-"):
         return None
-    try:
-        value = math.inf if "_" in text else float(text)
-    except ValueError:
-        value = math.inf
-    if not math.isfinite(value):
-        raise InputError(f"{where}: '{text}'; expected a number or nothing")
-    return value
+    return number_of(text, where, "a number or nothing")
 
 
 class PeopleAgreement(msgspec.Struct, frozen=True, kw_only=True):

@@ -104,7 +104,7 @@ def read_long(path: Path) -> list[LongRow]:
                 dataset=row[named],
                 metric=cells.metric,
                 model=cells.row_name,
-                value=_number(cells.value, f"{path.name} row {number}: value"),
+                value=number_of(cells.value, f"{path.name} row {number}: value"),
                 better=better,
                 n=_count(cells.n, f"{path.name} row {number}: n") if cells.n else None,
                 task="" if named == "task" else (cells.task or cells.group),
@@ -127,25 +127,26 @@ def read_external(path: Path) -> list[External]:
                 raise InputError(
                     f"{where}: {key} is absent; expected columns model, name, value, source, date"
                 )
-        value = _number(row.get("value", ""), f"{where}: value")
+        value = number_of(row.get("value", ""), f"{where}: value")
         rows.append(msgspec.convert({**row, "value": value}, External))
     return rows
 
 
 def _count(text: str, where: str) -> int:
-    value = _number(text, where)
+    value = number_of(text, where)
     if value < 1 or not value.is_integer():
         raise InputError(f"{where}: '{text}'; expected a whole number from 1")
     return int(value)
 
 
-def _number(text: str, where: str) -> float:
+def number_of(text: str, where: str, expected: str = "a number") -> float:
+    """Return the finite number in a cell, or say what was expected there."""
     try:
         value = math.nan if "_" in text else float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{where}: '{text}'; expected a number")
+        raise InputError(f"{where}: '{text}'; expected {expected}")
     return value
 
 

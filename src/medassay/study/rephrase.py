@@ -106,6 +106,7 @@ class _Texts(msgspec.Struct, frozen=True):
 
     texts: tuple[str, ...]
     study = "rephrase"
+    repeats = REPHRASINGS
 
     def __len__(self) -> int:
         return len(self.texts) * REPHRASINGS
@@ -126,13 +127,9 @@ class _Texts(msgspec.Struct, frozen=True):
         )
         return render(load_template("rephrase"), item)
 
-    def repeat(self, subject: int) -> int:
-        """Return the number of a rephrasing of its text, from 0."""
-        return subject % REPHRASINGS
-
     async def about(self, subject: int, ask: Ask) -> str:
         """Return one rephrasing of a text; raise `UnusableReply` where it is blank."""
-        reply = await ask(self.first(subject), repeat=self.repeat(subject))
+        reply = await ask(self.first(subject), repeat=subject % REPHRASINGS)
         text = strip_thoughts(reply.text)[0].strip()
         if not text:
             raise UnusableReply("the rephrasing is blank")

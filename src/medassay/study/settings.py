@@ -24,7 +24,7 @@ from medassay.report.plot.forest import NamedDifference, forest
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import Difference, paired_difference
-from medassay.storage.records import read_scores
+from medassay.storage.records import item_scores
 from medassay.storage.run import Run
 
 FACTORS = ("chat template", "few-shot", "option order", "prompt")
@@ -141,12 +141,7 @@ def _rows(run: Run) -> Iterator[SettingRow]:
     run.manifest.refuse_several("this study")
     plan, task = run.manifest.plan, run.manifest.task
     clusters = RunItems(run.path, run.manifest.domains).cluster_of
-    scores_by_row: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
-    for score in read_scores(run.path):
-        if score.score is not None:
-            row = scores_by_row.setdefault((score.model, score.setting), {})
-            row.setdefault((score.domain, score.item), []).append(score.score)
-    for (model, setting), scores in scores_by_row.items():
+    for (model, setting), scores in item_scores(run.path).items():
         kind, _, template = setting.partition(":")
         examples = f"{plan.few_shot_k} examples" if kind == "few_shot" else "none"
         yield SettingRow(
@@ -161,7 +156,7 @@ def _rows(run: Run) -> Iterator[SettingRow]:
                 "option order": "shuffled" if plan.shuffle_options else "as in the bank",
                 "prompt": template or run.manifest.template,
             },
-            scores={item: sum(v) / len(v) for item, v in scores.items()},
+            scores=scores,
             clusters=clusters,
         )
 

@@ -154,6 +154,7 @@ class _References(msgspec.Struct, frozen=True):
     reports: tuple[Item, ...]
     spec: ModelSpec
     study = "silver"
+    repeats = 1
 
     def __len__(self) -> int:
         return len(self.reports)
@@ -170,10 +171,6 @@ class _References(msgspec.Struct, frozen=True):
             system=self.spec.system_line,
             system_role=self.spec.system_role,
         )
-
-    def repeat(self, subject: int) -> int:
-        """Return 0: nothing is asked for several times."""
-        return 0
 
     async def about(self, subject: int, ask: Ask) -> dict[str, Any]:
         """Return record and origin of one report.

@@ -86,6 +86,7 @@ class _Languages(msgspec.Struct, frozen=True):
     languages: tuple[str, ...]
     with_path: bool
     study = "steps"
+    repeats = 1
 
     def __len__(self) -> int:
         return len(self.languages)
@@ -97,10 +98,6 @@ class _Languages(msgspec.Struct, frozen=True):
     def first(self, subject: int) -> Prompt:
         """Return what asks for the steps in a language."""
         return writing_prompt(self.languages[subject], with_path=self.with_path)
-
-    def repeat(self, subject: int) -> int:
-        """Return 0: nothing is asked for several times."""
-        return 0
 
     async def about(self, subject: int, ask: Ask) -> str:
         """Return the steps in a language.

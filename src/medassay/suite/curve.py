@@ -17,7 +17,8 @@ from medassay.errors import InputError
 from medassay.statistic.draws import seed_of
 from medassay.statistic.test.margin import difference_bounds
 from medassay.statistic.test.paired import paired_difference
-from medassay.suite.results import Items, has_mean, item_scores
+from medassay.storage.records import item_scores
+from medassay.suite.results import Items, has_mean
 from medassay.suite.run import ANSWERS, SuiteRun
 
 
@@ -84,7 +85,9 @@ def curves(suite: SuiteRun) -> list[CurvePoint]:
         entries = run.manifest.models
         metric = run.statistics.metric
         rows = {row.key: row.micro or row for row in run.statistics.rows(OVERALL)}
-        for (series, setting), checkpoints in sorted(_series(entries, item_scores(run)).items()):
+        for (series, setting), checkpoints in sorted(
+            _series(entries, item_scores(run.path)).items()
+        ):
             points += _points(checkpoints, _Curve(series, part.benchmark, metric, setting), rows)
     return points
 

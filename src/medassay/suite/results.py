@@ -26,7 +26,7 @@ from medassay.statistic.interval.effective import effective_interval
 from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate
 from medassay.statistic.ranking.shared import rank
 from medassay.statistic.test.paired import paired_difference
-from medassay.storage.records import read_scored_trials, read_scores
+from medassay.storage.records import item_scores, read_scored_trials
 from medassay.storage.run import Run
 from medassay.suite.catalog import LANGUAGES, SUITES, WEIGHTED
 from medassay.suite.run import ANSWERS, JUDGED, PERPLEXITY, RELAXED, BenchmarkPart, SuiteRun
@@ -105,7 +105,7 @@ def _of_run(
     benchmark = suite.benchmark(part.benchmark)
     run = suite.run(part.runs[kind])
     ids = _ids(run.manifest)
-    scored = item_scores(run) if kind in (ANSWERS, JUDGED) else {}
+    scored = item_scores(run.path) if kind in (ANSWERS, JUDGED) else {}
     votes = vote_scores(run) if kind == ANSWERS and benchmark.vote else {}
     rows = (
         (statistics, row)
@@ -282,18 +282,6 @@ def _vote(pairs: Sequence[tuple[str | None, float | None]]) -> float | None:
     return sum(chosen) / len(chosen)
 
 
-def item_scores(run: Run) -> dict[RowKey, Items]:
-    """Return row → the score of each item, repeats averaged, nulls left out."""
-    sums: dict[RowKey, dict[tuple[str, str], list[float]]] = {}
-    for score in read_scores(run.path):
-        if score.score is not None:
-            row = sums.setdefault(score.row, {})
-            row.setdefault((score.domain, score.item), []).append(score.score)
-    return {
-        row: {item: sum(v) / len(v) for item, v in values.items()} for row, values in sums.items()
-    }
-
-
 def _ranked(results: Sequence[SuiteResult]) -> list[SuiteResult]:
     """Return the results with ranks within each benchmark and metric, where two or more rows have
     it; 1 is best.
@@ -426,7 +414,7 @@ def _scores_of_all(
     runs = {
         part.benchmark: part.runs[ANSWERS] for part in suite.parts if part.benchmark in benchmarks
     }
-    scored = {benchmark: item_scores(suite.run(runs[benchmark])) for benchmark in benchmarks}
+    scored = {benchmark: item_scores(suite.run(runs[benchmark]).path) for benchmark in benchmarks}
     for row in sorted(set.intersection(*(set(scores_of) for scores_of in scored.values()))):
         yield row, [np.array(list(scored[benchmark][row].values())) for benchmark in benchmarks]
 
@@ -493,7 +481,10 @@ def language_gaps(suite: SuiteRun) -> list[LanguageGap]:
         if first_run is None or other is None:
             continue
         sides = [
-            {row: _without_language(items) for row, items in item_scores(suite.run(name)).items()}
+            {
+                row: _without_language(items)
+                for row, items in item_scores(suite.run(name).path).items()
+            }
             for name in (first_run, other)
         ]
         for row in sorted(sides[0].keys() & sides[1].keys()):

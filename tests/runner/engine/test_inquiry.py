@@ -69,6 +69,7 @@ class Interview:
     """Asks six things about each subject, one after the other."""
 
     study = "interview"
+    repeats = 1
 
     def __init__(self, n):
         self.n = n
@@ -84,9 +85,6 @@ class Interview:
             load_template("rephrase"),
             makers.item(id=f"s{subject}", domain="d", question=f"Subject {subject}?", form="text"),
         )
-
-    def repeat(self, subject):
-        return 0
 
     async def about(self, subject, ask):
         prompt = self.first(subject)
