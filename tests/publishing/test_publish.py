@@ -50,6 +50,19 @@ def test_a_document_with_words_of_a_synthetic_item_stops_the_publication(run, tm
     assert not list((tmp_path / "site/p").iterdir())
 
 
+def test_what_becomes_public_names_where_local_models_are(tmp_path, cli, mock_server):
+    makers.write_bank(tmp_path / "bank", makers.many_items(12))
+    url = mock_server("--text", "A")
+    elsewhere = makers.endpoint(url, "n", location="external")
+    makers.write_models(tmp_path, makers.endpoint(url), elsewhere)
+    run = medassay.run(makers.write_plan(tmp_path, models=["n"]), secrets={})
+    code, _, errors = cli("publish", run.path, "--to", "site")
+    assert (code, "local models" in errors) == (0, False)
+    run = medassay.run(makers.write_plan(tmp_path, models=["m", "n"]), secrets={})
+    code, _, errors = cli("publish", run.path, "--to", "site")
+    assert (code, f"Also where local models are: {url}." in errors) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [

@@ -56,6 +56,7 @@ class RunModel(msgspec.Struct, frozen=True, kw_only=True):
     engine: str | None = None
     quantisation: str | None = None
     url: str | None = None
+    path: str = ""
 
 
 class RunMachine(msgspec.Struct, frozen=True, kw_only=True):
