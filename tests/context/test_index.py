@@ -15,7 +15,9 @@ from tests.contract.endpoint import Endpoint
 from medassay.context.retrieval.build import Parameters, build_index
 from medassay.context.retrieval.embed import FakeEmbedder
 from medassay.context.retrieval.index import Index
+from medassay.core.records.model import ModelSpec
 from medassay.errors import InputError, IntegrityError, Permanent
+from medassay.model.embeddings import EndpointEmbedder
 
 TEXTS = {
     "Chest pain": (
@@ -222,6 +224,22 @@ def test_an_endpoint_embeds_and_its_failures_are_told(cli, corpus, tmp_path, end
         code, _, err = cli(*build)
         assert (code, "error" in json.loads(_)) == (Permanent.exit_code, True)
     assert "is no entry of provider openai_compatible" in cli(*build[:-2], "endpoint:q")[2]
+
+
+def test_vectors_of_two_widths_are_refused(endpoint):
+    spec = ModelSpec(id="e", provider="openai_compatible", url=endpoint.url, concurrency=1)
+    narrow = {"data": [{"index": 0, "embedding": [1.0, 2.0]}]}
+    endpoint.replies += [(200, {}, vectors_of(64)), (200, {}, narrow)]
+
+    async def embedded():
+        embedder = EndpointEmbedder(spec, {})
+        try:
+            await embedder.embed([f"text {n}" for n in range(65)])
+        finally:
+            await embedder.close()
+
+    with pytest.raises(Permanent, match=r"e: vectors of \[2, 4\] numbers; expected one width"):
+        asyncio.run(embedded())
 
 
 def test_what_lies_beside_an_index_is_never_touched(cli, corpus, tmp_path):
