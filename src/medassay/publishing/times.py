@@ -148,9 +148,15 @@ class Times(msgspec.Struct, kw_only=True):
         return plain
 
 
-class _SealedTimes(TimesKey, frozen=True, kw_only=True):
+class _SealedTimes(msgspec.Struct, kw_only=True):
     """Times as the seal of a public copy keeps them."""
 
+    role: Role
+    model: str
+    setting: str
+    mode: str
+    kind: str
+    items: Origin
     replies: int
     seconds: float
     usage: Usage
