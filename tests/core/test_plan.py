@@ -20,6 +20,7 @@ def test_the_hash_ignores_name_and_budget_only(tmp_path):
     ("values", "says"),
     [
         ({"modell": ["m"]}, "unknown key 'modell'"),
+        ({"modell": ["m"]}, "n_resamples, name, pooled_small,"),  # no `own`: a file says [task]
         ({"settings": ["zero"]}, "settings"),
         ({"repeats": 0}, "'repeats' is 0"),
         ({"models": []}, "'models' is empty"),

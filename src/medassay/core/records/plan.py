@@ -404,7 +404,8 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
     except RecordError as error:
         raise InputError(f"{where}: {error.problem}") from None
     except InputError as error:
-        raise InputError(str(error).replace(": 'own.", ": 'task.")) from None
+        problem = str(error).replace(": 'own.", ": 'task.").replace(", own,", ",")
+        raise InputError(problem) from None
 
 
 def _beside_preset(name: str, value: object) -> str:
